@@ -1,0 +1,35 @@
+# Targets of the house: one library per folder, one test program per test file.
+
+add_library(gneiss_flags INTERFACE)
+target_compile_options(gneiss_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(GNEISS_WERROR)
+  target_compile_options(gneiss_flags INTERFACE -Werror)
+endif()
+if(GNEISS_SANITIZE)
+  target_compile_options(gneiss_flags INTERFACE -fsanitize=${GNEISS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  target_link_options(gneiss_flags INTERFACE -fsanitize=${GNEISS_SANITIZE})
+endif()
+
+# gneiss_library(NAME SOURCES … DEPENDS …): the library of one folder under src/, known as gneiss::NAME.
+function(gneiss_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(gneiss_${name} STATIC ${ARG_SOURCES})
+  add_library(gneiss::${name} ALIAS gneiss_${name})
+  target_include_directories(gneiss_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(gneiss_${name} PUBLIC ${ARG_DEPENDS} PRIVATE gneiss_flags)
+endfunction()
+
+# gneiss_test(LABEL NAME SOURCES … DEPENDS …): a GoogleTest program tests/LABEL/NAME, with CTest label LABEL.
+function(gneiss_test label name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} gneiss_flags GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE GNEISS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                             GNEISS_BINARY="$<TARGET_FILE:gneiss>")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${label}.${name} COMMAND ${name})
+  set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT})
+endfunction()

@@ -1,0 +1,146 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "base/error.h"
+
+namespace gneiss {
+namespace {
+
+[[noreturn]] void fail_read(const std::filesystem::path& path, const std::string& reason) {
+  throw Error(ErrorCode::kBadData, fmt::format("cannot read '{}': {}", path.string(), reason), path.string(),
+              "check the path and its permissions");
+}
+
+[[noreturn]] void fail_write(const std::filesystem::path& path, int error) {
+  throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", path.string(), std::strerror(error)), path.string(),
+              "check free space and permissions; what was there before is untouched");
+}
+
+/// Opens a regular file for reading and returns {descriptor, size}.
+std::pair<int, std::uint64_t> open_regular(const std::filesystem::path& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) fail_read(path, std::strerror(errno));
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    const bool folder = S_ISDIR(status.st_mode);
+    close(descriptor);
+    fail_read(path, folder ? "it is a folder" : "it is not a regular file");
+  }
+  return {descriptor, static_cast<std::uint64_t>(status.st_size)};
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // some file systems refuse; the rename itself has succeeded
+  fsync(descriptor);
+  close(descriptor);
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  const auto [descriptor, size] = open_regular(path);
+  if (size > max_bytes) {
+    close(descriptor);
+    fail_read(path, fmt::format("it has {} bytes, at most {} are expected", size, max_bytes));
+  }
+  std::string content(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = read(descriptor, content.data() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  close(descriptor);
+  if (done != size) fail_read(path, fmt::format("it ended after {} of {} bytes", done, size));
+  return content;
+}
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const auto [descriptor, size] = open_regular(path);
+  if (size > 0) {
+    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    const int error = errno;
+    if (data == MAP_FAILED) {
+      close(descriptor);
+      fail_read(path, std::strerror(error));
+    }
+    data_ = static_cast<const std::byte*>(data);
+    size_ = size;
+  }
+  close(descriptor);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  temporary_ = path_;
+  temporary_ += fmt::format(".tmp-{}", getpid());
+  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail_write(path_, errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(const void* data, std::size_t bytes) {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t put = ::write(descriptor_, from, bytes);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) fail_write(path_, put < 0 ? errno : ENOSPC);
+    from += put;
+    bytes -= static_cast<std::size_t>(put);
+  }
+}
+
+void AtomicFile::commit() {
+  const int descriptor = std::exchange(descriptor_, -1);
+  const bool synced = fsync(descriptor) == 0;
+  const int sync_error = errno;
+  const bool closed = close(descriptor) == 0;
+  if (!synced || !closed || rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error = synced ? errno : sync_error;
+    unlink(temporary_.c_str());
+    fail_write(path_, error);
+  }
+  sync_folder(path_.parent_path());
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+void make_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail_write(path, error.value());
+}
+
+}  // namespace gneiss

@@ -1,0 +1,61 @@
+// Files: read whole with a limit, map, write all or nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gneiss {
+
+/// Whole content of a regular file. Errors: kBadData naming the file when it is absent, unreadable, a folder, or
+/// larger than `max_bytes`.
+std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes = std::uint64_t{1} << 40);
+
+/// A file mapped for reading; bytes() stays valid while the object lives. Errors as read_file.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Appends to a file under a temporary name in the same folder; commit() makes it durable and renames it to `path`.
+/// Destroyed before commit(), it leaves nothing behind. Errors: kDisk with the path and the system's reason.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+};
+
+/// Writes a whole file through AtomicFile.
+void write_file(const std::filesystem::path& path, std::string_view content);
+
+/// Creates a folder and its parents. Errors: kDisk.
+void make_folder(const std::filesystem::path& path);
+
+}  // namespace gneiss

@@ -1,0 +1,58 @@
+// Views of numeric data: where it lies, how many rows and columns, which memory space.
+//
+// A view owns nothing. The memory space is part of the type, so a host view cannot reach a device kernel by mistake.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "base/ids.h"
+
+namespace gneiss {
+
+enum class Space : std::uint8_t { kHost, kDevice };
+
+/// A row-major matrix: element (r, c) lies at data[r * stride + c].
+template <class T, Space S = Space::kHost>
+struct MatrixView {
+  T* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t stride = 0;
+
+  MatrixView() = default;
+  MatrixView(T* data_in, std::int64_t rows_in, std::int64_t cols_in, std::int64_t stride_in)
+      : data(data_in), rows(rows_in), cols(cols_in), stride(stride_in) {}
+  MatrixView(T* data_in, std::int64_t rows_in, std::int64_t cols_in)
+      : MatrixView(data_in, rows_in, cols_in, cols_in) {}
+  /// A mutable view is usable wherever a read-only one is asked for.
+  template <class U>
+    requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
+  MatrixView(const MatrixView<U, S>& other)  // NOLINT(google-explicit-constructor)
+      : MatrixView(other.data, other.rows, other.cols, other.stride) {}
+
+  T* row(std::int64_t r) const { return data + r * stride; }
+  T& at(std::int64_t r, std::int64_t c) const { return data[r * stride + c]; }
+  std::int64_t size() const { return rows * cols; }
+  bool empty() const { return rows == 0 || cols == 0; }
+  bool contiguous() const { return stride == cols || rows <= 1; }
+};
+
+template <class T>
+using ConstMatrixView = MatrixView<const T>;
+
+/// Pattern of a sparse matrix in compressed rows. `slots` names, for each stored entry, its place in an array of values
+/// kept in another order (a transpose); empty means entry k uses value k.
+struct SparsePattern {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::span<const EdgeId> offsets;  ///< [rows + 1]
+  std::span<const NodeId> indices;  ///< [nnz], a column each
+  std::span<const EdgeId> slots;    ///< [nnz] or empty
+
+  std::int64_t nonzeros() const { return static_cast<std::int64_t>(indices.size()); }
+  EdgeId slot(EdgeId k) const { return slots.empty() ? k : slots[static_cast<std::size_t>(k)]; }
+};
+
+}  // namespace gneiss

@@ -1,0 +1,24 @@
+#include "data/dataset.h"
+
+#include <cmath>
+
+namespace gneiss::data {
+
+std::int64_t Features::nonzeros() const {
+  std::int64_t count = 0;
+  for (const float value : sparse ? values.span() : dense.span()) count += value != 0.0F ? 1 : 0;
+  return count;
+}
+
+std::int64_t Features::bytes() const {
+  return static_cast<std::int64_t>(dense.size_bytes() + offsets.size_bytes() + indices.size_bytes() +
+                                   values.size_bytes());
+}
+
+std::int64_t Dataset::bytes() const {
+  const std::size_t ids = (split.train.size() + split.val.size() + split.test.size()) * sizeof(NodeId) +
+                          orig_id.size() * sizeof(std::int64_t);
+  return graph.bytes() + features.bytes() + labels.bytes() + static_cast<std::int64_t>(ids);
+}
+
+}  // namespace gneiss::data

@@ -1,0 +1,71 @@
+// A dataset in memory: graph, node features, labels, splits, and where each node came from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/ids.h"
+#include "base/matrix_view.h"
+#include "graph/graph.h"
+
+namespace gneiss::data {
+
+/// Node features, dense row-major f32 or compressed sparse rows; exactly one of the two forms is filled.
+struct Features {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  bool sparse = false;
+  Buffer<float> dense;      ///< [rows * cols] when !sparse
+  Buffer<EdgeId> offsets;   ///< [rows + 1] when sparse
+  Buffer<NodeId> indices;   ///< [nnz] columns, ascending within a row
+  Buffer<float> values;     ///< [nnz]
+
+  bool empty() const { return cols == 0; }
+  ConstMatrixView<float> view() const { return {dense.data(), rows, cols}; }
+  SparsePattern pattern() const { return {rows, cols, offsets, indices, {}}; }
+  std::int64_t nonzeros() const;
+  std::int64_t bytes() const;
+};
+
+enum class LabelKind : std::uint8_t { kNone, kSingle, kMulti, kRegression };
+
+/// What is to be predicted.
+struct Labels {
+  LabelKind kind = LabelKind::kNone;
+  Buffer<std::int32_t> classes;  ///< kSingle: [n], -1 = unlabelled
+  Buffer<float> targets;         ///< kMulti: [n * num_classes] 0/1, NaN = unlabelled; kRegression: [n * num_classes]
+  std::int64_t num_classes = 0;  ///< classes, tasks or outputs
+
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(classes.size_bytes() + targets.size_bytes());
+  }
+};
+
+/// Node ids of each part, ascending, disjoint.
+struct Split {
+  std::vector<NodeId> train;
+  std::vector<NodeId> val;
+  std::vector<NodeId> test;
+};
+
+struct Dataset {
+  std::string name;
+  std::string format;  ///< the reader or generator it came from
+  graph::Graph graph;
+  Features features;
+  Labels labels;
+  Split split;
+  std::vector<std::int64_t> orig_id;       ///< node id in the file; empty = identity
+  std::vector<std::string> class_names;    ///< may be empty
+  std::vector<std::string> notes;          ///< what the reader did or found odd, for `data info`
+  int num_splits = 1;                      ///< splits that the file offers (`--split K`)
+  std::vector<std::string> node_names;     ///< ids that were text in the file; empty when they were numbers
+  std::string suggested_metric;            ///< the metric that the set is judged by, e.g. "rocauc"; empty = the task's usual one
+
+  std::int64_t num_nodes() const { return graph.num_nodes(); }
+  std::int64_t bytes() const;
+};
+
+}  // namespace gneiss::data

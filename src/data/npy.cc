@@ -1,0 +1,421 @@
+#include "data/npy.h"
+
+#include <zlib.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+
+namespace gneiss::data {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kMaxHeader = std::size_t{1} << 16;
+constexpr std::size_t kMaxDims = 32;
+constexpr std::size_t kPage = 4096;
+
+[[noreturn]] void fail(const std::string& where, const std::string& message, const std::string& hint = {}) {
+  throw Error(ErrorCode::kBadData, message, where, hint);
+}
+
+/// Reads the header's Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& where) : text_(text), where_(where) {}
+
+  void parse(NpyArray* array) {
+    std::optional<std::string> descr;
+    std::optional<bool> fortran;
+    std::optional<std::vector<std::int64_t>> shape;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = string();
+      expect(':');
+      if (key == "descr" && !descr) {
+        descr = descr_string();
+      } else if (key == "fortran_order" && !fortran) {
+        fortran = boolean();
+      } else if (key == "shape" && !shape) {
+        shape = tuple();
+      } else {
+        fail(where_, fmt::format(".npy header: unexpected or repeated key '{}'", key));
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip();
+    if (at_ != text_.size()) fail(where_, ".npy header: something follows the dict");
+    if (!descr || !fortran || !shape) fail(where_, ".npy header: needs 'descr', 'fortran_order' and 'shape'");
+    parse_descr(*descr, array);
+    array->fortran = *fortran;
+    array->shape = std::move(*shape);
+  }
+
+ private:
+  void skip() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+  }
+  bool accept(char c) {
+    skip();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(where_, fmt::format(".npy header: expected '{}' at byte {}", c, at_));
+  }
+  std::string string() {
+    skip();
+    const char quote = at_ < text_.size() ? text_[at_] : '\0';
+    if (quote != '\'' && quote != '"') fail(where_, fmt::format(".npy header: expected a string at byte {}", at_));
+    const std::size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) fail(where_, ".npy header: a string does not end");
+    std::string value(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
+    return value;
+  }
+  std::string descr_string() {
+    skip();
+    if (at_ < text_.size() && text_[at_] == '[') {
+      fail(where_, "structured arrays (records with named fields) are not read", "save each field as its own array");
+    }
+    return string();
+  }
+  bool boolean() {
+    skip();
+    for (const auto& [word, value] : {std::pair{std::string_view("True"), true}, {"False", false}}) {
+      if (text_.substr(at_, word.size()) == word) {
+        at_ += word.size();
+        return value;
+      }
+    }
+    fail(where_, ".npy header: fortran_order must be True or False");
+  }
+  std::vector<std::int64_t> tuple() {
+    std::vector<std::int64_t> values;
+    expect('(');
+    while (!accept(')')) {
+      skip();
+      std::int64_t value = 0;
+      const char* begin = text_.data() + at_;
+      const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+      if (error != std::errc{}) fail(where_, fmt::format(".npy header: bad number in shape at byte {}", at_));
+      if (value < 0) fail(where_, fmt::format(".npy header: shape has the negative size {}", value));
+      at_ += static_cast<std::size_t>(end - begin);
+      values.push_back(value);
+      if (values.size() > kMaxDims) fail(where_, fmt::format(".npy header: more than {} dimensions", kMaxDims));
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
+    }
+    return values;
+  }
+
+  std::string_view text_;
+  const std::string& where_;
+  std::size_t at_ = 0;
+};
+
+float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
+  const std::uint32_t exponent = (half >> 10) & 0x1FU;
+  const std::uint32_t fraction = half & 0x3FFU;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1.0p-24F;
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  const std::uint32_t wide = exponent == 31 ? 0xFFU : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+template <class T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+/// "[3, 17]" for the row-major index.
+std::string index_text(const NpyArray& array, std::int64_t index) {
+  std::vector<std::int64_t> at(array.shape.size());
+  for (std::size_t axis = array.shape.size(); axis-- > 0;) {
+    at[axis] = index % array.shape[axis];
+    index /= array.shape[axis];
+  }
+  return fmt::format("[{}]", fmt::join(at, ", "));
+}
+
+/// Calls body(i, at) for each element in row-major order, `at` being its bytes.
+template <class Body>
+void walk(const NpyArray& array, const Body& body) {
+  if (!array.fortran || array.shape.size() < 2) {
+    for (std::int64_t i = 0; i < array.count; ++i) {
+      body(i, array.data.data() + static_cast<std::size_t>(i) * array.item_bytes);
+    }
+    return;
+  }
+  std::vector<std::int64_t> stride(array.shape.size(), 1);
+  for (std::size_t axis = 1; axis < stride.size(); ++axis) stride[axis] = stride[axis - 1] * array.shape[axis - 1];
+  std::vector<std::int64_t> at(array.shape.size(), 0);
+  std::int64_t offset = 0;
+  for (std::int64_t i = 0; i < array.count; ++i) {
+    body(i, array.data.data() + static_cast<std::size_t>(offset) * array.item_bytes);
+    for (std::size_t axis = at.size(); axis-- > 0;) {
+      offset += stride[axis];
+      if (++at[axis] < array.shape[axis]) break;
+      offset -= at[axis] * stride[axis];
+      at[axis] = 0;
+    }
+  }
+}
+
+/// Calls body(i, value) with each element in its own type.
+template <class Body>
+void visit(const NpyArray& array, const Body& body) {
+  const auto as = [&]<class T>(std::type_identity<T>) {
+    walk(array, [&](std::int64_t i, const std::byte* at) { body(i, load<T>(at)); });
+  };
+  switch (array.type) {
+    case DType::kBool:
+    case DType::kU8: return as(std::type_identity<std::uint8_t>{});
+    case DType::kI8: return as(std::type_identity<std::int8_t>{});
+    case DType::kI16: return as(std::type_identity<std::int16_t>{});
+    case DType::kI32: return as(std::type_identity<std::int32_t>{});
+    case DType::kI64: return as(std::type_identity<std::int64_t>{});
+    case DType::kU16: return as(std::type_identity<std::uint16_t>{});
+    case DType::kU32: return as(std::type_identity<std::uint32_t>{});
+    case DType::kU64: return as(std::type_identity<std::uint64_t>{});
+    case DType::kF32: return as(std::type_identity<float>{});
+    case DType::kF64: return as(std::type_identity<double>{});
+    case DType::kF16:
+      return walk(array, [&](std::int64_t i, const std::byte* at) { body(i, half_to_float(load<std::uint16_t>(at))); });
+    case DType::kBytes:
+    case DType::kUnicode: break;
+  }
+  fail(array.where, "expected numbers, got text");
+}
+
+/// The value as an i64 in [low, high]; anything else is an error naming the element.
+template <class T>
+std::int64_t checked_integer(const NpyArray& array, std::int64_t i, T value, std::int64_t low, std::int64_t high) {
+  bool fits;
+  if constexpr (std::is_floating_point_v<T>) {
+    fits = value >= -0x1.0p63 && value < 0x1.0p63 && value == std::floor(value);
+  } else {
+    fits = std::in_range<std::int64_t>(value);
+  }
+  if (!fits) fail(array.where, fmt::format("element {} is {}, not a whole number of 64 bits", index_text(array, i), value));
+  const auto whole = static_cast<std::int64_t>(value);
+  if (whole < low || whole > high) {
+    fail(array.where, fmt::format("element {} is {}, outside {}..{}", index_text(array, i), whole, low, high));
+  }
+  return whole;
+}
+
+void append_utf8(char32_t c, std::string* out) {
+  if (c < 0x80) {
+    out->push_back(static_cast<char>(c));
+  } else if (c < 0x800) {
+    out->push_back(static_cast<char>(0xC0 | c >> 6));
+    out->push_back(static_cast<char>(0x80 | (c & 0x3F)));
+  } else if (c < 0x10000) {
+    out->push_back(static_cast<char>(0xE0 | c >> 12));
+    out->push_back(static_cast<char>(0x80 | (c >> 6 & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | (c & 0x3F)));
+  } else {
+    out->push_back(static_cast<char>(0xF0 | c >> 18));
+    out->push_back(static_cast<char>(0x80 | (c >> 12 & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | (c >> 6 & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | (c & 0x3F)));
+  }
+}
+
+}  // namespace
+
+void parse_descr(const std::string& descr, NpyArray* array) {
+  const std::string& where = array->where;
+  if (descr.size() < 2) fail(where, fmt::format("unknown element type '{}'", descr));
+  const char order = descr[0];
+  const char kind = descr[1];
+  std::size_t size = 0;
+  const auto [end, error] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), size);
+  const bool sized = error == std::errc{} && end == descr.data() + descr.size();
+  if (kind == 'O') {
+    fail(where, "the array holds Python objects (a pickle), which are not read",
+         "save it again as plain numbers, e.g. np.save(f, np.asarray(x, dtype=np.float32))");
+  }
+  if (order == '>' && size != 1) {
+    fail(where, fmt::format("big-endian data ('{}') are not read", descr), "save it again with x.astype('<f4') or '<i8'");
+  }
+  if (!sized || (order != '<' && order != '|' && order != '=' && order != '>')) {
+    fail(where, fmt::format("unknown element type '{}'", descr));
+  }
+  struct Known {
+    char kind;
+    std::size_t size;
+    DType type;
+  };
+  static constexpr Known kKnown[] = {
+      {'b', 1, DType::kBool}, {'i', 1, DType::kI8},  {'i', 2, DType::kI16}, {'i', 4, DType::kI32},
+      {'i', 8, DType::kI64},  {'u', 1, DType::kU8},  {'u', 2, DType::kU16}, {'u', 4, DType::kU32},
+      {'u', 8, DType::kU64},  {'f', 2, DType::kF16}, {'f', 4, DType::kF32}, {'f', 8, DType::kF64}};
+  array->item_bytes = size;
+  for (const Known& known : kKnown) {
+    if (known.kind == kind && known.size == size) {
+      array->type = known.type;
+      return;
+    }
+  }
+  if (size > (std::size_t{1} << 20) || (kind != 'S' && kind != 'U')) {
+    fail(where, fmt::format("element type '{}' is not read", descr), "known: b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 S U");
+  }
+  array->type = kind == 'S' ? DType::kBytes : DType::kUnicode;
+  array->item_bytes = kind == 'S' ? size : 4 * size;
+}
+
+void attach_data(std::span<const std::byte> data, NpyArray* array) {
+  bool empty = array->item_bytes == 0;
+  for (const std::int64_t size : array->shape) empty = empty || size == 0;
+  std::int64_t count = 1;
+  std::int64_t bytes = static_cast<std::int64_t>(array->item_bytes);
+  for (const std::int64_t size : array->shape) {
+    if (__builtin_mul_overflow(count, size, &count) || (!empty && __builtin_mul_overflow(bytes, size, &bytes))) {
+      fail(array->where, fmt::format("shape {} overflows", shape_text(*array)));
+    }
+  }
+  const std::size_t needed = empty ? 0 : static_cast<std::size_t>(bytes);
+  if (needed > data.size()) {
+    fail(array->where, fmt::format("shape {} needs {} bytes, {} are there", shape_text(*array), needed, data.size()),
+         "the file is truncated or its header is wrong");
+  }
+  if (array->item_bytes == 0 && count > static_cast<std::int64_t>(data.size()) + (1 << 20)) {
+    fail(array->where, fmt::format("shape {} of empty strings is larger than the file", shape_text(*array)));
+  }
+  array->count = count;
+  array->data = data.first(needed);
+}
+
+NpyArray parse_npy(std::span<const std::byte> bytes, const std::string& where) {
+  NpyArray array;
+  array.where = where;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.size() < 10 || text.substr(0, kMagic.size()) != kMagic) fail(where, "not a .npy array: it does not begin with \\x93NUMPY");
+  const int version = static_cast<unsigned char>(text[6]);
+  if (version < 1 || version > 3) fail(where, fmt::format(".npy version {} is not known (1 to 3 are)", version));
+  const std::size_t preamble = version == 1 ? 10 : 12;
+  if (text.size() < preamble) fail(where, ".npy header is cut off");
+  const std::size_t length = version == 1 ? load<std::uint16_t>(bytes.data() + 8) : load<std::uint32_t>(bytes.data() + 8);
+  if (length > kMaxHeader || length > text.size() - preamble) {
+    fail(where, fmt::format(".npy header claims {} bytes, {} are there (at most {} are read)", length,
+                            text.size() - preamble, kMaxHeader));
+  }
+  HeaderParser(text.substr(preamble, length), where).parse(&array);
+  attach_data(bytes.subspan(preamble + length), &array);
+  return array;
+}
+
+NpyArray load_npy(const std::filesystem::path& path) {
+  auto file = std::make_shared<const MappedFile>(path);
+  NpyArray array = parse_npy(file->bytes(), path.string());
+  array.file = std::move(file);
+  return array;
+}
+
+std::string shape_text(const NpyArray& array) {
+  return fmt::format("({}{})", fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
+}
+
+void expect_dims(const NpyArray& array, std::size_t dims, const std::string& meaning) {
+  if (array.shape.size() != dims) {
+    fail(array.where, fmt::format("expected {} ({} dimensions), got shape {}", meaning, dims, shape_text(array)));
+  }
+}
+
+Buffer<float> to_floats(const NpyArray& array) {
+  Buffer<float> out(static_cast<std::size_t>(array.count));
+  visit(array, [&](std::int64_t i, auto value) {
+    const auto narrow = static_cast<float>(value);
+    if constexpr (std::is_same_v<decltype(value), double>) {
+      if (std::isinf(narrow) && !std::isinf(value)) {
+        fail(array.where, fmt::format("element {} is {}, beyond the range of 32-bit floats", index_text(array, i), value));
+      }
+    }
+    out[static_cast<std::size_t>(i)] = narrow;
+  });
+  return out;
+}
+
+Buffer<std::int64_t> to_int64(const NpyArray& array) {
+  Buffer<std::int64_t> out(static_cast<std::size_t>(array.count));
+  constexpr auto kLow = std::numeric_limits<std::int64_t>::min();
+  constexpr auto kHigh = std::numeric_limits<std::int64_t>::max();
+  visit(array, [&](std::int64_t i, auto value) {
+    out[static_cast<std::size_t>(i)] = checked_integer(array, i, value, kLow, kHigh);
+  });
+  return out;
+}
+
+Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound) {
+  Buffer<NodeId> out(static_cast<std::size_t>(array.count));
+  visit(array, [&](std::int64_t i, auto value) {
+    out[static_cast<std::size_t>(i)] = static_cast<NodeId>(checked_integer(array, i, value, 0, bound - 1));
+  });
+  return out;
+}
+
+std::vector<bool> to_bools(const NpyArray& array) {
+  std::vector<bool> out(static_cast<std::size_t>(array.count));
+  visit(array, [&](std::int64_t i, auto value) {
+    out[static_cast<std::size_t>(i)] = checked_integer(array, i, value, 0, 1) != 0;
+  });
+  return out;
+}
+
+std::vector<std::string> to_strings(const NpyArray& array) {
+  if (!array.is_text()) fail(array.where, "expected text, got numbers");
+  std::vector<std::string> out(static_cast<std::size_t>(array.count));
+  const std::size_t width = array.type == DType::kUnicode ? 4 : 1;
+  walk(array, [&](std::int64_t i, const std::byte* at) {
+    std::string& text = out[static_cast<std::size_t>(i)];
+    for (std::size_t k = 0; k < array.item_bytes; k += width) {
+      const char32_t c = width == 4 ? load<std::uint32_t>(at + k) : load<std::uint8_t>(at + k);
+      if (c > 0x10FFFF) fail(array.where, fmt::format("element {} is not text", index_text(array, i)));
+      append_utf8(c, &text);
+    }
+    while (!text.empty() && text.back() == '\0') text.pop_back();
+  });
+  return out;
+}
+
+std::uint32_t write_npy(const std::filesystem::path& path, const std::string& descr,
+                        const std::vector<std::int64_t>& shape, std::span<const std::byte> data) {
+  NpyArray described;
+  described.shape = shape;
+  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape_text(described));
+  dict.resize(kPage - 10 - 1, ' ');
+  dict.push_back('\n');
+  std::string header(kMagic);
+  header += std::string("\x01\x00", 2);
+  header.push_back(static_cast<char>(dict.size() & 0xFF));
+  header.push_back(static_cast<char>(dict.size() >> 8));
+  header += dict;
+  AtomicFile file(path);
+  file.write(header);
+  file.write(data.data(), data.size());
+  file.commit();
+  const uLong head = crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size());
+  return static_cast<std::uint32_t>(crc32_z(head, reinterpret_cast<const Bytef*>(data.data()), data.size()));
+}
+
+}  // namespace gneiss::data

@@ -1,0 +1,289 @@
+// Planetoid: ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}, Python-2 pickles and one text file.
+//
+// Rules as PyG has them: nodes 0..len(allx)-1 are the rows of allx and ally; row i of tx and ty belongs to the i-th id of
+// test.index, in file order; train = the first len(y) nodes, val = the next 500, test = test.index; self loops removed,
+// duplicate edges merged. Ids missing from test.index (CiteSeer) get a zero row and no label, where PyG gives them class 0:
+// they are in no split, so no published number depends on it. NELL's relation nodes get one identity column each.
+// Source: pyg torch_geometric/io/planetoid.py; [yang2016planetoid].
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/names.h"
+#include "data/pickle.h"
+#include "data/readers.h"
+
+namespace gneiss::data {
+namespace {
+
+constexpr std::int64_t kValidationNodes = 500;
+
+/// One opened part: its bytes and what they hold.
+struct Part {
+  MappedFile file;
+  Pickle pickle;
+  explicit Part(const std::filesystem::path& path) : file(path), pickle(file.bytes(), path.string()) {}
+};
+
+[[noreturn]] void fail(const std::string& where, const std::string& message, const std::string& hint = {}) {
+  throw Error(ErrorCode::kBadData, message, where, hint);
+}
+
+/// "…/ind.cora" from a folder, a prefix or any of the parts.
+std::filesystem::path find_prefix(const std::filesystem::path& path) {
+  static const std::vector<std::string> kParts = {".x", ".tx", ".allx", ".y", ".ty", ".ally", ".graph", ".test.index"};
+  const auto strip = [](const std::filesystem::path& file) -> std::optional<std::filesystem::path> {
+    const std::string name = file.filename().string();
+    if (!name.starts_with("ind.")) return std::nullopt;
+    for (const std::string& part : kParts) {
+      if (name.ends_with(part)) return file.parent_path() / name.substr(0, name.size() - part.size());
+    }
+    return std::nullopt;
+  };
+  if (!std::filesystem::is_directory(path)) return strip(path).value_or(path);
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    const auto prefix = strip(entry.path());
+    if (prefix && std::find(found.begin(), found.end(), prefix->string()) == found.end()) found.push_back(prefix->string());
+  }
+  std::sort(found.begin(), found.end());
+  if (found.empty()) fail(path.string(), "the folder holds no Planetoid files (ind.<name>.graph and its companions)");
+  if (found.size() > 1) fail(path.string(), fmt::format("the folder holds {} Planetoid sets", found.size()), "name one: " + join(found, ", "));
+  return found[0];
+}
+
+std::filesystem::path part_path(const std::filesystem::path& prefix, const std::string& part) {
+  return prefix.string() + "." + part;
+}
+
+void check_parts(const std::filesystem::path& prefix) {
+  std::vector<std::string> missing;
+  for (const char* part : {"x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"}) {
+    const auto path = part_path(prefix, part);
+    if (!std::filesystem::exists(path)) missing.push_back(path.filename().string());
+  }
+  if (!missing.empty()) {
+    fail(prefix.parent_path().string(), fmt::format("this Planetoid set is incomplete: {} missing", join(missing, ", ")),
+         "all eight parts are needed: x tx allx y ty ally graph test.index");
+  }
+}
+
+std::vector<std::int64_t> read_test_index(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  std::vector<std::int64_t> ids;
+  std::int64_t line = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::size_t last = end;
+    while (last > at && (text[last - 1] == '\r' || text[last - 1] == ' ')) --last;
+    ++line;
+    std::int64_t id = 0;
+    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + last, id);
+    if (last > at) {
+      if (error != std::errc{} || stop != text.data() + last || id < 0) {
+        fail(fmt::format("{}:{}", path.string(), line), fmt::format("expected a node id, got '{}'", text.substr(at, std::min<std::size_t>(last - at, 40))));
+      }
+      ids.push_back(id);
+    }
+    at = end + 1;
+  }
+  return ids;
+}
+
+/// For each node its row in allx or tx: r >= 0 is row r of allx, -1 none, -2 - r row r of tx.
+std::vector<std::int64_t> node_rows(std::int64_t nodes, std::int64_t labelled, const std::vector<std::int64_t>& test,
+                                    const std::string& where) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(nodes), -1);
+  for (std::int64_t v = 0; v < labelled; ++v) rows[static_cast<std::size_t>(v)] = v;
+  for (std::size_t i = 0; i < test.size(); ++i) {
+    std::int64_t& row = rows[static_cast<std::size_t>(test[i])];
+    if (row != -1) fail(where, fmt::format("node {} occurs twice or is not a test node (line {})", test[i], i + 1));
+    row = -2 - static_cast<std::int64_t>(i);
+  }
+  return rows;
+}
+
+Features join_features(const Pickle::Matrix& allx, const Pickle::Matrix& tx, const std::vector<std::int64_t>& rows, bool identity) {
+  const Features known = sparse_features(allx.offsets, allx.indices, allx.values, allx.rows, allx.cols);
+  const Features test = sparse_features(tx.offsets, tx.indices, tx.values, tx.rows, tx.cols);
+  const auto length = [](const Features& part, std::int64_t r) { return part.offsets[static_cast<std::size_t>(r) + 1] - part.offsets[static_cast<std::size_t>(r)]; };
+  Features out;
+  out.sparse = true;
+  out.rows = static_cast<std::int64_t>(rows.size());
+  out.cols = allx.cols;
+  out.offsets = Buffer<EdgeId>::zeros(rows.size() + 1);
+  for (std::size_t v = 0; v < rows.size(); ++v) {
+    const std::int64_t r = rows[v];
+    const EdgeId own = r >= 0 ? length(known, r) : r == -1 ? (identity ? 1 : 0) : length(test, -2 - r);
+    out.offsets[v + 1] = out.offsets[v] + own;
+  }
+  const auto total = static_cast<std::size_t>(out.offsets[rows.size()]);
+  out.indices = Buffer<NodeId>(total);
+  out.values = Buffer<float>(total);
+  for (std::size_t v = 0; v < rows.size(); ++v) {
+    const auto at = static_cast<std::size_t>(out.offsets[v]);
+    if (rows[v] == -1) {
+      if (!identity) continue;
+      out.indices[at] = static_cast<NodeId>(out.cols++);
+      out.values[at] = 1.0F;
+      continue;
+    }
+    const Features& part = rows[v] >= 0 ? known : test;
+    const auto from = static_cast<std::size_t>(part.offsets[static_cast<std::size_t>(rows[v] >= 0 ? rows[v] : -2 - rows[v])]);
+    const auto count = static_cast<std::size_t>(out.offsets[v + 1]) - at;
+    std::copy_n(part.indices.begin() + from, count, out.indices.begin() + at);
+    std::copy_n(part.values.begin() + from, count, out.values.begin() + at);
+  }
+  return out;
+}
+
+/// Class of each row of a one-hot array: the first largest entry, -1 for a row of zeros.
+std::vector<std::int32_t> one_hot_classes(const NpyArray& array) {
+  expect_dims(array, 2, "one-hot labels [nodes, classes]");
+  const Buffer<float> values = to_floats(array);
+  std::vector<std::int32_t> classes(static_cast<std::size_t>(array.dim(0)), -1);
+  const auto width = static_cast<std::size_t>(array.dim(1));
+  for (std::size_t r = 0; r < classes.size(); ++r) {
+    float best = 0;
+    for (std::size_t c = 0; c < width; ++c) {
+      if (values[r * width + c] > best) {
+        best = values[r * width + c];
+        classes[r] = static_cast<std::int32_t>(c);
+      }
+    }
+  }
+  return classes;
+}
+
+Labels join_labels(const NpyArray& ally, const NpyArray& ty, const std::vector<std::int64_t>& rows) {
+  const std::vector<std::int32_t> known = one_hot_classes(ally);
+  const std::vector<std::int32_t> test = one_hot_classes(ty);
+  if (ally.dim(1) != ty.dim(1)) fail(ty.where, fmt::format("{} classes, but {} has {}", ty.dim(1), ally.where, ally.dim(1)));
+  Labels labels;
+  labels.kind = LabelKind::kSingle;
+  labels.num_classes = ally.dim(1);
+  labels.classes = Buffer<std::int32_t>(rows.size());
+  for (std::size_t v = 0; v < rows.size(); ++v) {
+    const std::int64_t r = rows[v];
+    labels.classes[v] = r >= 0 ? known[static_cast<std::size_t>(r)] : r == -1 ? -1 : test[static_cast<std::size_t>(-2 - r)];
+  }
+  return labels;
+}
+
+graph::EdgeList read_edges(const Pickle& pickle, std::int64_t nodes) {
+  const auto pairs = pickle.items(pickle.root());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) count += pickle.items(pairs[i + 1]).size();
+  graph::EdgeList edges{Buffer<NodeId>(count), Buffer<NodeId>(count), {}};
+  const auto id = [&](Pickle::Value value) {
+    if (value.kind != Pickle::Kind::kInt || value.number < 0 || value.number >= nodes) {
+      fail(pickle.where(), fmt::format("the neighbour lists name node {}, outside 0..{}", value.number, nodes - 1));
+    }
+    return static_cast<NodeId>(value.number);
+  };
+  std::size_t at = 0;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    const NodeId from = id(pairs[i]);
+    for (const Pickle::Value neighbour : pickle.items(pairs[i + 1])) {
+      // A hostile pickle may refer to one list under many keys; the count above has bounded what is written here.
+      edges.src[at] = from;
+      edges.dst[at++] = id(neighbour);
+    }
+  }
+  return edges;
+}
+
+std::vector<std::filesystem::path> geom_split_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  if (!std::filesystem::is_directory(folder)) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".npz") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Split public_split(std::int64_t train, std::int64_t labelled, const std::vector<std::int64_t>& test) {
+  Split split;
+  for (std::int64_t v = 0; v < train; ++v) split.train.push_back(static_cast<NodeId>(v));
+  for (std::int64_t v = train; v < std::min(labelled, train + kValidationNodes); ++v) split.val.push_back(static_cast<NodeId>(v));
+  split.test.assign(test.begin(), test.end());
+  std::sort(split.test.begin(), split.test.end());
+  return split;
+}
+
+}  // namespace
+
+int count_geom_splits(const std::filesystem::path& folder) {
+  return static_cast<int>(geom_split_files(folder / "geom_gcn_splits").size());
+}
+
+Split read_geom_split(const std::filesystem::path& folder, int index, std::int64_t nodes) {
+  const NpzFile file(geom_split_files(folder / "geom_gcn_splits").at(static_cast<std::size_t>(index)));
+  const auto part = [&](const char* name) {
+    const NpyArray mask = file.array(name);
+    expect_dims(mask, 1, "a mask [nodes]");
+    if (mask.count != nodes) fail(mask.where, fmt::format("the mask has {} entries, the graph {} nodes", mask.count, nodes));
+    return mask_ids(to_bools(mask));
+  };
+  return {part("train_mask"), part("val_mask"), part("test_mask")};
+}
+
+Dataset read_planetoid(const std::filesystem::path& path, const LoadOptions& options) {
+  const std::filesystem::path prefix = find_prefix(path);
+  check_parts(prefix);
+  const Part x(part_path(prefix, "x"));
+  const Part tx(part_path(prefix, "tx"));
+  const Part allx(part_path(prefix, "allx"));
+  const Part y(part_path(prefix, "y"));
+  const Part ty(part_path(prefix, "ty"));
+  const Part ally(part_path(prefix, "ally"));
+  const Part links(part_path(prefix, "graph"));
+  const std::string index_file = part_path(prefix, "test.index").string();
+  const std::vector<std::int64_t> test = read_test_index(index_file);
+
+  const Pickle::Matrix allx_matrix = allx.pickle.matrix(allx.pickle.root());
+  const Pickle::Matrix tx_matrix = tx.pickle.matrix(tx.pickle.root());
+  const NpyArray ally_array = ally.pickle.array(ally.pickle.root());
+  const NpyArray ty_array = ty.pickle.array(ty.pickle.root());
+  const std::int64_t train = y.pickle.array(y.pickle.root()).dim(0);
+  const auto equal = [&](std::int64_t a, std::int64_t b, const char* what, const char* other, const std::string& where) {
+    if (a != b) fail(where, fmt::format("{} has {} and {} has {}; these parts do not belong together", what, a, other, b));
+  };
+  equal(allx_matrix.cols, tx_matrix.cols, "allx (columns)", "tx", tx.pickle.where());
+  equal(allx_matrix.rows, ally_array.dim(0), "allx (rows)", "ally", ally.pickle.where());
+  equal(tx_matrix.rows, ty_array.dim(0), "tx (rows)", "ty", ty.pickle.where());
+  equal(tx_matrix.rows, static_cast<std::int64_t>(test.size()), "tx (rows)", "test.index (lines)", index_file);
+  if (train > allx_matrix.rows) fail(y.pickle.where(), fmt::format("{} training nodes, but allx has {} rows", train, allx_matrix.rows));
+
+  const auto pairs = links.pickle.items(links.pickle.root());
+  const auto listed = static_cast<std::int64_t>(pairs.size() / 2);
+  const std::int64_t last_test = test.empty() ? -1 : *std::max_element(test.begin(), test.end());
+  // Every node has a key in the graph's dict, isolated ones too; a test id beyond that would need one more node.
+  const std::int64_t nodes = checked_node_count(std::max(listed, allx_matrix.rows), "nodes", links.pickle.where());
+  if (last_test >= nodes) fail(index_file, fmt::format("test node {} is outside 0..{}", last_test, nodes - 1));
+
+  Dataset out;
+  out.name = prefix.filename().string().substr(std::min<std::size_t>(4, prefix.filename().string().size()));
+  out.format = "planetoid";
+  const std::vector<std::int64_t> rows = node_rows(nodes, allx_matrix.rows, test, index_file);
+  const bool identity = out.name.starts_with("nell");
+  out.features = join_features(allx_matrix, tx_matrix, rows, identity);
+  out.labels = join_labels(ally_array, ty_array, rows);
+  const auto bare = std::count(rows.begin(), rows.end(), -1);
+  if (bare > 0) {
+    out.notes.push_back(identity ? fmt::format("{} relation nodes got an identity column each", bare)
+                                 : fmt::format("{} nodes have no features and no label", bare));
+  }
+  const FormatHabits habits{.remove_self_loops = true, .coalesce = true};
+  out.graph = make_graph(read_edges(links.pickle, nodes), nodes, options, habits, links.pickle.where(), &out.notes);
+  out.num_splits = std::max(1, count_geom_splits(prefix.parent_path()));
+  const int index = split_index(options.split, count_geom_splits(prefix.parent_path()), prefix.string());
+  out.split = index >= 0 ? read_geom_split(prefix.parent_path(), index, nodes) : public_split(train, allx_matrix.rows, test);
+  return out;
+}
+
+}  // namespace gneiss::data

@@ -1,0 +1,45 @@
+#include "graph/graph.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "graph/symmetry.h"
+
+namespace gneiss::graph {
+namespace {
+
+void check_structure(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources) {
+  GNEISS_CHECK(!offsets.empty() && offsets.front() == 0, ErrorCode::kBadData, "graph: in-edge offsets must start with 0");
+  GNEISS_CHECK(offsets.back() == static_cast<EdgeId>(sources.size()), ErrorCode::kShape,
+               "graph: offsets end at {}, but there are {} edges", offsets.back(), sources.size());
+  for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
+    GNEISS_CHECK(offsets[v] <= offsets[v + 1], ErrorCode::kBadData, "graph: offsets fall at node {} ({} then {})", v,
+                 offsets[v], offsets[v + 1]);
+    // Bounded by offsets.back() only if no later entry falls back, so each row is checked against the end first.
+    GNEISS_CHECK(offsets[v + 1] <= offsets.back(), ErrorCode::kBadData, "graph: offset of node {} is {}, beyond {} edges",
+                 v + 1, offsets[v + 1], offsets.back());
+    for (EdgeId k = offsets[v]; k < offsets[v + 1]; ++k) {
+      const NodeId u = sources[static_cast<std::size_t>(k)];
+      GNEISS_CHECK(u >= 0 && u < num_src, ErrorCode::kBadData, "graph: edge {} of node {} comes from node {}, outside 0..{}",
+                   k, v, u, num_src - 1);
+      GNEISS_CHECK(k == offsets[v] || sources[static_cast<std::size_t>(k - 1)] <= u, ErrorCode::kBadData,
+                   "graph: sources of node {} are not in ascending order at edge {}", v, k);
+    }
+  }
+}
+
+}  // namespace
+
+Graph::Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights)
+    : num_src_(num_src), offsets_(std::move(offsets)), sources_(std::move(sources)), weights_(std::move(weights)) {
+  check_structure(num_src_, offsets_, sources_);
+  GNEISS_CHECK(weights_.empty() || weights_.size() == sources_.size(), ErrorCode::kShape,
+               "graph: {} edge weights for {} edges", weights_.size(), sources_.size());
+  symmetric_ = is_symmetric(in_edges(), weights_);
+}
+
+std::int64_t Graph::bytes() const {
+  return static_cast<std::int64_t>(offsets_.size_bytes() + sources_.size_bytes() + weights_.size_bytes());
+}
+
+}  // namespace gneiss::graph

@@ -1,0 +1,95 @@
+// The immutable graph: in-edges of every destination, compressed by destination (CSC of the adjacency matrix).
+//
+// Edge u -> v carries a message from u to v. Edge e of the canonical order is the e-th entry of the in-edge arrays:
+// destinations ascending, within one destination sources ascending, parallel edges next to each other and kept apart.
+// Every array of edge values is in this order. A full graph has one node set (num_src == num_dst); a block of a
+// mini-batch is bipartite.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/buffer.h"
+#include "base/ids.h"
+#include "base/matrix_view.h"
+
+namespace gneiss::graph {
+
+class Graph {
+ public:
+  Graph() = default;
+  /// Takes arrays that already hold: offsets [num_dst + 1] from 0, never falling; sources [m] in [0, num_src), ascending
+  /// within a row; weights [m] or empty (all ones). Errors: kShape / kBadData naming the first offence.
+  Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {});
+
+  std::int64_t num_src() const { return num_src_; }
+  std::int64_t num_dst() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
+  /// For a graph with one node set.
+  std::int64_t num_nodes() const { return num_src_; }
+  std::int64_t num_edges() const { return static_cast<std::int64_t>(sources_.size()); }
+  bool weighted() const { return !weights_.empty(); }
+  /// For each edge u -> v there are as many v -> u, with the same weights.
+  bool symmetric() const { return symmetric_; }
+  std::int64_t bytes() const;
+
+  std::span<const EdgeId> offsets() const { return offsets_; }
+  std::span<const NodeId> sources() const { return sources_; }
+  std::span<const float> weights() const { return weights_; }
+
+  /// Rows are destinations, columns are sources.
+  SparsePattern in_edges() const { return {num_dst(), num_src_, offsets_, sources_, {}}; }
+
+ private:
+  std::int64_t num_src_ = 0;
+  Buffer<EdgeId> offsets_ = Buffer<EdgeId>::zeros(1);
+  Buffer<NodeId> sources_;
+  Buffer<float> weights_;
+  bool symmetric_ = false;
+};
+
+/// The same edges by source: row u lists the destinations of u's out-edges, ascending, with each edge's canonical slot.
+struct Transpose {
+  std::int64_t cols = 0;
+  Buffer<EdgeId> offsets;
+  Buffer<NodeId> indices;
+  Buffer<EdgeId> slots;
+
+  SparsePattern pattern() const {
+    return {static_cast<std::int64_t>(offsets.size()) - 1, cols, offsets, indices, slots};
+  }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(offsets.size_bytes() + indices.size_bytes() + slots.size_bytes());
+  }
+};
+
+/// Transposes any compressed-row pattern; slots name the entries of the original. Used for A^T and for the CSC copy of
+/// sparse features. O(rows + cols + nnz).
+Transpose transpose(const SparsePattern& pattern);
+
+/// A list of edges as read from a file, before it becomes a graph.
+struct EdgeList {
+  Buffer<NodeId> src;
+  Buffer<NodeId> dst;
+  Buffer<float> weight;  ///< [m] or empty
+};
+
+/// What to do to an edge list on the way in; PyG's names. Applied in the order of the members.
+struct BuildOptions {
+  bool remove_self_loops = false;
+  bool to_undirected = false;   ///< add v -> u for every u -> v; duplicates that arise are merged (coalesced)
+  bool coalesce = false;        ///< merge parallel edges; weights are summed
+  bool add_self_loops = false;  ///< add remaining self loops, see add_remaining_self_loops
+};
+
+/// Builds the graph by counting sort. Ids must lie in [0, num_nodes). Errors: kBadData naming the first bad edge.
+Graph build_graph(const EdgeList& edges, std::int64_t num_nodes, const BuildOptions& options = {});
+
+/// PyG's add_remaining_self_loops: every node ends with exactly one self loop; of existing ones the last one's weight
+/// survives, new ones weigh `fill`. An unweighted graph stays unweighted. Source: pyg utils/loop.py.
+Graph add_remaining_self_loops(const Graph& graph, float fill = 1.0F);
+
+/// PyG's remove_self_loops followed by add_self_loops: like the above, but every loop weighs `fill`.
+Graph replace_self_loops(const Graph& graph, float fill = 1.0F);
+
+}  // namespace gneiss::graph

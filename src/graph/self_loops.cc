@@ -1,0 +1,60 @@
+// Self loops as PyG's layers want them: exactly one per node.
+// Source: pyg torch_geometric/utils/loop.py (add_remaining_self_loops, remove_self_loops, add_self_loops).
+#include <cstddef>
+#include <utility>
+
+#include "base/error.h"
+#include "graph/graph.h"
+
+namespace gneiss::graph {
+namespace {
+
+/// One loop per node in its sorted place. `keep_weight`: the last existing loop's weight survives.
+Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
+  GNEISS_ASSERT(graph.num_src() == graph.num_dst(), "self loops need one node set");
+  const auto n = static_cast<std::size_t>(graph.num_nodes());
+  const auto offsets_in = graph.offsets();
+  const auto sources_in = graph.sources();
+  auto offsets = Buffer<EdgeId>::zeros(n + 1);
+  for (std::size_t v = 0; v < n; ++v) {
+    EdgeId others = 0;
+    for (EdgeId k = offsets_in[v]; k < offsets_in[v + 1]; ++k) {
+      others += sources_in[static_cast<std::size_t>(k)] == static_cast<NodeId>(v) ? 0 : 1;
+    }
+    offsets[v + 1] = offsets[v] + others + 1;
+  }
+  Buffer<NodeId> sources(static_cast<std::size_t>(offsets[n]));
+  Buffer<float> weights(graph.weighted() ? sources.size() : 0);
+  for (std::size_t v = 0; v < n; ++v) {
+    auto at = static_cast<std::size_t>(offsets[v]);
+    std::size_t loop_at = 0;
+    bool placed = false;
+    float loop_weight = fill;
+    const auto place_loop = [&] {
+      loop_at = at;
+      sources[at++] = static_cast<NodeId>(v);
+      placed = true;
+    };
+    for (EdgeId k = offsets_in[v]; k < offsets_in[v + 1]; ++k) {
+      const NodeId u = sources_in[static_cast<std::size_t>(k)];
+      if (u >= static_cast<NodeId>(v) && !placed) place_loop();
+      if (u == static_cast<NodeId>(v)) {
+        if (keep_weight && graph.weighted()) loop_weight = graph.weights()[static_cast<std::size_t>(k)];
+        continue;
+      }
+      if (!weights.empty()) weights[at] = graph.weights()[static_cast<std::size_t>(k)];
+      sources[at++] = u;
+    }
+    if (!placed) place_loop();
+    if (!weights.empty()) weights[loop_at] = loop_weight;
+  }
+  return {graph.num_nodes(), std::move(offsets), std::move(sources), std::move(weights)};
+}
+
+}  // namespace
+
+Graph add_remaining_self_loops(const Graph& graph, float fill) { return with_one_loop(graph, fill, true); }
+
+Graph replace_self_loops(const Graph& graph, float fill) { return with_one_loop(graph, fill, false); }
+
+}  // namespace gneiss::graph

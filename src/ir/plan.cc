@@ -1,0 +1,51 @@
+#include "ir/plan.h"
+
+#include "base/error.h"
+#include "ir/text.h"
+
+namespace gneiss::ir {
+namespace {
+
+constexpr std::string_view kStorageNames[] = {"-", "input", "param", "grad", "state", "const", "arena"};
+constexpr std::string_view kPhaseNames[] = {"setup", "forward", "backward", "inference"};
+
+std::string place(const Plan& plan, ValueId v) {
+  const Placement& p = plan.placements[static_cast<std::size_t>(v)];
+  if (p.storage == Storage::kArena || p.storage == Storage::kConstant) {
+    return fmt::format("{}+{}", kStorageNames[static_cast<std::size_t>(p.storage)], p.offset_bytes);
+  }
+  return std::string(kStorageNames[static_cast<std::size_t>(p.storage)]);
+}
+
+std::string describe_step(const Plan& plan, const Step& step) {
+  const Program& program = plan.program;
+  const Op& op = program.ops[static_cast<std::size_t>(step.op)];
+  std::string operands;
+  for (const ValueId input : op.inputs) operands += fmt::format("{}%{}", operands.empty() ? "" : ", ", program.value_name(input));
+  std::string results;
+  std::int64_t bytes = 0;
+  for (const ValueId r : op.results) {
+    if (r == kNoValue) continue;
+    results += fmt::format("{}%{} {}", results.empty() ? "" : ", ", program.value_name(r), place(plan, r));
+    bytes += plan.placements[static_cast<std::size_t>(r)].bytes;
+  }
+  return fmt::format("{:9} {:20} {:10} {:>12}  {}({}) -> {}\n", kPhaseNames[static_cast<std::size_t>(op.phase)],
+                     traits(op.kind).name, step.variant, bytes, traits(op.kind).name, operands, results);
+}
+
+}  // namespace
+
+std::int64_t Plan::total_bytes(int parameter_copies) const {
+  std::int64_t bytes = parameter_bytes * parameter_copies + state_bytes + constant_bytes + arena_bytes + workspace_bytes +
+                       feature_transpose_bytes;
+  for (const GraphUse& use : graph_uses) bytes += use.bytes;
+  return bytes;
+}
+
+std::string describe(const Plan& plan) {
+  std::string text = fmt::format("{:9} {:20} {:10} {:>12}  call -> results and where they lie\n", "phase", "op", "variant", "bytes");
+  for (const Step& step : plan.steps) text += describe_step(plan, step);
+  return text;
+}
+
+}  // namespace gneiss::ir

@@ -1,0 +1,76 @@
+// A Plan: a program whose values have places in memory and whose ops have kernels, ready to run or to be written out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace gneiss::ir {
+
+/// Who owns the memory of a value.
+enum class Storage : std::uint8_t {
+  kNone,       ///< never read; not stored
+  kInput,      ///< the dataset
+  kParameter,  ///< the flat parameter buffer
+  kGradient,   ///< the flat gradient buffer, same offsets as the parameters
+  kState,      ///< running statistics
+  kConstant,   ///< computed once in the setup phase, kept
+  kArena,      ///< shared between values whose lifetimes do not overlap
+};
+
+struct Placement {
+  Storage storage = Storage::kNone;
+  std::int64_t offset_bytes = 0;  ///< within its storage
+  std::int64_t bytes = 0;
+};
+
+/// One kernel call.
+struct Step {
+  std::int32_t op = 0;   ///< index in program.ops
+  std::string variant;   ///< chosen kernel
+  double flops = 0;      ///< modelled work
+  double bytes = 0;      ///< modelled traffic, each operand once
+};
+
+/// What is needed of a graph besides its in-edges.
+struct GraphUse {
+  bool used = false;
+  bool transpose = false;      ///< some op runs along out-edges
+  std::int64_t bytes = 0;      ///< of structures made for this run (derived graph, transpose); 0 if only the dataset's
+};
+
+/// How a pass spent its time and what it decided.
+struct PassReport {
+  std::string name;
+  double milliseconds = 0;
+  std::int64_t ops_before = 0;
+  std::int64_t ops_after = 0;
+  std::vector<std::string> decisions;
+};
+
+struct Plan {
+  Program program;
+  std::int64_t value_bytes = 4;          ///< 4: f32, 8: f64
+  std::vector<Placement> placements;     ///< per value
+  std::vector<Step> steps;               ///< in running order, all phases
+  std::vector<GraphUse> graph_uses;      ///< per graph of the program
+  bool feature_transpose = false;        ///< a CSC copy of sparse features is needed
+  std::int64_t feature_transpose_bytes = 0;
+  std::int64_t parameter_bytes = 0;
+  std::int64_t state_bytes = 0;
+  std::int64_t constant_bytes = 0;
+  std::int64_t arena_bytes = 0;
+  std::int64_t workspace_bytes = 0;
+  std::vector<PassReport> passes;
+
+  /// Everything the run allocates besides the dataset; parameters count as often as `parameter_copies` says (values,
+  /// gradients, optimizer state, best weights).
+  std::int64_t total_bytes(int parameter_copies) const;
+};
+
+/// The plan as a table: ops in order with variant and bytes, then the memory summary.
+std::string describe(const Plan& plan);
+
+}  // namespace gneiss::ir

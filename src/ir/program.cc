@@ -1,0 +1,171 @@
+#include "ir/program.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace gneiss::ir {
+namespace {
+
+constexpr auto kTraits = std::to_array<OpTraits>({
+#define GNEISS_OP(name, least, most, results, in_place, rule) {#name, least, most, results, (in_place) != 0},
+#include "ir/ops.def"
+#undef GNEISS_OP
+});
+
+}  // namespace
+
+const OpTraits& traits(OpKind kind) { return kTraits[static_cast<std::size_t>(kind)]; }
+
+const std::vector<OpKind>& all_op_kinds() {
+  static const std::vector<OpKind> kinds = [] {
+    std::vector<OpKind> list;
+    for (std::size_t i = 0; i < kTraits.size(); ++i) list.push_back(static_cast<OpKind>(i));
+    return list;
+  }();
+  return kinds;
+}
+
+bool find_op_kind(std::string_view name, OpKind* kind) {
+  const auto found = std::find_if(kTraits.begin(), kTraits.end(), [&](const OpTraits& t) { return t.name == name; });
+  if (found == kTraits.end()) return false;
+  *kind = static_cast<OpKind>(found - kTraits.begin());
+  return true;
+}
+
+Attrs::Attrs(std::initializer_list<Attr> list) {
+  for (const Attr& attr : list) set(attr.name, attr.value);
+}
+
+const Attr* Attrs::find(std::string_view name) const {
+  const auto found = std::find_if(list_.begin(), list_.end(), [&](const Attr& a) { return a.name == name; });
+  return found == list_.end() ? nullptr : &*found;
+}
+
+bool Attrs::has(std::string_view name) const { return find(name) != nullptr; }
+
+std::int64_t Attrs::integer(std::string_view name, std::int64_t otherwise) const {
+  const Attr* attr = find(name);
+  if (attr == nullptr) return otherwise;
+  const auto* value = std::get_if<std::int64_t>(&attr->value);
+  GNEISS_ASSERT(value != nullptr, "attribute {} is not an integer", name);
+  return *value;
+}
+
+double Attrs::real(std::string_view name, double otherwise) const {
+  const Attr* attr = find(name);
+  if (attr == nullptr) return otherwise;
+  if (const auto* whole = std::get_if<std::int64_t>(&attr->value)) return static_cast<double>(*whole);
+  const auto* value = std::get_if<double>(&attr->value);
+  GNEISS_ASSERT(value != nullptr, "attribute {} is not a number", name);
+  return *value;
+}
+
+std::string Attrs::text(std::string_view name, std::string_view otherwise) const {
+  const Attr* attr = find(name);
+  if (attr == nullptr) return std::string(otherwise);
+  const auto* value = std::get_if<std::string>(&attr->value);
+  GNEISS_ASSERT(value != nullptr, "attribute {} is not a text", name);
+  return *value;
+}
+
+void Attrs::set(std::string_view name, AttrValue value) {
+  const auto at =
+      std::lower_bound(list_.begin(), list_.end(), name, [](const Attr& a, std::string_view n) { return a.name < n; });
+  if (at != list_.end() && at->name == name) {
+    at->value = std::move(value);
+  } else {
+    list_.insert(at, {std::string(name), std::move(value)});
+  }
+}
+
+ValueId Program::output(std::string_view output_name) const {
+  for (const Output& out : outputs) {
+    if (out.name == output_name) return out.value;
+  }
+  return kNoValue;
+}
+
+std::int64_t Program::rows(const Type& type) const {
+  switch (type.domain) {
+    case Domain::kGlobal: return type.rows;
+    case Domain::kNode: return node_sets[static_cast<std::size_t>(type.space)].size;
+    case Domain::kEdge: return graphs[static_cast<std::size_t>(type.space)].num_edges;
+  }
+  return kUnknown;
+}
+
+std::vector<std::int32_t> producers(const Program& program) {
+  std::vector<std::int32_t> maker(program.values.size(), -1);
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    for (const ValueId result : program.ops[i].results) {
+      if (result != kNoValue) maker[static_cast<std::size_t>(result)] = static_cast<std::int32_t>(i);
+    }
+  }
+  return maker;
+}
+
+std::vector<std::int32_t> use_counts(const Program& program) {
+  std::vector<std::int32_t> uses(program.values.size(), 0);
+  for (const Op& op : program.ops) {
+    for (const ValueId input : op.inputs) ++uses[static_cast<std::size_t>(input)];
+  }
+  for (const Output& out : program.outputs) ++uses[static_cast<std::size_t>(out.value)];
+  for (const Param& param : program.params) {
+    if (param.grad != kNoValue) ++uses[static_cast<std::size_t>(param.grad)];
+  }
+  return uses;
+}
+
+ValueId Builder::new_value(const Type& type, std::string_view stem) {
+  const auto id = static_cast<ValueId>(program_->values.size());
+  program_->values.push_back({fmt::format("{}.{}", stem, id), type});
+  return id;
+}
+
+std::vector<ValueId> Builder::add_all(OpKind kind, std::vector<ValueId> inputs, Attrs attrs) {
+  std::vector<Type> types;
+  types.reserve(inputs.size());
+  for (const ValueId input : inputs) types.push_back(program_->type(input));
+  std::vector<Type> results;
+  const std::string problem = infer_types(*program_, kind, types, attrs, &results);
+  GNEISS_ASSERT(problem.empty(), "{}", problem);
+  Op op{kind, std::move(inputs), {}, std::move(attrs), phase_, location_};
+  for (const Type& type : results) op.results.push_back(new_value(type, traits(kind).name));
+  program_->ops.push_back(op);
+  return op.results;
+}
+
+ValueId Builder::add(OpKind kind, std::vector<ValueId> inputs, Attrs attrs, bool all_results) {
+  const auto results = add_all(kind, std::move(inputs), std::move(attrs));
+  // The second result of a reduction says which edge won; sums have none to give.
+  const bool optional = kind == OpKind::spmm || kind == OpKind::segment_reduce;
+  if (optional && !all_results) {
+    Op& op = program_->ops.back();
+    if (op.results[1] != kNoValue) {
+      program_->values.pop_back();
+      op.results[1] = kNoValue;
+    }
+  }
+  return results.empty() ? kNoValue : results[0];
+}
+
+ValueId Builder::leaf(OpKind kind, const Type& type, Attrs attrs, std::string name) {
+  const ValueId value = new_value(type, name.empty() ? traits(kind).name : std::string_view(name));
+  program_->ops.push_back({kind, {}, {value}, std::move(attrs), phase_, location_});
+  return value;
+}
+
+ValueId Builder::param(Param param) {
+  param.value = leaf(OpKind::param, global_type(param.rows, param.cols), {{"name", param.name}}, param.name);
+  program_->params.push_back(std::move(param));
+  return program_->params.back().value;
+}
+
+void Builder::name_last(std::string name) {
+  const ValueId value = program_->ops.back().results[0];
+  program_->values[static_cast<std::size_t>(value)].name = fmt::format("{}.{}", name, value);
+}
+
+}  // namespace gneiss::ir

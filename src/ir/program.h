@@ -1,0 +1,233 @@
+// The intermediate representation: a model as a list of typed operations on matrices.
+//
+// A Program is plain data in single-assignment form: every value is the result of one op, ops stand in an order in which
+// they can run, and a pass takes one Program and returns another. Values are matrices: `rows` follow from the domain (one
+// per node of a node set, one per edge of a graph, or a fixed number), `cols` are the product of the trailing dimensions,
+// heads first ([heads, channels] -> heads * channels columns).
+//
+// Room for what comes later: a graph has separate source and destination node sets (blocks of a mini-batch are graphs whose
+// sets differ); a program holds any number of graphs; a value carries its space and layout, to which a device can be added.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace gneiss::ir {
+
+using ValueId = std::int32_t;
+inline constexpr ValueId kNoValue = -1;
+/// A count that is known only when the program is bound to a dataset.
+inline constexpr std::int64_t kUnknown = -1;
+
+enum class OpKind : std::uint8_t {
+#define GNEISS_OP(name, least, most, results, in_place, rule) name,
+#include "ir/ops.def"
+#undef GNEISS_OP
+};
+
+/// Static facts of an op kind, from ops.def.
+struct OpTraits {
+  std::string_view name;
+  int least_inputs;
+  int most_inputs;
+  int num_results;
+  bool in_place;
+};
+const OpTraits& traits(OpKind kind);
+/// All kinds, in the order of ops.def.
+const std::vector<OpKind>& all_op_kinds();
+/// The kind called `name`; false if there is none.
+bool find_op_kind(std::string_view name, OpKind* kind);
+
+enum class Domain : std::uint8_t { kGlobal, kNode, kEdge };
+enum class Layout : std::uint8_t { kDense, kSparse };  ///< kSparse: compressed rows, input features only
+enum class Scalar : std::uint8_t { kReal, kIndex };    ///< kIndex: int32 (which edge won a maximum)
+
+struct Type {
+  Domain domain = Domain::kGlobal;
+  std::int32_t space = 0;  ///< kNode: node set; kEdge: graph; kGlobal: 0
+  std::int64_t rows = 1;   ///< kGlobal only; elsewhere 0, the domain decides
+  std::int64_t cols = 1;
+  Layout layout = Layout::kDense;
+  Scalar scalar = Scalar::kReal;
+
+  bool operator==(const Type&) const = default;
+};
+
+inline Type global_type(std::int64_t rows, std::int64_t cols) { return {Domain::kGlobal, 0, rows, cols}; }
+inline Type node_type(std::int32_t node_set, std::int64_t cols) { return {Domain::kNode, node_set, 0, cols}; }
+inline Type edge_type(std::int32_t graph, std::int64_t cols) { return {Domain::kEdge, graph, 0, cols}; }
+
+/// Where in the model's text something comes from; line 0 = nowhere.
+struct Location {
+  std::int32_t line = 0;
+  std::int32_t column = 0;
+  bool operator==(const Location&) const = default;
+};
+
+using AttrValue = std::variant<std::int64_t, double, std::string>;
+struct Attr {
+  std::string name;
+  AttrValue value;
+  bool operator==(const Attr&) const = default;
+};
+
+/// Attributes that ops use:
+///   graph       the graph an edge op runs on (all of gather, segment_*, spmm*, sddmm, edge_softmax*, edge_weight, degree)
+///   heads       columns are [heads, channels]; weights and scores have `heads` columns (spmm, sddmm, sum/tile_heads)
+///   groups      number of column groups (sum_groups, expand_groups; expand_groups also `cols`)
+///   fn          sum | mean | max | min (segment_reduce, spmm); name of the function (unary_grad); maximum | minimum and
+///               `side` 0 | 1 (maximum_grad: gradient of the first or second operand)
+///   transpose   1: along out-edges, i.e. A^T (spmm); side = dst | src (segment_reduce, degree)
+///   ta, tb      1: transposed operand (gemm)
+///   scale,shift affine: scale * x + shift
+///   alpha       slope or factor (leaky_relu, elu and their unary_grad)
+///   p, stream   probability and number of the random stream (dropout)
+///   eps, momentum, mode = node | graph (batch_norm*, layer_norm*)
+///   begin       first column (slice; `cols` how many)
+///   value       the number (constant)
+///   name        which input or parameter (input, param)
+///   label_smoothing (cross_entropy)
+class Attrs {
+ public:
+  Attrs() = default;
+  Attrs(std::initializer_list<Attr> list);
+
+  bool has(std::string_view name) const;
+  std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
+  double real(std::string_view name, double otherwise) const;
+  std::string text(std::string_view name, std::string_view otherwise) const;
+  void set(std::string_view name, AttrValue value);
+  const std::vector<Attr>& list() const { return list_; }  ///< sorted by name
+  bool operator==(const Attrs&) const = default;
+
+ private:
+  const Attr* find(std::string_view name) const;
+  std::vector<Attr> list_;
+};
+
+/// When an op runs: once before training (everything it needs is constant), in every training step, or to evaluate.
+enum class Phase : std::uint8_t { kSetup, kForward, kBackward, kInference };
+
+struct Op {
+  OpKind kind = OpKind::input;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> results;  ///< an unused optional result is kNoValue (the arg of a sum)
+  Attrs attrs;
+  Phase phase = Phase::kForward;
+  Location location;
+};
+
+struct Value {
+  std::string name;  ///< unique, printable
+  Type type;
+};
+
+struct NodeSet {
+  std::string name;
+  std::int64_t size = kUnknown;
+};
+
+/// How a graph of the program is made from the one before it.
+enum class GraphOrigin : std::uint8_t { kGiven, kAddRemainingSelfLoops, kReplaceSelfLoops };
+
+struct GraphDef {
+  std::string name;
+  GraphOrigin origin = GraphOrigin::kGiven;
+  std::int32_t base = -1;  ///< the graph it is derived from
+  std::int32_t src_set = 0;
+  std::int32_t dst_set = 0;
+  std::int64_t num_edges = kUnknown;
+  bool weighted = false;   ///< when false every edge weighs 1
+  bool symmetric = false;  ///< equal to its transpose, weights included
+};
+
+/// How a parameter gets its first values.
+struct Init {
+  enum class Kind : std::uint8_t { kZeros, kOnes, kConstant, kUniform, kGlorot, kHe, kNormal };
+  Kind kind = Kind::kGlorot;
+  double value = 0;          ///< kConstant: the value; kUniform: the bound, U(-value, value); kNormal: the deviation
+  std::int64_t fan_in = 0;   ///< kGlorot, kHe
+  std::int64_t fan_out = 0;  ///< kGlorot
+};
+
+/// A parameter (trained) or a state (running statistics, written by batch_norm_update only).
+struct Param {
+  std::string name;    ///< unique; the key in model.safetensors (PyG's)
+  ValueId value = kNoValue;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::vector<std::int64_t> stored_shape;  ///< shape under which it is saved, e.g. {out, in}
+  bool stored_transposed = false;          ///< saved as the transpose of the rows x cols matrix (PyG keeps (out, in))
+  bool trainable = true;
+  Init init;
+  std::int32_t layer = 0;  ///< ordinal of the layer call it belongs to, for per-layer weight decay
+  ValueId grad = kNoValue;  ///< set by differentiation
+};
+
+struct Output {
+  std::string name;  ///< "logits", "embedding", "loss"
+  ValueId value = kNoValue;
+};
+
+struct Program {
+  std::string name;
+  std::vector<NodeSet> node_sets;
+  std::vector<GraphDef> graphs;
+  std::vector<Value> values;
+  std::vector<Op> ops;
+  std::vector<Param> params;
+  std::vector<Output> outputs;
+
+  const Type& type(ValueId v) const { return values[static_cast<std::size_t>(v)].type; }
+  const std::string& value_name(ValueId v) const { return values[static_cast<std::size_t>(v)].name; }
+  ValueId output(std::string_view output_name) const;  ///< kNoValue if there is none
+  /// Rows of a value, from its domain; kUnknown if the size is not bound yet.
+  std::int64_t rows(const Type& type) const;
+  std::int64_t rows(ValueId v) const { return rows(type(v)); }
+  std::int64_t elements(ValueId v) const { return rows(v) * type(v).cols; }
+};
+
+/// Index of the op that makes each value; -1 for none.
+std::vector<std::int32_t> producers(const Program& program);
+/// How many ops and outputs (parameters' gradients included) use each value.
+std::vector<std::int32_t> use_counts(const Program& program);
+
+/// Appends ops to a program, inferring result types. Throws kInternal if an op does not fit its operands (the language
+/// front end checks before it builds; a failure here is a defect).
+class Builder {
+ public:
+  explicit Builder(Program* program) : program_(program) {}
+
+  /// Appends an op and returns its first result. Optional results are made only if `all_results`.
+  ValueId add(OpKind kind, std::vector<ValueId> inputs, Attrs attrs = {}, bool all_results = false);
+  /// Appends an op and returns all its results.
+  std::vector<ValueId> add_all(OpKind kind, std::vector<ValueId> inputs, Attrs attrs = {});
+  /// Appends a leaf with the given type.
+  ValueId leaf(OpKind kind, const Type& type, Attrs attrs = {}, std::string name = {});
+  /// Appends a parameter leaf and its Param entry (its value is filled in).
+  ValueId param(Param param);
+
+  void set_phase(Phase phase) { phase_ = phase; }
+  void set_location(Location location) { location_ = location; }
+  void name_last(std::string name);  ///< names the first result of the last op (made unique)
+  Program& program() { return *program_; }
+
+ private:
+  ValueId new_value(const Type& type, std::string_view stem);
+  Program* program_;
+  Phase phase_ = Phase::kForward;
+  Location location_;
+};
+
+/// Result types of an op on operands of the given types (ir/shape_rules.cc). Returns "" or what does not fit, in words of
+/// the language ("gemm: left has 16 columns, right has 32 rows").
+std::string infer_types(const Program& program, OpKind kind, const std::vector<Type>& inputs, const Attrs& attrs,
+                        std::vector<Type>* results);
+
+}  // namespace gneiss::ir

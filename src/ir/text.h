@@ -1,0 +1,21 @@
+// The text form of a program: print(parse(print(p))) equals print(p).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/program.h"
+
+namespace gneiss::ir {
+
+/// One op a line: `%h.4: node<0>[16] = gemm(%x.0, %W.1) {ta=0} @forward !7:3`. Graphs, parameters and outputs have lines of
+/// their own.
+std::string print(const Program& program);
+
+/// "node<0>[16]", "edge<1>[8]", "[16, 8]", with `sparse` or `index` where so.
+std::string print(const Type& type);
+
+/// Reads what print wrote; values are numbered in order of appearance. Errors: kBadData with the line.
+Program parse(std::string_view text);
+
+}  // namespace gneiss::ir

@@ -1,0 +1,33 @@
+// Backward of batch normalisation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+#include "kernels/batch_norm.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct BatchNormGradArgs {
+  ConstMatrixView<T> x;
+  ConstMatrixView<T> gamma;
+  ConstMatrixView<T> mean;
+  ConstMatrixView<T> var;
+  ConstMatrixView<T> dy;
+  double eps = 1e-5;
+  MatrixView<T> dx;
+  MatrixView<T> dgamma;
+  MatrixView<T> dbeta;
+};
+
+/// Gradients of x, gamma and beta.
+/// Shapes    x, dy, dx: [n,d]; gamma, mean, var, dgamma, dbeta: [1,d]. Aliasing dx may be dy. Errors kShape
+template <class T>
+void batch_norm_grad(const Context& context, const BatchNormGradArgs<T>& args);
+
+template <class T>
+std::span<const Variant<BatchNormGradArgs<T>>> batch_norm_grad_variants();
+
+}  // namespace gneiss::kernels

@@ -1,0 +1,30 @@
+// Batch normalisation with given statistics.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct BatchNormInferenceArgs {
+  ConstMatrixView<T> x;
+  ConstMatrixView<T> gamma;
+  ConstMatrixView<T> beta;
+  ConstMatrixView<T> mean;
+  ConstMatrixView<T> var;
+  double eps = 1e-5;
+  MatrixView<T> y;
+};
+
+/// y = (x - mean) / sqrt(var + eps) * gamma + beta with running statistics.
+/// Shapes    x, y: [n,d]; others [1,d]. Aliasing y may be x. Errors kShape
+template <class T>
+void batch_norm_inference(const Context& context, const BatchNormInferenceArgs<T>& args);
+
+template <class T>
+std::span<const Variant<BatchNormInferenceArgs<T>>> batch_norm_inference_variants();
+
+}  // namespace gneiss::kernels

@@ -1,0 +1,30 @@
+// Masked multilabel binary cross-entropy and its gradient in one sweep.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+#include "kernels/cross_entropy.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct BceWithLogitsArgs {
+  ConstMatrixView<T> logits;
+  ConstMatrixView<float> targets;
+  std::span<const NodeId> rows;  ///< the rows that count, ascending
+  MatrixView<T> loss;
+  MatrixView<T> dlogits;
+};
+
+/// Mean over the labelled entries of `rows` of log(1 + exp(-|z|)) + max(z, 0) - z t; NaN targets are unlabelled.
+/// Shapes    logits, targets, dlogits: [n,c]; loss: [1,1]. Aliasing dlogits may be logits. Sums in f64, fixed order. Errors kShape.
+/// Source    torch.nn.functional.binary_cross_entropy_with_logits; OGB's NaN rule
+template <class T>
+void bce_with_logits(const Context& context, const BceWithLogitsArgs<T>& args);
+
+template <class T>
+std::span<const Variant<BceWithLogitsArgs<T>>> bce_with_logits_variants();
+
+}  // namespace gneiss::kernels

@@ -1,0 +1,38 @@
+// Dense matrix product in three orientations.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+enum class Orientation : std::uint8_t { kNN, kTN, kNT };
+
+template <class T>
+struct GemmArgs {
+  ConstMatrixView<T> a;
+  ConstMatrixView<T> b;
+  MatrixView<T> c;
+  Orientation orientation = Orientation::kNN;
+};
+
+/// Scratch that gemm needs for c [m,n] with inner size k.
+std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::int64_t n, std::int64_t k, std::size_t value_bytes);
+
+
+/// Multiplies two dense matrices.
+///   nn: c = a * b      tn: c = aᵀ * b      nt: c = a * bᵀ
+/// Shapes    c: [m,n]; nn: a [m,k], b [k,n]; tn: a [k,m], b [k,n]; nt: a [m,k], b [n,k]
+/// Aliasing  c overlaps nothing. k = 0 gives zeros. Bitwise equal for any number of threads (fixed row blocks; tn adds
+///           partial products of fixed row chunks in order).
+/// Cost      2·m·n·k flop; workspace for tn only
+/// Errors    kShape if the sizes do not agree
+template <class T>
+void gemm(const Context& context, const GemmArgs<T>& args);
+
+template <class T>
+std::span<const Variant<GemmArgs<T>>> gemm_variants();
+
+}  // namespace gneiss::kernels

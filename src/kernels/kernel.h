@@ -1,0 +1,51 @@
+// What all kernels share: the context they run in, and tables of variants.
+//
+// An op is a contract (x.h), checks and a table of variants (x.cc), and one file per variant (reference/x.cc, cpu/x.cc).
+// The table is an explicit list, best first, ending in `reference`; the first variant that does not decline runs.
+// GNEISS_KERNEL=spmm:reference,gemm:onednn forces variants; GNEISS_VERBOSE=dispatch says on the log why others declined.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/matrix_view.h"
+
+namespace gneiss::kernels {
+
+/// Where a kernel runs.
+struct Context {
+  int threads = 1;
+  /// Scratch memory, at least <op>_workspace_bytes(...) bytes, 64-byte aligned. Kernels allocate nothing.
+  std::span<std::byte> workspace;
+};
+
+/// One implementation of an op on arguments `Args`.
+template <class Args>
+struct Variant {
+  std::string_view name;
+  /// Why it cannot run on these arguments (shapes only: data may be null), or "" if it can.
+  std::string_view (*declines)(const Args& args);
+  void (*run)(const Context& context, const Args& args);
+};
+
+/// Name forced for `op` by GNEISS_KERNEL, or "".
+std::string_view forced_variant(std::string_view op);
+/// Reports a choice when GNEISS_VERBOSE=dispatch is set.
+void report_choice(std::string_view op, std::string_view variant, std::string_view reason);
+
+/// The first variant that takes `args` (or the forced one). `variants` ends in a variant that takes everything.
+template <class Args>
+const Variant<Args>& choose(std::string_view op, std::span<const Variant<Args>> variants, const Args& args) {
+  const std::string_view forced = forced_variant(op);
+  for (const Variant<Args>& variant : variants) {
+    if (!forced.empty() && variant.name != forced) continue;
+    const std::string_view reason = variant.declines(args);
+    report_choice(op, variant.name, reason);
+    if (reason.empty()) return variant;
+  }
+  return variants.back();
+}
+
+}  // namespace gneiss::kernels

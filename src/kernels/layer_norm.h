@@ -1,0 +1,35 @@
+// Layer normalisation in the two modes of PyG.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+#include "kernels/batch_norm.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct LayerNormArgs {
+  bool graph_mode = false;
+  ConstMatrixView<T> x;
+  ConstMatrixView<T> gamma;
+  ConstMatrixView<T> beta;
+  double eps = 1e-5;
+  MatrixView<T> y;
+  MatrixView<T> mean;
+  MatrixView<T> var;
+};
+
+/// Normalises per row (node) or over the whole matrix (graph), then scales and shifts columns.
+///   node:  y = (x - mean_r) / sqrt(var_r + eps) * gamma + beta           mean, var: [n,1]
+///   graph: y = (x - mean) / (sqrt(var) + eps) * gamma + beta             mean, var: [1,1]
+/// Shapes    x, y: [n,d]; gamma, beta: [1,d]. Aliasing y overlaps nothing. Bitwise equal for any number of threads. Errors kShape
+/// Source    pyg nn/norm/layer_norm.py
+template <class T>
+void layer_norm(const Context& context, const LayerNormArgs<T>& args);
+
+template <class T>
+std::span<const Variant<LayerNormArgs<T>>> layer_norm_variants();
+
+}  // namespace gneiss::kernels

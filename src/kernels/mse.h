@@ -1,0 +1,29 @@
+// Masked mean squared error and its gradient in one sweep.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+#include "kernels/cross_entropy.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct MseArgs {
+  ConstMatrixView<T> logits;
+  ConstMatrixView<float> targets;
+  std::span<const NodeId> rows;  ///< the rows that count, ascending
+  MatrixView<T> loss;
+  MatrixView<T> dlogits;
+};
+
+/// Mean over the labelled entries of `rows` of (z - t)²; NaN targets are unlabelled.
+/// Shapes    logits, targets, dlogits: [n,c]; loss: [1,1]. Aliasing dlogits may be logits. Sums in f64, fixed order. Errors kShape
+template <class T>
+void mse(const Context& context, const MseArgs<T>& args);
+
+template <class T>
+std::span<const Variant<MseArgs<T>>> mse_variants();
+
+}  // namespace gneiss::kernels

@@ -1,0 +1,27 @@
+// Backward of max/min segment_reduce.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct SegmentArgGradArgs {
+  std::span<const EdgeId> offsets;
+  ConstMatrixView<std::int32_t> arg;
+  ConstMatrixView<T> dy;
+  MatrixView<T> de;
+};
+
+/// de[k,j] = dy[v,j] if arg[v,j] is k's position within row v, else 0.
+/// Shapes    offsets: [n+1]; arg, dy: [n,d]; de: [nnz,d]. Errors kShape
+template <class T>
+void segment_arg_grad(const Context& context, const SegmentArgGradArgs<T>& args);
+
+template <class T>
+std::span<const Variant<SegmentArgGradArgs<T>>> segment_arg_grad_variants();
+
+}  // namespace gneiss::kernels

@@ -1,0 +1,39 @@
+// Aggregation of neighbours: sparse adjacency times dense features under four reductions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+enum class Reduce : std::uint8_t { kSum, kMean, kMax, kMin };
+
+template <class T>
+struct SpmmArgs {
+  SparsePattern pattern;
+  ConstMatrixView<T> x;
+  std::span<const T> w;
+  std::int64_t heads = 1;
+  Reduce reduce = Reduce::kSum;
+  MatrixView<T> y;
+  MatrixView<std::int32_t> arg;
+};
+
+/// Aggregates the rows of x over the entries of each row of the pattern.
+///   sum, mean:  y[v,h,:] = sum over k in row v of w[slot k, h] * x[index k, h, :]   (mean: divided by the row's length)
+///   max, min:   the extreme of w * x over the row, per column; arg[v,j] = position of the winner within the row, -1 if empty;
+///               the first of equals wins
+/// Shapes    pattern: n×k; x: [k, heads·d]; w: [slots, heads] or empty (all ones); y: [n, heads·d]; arg: as y, or empty
+/// Aliasing  y, arg overlap nothing. Empty row: 0. Bitwise equal for any number of threads.
+/// Cost      2·nnz·heads·d flop; >= (nnz + rows)·heads·d·sizeof(T) moved; allocates nothing
+/// Errors    kShape
+/// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead
+template <class T>
+void spmm(const Context& context, const SpmmArgs<T>& args);
+
+template <class T>
+std::span<const Variant<SpmmArgs<T>>> spmm_variants();
+
+}  // namespace gneiss::kernels

@@ -1,0 +1,32 @@
+// Backward of max/min aggregation with respect to the features.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct SpmmArgGradArgs {
+  SparsePattern out_edges;
+  std::span<const EdgeId> in_offsets;
+  ConstMatrixView<std::int32_t> arg;
+  ConstMatrixView<T> dy;
+  std::span<const T> w;
+  MatrixView<T> dx;
+};
+
+/// Sends the gradient of each maximum to the source that won it, reading by source over the transposed pattern.
+///   dx[u,j] = sum over k in row u (u -> v, slot s) of w[s] * dy[v,j] where arg[v,j] == s - offsets[v]
+/// Shapes    out_edges: the transpose, with slots; in_offsets: [n+1] of the forward pattern; arg, dy: [n,d]; dx: [k,d];
+///           w: [nnz] or empty. Heads: w has one column.
+/// Aliasing  dx overlaps nothing. Bitwise equal for any number of threads. Errors kShape
+template <class T>
+void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<T>& args);
+
+template <class T>
+std::span<const Variant<SpmmArgGradArgs<T>>> spmm_arg_grad_variants();
+
+}  // namespace gneiss::kernels

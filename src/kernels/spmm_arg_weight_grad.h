@@ -1,0 +1,28 @@
+// Backward of weighted max/min aggregation with respect to the edge weights.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct SpmmArgWeightGradArgs {
+  SparsePattern in_edges;
+  ConstMatrixView<std::int32_t> arg;
+  ConstMatrixView<T> dy;
+  ConstMatrixView<T> x;
+  std::span<T> dw;
+};
+
+/// dw[k] = sum over columns j won by edge k of row v of dy[v,j] * x[index k, j].
+/// Shapes    in_edges: n×k; arg, dy: [n,d]; x: [k,d]; dw: [nnz]. Bitwise equal for any number of threads. Errors kShape
+template <class T>
+void spmm_arg_weight_grad(const Context& context, const SpmmArgWeightGradArgs<T>& args);
+
+template <class T>
+std::span<const Variant<SpmmArgWeightGradArgs<T>>> spmm_arg_weight_grad_variants();
+
+}  // namespace gneiss::kernels
