@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/matrix_view.h"
@@ -35,15 +36,26 @@ std::string_view forced_variant(std::string_view op);
 /// Reports a choice when GNEISS_VERBOSE=dispatch is set.
 void report_choice(std::string_view op, std::string_view variant, std::string_view reason);
 
-/// The first variant that takes `args` (or the forced one). `variants` ends in a variant that takes everything.
+/// Throws kUsage: `forced` names no variant of `op`.
+[[noreturn]] void throw_unknown_variant(std::string_view op, std::string_view forced, std::string_view known);
+
+/// The first variant that takes `args` (or the forced one; where that declines, the last one). `variants` ends in a variant
+/// that takes everything. Errors: kUsage if GNEISS_KERNEL forces a variant that the op does not have.
 template <class Args>
 const Variant<Args>& choose(std::string_view op, std::span<const Variant<Args>> variants, const Args& args) {
   const std::string_view forced = forced_variant(op);
+  bool known = forced.empty();
   for (const Variant<Args>& variant : variants) {
     if (!forced.empty() && variant.name != forced) continue;
+    known = true;
     const std::string_view reason = variant.declines(args);
     report_choice(op, variant.name, reason);
     if (reason.empty()) return variant;
+  }
+  if (!known) {
+    std::string names;
+    for (const Variant<Args>& variant : variants) names.append(names.empty() ? "" : ", ").append(variant.name);
+    throw_unknown_variant(op, forced, names);
   }
   return variants.back();
 }

@@ -1,0 +1,49 @@
+// Contract and dispatch of binary.
+#include "kernels/binary.h"
+
+#include "base/error.h"
+#include "kernels/check.h"
+#include "kernels/reference/reference.h"
+#include "kernels/variants.h"
+
+namespace gneiss::kernels {
+namespace {
+
+constexpr std::string_view kOp = "binary";
+
+/// Throws kShape unless `operand` broadcasts to the shape of `c`.
+template <class T>
+void expect_operand(std::string_view owner, const ConstMatrixView<T>& operand, const MatrixView<T>& c) {
+  const bool rows_fit = operand.rows == c.rows || operand.rows == 1;
+  const bool cols_fit = operand.cols == c.cols || (operand.cols > 0 && c.cols % operand.cols == 0);
+  GNEISS_CHECK(rows_fit && cols_fit, ErrorCode::kShape, "binary: {} is {}x{}, which does not broadcast to c, {}x{}", owner,
+               operand.rows, operand.cols, c.rows, c.cols);
+}
+
+template <class T>
+constexpr std::array kVariants = {reference_variant<BinaryArgs, T>(reference::binary<T>)};
+
+}  // namespace
+
+template <class T>
+void binary(const Context& context, const BinaryArgs<T>& args) {
+  expect_operand("a", args.a, args.c);
+  expect_operand("b", args.b, args.c);
+  if (args.fn == Binary::kMaximum || args.fn == Binary::kMinimum) {
+    expect_shape(kOp, "a", args.a, args.c.rows, args.c.cols);
+    expect_shape(kOp, "b", args.b, args.c.rows, args.c.cols);
+  }
+  choose(kOp, binary_variants<T>(), args).run(context, args);
+}
+
+template <class T>
+std::span<const Variant<BinaryArgs<T>>> binary_variants() {
+  return kVariants<T>;
+}
+
+template void binary<float>(const Context&, const BinaryArgs<float>&);
+template void binary<double>(const Context&, const BinaryArgs<double>&);
+template std::span<const Variant<BinaryArgs<float>>> binary_variants<float>();
+template std::span<const Variant<BinaryArgs<double>>> binary_variants<double>();
+
+}  // namespace gneiss::kernels

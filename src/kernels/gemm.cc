@@ -1,0 +1,50 @@
+// Contract and dispatch of gemm.
+#include "kernels/gemm.h"
+
+#include "kernels/check.h"
+#include "kernels/chunks.h"
+#include "kernels/reference/reference.h"
+#include "kernels/variants.h"
+
+namespace gneiss::kernels {
+namespace {
+
+constexpr std::string_view kOp = "gemm";
+
+template <class T>
+constexpr std::array kVariants = {reference_variant<GemmArgs, T>(reference::gemm<T>)};
+
+}  // namespace
+
+std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::int64_t n, std::int64_t k,
+                                 std::size_t value_bytes) {
+  if (orientation != Orientation::kTN || value_bytes != sizeof(float)) return 0;
+  const std::int64_t chunks = gemm_tn_chunks(m, n, k);
+  return chunks <= 1 ? 0 : static_cast<std::size_t>(chunks * m * n) * value_bytes;
+}
+
+template <class T>
+void gemm(const Context& context, const GemmArgs<T>& args) {
+  const bool a_transposed = args.orientation == Orientation::kTN;
+  const bool b_transposed = args.orientation == Orientation::kNT;
+  expect_equal(kOp, a_transposed ? rows_of("a", args.a) : cols_of("a", args.a),
+               b_transposed ? cols_of("b", args.b) : rows_of("b", args.b));
+  const std::int64_t m = a_transposed ? args.a.cols : args.a.rows;
+  const std::int64_t n = b_transposed ? args.b.rows : args.b.cols;
+  expect_shape(kOp, "c", args.c, m, n);
+  expect_workspace(kOp, context, gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols,
+                                                    a_transposed ? args.a.rows : args.a.cols, sizeof(T)));
+  choose(kOp, gemm_variants<T>(), args).run(context, args);
+}
+
+template <class T>
+std::span<const Variant<GemmArgs<T>>> gemm_variants() {
+  return kVariants<T>;
+}
+
+template void gemm<float>(const Context&, const GemmArgs<float>&);
+template void gemm<double>(const Context&, const GemmArgs<double>&);
+template std::span<const Variant<GemmArgs<float>>> gemm_variants<float>();
+template std::span<const Variant<GemmArgs<double>>> gemm_variants<double>();
+
+}  // namespace gneiss::kernels

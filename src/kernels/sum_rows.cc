@@ -1,0 +1,40 @@
+// Contract and dispatch of sum_rows.
+#include "kernels/sum_rows.h"
+
+#include "kernels/check.h"
+#include "kernels/chunks.h"
+#include "kernels/reference/reference.h"
+#include "kernels/variants.h"
+
+namespace gneiss::kernels {
+namespace {
+
+constexpr std::string_view kOp = "sum_rows";
+
+template <class T>
+constexpr std::array kVariants = {reference_variant<SumRowsArgs, T>(reference::sum_rows<T>)};
+
+}  // namespace
+
+std::size_t sum_rows_workspace_bytes(std::int64_t n, std::int64_t d, std::size_t) {
+  return static_cast<std::size_t>(reduction_chunks(n) * d) * sizeof(double);
+}
+
+template <class T>
+void sum_rows(const Context& context, const SumRowsArgs<T>& args) {
+  expect_shape(kOp, "y", args.y, 1, args.x.cols);
+  expect_workspace(kOp, context, sum_rows_workspace_bytes(args.x.rows, args.x.cols, sizeof(T)));
+  choose(kOp, sum_rows_variants<T>(), args).run(context, args);
+}
+
+template <class T>
+std::span<const Variant<SumRowsArgs<T>>> sum_rows_variants() {
+  return kVariants<T>;
+}
+
+template void sum_rows<float>(const Context&, const SumRowsArgs<float>&);
+template void sum_rows<double>(const Context&, const SumRowsArgs<double>&);
+template std::span<const Variant<SumRowsArgs<float>>> sum_rows_variants<float>();
+template std::span<const Variant<SumRowsArgs<double>>> sum_rows_variants<double>();
+
+}  // namespace gneiss::kernels
