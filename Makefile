@@ -1,0 +1,51 @@
+# The short way to everything; each target is safe to repeat and installs what it needs (tools/install-deps).
+# CMake and Ninja do the work; see CMakePresets.json for the other ways to build.
+
+SHELL := /bin/bash
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build demo check check-accuracy check-sanitize bench format clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+deps: ## install the packages that building and testing need
+	@tools/install-deps check
+
+build: ## build the command into build/bin/gneiss
+	@tools/install-deps build
+	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=OFF
+	@cmake --build $(BUILD) --parallel $(JOBS) --target gneiss
+
+demo: build ## train gcn, sage, gin and gat on two small graphs and show the scores
+	@GNEISS=$(BUILD)/bin/gneiss tools/demo
+
+check: ## build everything and run all tests
+	@tools/install-deps check
+	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
+	@cmake --build $(BUILD) --parallel $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS)
+
+check-accuracy: build ## train on the published data sets and compare with the literature (long)
+	@GNEISS=$(BUILD)/bin/gneiss tools/check-accuracy
+
+check-sanitize: ## run the tests under the address and undefined-behaviour sanitizers
+	@tools/install-deps check
+	@cmake --preset asan-ubsan >/dev/null
+	@cmake --build --preset asan-ubsan --parallel $(JOBS)
+	@ctest --preset asan-ubsan --parallel $(JOBS)
+
+bench: ## build the benchmarks and run the ones that need nothing else
+	@tools/install-deps bench
+	@cmake --preset bench >/dev/null
+	@cmake --build --preset bench --parallel $(JOBS)
+	@for b in build-bench/bench/*_bench; do echo "== $$b"; "$$b" || exit 1; done
+
+format: ## format the C++ sources
+	@tools/install-deps format
+	@git ls-files '*.h' '*.cc' | xargs clang-format -i
+
+clean: ## remove what was built
+	@rm -rf build build-*
