@@ -56,6 +56,7 @@ struct Plan {
   std::vector<Placement> placements;     ///< per value
   std::vector<Step> steps;               ///< in running order, all phases
   std::vector<GraphUse> graph_uses;      ///< per graph of the program
+  std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
   bool feature_transpose = false;        ///< a CSC copy of sparse features is needed
   std::int64_t feature_transpose_bytes = 0;
   std::int64_t parameter_bytes = 0;

@@ -1,0 +1,356 @@
+#include "kernels/call.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "kernels/batch_norm.h"
+#include "kernels/batch_norm_grad.h"
+#include "kernels/batch_norm_inference.h"
+#include "kernels/batch_norm_update.h"
+#include "kernels/bce_with_logits.h"
+#include "kernels/binary.h"
+#include "kernels/column_groups.h"
+#include "kernels/copy_columns.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
+#include "kernels/edge_softmax.h"
+#include "kernels/edge_softmax_grad.h"
+#include "kernels/extreme_grad.h"
+#include "kernels/gather.h"
+#include "kernels/gemm.h"
+#include "kernels/layer_norm.h"
+#include "kernels/layer_norm_grad.h"
+#include "kernels/mse.h"
+#include "kernels/sddmm.h"
+#include "kernels/segment_arg_grad.h"
+#include "kernels/segment_reduce.h"
+#include "kernels/spmm.h"
+#include "kernels/spmm_arg_grad.h"
+#include "kernels/spmm_arg_weight_grad.h"
+#include "kernels/spx_gemm.h"
+#include "kernels/sum_rows.h"
+#include "kernels/to_dense.h"
+#include "kernels/unary.h"
+#include "kernels/unary_grad.h"
+
+namespace gneiss::kernels {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+
+Reduce reduce_of(const Op& op) {
+  const std::string fn = op.attrs.text("fn", "sum");
+  if (fn == "mean") return Reduce::kMean;
+  if (fn == "max") return Reduce::kMax;
+  return fn == "min" ? Reduce::kMin : Reduce::kSum;
+}
+
+Unary unary_of(std::string_view name) {
+  constexpr std::pair<std::string_view, Unary> kNames[] = {
+      {"affine", Unary::kAffine},   {"relu", Unary::kRelu}, {"leaky_relu", Unary::kLeakyRelu}, {"elu", Unary::kElu},
+      {"sigmoid", Unary::kSigmoid}, {"tanh", Unary::kTanh}, {"exp", Unary::kExp},              {"log", Unary::kLog},
+      {"sqrt", Unary::kSqrt},       {"rsqrt", Unary::kRsqrt}};
+  for (const auto& [known, fn] : kNames) {
+    if (known == name) return fn;
+  }
+  GNEISS_ASSERT(false, "'{}' is not a function of one element", name);
+}
+
+template <class T>
+class Binding {
+ public:
+  Binding(const Op& op, const Operands<T>& operands) : op_(op), from_(operands) {}
+
+  BoundCall bind() {
+    call_.bytes = traffic();
+    bind_kind();
+    return std::move(call_);
+  }
+
+ private:
+  MatrixView<T> in(std::size_t i) const { return from_.real(op_.inputs[i]); }
+  MatrixView<T> out(std::size_t i = 0) const { return from_.real(op_.results[i]); }
+  MatrixView<std::int32_t> index_out(std::size_t i) const {
+    return i < op_.results.size() ? from_.index(op_.results[i]) : MatrixView<std::int32_t>();
+  }
+  std::int32_t graph() const { return static_cast<std::int32_t>(op_.attrs.integer("graph", 0)); }
+  const SparsePattern& in_edges() const { return *from_.in_edges(graph()); }
+  const SparsePattern& out_edges() const { return *from_.out_edges(graph()); }
+  double real(std::string_view name, double otherwise) const { return op_.attrs.real(name, otherwise); }
+  bool flag(std::string_view name) const { return op_.attrs.integer(name, 0) != 0; }
+  static std::span<T> flat(MatrixView<T> m) { return {m.data, static_cast<std::size_t>(m.size())}; }
+
+  /// Every operand read and every result written once.
+  double traffic() const {
+    double bytes = 0;
+    const auto count = [&](ir::ValueId v) {
+      if (v != ir::kNoValue) bytes += static_cast<double>(std::max<std::int64_t>(from_.program->elements(v), 0)) * sizeof(T);
+    };
+    std::for_each(op_.inputs.begin(), op_.inputs.end(), count);
+    std::for_each(op_.results.begin(), op_.results.end(), count);
+    return bytes;
+  }
+
+  /// Chooses the variant and keeps the arguments for the call.
+  template <class Args>
+  void use(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
+    const Variant<Args>& variant = choose(name, variants, args);
+    call_.variant = variant.name;
+    call_.run = [run = variant.run, args](const Context& context) { run(context, args); };
+  }
+
+  void use_gemm() {
+    GemmArgs<T> args{in(0), in(1), out(), Orientation::kNN};
+    if (flag("ta")) args.orientation = Orientation::kTN;
+    if (flag("tb")) args.orientation = Orientation::kNT;
+    const std::int64_t inner = flag("ta") ? args.a.rows : args.a.cols;
+    call_.workspace_bytes = gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols, inner, sizeof(T));
+    call_.flops = 2.0 * static_cast<double>(args.c.size()) * static_cast<double>(inner);
+    use("gemm", gemm_variants<T>(), args);
+  }
+
+  void use_spx_gemm() {
+    const SpxGemmArgs<T> args{*from_.features(flag("ta")), flat(in(0)), in(1), out()};
+    call_.flops = 2.0 * static_cast<double>(args.a.nonzeros()) * static_cast<double>(args.b.cols);
+    use("spx_gemm", spx_gemm_variants<T>(), args);
+  }
+
+  void use_spmm() {
+    SpmmArgs<T> args{flag("transpose") ? out_edges() : in_edges(), in(0), {}, op_.attrs.integer("heads", 1), reduce_of(op_), out(), index_out(1)};
+    if (op_.inputs.size() == 2) args.w = flat(in(1));
+    call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
+    use("spmm", spmm_variants<T>(), args);
+  }
+
+  void use_spmm_arg_grad() {
+    SpmmArgGradArgs<T> args{out_edges(), in_edges().offsets, from_.index(op_.inputs[0]), in(1), {}, out()};
+    if (op_.inputs.size() == 3) args.w = flat(in(2));
+    use("spmm_arg_grad", spmm_arg_grad_variants<T>(), args);
+  }
+
+  void use_segment_reduce() {
+    const bool by_destination = op_.attrs.text("side", "dst") == "dst";
+    use("segment_reduce", segment_reduce_variants<T>(),
+        SegmentReduceArgs<T>{by_destination ? in_edges() : out_edges(), in(0), reduce_of(op_), out(), index_out(1)});
+  }
+
+  void use_binary(Binary fn) { use("binary", binary_variants<T>(), BinaryArgs<T>{fn, in(0), in(1), out()}); }
+
+  void use_unary() {
+    const bool is_affine = op_.kind == OpKind::affine;
+    const double alpha = is_affine ? real("scale", 1) : real("alpha", op_.kind == OpKind::elu ? 1 : 0);
+    use("unary", unary_variants<T>(), UnaryArgs<T>{unary_of(ir::traits(op_.kind).name), alpha, real("shift", 0), in(0), out()});
+  }
+
+  void use_columns(ColumnGroups fn, std::string_view attr) {
+    use("column_groups", column_groups_variants<T>(), ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out()});
+  }
+
+  /// The key is read at every run; everything else is fixed.
+  void use_dropout() {
+    const ir::Type& type = from_.program->type(op_.inputs[0]);
+    DropoutArgs<T> args;
+    args.p = real("p", 0.5);
+    args.stream = static_cast<std::uint32_t>(op_.attrs.integer("stream", 0));
+    args.x = in(0);
+    args.y = out();
+    if (type.layout == ir::Layout::kSparse) args.sparse_rows = from_.features(false);
+    if (type.domain == ir::Domain::kNode) args.row_ids = from_.row_ids(type.space);
+    if (type.domain == ir::Domain::kEdge) {
+      args.in_edges = from_.in_edges(type.space);
+      args.row_ids = from_.row_ids(from_.program->graphs[static_cast<std::size_t>(type.space)].dst_set);
+    }
+    const Variant<DropoutArgs<T>>& variant = choose("dropout", dropout_variants<T>(), args);
+    call_.variant = variant.name;
+    call_.run = [run = variant.run, args, key = from_.key](const Context& context) {
+      DropoutArgs<T> now = args;
+      now.seed = key->seed;
+      now.epoch = key->epoch;
+      run(context, now);
+    };
+  }
+
+  void use_norm() {
+    const std::int64_t rows = in(0).rows;
+    const std::int64_t cols = in(0).cols;
+    const bool graph_mode = op_.attrs.text("mode", "node") == "graph";
+    const double eps = real("eps", 1e-5);
+    call_.workspace_bytes = norm_workspace_bytes(rows, cols, sizeof(T));
+    switch (op_.kind) {
+      case OpKind::batch_norm:
+        return use("batch_norm", batch_norm_variants<T>(), BatchNormArgs<T>{in(0), in(1), in(2), eps, out(0), out(1), out(2)});
+      case OpKind::batch_norm_inference:
+        return use("batch_norm_inference", batch_norm_inference_variants<T>(),
+                   BatchNormInferenceArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out()});
+      case OpKind::batch_norm_grad:
+        return use("batch_norm_grad", batch_norm_grad_variants<T>(),
+                   BatchNormGradArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out(0), out(1), out(2)});
+      case OpKind::layer_norm:
+        return use("layer_norm", layer_norm_variants<T>(),
+                   LayerNormArgs<T>{graph_mode, in(0), in(1), in(2), eps, out(0), out(1), out(2)});
+      default:
+        return use("layer_norm_grad", layer_norm_grad_variants<T>(),
+                   LayerNormGradArgs<T>{graph_mode, in(0), in(1), in(2), in(3), in(4), eps, out(0), out(1), out(2)});
+    }
+  }
+
+  void use_batch_norm_update() {
+    // The number of rows that the statistics were taken over is that of the op that made them.
+    const ir::ValueId mean = op_.inputs[2];
+    std::int64_t n = 1;
+    for (const Op& other : from_.program->ops) {
+      if (other.kind == OpKind::batch_norm && other.results[1] == mean) n = from_.program->rows(other.inputs[0]);
+    }
+    use("batch_norm_update", batch_norm_update_variants<T>(),
+        BatchNormUpdateArgs<T>{n, real("momentum", 0.1), in(2), in(3), in(0), in(1)});
+  }
+
+  /// One copy per operand, into its block of columns.
+  void use_concat() {
+    std::vector<BoundCall> parts;
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
+      use("copy_columns", copy_columns_variants<T>(), CopyColumnsArgs<T>{in(i), 0, out(), begin, in(i).cols});
+      begin += in(i).cols;
+      parts.push_back(call_);
+    }
+    call_.run = [parts](const Context& context) {
+      for (const BoundCall& part : parts) part.run(context);
+    };
+  }
+
+  void use_loss() {
+    call_.workspace_bytes = loss_workspace_bytes(in(0).rows);
+    if (op_.kind == OpKind::cross_entropy) {
+      return use("cross_entropy", cross_entropy_variants<T>(),
+                 CrossEntropyArgs<T>{in(0), from_.labels, from_.loss_rows, from_.class_weights, real("label_smoothing", 0), out(0), out(1)});
+    }
+    if (op_.kind == OpKind::bce_with_logits) {
+      return use("bce_with_logits", bce_with_logits_variants<T>(),
+                 BceWithLogitsArgs<T>{in(0), from_.targets, from_.loss_rows, out(0), out(1)});
+    }
+    use("mse", mse_variants<T>(), MseArgs<T>{in(0), from_.targets, from_.loss_rows, out(0), out(1)});
+  }
+
+  /// Values that are written once, straight from the graph or a number.
+  void fill(std::function<T(std::int64_t)> value) {
+    call_.variant = "fill";
+    call_.run = [to = out(), value = std::move(value)](const Context&) {
+      for (std::int64_t r = 0; r < to.rows; ++r) std::fill(to.row(r), to.row(r) + to.cols, value(r));
+    };
+  }
+
+  void use_leaf() {
+    if (op_.kind == OpKind::constant) {
+      fill([value = static_cast<T>(real("value", 0))](std::int64_t) { return value; });
+    } else if (op_.kind == OpKind::edge_weight) {
+      fill([weights = from_.edge_weights(graph())](std::int64_t e) {
+        return weights.empty() ? T{1} : static_cast<T>(weights[static_cast<std::size_t>(e)]);
+      });
+    } else if (op_.kind == OpKind::degree) {
+      const SparsePattern* edges = op_.attrs.text("side", "dst") == "dst" ? &in_edges() : &out_edges();
+      fill([edges](std::int64_t v) {
+        return static_cast<T>(edges->offsets[static_cast<std::size_t>(v) + 1] - edges->offsets[static_cast<std::size_t>(v)]);
+      });
+    } else {
+      call_.variant = "data";
+    }
+  }
+
+  void bind_kind() {
+    switch (op_.kind) {
+      case OpKind::input:
+      case OpKind::param:
+      case OpKind::constant:
+      case OpKind::edge_weight:
+      case OpKind::degree: return use_leaf();
+      case OpKind::gemm: return use_gemm();
+      case OpKind::spx_gemm: return use_spx_gemm();
+      case OpKind::to_dense:
+        return use("to_dense", to_dense_variants<T>(), ToDenseArgs<T>{*from_.features(false), flat(in(0)), out()});
+      case OpKind::add: return use_binary(Binary::kAdd);
+      case OpKind::sub: return use_binary(Binary::kSub);
+      case OpKind::mul: return use_binary(Binary::kMul);
+      case OpKind::div: return use_binary(Binary::kDiv);
+      case OpKind::maximum: return use_binary(Binary::kMaximum);
+      case OpKind::minimum: return use_binary(Binary::kMinimum);
+      case OpKind::maximum_grad:
+        return use("extreme_grad", extreme_grad_variants<T>(),
+                   ExtremeGradArgs<T>{op_.attrs.text("fn", "maximum") == "maximum", !flag("side"), in(0), in(1), in(2), out()});
+      case OpKind::affine:
+      case OpKind::relu:
+      case OpKind::leaky_relu:
+      case OpKind::elu:
+      case OpKind::sigmoid:
+      case OpKind::tanh:
+      case OpKind::exp:
+      case OpKind::log:
+      case OpKind::sqrt:
+      case OpKind::rsqrt: return use_unary();
+      case OpKind::unary_grad: {
+        const std::string fn = op_.attrs.text("fn", "relu");
+        return use("unary_grad", unary_grad_variants<T>(),
+                   UnaryGradArgs<T>{unary_of(fn), real("alpha", 0), in(0), in(1), out()});
+      }
+      case OpKind::dropout: return use_dropout();
+      case OpKind::sum_rows:
+        call_.workspace_bytes = sum_rows_workspace_bytes(in(0).rows, in(0).cols, sizeof(T));
+        return use("sum_rows", sum_rows_variants<T>(), SumRowsArgs<T>{in(0), out()});
+      case OpKind::sum_groups: return use_columns(ColumnGroups::kSumGroups, "groups");
+      case OpKind::expand_groups: return use_columns(ColumnGroups::kExpandGroups, "groups");
+      case OpKind::sum_heads: return use_columns(ColumnGroups::kSumHeads, "heads");
+      case OpKind::tile_heads: return use_columns(ColumnGroups::kTileHeads, "heads");
+      case OpKind::concat: return use_concat();
+      case OpKind::slice:
+        return use("copy_columns", copy_columns_variants<T>(),
+                   CopyColumnsArgs<T>{in(0), op_.attrs.integer("begin", 0), out(), 0, op_.attrs.integer("cols", 0)});
+      case OpKind::batch_norm:
+      case OpKind::batch_norm_inference:
+      case OpKind::batch_norm_grad:
+      case OpKind::layer_norm:
+      case OpKind::layer_norm_grad: return use_norm();
+      case OpKind::batch_norm_update: return use_batch_norm_update();
+      case OpKind::gather_src:
+      case OpKind::gather_dst:
+        return use("gather", gather_variants<T>(), GatherArgs<T>{in_edges(), op_.kind == OpKind::gather_src, in(0), out()});
+      case OpKind::segment_reduce: return use_segment_reduce();
+      case OpKind::segment_arg_grad:
+        return use("segment_arg_grad", segment_arg_grad_variants<T>(),
+                   SegmentArgGradArgs<T>{in_edges().offsets, from_.index(op_.inputs[0]), in(1), out()});
+      case OpKind::spmm: return use_spmm();
+      case OpKind::spmm_arg_grad: return use_spmm_arg_grad();
+      case OpKind::spmm_arg_weight_grad:
+        return use("spmm_arg_weight_grad", spmm_arg_weight_grad_variants<T>(),
+                   SpmmArgWeightGradArgs<T>{in_edges(), from_.index(op_.inputs[0]), in(1), in(2), flat(out())});
+      case OpKind::sddmm:
+        call_.flops = 2.0 * static_cast<double>(in_edges().nonzeros()) * static_cast<double>(in(0).cols);
+        return use("sddmm", sddmm_variants<T>(), SddmmArgs<T>{in_edges(), in(0), in(1), op_.attrs.integer("heads", 1), out()});
+      case OpKind::edge_softmax:
+        return use("edge_softmax", edge_softmax_variants<T>(), EdgeSoftmaxArgs<T>{in_edges().offsets, in(0), out()});
+      case OpKind::edge_softmax_grad:
+        return use("edge_softmax_grad", edge_softmax_grad_variants<T>(), EdgeSoftmaxGradArgs<T>{in_edges().offsets, in(0), in(1), out()});
+      case OpKind::cross_entropy:
+      case OpKind::bce_with_logits:
+      case OpKind::mse: return use_loss();
+    }
+  }
+
+  const Op& op_;
+  const Operands<T>& from_;
+  BoundCall call_;
+};
+
+}  // namespace
+
+template <class T>
+BoundCall bind_call(const ir::Op& op, const Operands<T>& operands) {
+  return Binding<T>(op, operands).bind();
+}
+
+template BoundCall bind_call(const ir::Op& op, const Operands<float>& operands);
+template BoundCall bind_call(const ir::Op& op, const Operands<double>& operands);
+
+}  // namespace gneiss::kernels

@@ -1,0 +1,56 @@
+// From an op of the IR to a kernel call: the only place that knows both.
+//
+// The same code serves planning and running. A planner gives views with sizes and no data and learns which variant will run,
+// how much scratch it needs and what it costs; the executor gives real views and gets a call to make each step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "base/matrix_view.h"
+#include "ir/program.h"
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+/// What keys the random draws of a step.
+struct StepKey {
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+};
+
+/// Where a call finds its operands. Views must stay valid as long as the call.
+template <class T>
+struct Operands {
+  const ir::Program* program = nullptr;
+  const StepKey* key = nullptr;
+  std::function<MatrixView<T>(ir::ValueId)> real;                  ///< dense values; sparse features: [nnz, 1] values
+  std::function<MatrixView<std::int32_t>(ir::ValueId)> index;      ///< which edge won; an empty view for kNoValue
+  std::function<const SparsePattern*(std::int32_t graph)> in_edges;
+  std::function<const SparsePattern*(std::int32_t graph)> out_edges;
+  std::function<const SparsePattern*(bool transposed)> features;
+  std::function<std::span<const float>(std::int32_t graph)> edge_weights;  ///< empty: all ones
+  std::function<std::span<const std::int64_t>(std::int32_t node_set)> row_ids;
+  std::span<const std::int32_t> labels;
+  ConstMatrixView<float> targets;
+  std::span<const NodeId> loss_rows;
+  std::span<const float> class_weights;
+};
+
+/// A kernel call with everything bound but the context.
+struct BoundCall {
+  std::string_view variant;
+  std::size_t workspace_bytes = 0;
+  double flops = 0;
+  double bytes = 0;
+  std::function<void(const Context&)> run;
+};
+
+/// Binds one op. Leaves that only name data (input, param) give a call with an empty `run`.
+template <class T>
+BoundCall bind_call(const ir::Op& op, const Operands<T>& operands);
+
+}  // namespace gneiss::kernels

@@ -1,0 +1,131 @@
+#include "passes/bind.h"
+
+#include <algorithm>
+
+#include "kernels/call.h"
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+
+/// Patterns with sizes and no data, for choosing variants before anything is allocated.
+struct Sizes {
+  std::vector<SparsePattern> in;
+  std::vector<SparsePattern> out;
+  SparsePattern features;
+  SparsePattern features_transposed;
+};
+
+SparsePattern sized(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool slots) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(nnz, 0));
+  SparsePattern pattern{rows, cols, {static_cast<const EdgeId*>(nullptr), static_cast<std::size_t>(rows) + 1},
+                        {static_cast<const NodeId*>(nullptr), count}, {}};
+  if (slots) pattern.slots = {static_cast<const EdgeId*>(nullptr), count};
+  return pattern;
+}
+
+Sizes sizes_of(const ir::Plan& plan) {
+  const ir::Program& program = plan.program;
+  Sizes sizes;
+  for (const ir::GraphDef& graph : program.graphs) {
+    const std::int64_t src = program.node_sets[static_cast<std::size_t>(graph.src_set)].size;
+    const std::int64_t dst = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size;
+    sizes.in.push_back(sized(dst, src, graph.num_edges, false));
+    sizes.out.push_back(sized(src, dst, graph.num_edges, true));
+  }
+  for (const Op& op : program.ops) {
+    if (op.kind != OpKind::input) continue;
+    const std::int64_t rows = program.rows(op.results[0]);
+    const std::int64_t cols = program.type(op.results[0]).cols;
+    sizes.features = sized(rows, cols, plan.feature_nonzeros, false);
+    sizes.features_transposed = sized(cols, rows, plan.feature_nonzeros, true);
+  }
+  return sizes;
+}
+
+template <class T>
+void bind_all(ir::Plan* plan) {
+  const Sizes sizes = sizes_of(*plan);
+  const ir::Program& program = plan->program;
+  const kernels::StepKey key;
+  kernels::Operands<T> operands;
+  operands.program = &program;
+  operands.key = &key;
+  operands.real = [&](ir::ValueId v) {
+    const bool sparse = program.type(v).layout == ir::Layout::kSparse;
+    return sparse ? MatrixView<T>(nullptr, plan->feature_nonzeros, 1)
+                  : MatrixView<T>(nullptr, program.rows(v), program.type(v).cols);
+  };
+  operands.index = [&](ir::ValueId v) {
+    return v == ir::kNoValue ? MatrixView<std::int32_t>() : MatrixView<std::int32_t>(nullptr, program.rows(v), program.type(v).cols);
+  };
+  operands.in_edges = [&](std::int32_t g) { return &sizes.in[static_cast<std::size_t>(g)]; };
+  operands.out_edges = [&](std::int32_t g) { return &sizes.out[static_cast<std::size_t>(g)]; };
+  operands.features = [&](bool transposed) { return transposed ? &sizes.features_transposed : &sizes.features; };
+  operands.edge_weights = [](std::int32_t) { return std::span<const float>(); };
+  operands.row_ids = [](std::int32_t) { return std::span<const std::int64_t>(); };
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    if (program.ops[i].kind == OpKind::input || program.ops[i].kind == OpKind::param) continue;
+    const kernels::BoundCall call = kernels::bind_call<T>(program.ops[i], operands);
+    plan->steps.push_back({static_cast<std::int32_t>(i), std::string(call.variant), call.flops, call.bytes});
+    plan->workspace_bytes = std::max(plan->workspace_bytes, static_cast<std::int64_t>(call.workspace_bytes));
+  }
+}
+
+bool runs_along_out_edges(const Op& op) {
+  return (op.kind == OpKind::spmm && op.attrs.integer("transpose", 0) != 0) || op.kind == OpKind::spmm_arg_grad ||
+         ((op.kind == OpKind::segment_reduce || op.kind == OpKind::degree) && op.attrs.text("side", "dst") == "src");
+}
+
+void find_structures(ir::Plan* plan) {
+  const ir::Program& program = plan->program;
+  plan->graph_uses.assign(program.graphs.size(), {});
+  for (const Op& op : program.ops) {
+    const std::int64_t graph = op.attrs.integer("graph", -1);
+    if (graph >= 0) {
+      ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
+      use.used = true;
+      use.transpose = use.transpose || runs_along_out_edges(op);
+    }
+    if (op.kind == OpKind::spx_gemm && op.attrs.integer("ta", 0) != 0) plan->feature_transpose = true;
+    // Dropout on edges walks the graph of its values.
+    if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) {
+      plan->graph_uses[static_cast<std::size_t>(program.type(op.inputs[0]).space)].used = true;
+    }
+  }
+  for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+    const ir::GraphDef& graph = program.graphs[g];
+    ir::GraphUse& use = plan->graph_uses[g];
+    if (!use.used) continue;
+    const std::int64_t rows = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size + 1;
+    constexpr std::int64_t kOffset = sizeof(EdgeId);
+    constexpr std::int64_t kId = sizeof(NodeId);
+    if (graph.origin != ir::GraphOrigin::kGiven) {
+      use.bytes += rows * kOffset + graph.num_edges * (kId + (graph.weighted ? std::int64_t{sizeof(float)} : 0));
+    }
+    if (use.transpose) use.bytes += rows * kOffset + graph.num_edges * (kId + kOffset);
+  }
+  if (plan->feature_transpose) {
+    std::int64_t cols = 0;
+    for (const Op& op : program.ops) {
+      if (op.kind == OpKind::input) cols = program.type(op.results[0]).cols;
+    }
+    plan->feature_transpose_bytes = (cols + 1) * std::int64_t{sizeof(EdgeId)} +
+                                    plan->feature_nonzeros * std::int64_t{sizeof(NodeId) + sizeof(EdgeId)};
+  }
+}
+
+}  // namespace
+
+void bind_kernels(ir::Plan* plan) {
+  find_structures(plan);
+  if (plan->value_bytes == sizeof(double)) {
+    bind_all<double>(plan);
+  } else {
+    bind_all<float>(plan);
+  }
+}
+
+}  // namespace gneiss::passes

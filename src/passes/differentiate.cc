@@ -1,0 +1,74 @@
+// Reverse-mode differentiation: one sweep over the forward ops from last to first, one rule per op (gradients.cc).
+#include <algorithm>
+
+#include "base/error.h"
+#include "passes/gradients.h"
+#include "passes/training.h"
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Phase;
+using ir::ValueId;
+
+/// Which values a trained parameter has a part in.
+std::vector<bool> trained_values(const ir::Program& program) {
+  std::vector<bool> trained(program.values.size(), false);
+  for (const ir::Param& param : program.params) trained[static_cast<std::size_t>(param.value)] = param.trainable;
+  for (const Op& op : program.ops) {
+    const bool any = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                 [&](ValueId v) { return trained[static_cast<std::size_t>(v)]; });
+    for (const ValueId r : op.results) {
+      if (r != ir::kNoValue && any) trained[static_cast<std::size_t>(r)] = true;
+    }
+  }
+  return trained;
+}
+
+/// Gives max and min reductions that have a gradient the result that says which edge won.
+void keep_winners(ir::Program* program, const std::vector<bool>& trained) {
+  for (Op& op : program->ops) {
+    const bool reduces = op.kind == OpKind::spmm || op.kind == OpKind::segment_reduce;
+    if (!reduces || op.results.size() < 2 || op.results[1] != ir::kNoValue) continue;
+    if (op.phase == Phase::kInference || !trained[static_cast<std::size_t>(op.results[0])]) continue;
+    ir::Type type = program->type(op.results[0]);
+    type.scalar = ir::Scalar::kIndex;
+    op.results[1] = static_cast<ValueId>(program->values.size());
+    program->values.push_back({fmt::format("winner.{}", op.results[1]), type});
+  }
+}
+
+}  // namespace
+
+ir::Program differentiate(const ir::Program& program) {
+  ir::Program out = program;
+  keep_winners(&out, trained_values(program));
+  const std::vector<bool> trained = trained_values(out);
+  const std::vector<Op> forward = out.ops;
+  std::vector<ValueId> gradients(out.values.size(), ir::kNoValue);
+  gradients[static_cast<std::size_t>(out.output("train_logits"))] = out.output("dlogits");
+  ir::Builder builder(&out);
+  builder.set_phase(Phase::kBackward);
+  for (auto op = forward.rbegin(); op != forward.rend(); ++op) {
+    if (op->phase == Phase::kInference || op->inputs.empty() || op->results.empty()) continue;
+    const ValueId result = op->results[0];
+    if (gradients[static_cast<std::size_t>(result)] == ir::kNoValue) continue;
+    if (std::none_of(op->inputs.begin(), op->inputs.end(), [&](ValueId v) { return trained[static_cast<std::size_t>(v)]; })) continue;
+    builder.set_location(op->location);
+    GradientContext context(&builder, *op, &gradients, trained);
+    if (!apply_gradient_rule(context)) {
+      throw Error(ErrorCode::kUnsupported, fmt::format("'{}' has no gradient", ir::traits(op->kind).name),
+                  fmt::format("{}:{}:{}", program.name, op->location.line, op->location.column),
+                  "use it only on values that no parameter has a part in");
+    }
+  }
+  for (ir::Param& param : out.params) {
+    if (param.trainable) param.grad = gradients[static_cast<std::size_t>(param.value)];
+  }
+  std::stable_sort(out.ops.begin(), out.ops.end(), [](const Op& a, const Op& b) { return a.phase < b.phase; });
+  return out;
+}
+
+}  // namespace gneiss::passes

@@ -1,0 +1,188 @@
+#include "passes/memory.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Phase;
+using ir::Placement;
+using ir::Storage;
+using ir::ValueId;
+
+constexpr std::int64_t kAlignment = 64;
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// Time in which a value (or a chain of values in one place) occupies the arena: op indices, both included.
+struct Lifetime {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+  std::int64_t bytes = 0;
+  std::int64_t offset = 0;
+
+  bool overlaps(const Lifetime& other) const { return begin <= other.end && other.begin <= end; }
+};
+
+class MemoryPlanner {
+ public:
+  explicit MemoryPlanner(ir::Plan* plan) : plan_(*plan), program_(plan->program) {}
+
+  void run() {
+    plan_.placements.assign(program_.values.size(), {});
+    find_lifetimes();
+    place_parameters();
+    place_inputs_and_constants();
+    place_arena();
+  }
+
+ private:
+  Placement& placement(ValueId v) { return plan_.placements[static_cast<std::size_t>(v)]; }
+  const Op& op_at(std::int32_t i) const { return program_.ops[static_cast<std::size_t>(i)]; }
+
+  std::int64_t bytes_of(ValueId v) const {
+    const ir::Type& type = program_.type(v);
+    const std::int64_t each = type.scalar == ir::Scalar::kIndex ? std::int64_t{sizeof(std::int32_t)} : plan_.value_bytes;
+    const std::int64_t count = type.layout == ir::Layout::kSparse ? feature_nonzeros() : program_.elements(v);
+    GNEISS_ASSERT(count >= 0, "the size of %{} is not known", program_.value_name(v));
+    return count * each;
+  }
+
+  std::int64_t feature_nonzeros() const { return plan_.feature_nonzeros; }
+
+  /// First and last op of every value; outputs live to the end of their phase's run.
+  void find_lifetimes() {
+    const auto count = static_cast<std::int32_t>(program_.ops.size());
+    made_.assign(program_.values.size(), -1);
+    last_.assign(program_.values.size(), -1);
+    for (std::int32_t i = 0; i < count; ++i) {
+      for (const ValueId r : op_at(i).results) {
+        if (r == ir::kNoValue) continue;
+        made_[static_cast<std::size_t>(r)] = i;
+        last_[static_cast<std::size_t>(r)] = i;
+      }
+      for (const ValueId v : op_at(i).inputs) last_[static_cast<std::size_t>(v)] = i;
+    }
+    for (const ir::Output& out : program_.outputs) {
+      const auto v = static_cast<std::size_t>(out.value);
+      const Phase phase = op_at(made_[v]).phase == Phase::kInference ? Phase::kInference : Phase::kBackward;
+      for (std::int32_t i = made_[v]; i < count; ++i) {
+        if (op_at(i).phase <= phase) last_[v] = std::max(last_[v], i);
+      }
+    }
+  }
+
+  void place_parameters() {
+    std::int64_t trained = 0;
+    std::int64_t states = 0;
+    for (const ir::Param& param : program_.params) {
+      const std::int64_t bytes = param.rows * param.cols * plan_.value_bytes;
+      std::int64_t& total = param.trainable ? trained : states;
+      placement(param.value) = {param.trainable ? Storage::kParameter : Storage::kState, total, bytes};
+      if (param.grad != ir::kNoValue) placement(param.grad) = {Storage::kGradient, total, bytes};
+      total += aligned(bytes);
+    }
+    plan_.parameter_bytes = trained;
+    plan_.state_bytes = states;
+  }
+
+  void place_inputs_and_constants() {
+    for (const Op& op : program_.ops) {
+      for (const ValueId r : op.results) {
+        if (r == ir::kNoValue || placement(r).storage != Storage::kNone) continue;
+        if (op.kind == OpKind::input) {
+          placement(r) = {Storage::kInput, 0, bytes_of(r)};
+        } else if (op.phase == Phase::kSetup && read_later(r)) {
+          placement(r) = {Storage::kConstant, plan_.constant_bytes, bytes_of(r)};
+          plan_.constant_bytes += aligned(bytes_of(r));
+        }
+      }
+    }
+  }
+
+  bool read_later(ValueId v) const {
+    const std::int32_t last = last_[static_cast<std::size_t>(v)];
+    return op_at(last).phase != Phase::kSetup;
+  }
+
+  /// The operand whose place the first result of op i may take, or kNoValue.
+  ValueId reusable_operand(std::int32_t i) const {
+    const Op& op = op_at(i);
+    if (!ir::traits(op.kind).in_place || op.results.empty() || op.results[0] == ir::kNoValue) return ir::kNoValue;
+    const ir::Type& result = program_.type(op.results[0]);
+    for (const ValueId v : op.inputs) {
+      const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
+      const bool in_arena = group_[static_cast<std::size_t>(v)] >= 0;
+      if (dies_here && in_arena && program_.type(v) == result) return v;
+    }
+    return ir::kNoValue;
+  }
+
+  void collect_groups() {
+    group_.assign(program_.values.size(), -1);
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
+      const Op& op = op_at(i);
+      for (std::size_t k = 0; k < op.results.size(); ++k) {
+        const ValueId r = op.results[k];
+        if (r == ir::kNoValue || plan_.placements[static_cast<std::size_t>(r)].storage != Storage::kNone) continue;
+        const ValueId operand = k == 0 ? reusable_operand(i) : ir::kNoValue;
+        std::int32_t& group = group_[static_cast<std::size_t>(r)];
+        if (operand != ir::kNoValue) {
+          group = group_[static_cast<std::size_t>(operand)];
+          lifetimes_[static_cast<std::size_t>(group)].end = last_[static_cast<std::size_t>(r)];
+        } else {
+          group = static_cast<std::int32_t>(lifetimes_.size());
+          lifetimes_.push_back({i, last_[static_cast<std::size_t>(r)], aligned(bytes_of(r)), 0});
+        }
+      }
+    }
+  }
+
+  /// Greedy by size: the largest first, each at the lowest offset where it meets nobody alive at the same time.
+  void place_arena() {
+    collect_groups();
+    std::vector<std::size_t> order(lifetimes_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return lifetimes_[a].bytes > lifetimes_[b].bytes; });
+    std::vector<std::size_t> placed;
+    for (const std::size_t i : order) {
+      Lifetime& life = lifetimes_[i];
+      std::int64_t offset = 0;
+      for (const std::size_t j : placed) {  // ascending offsets
+        const Lifetime& other = lifetimes_[j];
+        if (!life.overlaps(other)) continue;
+        if (offset + life.bytes <= other.offset) break;
+        offset = std::max(offset, other.offset + other.bytes);
+      }
+      life.offset = offset;
+      plan_.arena_bytes = std::max(plan_.arena_bytes, offset + life.bytes);
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
+                                     [&](std::size_t a, std::size_t b) { return lifetimes_[a].offset < lifetimes_[b].offset; }),
+                    i);
+    }
+    for (std::size_t v = 0; v < group_.size(); ++v) {
+      if (group_[v] < 0) continue;
+      plan_.placements[v] = {Storage::kArena, lifetimes_[static_cast<std::size_t>(group_[v])].offset, bytes_of(static_cast<ValueId>(v))};
+    }
+  }
+
+  ir::Plan& plan_;
+  const ir::Program& program_;
+  std::vector<std::int32_t> made_;
+  std::vector<std::int32_t> last_;
+  std::vector<std::int32_t> group_;
+  std::vector<Lifetime> lifetimes_;
+};
+
+}  // namespace
+
+void plan_memory(ir::Plan* plan) { MemoryPlanner(plan).run(); }
+
+}  // namespace gneiss::passes

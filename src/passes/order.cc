@@ -1,0 +1,198 @@
+#include "passes/order.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "passes/rewriter.h"
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::ValueId;
+
+/// A product next to a linear aggregation of its operand (or result).
+struct Site {
+  const Op* gemm;
+  const Op* spmm;
+  bool aggregate_first;  ///< as written: (AX)W
+  ValueId x;
+  std::int64_t width_in;
+  std::int64_t width_out;
+};
+
+class OrderChooser {
+ public:
+  OrderChooser(const ir::Program& program, OrderChoice order, const CostModel& model, std::vector<std::string>* decisions)
+      : from_(program), order_(order), model_(model), decisions_(decisions), makers_(ir::producers(program)),
+        uses_(ir::use_counts(program)), rewriter_(program) {
+    find_constant_and_trained();
+  }
+
+  ir::Program run() {
+    for (const Op& op : from_.ops) {
+      // The later op of a site is reached last; the earlier one may stay behind without a use.
+      const Site site = site_at(op);
+      if (site.gemm != nullptr && flip(site)) {
+        emit_flipped(op, site);
+      } else {
+        rewriter_.copy(op);
+      }
+    }
+    return rewriter_.finish();
+  }
+
+ private:
+  void find_constant_and_trained() {
+    constant_.assign(from_.values.size(), false);
+    trained_.assign(from_.values.size(), false);
+    for (const Op& op : from_.ops) {
+      bool constant = op.kind != OpKind::param && op.kind != OpKind::dropout;
+      bool trained = op.kind == OpKind::param;
+      for (const ValueId input : op.inputs) {
+        constant = constant && constant_[static_cast<std::size_t>(input)];
+        trained = trained || trained_[static_cast<std::size_t>(input)];
+      }
+      for (const ValueId r : op.results) {
+        if (r == ir::kNoValue) continue;
+        constant_[static_cast<std::size_t>(r)] = constant;
+        trained_[static_cast<std::size_t>(r)] = trained;
+      }
+    }
+  }
+
+  const Op* maker(ValueId value) const {
+    const std::int32_t index = makers_[static_cast<std::size_t>(value)];
+    return index < 0 ? nullptr : &from_.ops[static_cast<std::size_t>(index)];
+  }
+
+  bool only_use(ValueId value) const { return uses_[static_cast<std::size_t>(value)] == 1; }
+
+  static bool linear(const Op& op) {
+    const std::string fn = op.attrs.text("fn", "sum");
+    return op.kind == OpKind::spmm && op.attrs.integer("heads", 1) == 1 && (fn == "sum" || fn == "mean");
+  }
+
+  static bool plain_product(const Op& op) {
+    return op.kind == OpKind::gemm && op.attrs.integer("ta", 0) == 0 && op.attrs.integer("tb", 0) == 0;
+  }
+
+  Site site_at(const Op& op) const {
+    if (plain_product(op)) {
+      const Op* before = maker(op.inputs[0]);
+      if (before != nullptr && linear(*before)) {
+        return {&op, before, true, before->inputs[0], from_.type(op.inputs[0]).cols, from_.type(op.results[0]).cols};
+      }
+    } else if (linear(op)) {
+      const Op* before = maker(op.inputs[0]);
+      if (before != nullptr && plain_product(*before) && only_use(op.inputs[0])) {
+        return {before, &op, false, before->inputs[0], from_.type(before->inputs[0]).cols, from_.type(op.results[0]).cols};
+      }
+    }
+    return {nullptr, nullptr, false, ir::kNoValue, 0, 0};
+  }
+
+  /// Seconds of one training step spent on the site in the given order.
+  double seconds(const Site& site, bool aggregate_first) const {
+    const auto graph = static_cast<std::size_t>(site.spmm->attrs.integer("graph", 0));
+    const auto edges = static_cast<double>(std::max<std::int64_t>(from_.graphs[graph].num_edges, 0));
+    const auto rows = static_cast<double>(std::max<std::int64_t>(from_.rows(site.x), 0));
+    const bool weights_constant = site.spmm->inputs.size() < 2 || constant_[static_cast<std::size_t>(site.spmm->inputs[1])];
+    const bool x_constant = constant_[static_cast<std::size_t>(site.x)];
+    const bool x_trained = trained_[static_cast<std::size_t>(site.x)];
+    const bool x_sparse = from_.type(site.x).layout == ir::Layout::kSparse;
+    const double width = static_cast<double>(aggregate_first ? site.width_in : site.width_out);
+    double sweeps = 2;  // forward and backward
+    if (aggregate_first) sweeps = (x_constant && weights_constant ? 0 : 1) + (x_trained ? 1 : 0);
+    const double aggregate = sweeps * edges * width * 4 / model_.gather_bytes;
+    const double products = x_trained ? 3 : 2;  // forward, weight gradient, input gradient
+    const bool sparse_product = x_sparse && !aggregate_first;
+    const double flops = sparse_product ? 2.0 * static_cast<double>(model_.feature_nonzeros) * static_cast<double>(site.width_out)
+                                        : 2.0 * rows * static_cast<double>(site.width_in) * static_cast<double>(site.width_out);
+    return aggregate + products * flops / (sparse_product ? model_.sparse_flops : model_.gemm_flops);
+  }
+
+  bool flip(const Site& site) {
+    const double transform = seconds(site, false);
+    const double aggregate = seconds(site, true);
+    bool aggregate_first = aggregate < transform;
+    if (order_ != OrderChoice::kAuto) aggregate_first = order_ == OrderChoice::kAggregateFirst;
+    decisions_->push_back(fmt::format("line {}: {} ({} -> {} columns; modelled {:.3g} s against {:.3g} s a step)",
+                                      site.gemm->location.line, aggregate_first ? "(AX)W" : "A(XW)", site.width_in,
+                                      site.width_out, aggregate_first ? aggregate : transform,
+                                      aggregate_first ? transform : aggregate));
+    return aggregate_first != site.aggregate_first;
+  }
+
+  void emit_flipped(const Op& op, const Site& site) {
+    ir::Builder builder = rewriter_.builder_at(op);
+    const ValueId x = rewriter_.map(site.x);
+    const ValueId weight = rewriter_.map(site.gemm->inputs[1]);
+    std::vector<ValueId> operands(site.spmm->inputs.size());
+    for (std::size_t i = 1; i < operands.size(); ++i) operands[i] = rewriter_.map(site.spmm->inputs[i]);
+    ValueId result = ir::kNoValue;
+    if (site.aggregate_first) {
+      operands[0] = builder.add(OpKind::gemm, {x, weight});
+      result = builder.add(OpKind::spmm, operands, site.spmm->attrs);
+    } else {
+      operands[0] = x;
+      const ValueId aggregated = builder.add(OpKind::spmm, operands, site.spmm->attrs);
+      result = builder.add(OpKind::gemm, {aggregated, weight});
+    }
+    rewriter_.set(op.results[0], result);
+  }
+
+  const ir::Program& from_;
+  OrderChoice order_;
+  CostModel model_;
+  std::vector<std::string>* decisions_;
+  std::vector<std::int32_t> makers_;
+  std::vector<std::int32_t> uses_;
+  std::vector<bool> constant_;
+  std::vector<bool> trained_;
+  Rewriter rewriter_;
+};
+
+}  // namespace
+
+ir::Program choose_order(const ir::Program& program, OrderChoice order, const CostModel& model,
+                         std::vector<std::string>* decisions) {
+  return OrderChooser(program, order, model, decisions).run();
+}
+
+ir::Program lower_sparse_features(const ir::Program& program, std::vector<std::string>* decisions) {
+  Rewriter rewriter(program);
+  std::map<ValueId, ValueId> dense;
+  for (const Op& op : program.ops) {
+    const bool left_sparse = !op.inputs.empty() && program.type(op.inputs[0]).layout == ir::Layout::kSparse;
+    const bool product = op.kind == OpKind::gemm && left_sparse && op.attrs.integer("ta", 0) == 0 &&
+                         op.attrs.integer("tb", 0) == 0;
+    if (product) {
+      const std::vector<ValueId> inputs = {rewriter.map(op.inputs[0]), rewriter.map(op.inputs[1])};
+      rewriter.set(op.results[0], rewriter.builder_at(op).add(OpKind::spx_gemm, inputs));
+      decisions->push_back(fmt::format("line {}: sparse product", op.location.line));
+      continue;
+    }
+    if (op.kind == OpKind::dropout || op.kind == OpKind::spx_gemm || op.kind == OpKind::to_dense) {
+      rewriter.copy(op);
+      continue;
+    }
+    std::vector<std::pair<ValueId, ValueId>> restore;
+    for (const ValueId input : op.inputs) {
+      if (program.type(input).layout != ir::Layout::kSparse) continue;
+      if (dense.count(input) == 0) {
+        dense[input] = rewriter.builder_at(op).add(OpKind::to_dense, {rewriter.map(input)});
+        decisions->push_back(fmt::format("line {}: {} needs dense features", op.location.line, ir::traits(op.kind).name));
+      }
+      restore.emplace_back(input, rewriter.map(input));
+      rewriter.set(input, dense[input]);
+    }
+    rewriter.copy(op);
+    for (const auto& [old, sparse] : restore) rewriter.set(old, sparse);
+  }
+  return rewriter.finish();
+}
+
+}  // namespace gneiss::passes

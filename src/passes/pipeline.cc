@@ -1,0 +1,152 @@
+#include "passes/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/bind.h"
+#include "passes/clean.h"
+#include "passes/fuse_messages.h"
+#include "passes/memory.h"
+#include "passes/order.h"
+#include "passes/training.h"
+
+namespace gneiss::passes {
+namespace {
+
+using Decisions = std::vector<std::string>;
+
+struct Pass {
+  const char* name;
+  bool optional;
+  const char* purpose;
+  ir::Program (*run)(const ir::Program& program, const Options& options, Decisions* decisions);
+};
+
+ir::Program run_order(const ir::Program& program, const Options& options, Decisions* decisions) {
+  CostModel model;
+  model.feature_nonzeros = options.feature_nonzeros;
+  return choose_order(program, options.order, model, decisions);
+}
+
+/// The order of the passes and why:
+///   fuse_messages first, because everything after it reasons about sparse products, not about gathers;
+///   choose_order before differentiation, so that one decision serves forward and backward;
+///   clean after it, since a flipped site leaves its old half behind and differentiation must not see that;
+///   sparse_features when the order is known: which products meet the raw features depends on it;
+///   add_inference before the loss: it copies the model and nothing else;
+///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
+///   cse when everything is there, dce last to sweep up; use_symmetry before memory decides about transposes.
+constexpr Pass kPasses[] = {
+    {"fuse_messages", true, "gather, weight, reduce -> sparse product",
+     [](const ir::Program& p, const Options&, Decisions*) { return fuse_messages(p); }},
+    {"choose_order", true, "A(XW) or (AX)W by modelled time", run_order},
+    {"clean", false, "drop what the first passes left behind",
+     [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(p); }},
+    {"sparse_features", false, "sparse input features through the sparse product",
+     [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
+    {"add_inference", false, "a copy of the model for evaluation",
+     [](const ir::Program& p, const Options&, Decisions*) { return add_inference(p); }},
+    {"add_loss", false, "the loss and its gradient",
+     [](const ir::Program& p, const Options& o, Decisions*) { return add_loss(p, o.loss); }},
+    {"differentiate", false, "backward ops, one rule per op",
+     [](const ir::Program& p, const Options& o, Decisions*) {
+       return o.loss.kind == LossSpec::Kind::kNone ? p : drop_scaffolding(differentiate(p), o.keep_training_logits);
+     }},
+    {"hoist_constants", true, "what needs only graph and features runs once",
+     [](const ir::Program& p, const Options&, Decisions*) { return hoist_constants(p); }},
+    {"use_symmetry", true, "A^T = A where it is",
+     [](const ir::Program& p, const Options&, Decisions*) { return use_symmetry(p); }},
+    {"cse", true, "one op for one computation",
+     [](const ir::Program& p, const Options&, Decisions*) { return eliminate_common_subexpressions(p); }},
+    {"dce", true, "no op without a use",
+     [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(p); }},
+    {"separate_gradients", false, "a place of its own for every gradient",
+     [](const ir::Program& p, const Options&, Decisions*) { return separate_gradients(p); }},
+};
+
+void check_options(const Options& options) {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPasses) names.emplace_back(pass.name);
+  names.insert(names.end(), {"plan_memory", "bind_kernels"});
+  for (const std::string& name : options.disabled) {
+    const auto pass = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
+    if (pass != std::end(kPasses) && pass->optional) continue;
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    throw Error(ErrorCode::kUsage, known ? fmt::format("pass '{}' cannot be switched off", name) : fmt::format("there is no pass '{}'", name),
+                "--passes-off", known ? "the program would not run without it" : unknown_name_hint(name, names));
+  }
+  names.emplace_back("all");
+  names.emplace_back("input");
+  for (const std::string& name : options.print_after) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw Error(ErrorCode::kUsage, fmt::format("there is no pass '{}'", name), "--print-after", unknown_name_hint(name, names));
+  }
+}
+
+/// Times one step of the pipeline and reports it.
+class Recorder {
+ public:
+  Recorder(const Options& options, std::vector<ir::PassReport>* reports) : options_(options), reports_(reports) {}
+
+  template <class Body>
+  void run(const char* name, const ir::Program& program, const Body& body) {
+    ir::PassReport report;
+    report.name = name;
+    report.ops_before = static_cast<std::int64_t>(program.ops.size());
+    const auto start = std::chrono::steady_clock::now();
+    body(&report.decisions);
+    report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    report.ops_after = static_cast<std::int64_t>(program.ops.size());
+    reports_->push_back(std::move(report));
+    print(name, program);
+  }
+
+  void print(const std::string& name, const ir::Program& program) const {
+    const bool wanted = options_.print_after.count(name) > 0 || options_.print_after.count("all") > 0;
+    if (wanted && options_.print) options_.print(name, ir::print(program));
+  }
+
+ private:
+  const Options& options_;
+  std::vector<ir::PassReport>* reports_;
+};
+
+}  // namespace
+
+const std::vector<PassInfo>& list_passes() {
+  static const std::vector<PassInfo> list = [] {
+    std::vector<PassInfo> infos;
+    for (const Pass& pass : kPasses) infos.push_back({pass.name, pass.optional, pass.purpose});
+    infos.push_back({"plan_memory", false, "a place for every value"});
+    infos.push_back({"bind_kernels", false, "a kernel for every op"});
+    return infos;
+  }();
+  return list;
+}
+
+ir::Plan build_plan(const ir::Program& model, const Options& options) {
+  check_options(options);
+  ir::Plan plan;
+  plan.value_bytes = options.value_bytes;
+  plan.feature_nonzeros = options.feature_nonzeros;
+  plan.program = model;
+  ir::verify(plan.program, "the front end");
+  Recorder recorder(options, &plan.passes);
+  recorder.print("input", plan.program);
+  for (const Pass& pass : kPasses) {
+    if (options.disabled.count(pass.name) > 0) continue;
+    recorder.run(pass.name, plan.program,
+                 [&](Decisions* decisions) { plan.program = pass.run(plan.program, options, decisions); });
+    ir::verify(plan.program, pass.name);
+  }
+  recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
+  recorder.run("bind_kernels", plan.program, [&](Decisions*) { bind_kernels(&plan); });
+  return plan;
+}
+
+}  // namespace gneiss::passes

@@ -1,0 +1,49 @@
+// The passes, in order: from a model's program to a plan.
+//
+// Each pass is a function from a program to a program, with a name, a timer and an off-switch; the list and the reasons for
+// its order stand in pipeline.cc. The verifier runs after every pass.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/plan.h"
+#include "ir/program.h"
+#include "passes/order.h"
+
+namespace gneiss::passes {
+
+struct LossSpec {
+  enum class Kind : std::uint8_t { kNone, kCrossEntropy, kBceWithLogits, kMse };
+  Kind kind = Kind::kCrossEntropy;
+  double label_smoothing = 0;
+};
+
+struct Options {
+  LossSpec loss;
+  OrderChoice order = OrderChoice::kAuto;
+  std::set<std::string> disabled;     ///< names of passes that are not to run
+  std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
+  std::function<void(std::string_view pass, const std::string& text)> print;
+  std::int64_t value_bytes = 4;  ///< 4: f32 and its kernels; 8: f64, reference kernels
+  bool keep_training_logits = false;  ///< the training forward's logits outlive the step (tests); costs n * classes values
+  std::int64_t feature_nonzeros = 0;  ///< stored entries of sparse features, for the cost model and the plan
+};
+
+/// Names of all passes in order, and whether each may be switched off.
+struct PassInfo {
+  std::string name;
+  bool optional;
+  std::string purpose;
+};
+const std::vector<PassInfo>& list_passes();
+
+/// Runs the passes. The program's node sets and graphs must have sizes. Errors: kUsage for an unknown or mandatory pass in
+/// `disabled`; kUnsupported if an op has no gradient rule.
+ir::Plan build_plan(const ir::Program& model, const Options& options);
+
+}  // namespace gneiss::passes

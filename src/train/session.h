@@ -1,0 +1,86 @@
+// One model on one dataset: compiled, planned, allocated and ready to step.
+//
+// A session owns the plan, the parameters and the executor; it knows nothing of epochs, files or scores. In f32 it is what
+// training uses; in f64 it runs the same plan on the reference kernels, for gradient checks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/dataset.h"
+#include "ir/plan.h"
+#include "language/compile.h"
+#include "passes/pipeline.h"
+#include "runtime/optimizer.h"
+
+namespace gneiss::train {
+
+struct SessionOptions {
+  std::string model = "gcn";  ///< a built-in model's name or the path of a .gneiss file
+  std::vector<std::pair<std::string, language::ArgValue>> model_args;
+  passes::LossSpec loss;             ///< which loss; chosen from the labels by default_loss
+  std::vector<float> class_weights;  ///< cross-entropy only; empty = all one
+  passes::Options passes;
+  runtime::OptimizerConfig optimizer;
+  std::uint64_t seed = 0;
+  int threads = 0;  ///< 0: all that the process may use
+};
+
+/// cross_entropy for one label per node, bce_with_logits for many, mse for regression.
+passes::LossSpec::Kind default_loss(const data::Labels& labels);
+
+template <class T>
+class Session {
+ public:
+  /// Compiles the model for the dataset and allocates everything a run needs. The dataset must outlive the session.
+  /// Errors: kUsage with rendered diagnostics if the model does not compile; kBadData if the dataset lacks what it needs.
+  Session(const data::Dataset& dataset, const SessionOptions& options);
+  ~Session();
+
+  const ir::Plan& plan() const;
+  const language::CompileResult& compiled() const;
+  /// Bytes that plan() and this session allocate beyond the dataset (parameters, gradients, optimizer state, arena …).
+  std::int64_t planned_bytes() const;
+
+  /// Draws fresh parameters from `seed`, clears optimizer state and running statistics.
+  void reset(std::uint64_t seed);
+
+  /// Forward, loss and backward over the training nodes without an update; returns the loss. `epoch` keys dropout.
+  double forward_backward(std::uint64_t epoch);
+  /// Clips if configured and applies one optimizer step at learning rate `lr` to the gradients at hand.
+  void update(double lr);
+  /// Runs the inference phase (no dropout, running statistics); logits() and embedding() then hold its results.
+  void evaluate();
+  /// Mean loss of the logits at hand over `rows` (used for validation loss).
+  double loss_over(std::span<const NodeId> rows);
+
+  MatrixView<const T> logits() const;           ///< of the last evaluate(): [n, classes]
+  MatrixView<const T> training_logits() const;  ///< of the last forward_backward(): [n, classes]
+  MatrixView<const T> embedding() const;        ///< of the last evaluate(): [n, d]
+
+  const std::vector<ir::Param>& params() const;  ///< trained parameters and states
+  /// Values of a parameter or state by its key, in the stored shape and orientation (PyG's).
+  std::vector<T> parameter(std::string_view name) const;
+  std::vector<T> gradient(std::string_view name) const;
+  /// Errors: kUsage for an unknown key (with the nearest), kShape for a wrong size.
+  void set_parameter(std::string_view name, std::span<const T> stored_values);
+
+  /// All parameters and states, flat: cheap snapshots for best-model selection.
+  std::size_t snapshot_size() const;
+  void save_snapshot(std::span<T> out) const;
+  void load_snapshot(std::span<const T> in);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+extern template class Session<float>;
+extern template class Session<double>;
+
+}  // namespace gneiss::train
