@@ -52,6 +52,9 @@ class Buffer {
     return buffer;
   }
 
+  /// Forgets the elements from `size` on; their memory stays with the buffer.
+  void shrink(std::size_t size) { size_ = size < size_ ? size : size_; }
+
   T* data() { return data_; }
   const T* data() const { return data_; }
   std::size_t size() const { return size_; }

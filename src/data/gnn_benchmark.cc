@@ -27,6 +27,7 @@ Dataset read_gnn_benchmark(const std::filesystem::path& path, const LoadOptions&
   Dataset out;
   out.name = path.stem().string();
   out.format = "gnn-benchmark";
+  if (!file.has("adj_shape") && file.has("adj_matrix")) file.array("adj_matrix");  // pickled: says so
   const auto [rows, cols] = read_shape(file, "adj_shape");
   if (rows != cols) throw Error(ErrorCode::kBadData, fmt::format("the adjacency matrix is {} x {}, not square", rows, cols), path.string() + ":adj_shape");
   const std::int64_t nodes = checked_node_count(rows, "nodes", path.string());

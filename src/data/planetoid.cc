@@ -173,10 +173,12 @@ Labels join_labels(const NpyArray& ally, const NpyArray& ty, const std::vector<s
   return labels;
 }
 
-graph::EdgeList read_edges(const Pickle& pickle, std::int64_t nodes) {
+graph::EdgeList read_edges(const Pickle& pickle, std::size_t file_bytes, std::int64_t nodes) {
   const auto pairs = pickle.items(pickle.root());
   std::size_t count = 0;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) count += pickle.items(pairs[i + 1]).size();
+  // A neighbour takes at least a byte of the file, unless one list is hung under many keys to blow up memory.
+  if (count > file_bytes) fail(pickle.where(), fmt::format("the neighbour lists hold {} entries in {} bytes", count, file_bytes));
   graph::EdgeList edges{Buffer<NodeId>(count), Buffer<NodeId>(count), {}};
   const auto id = [&](Pickle::Value value) {
     if (value.kind != Pickle::Kind::kInt || value.number < 0 || value.number >= nodes) {
@@ -188,7 +190,6 @@ graph::EdgeList read_edges(const Pickle& pickle, std::int64_t nodes) {
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const NodeId from = id(pairs[i]);
     for (const Pickle::Value neighbour : pickle.items(pairs[i + 1])) {
-      // A hostile pickle may refer to one list under many keys; the count above has bounded what is written here.
       edges.src[at] = from;
       edges.dst[at++] = id(neighbour);
     }
@@ -279,7 +280,7 @@ Dataset read_planetoid(const std::filesystem::path& path, const LoadOptions& opt
                                  : fmt::format("{} nodes have no features and no label", bare));
   }
   const FormatHabits habits{.remove_self_loops = true, .coalesce = true};
-  out.graph = make_graph(read_edges(links.pickle, nodes), nodes, options, habits, links.pickle.where(), &out.notes);
+  out.graph = make_graph(read_edges(links.pickle, links.file.bytes().size(), nodes), nodes, options, habits, links.pickle.where(), &out.notes);
   out.num_splits = std::max(1, count_geom_splits(prefix.parent_path()));
   const int index = split_index(options.split, count_geom_splits(prefix.parent_path()), prefix.string());
   out.split = index >= 0 ? read_geom_split(prefix.parent_path(), index, nodes) : public_split(train, allx_matrix.rows, test);

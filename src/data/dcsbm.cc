@@ -1,0 +1,333 @@
+// Degree-corrected planted partition (Karrer and Newman 2011) with power-law weights.
+//
+// An edge draws a community by weight, a node in it by weight, then with probability `homophily` the same community and
+// otherwise another, and a node there: alias tables make each draw O(1). All draws are functions of (seed, number).
+// Features: dense ones are a community mean plus noise of unit variance (sums of uniform numbers, not logarithms and
+// cosines: faster, and the same bits on every machine); sparse ones are ones at distinct columns, some from the community's own vocabulary.
+// Source: [karrer2011dcsbm].
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/process.h"
+#include "base/random.h"
+#include "data/generate.h"
+#include "data/sample_graph.h"
+#include "data/split.h"
+
+namespace gneiss::data {
+namespace {
+
+enum Purpose : std::uint32_t { kOrder, kWeights, kDraws, kPairs, kColumns, kNoise, kMeans, kTasks, kSplit };
+constexpr std::int64_t kNodeGrain = 1 << 10;
+constexpr std::int64_t kMaxCommunities = 64;
+// Length of a community's mean vector at signal 1, in units of the noise's deviation along it.
+constexpr double kMeanLength = 3;
+
+void check_range(const char* key, double value, double low, double high) {
+  if (!(value >= low && value <= high)) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} = {} is outside {}..{}", key, value, low, high), key);
+  }
+}
+
+void check_options(const DcsbmOptions& o, std::int64_t edges) {
+  check_range("nodes", static_cast<double>(o.nodes), 1, std::numeric_limits<NodeId>::max());
+  check_range("classes", static_cast<double>(o.classes), 1, static_cast<double>(o.nodes));
+  check_range("features", static_cast<double>(o.features), 0, std::numeric_limits<NodeId>::max());
+  check_range("degree", o.degree, 0, static_cast<double>(o.nodes));
+  check_range("homophily", o.homophily, 0, 1);
+  check_range("power", o.power, 2.01, 100);
+  check_range("density", o.density, 0, 1);
+  check_range("signal", o.signal, 0, 1);
+  check_range("train", o.train, 0, 1);
+  check_range("val", o.val, 0, 1);
+  check_range("test", o.test, 0, 1);
+  const double n = static_cast<double>(o.nodes);
+  check_range("edges", static_cast<double>(edges), 0, n * (n - 1) / 2);
+}
+
+/// Bytes of the finished data set; refuses before anything large is allocated.
+void check_memory(const DcsbmOptions& o, std::int64_t edges) {
+  const double n = static_cast<double>(o.nodes);
+  const double width = static_cast<double>(o.features);
+  const double features = n * width * (o.density < 1 ? 8 * o.density : 4);
+  const double labels = n * (o.multilabel ? 4.0 * static_cast<double>(o.classes) : 4.0);
+  const double bytes = 4.4 * static_cast<double>(edges) + 48 * n + features + labels;
+  const auto limit = static_cast<double>(o.max_bytes > 0 ? o.max_bytes : memory_limit_bytes());
+  if (bytes > limit) {
+    throw Error(ErrorCode::kOutOfMemory, fmt::format("{} needs about {:.0f} MB, the limit is {:.0f} MB", o.name, bytes / 1e6, limit / 1e6),
+                o.name, "make it smaller, for example with scale=0.1");
+  }
+}
+
+/// Nodes of each community, their weights as alias tables.
+class Communities {
+ public:
+  Communities(const DcsbmOptions& o, std::int64_t count, std::int64_t edges) : count_(count) {
+    const auto n = static_cast<std::size_t>(o.nodes);
+    order_.resize(n);
+    std::iota(order_.begin(), order_.end(), 0);
+    RandomStream random(derive_seed(o.seed, kOrder), 0);
+    for (std::size_t i = n; i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+    community_.resize(n);
+    keep_.resize(n);
+    alias_.resize(n);
+    const std::vector<double> weight = draw_weights(o, edges);
+    double total = 0;
+    for (std::int64_t c = 0; c < count; ++c) {
+      for (std::size_t i = begin(c); i < begin(c + 1); ++i) {
+        community_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(c);
+        total += weight[static_cast<std::size_t>(order_[i])];
+      }
+      cumulative_.push_back(total);
+      build_alias(begin(c), begin(c + 1), weight);
+    }
+  }
+
+  std::int32_t of(NodeId v) const { return community_[static_cast<std::size_t>(v)]; }
+
+  /// A community by weight; `skip` (or -1) is left out.
+  std::int64_t pick_community(double uniform, std::int64_t skip) const {
+    const double gap = skip < 0 ? 0 : cumulative_[static_cast<std::size_t>(skip)] - below(skip);
+    double at = uniform * (cumulative_.back() - gap);
+    if (skip >= 0 && at >= below(skip)) at += gap;
+    const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end(), at) - cumulative_.begin();
+    const std::int64_t c = std::min<std::int64_t>(found, count_ - 1);
+    if (c != skip) return c;
+    return c > 0 ? c - 1 : c + 1;  // rounding at the border of the gap
+  }
+
+  /// A node of community c by weight.
+  NodeId pick_node(std::int64_t c, std::uint32_t word) const {
+    const std::size_t first = begin(c);
+    const std::uint64_t product = std::uint64_t{word} * (begin(c + 1) - first);
+    const std::size_t slot = first + static_cast<std::size_t>(product >> 32);
+    return uniform_float(static_cast<std::uint32_t>(product)) < keep_[slot] ? order_[slot] : alias_[slot];
+  }
+
+ private:
+  std::size_t begin(std::int64_t c) const {
+    return static_cast<std::size_t>(static_cast<unsigned __int128>(order_.size()) * static_cast<std::uint64_t>(c) / static_cast<std::uint64_t>(count_));
+  }
+  double below(std::int64_t c) const { return c == 0 ? 0.0 : cumulative_[static_cast<std::size_t>(c - 1)]; }
+
+  /// Pareto weights; the largest is capped so that no node is expected to reach more than an eighth of the graph.
+  static std::vector<double> draw_weights(const DcsbmOptions& o, std::int64_t edges) {
+    const std::uint64_t seed = derive_seed(o.seed, kWeights);
+    const double mean = (o.power - 1) / (o.power - 2);
+    const double degree = std::max(1.0, static_cast<double>(edges) * (o.directed ? 2 : 1) / static_cast<double>(o.nodes));
+    const double cap = std::max(1.0, mean * static_cast<double>(o.nodes) / (8 * degree));
+    std::vector<double> weight(static_cast<std::size_t>(o.nodes));
+    for (std::size_t v = 0; v < weight.size(); ++v) {
+      const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(v), 0, 0, 0});
+      const double uniform = (static_cast<double>(block[0]) + 0.5) * 0x1.0p-32;
+      weight[v] = std::min(cap, std::pow(uniform, -1 / (o.power - 1)));
+    }
+    return weight;
+  }
+
+  /// Walker's alias method within [first, last) of order_.
+  void build_alias(std::size_t first, std::size_t last, const std::vector<double>& weight) {
+    double total = 0;
+    for (std::size_t i = first; i < last; ++i) total += weight[static_cast<std::size_t>(order_[i])];
+    std::vector<double> scaled(last - first);
+    std::vector<std::size_t> small;
+    std::vector<std::size_t> large;
+    for (std::size_t i = first; i < last; ++i) {
+      scaled[i - first] = weight[static_cast<std::size_t>(order_[i])] * static_cast<double>(last - first) / total;
+      (scaled[i - first] < 1 ? small : large).push_back(i);
+      keep_[i] = 1.0F;
+      alias_[i] = order_[i];
+    }
+    while (!small.empty() && !large.empty()) {
+      const std::size_t low = small.back();
+      const std::size_t high = large.back();
+      small.pop_back();
+      keep_[low] = static_cast<float>(scaled[low - first]);
+      alias_[low] = order_[high];
+      scaled[high - first] -= 1 - scaled[low - first];
+      if (scaled[high - first] < 1) {
+        large.pop_back();
+        small.push_back(high);
+      }
+    }
+  }
+
+  std::int64_t count_;
+  std::vector<NodeId> order_;
+  std::vector<std::int32_t> community_;
+  std::vector<float> keep_;
+  std::vector<NodeId> alias_;
+  std::vector<double> cumulative_;
+};
+
+graph::Graph draw_graph(const DcsbmOptions& o, const Communities& communities, std::int64_t count, std::int64_t edges) {
+  const std::uint64_t seed = derive_seed(o.seed, kDraws);
+  const double homophily = count == 1 ? 1.0 : o.homophily;
+  const auto fill = [&](std::uint64_t first, std::span<NodePair> pairs) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const std::uint64_t draw = first + i;
+      const PhiloxBlock word = philox(seed, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32), 0, 0});
+      const std::int64_t cu = communities.pick_community(word[0] * 0x1.0p-32, -1);
+      const double choice = word[2] * 0x1.0p-32;
+      const std::int64_t cv = choice < homophily ? cu : communities.pick_community((choice - homophily) / (1 - homophily), cu);
+      pairs[i] = {communities.pick_node(cu, word[1]), communities.pick_node(cv, word[3])};
+    }
+  };
+  return sample_graph({.nodes = o.nodes, .edges = edges, .directed = o.directed, .seed = derive_seed(o.seed, kPairs), .threads = o.threads}, fill);
+}
+
+/// Eight 16-bit uniforms of a block as two numbers of mean 0 and variance 1, close to normal.
+std::pair<float, float> near_normal(const PhiloxBlock& block) {
+  constexpr double kScale = 1.7320508075688772 / 65536.0;  // sqrt(12 / 4) / 2^16
+  const auto sum = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<std::int64_t>((a & 0xFFFF) + (a >> 16) + (b & 0xFFFF) + (b >> 16)) - 2 * 65535;
+  };
+  return {static_cast<float>(static_cast<double>(sum(block[0], block[1])) * kScale),
+          static_cast<float>(static_cast<double>(sum(block[2], block[3])) * kScale)};
+}
+
+Features dense_noise(const DcsbmOptions& o, const Communities& communities, std::int64_t count) {
+  Features features;
+  features.rows = o.nodes;
+  features.cols = o.features;
+  const auto cols = static_cast<std::size_t>(o.features);
+  std::vector<float> mean(static_cast<std::size_t>(count) * cols);
+  const double length = o.signal * kMeanLength / std::sqrt(static_cast<double>(o.features));
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    const PhiloxBlock block = philox(derive_seed(o.seed, kMeans), {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0});
+    mean[i] = static_cast<float>(length * near_normal(block).first);
+  }
+  features.dense = Buffer<float>(static_cast<std::size_t>(o.nodes) * cols);
+  const std::uint64_t seed = derive_seed(o.seed, kNoise);
+  parallel_chunks(o.threads, o.nodes, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < end; ++v) {
+      float* const row = features.dense.data() + static_cast<std::size_t>(v) * cols;
+      const float* const own = mean.data() + static_cast<std::size_t>(communities.of(static_cast<NodeId>(v))) * cols;
+      for (std::size_t f = 0; f < cols; f += 2) {
+        const auto [x, y] = near_normal(philox(seed, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(f), 0, 0}));
+        row[f] = own[f] + x;
+        if (f + 1 < cols) row[f + 1] = own[f + 1] + y;
+      }
+    }
+  });
+  return features;
+}
+
+/// Ones per row: density * width, rounded up for as many rows as makes the mean right.
+EdgeId row_ones(const DcsbmOptions& o, std::uint64_t seed, std::int64_t v) {
+  const double wanted = o.density * static_cast<double>(o.features);
+  const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(v), 0, 0, 0xC0});
+  return std::min<EdgeId>(o.features, static_cast<EdgeId>(wanted + block[0] * 0x1.0p-32));
+}
+
+/// Distinct columns of one row. A community's vocabulary is an eighth of the columns from a place of its own on.
+void draw_columns(const DcsbmOptions& o, std::uint64_t seed, std::int64_t v, std::int64_t community, std::span<NodeId> row,
+                  std::vector<std::int64_t>* last_row) {
+  RandomStream random(seed, static_cast<std::uint32_t>(v));
+  const auto width = static_cast<std::uint64_t>(o.features);
+  const std::uint64_t topic = std::max<std::uint64_t>(1, width / 8);
+  const std::uint64_t place = philox(seed, {static_cast<std::uint32_t>(community), 0, 0, 0xC1})[0] % width;
+  std::uint64_t failures = 0;
+  std::uint64_t fallback = 0;
+  for (std::size_t i = 0; i < row.size();) {
+    std::uint64_t column;
+    if (failures > 4 * row.size() + 16) {
+      column = (place + fallback++) % width;  // rows that are nearly full: take what is left in order
+    } else {
+      const std::uint32_t choice = random.next();
+      const double spread = uniform_float(random.next());
+      const bool own = uniform_float(choice) < o.signal;
+      column = own ? (place + static_cast<std::uint64_t>(spread * spread * static_cast<double>(topic))) % width
+                   : std::min(width - 1, static_cast<std::uint64_t>(spread * static_cast<double>(width)));
+    }
+    if ((*last_row)[column] == v) {
+      ++failures;
+      continue;
+    }
+    (*last_row)[column] = v;
+    row[i++] = static_cast<NodeId>(column);
+  }
+  std::sort(row.begin(), row.end());
+}
+
+Features sparse_ones(const DcsbmOptions& o, const Communities& communities) {
+  const std::uint64_t seed = derive_seed(o.seed, kColumns);
+  Features features;
+  features.rows = o.nodes;
+  features.cols = o.features;
+  features.sparse = true;
+  features.offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(o.nodes) + 1);
+  for (std::int64_t v = 0; v < o.nodes; ++v) {
+    features.offsets[static_cast<std::size_t>(v) + 1] = features.offsets[static_cast<std::size_t>(v)] + row_ones(o, seed, v);
+  }
+  const auto total = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(o.nodes)]);
+  features.indices = Buffer<NodeId>(total);
+  features.values = Buffer<float>(total);
+  std::fill(features.values.begin(), features.values.end(), 1.0F);
+  parallel_chunks(o.threads, o.nodes, std::max(kNodeGrain, o.features / 8), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::int64_t> last_row(static_cast<std::size_t>(o.features), -1);
+    for (std::int64_t v = begin; v < end; ++v) {
+      const auto first = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(v)]);
+      const auto count = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(v) + 1]) - first;
+      draw_columns(o, seed, v, communities.of(static_cast<NodeId>(v)), features.indices.span().subspan(first, count), &last_row);
+    }
+  });
+  return features;
+}
+
+Labels make_labels(const DcsbmOptions& o, const Communities& communities) {
+  const auto n = static_cast<std::size_t>(o.nodes);
+  Labels labels;
+  labels.num_classes = o.classes;
+  if (!o.multilabel) {
+    labels.kind = LabelKind::kSingle;
+    labels.classes = Buffer<std::int32_t>(n);
+    for (std::size_t v = 0; v < n; ++v) labels.classes[v] = communities.of(static_cast<NodeId>(v));
+    return labels;
+  }
+  labels.kind = LabelKind::kMulti;
+  const auto tasks = static_cast<std::size_t>(o.classes);
+  labels.targets = Buffer<float>(n * tasks);
+  const std::uint64_t seed = derive_seed(o.seed, kTasks);
+  parallel_chunks(o.threads, o.nodes, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v) {
+      const auto community = static_cast<std::uint32_t>(communities.of(static_cast<NodeId>(v)));
+      for (std::size_t t = 0; t < tasks; ++t) {
+        // A quarter of the tasks are common in a community (80 %), the others rare (5 %).
+        const bool common = philox(seed, {community, static_cast<std::uint32_t>(t), 1, 0})[0] % 4 == 0;
+        const float chance = uniform_float(philox(seed, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(t), 2, 0})[0]);
+        labels.targets[v * tasks + t] = chance < (common ? 0.8F : 0.05F) ? 1.0F : 0.0F;
+      }
+    }
+  });
+  return labels;
+}
+
+}  // namespace
+
+Dataset generate_dcsbm(const DcsbmOptions& o) {
+  const std::int64_t edges = o.edges > 0 ? o.edges : std::llround(static_cast<double>(o.nodes) * o.degree);
+  check_options(o, edges);
+  check_memory(o, edges);
+  const std::int64_t count = o.multilabel ? std::min({o.classes, kMaxCommunities, o.nodes}) : o.classes;
+  Dataset out;
+  out.name = o.name;
+  out.format = "generator";
+  {
+    const Communities communities(o, count, edges);
+    out.graph = draw_graph(o, communities, count, edges);
+    if (o.features > 0) out.features = o.density < 1 ? sparse_ones(o, communities) : dense_noise(o, communities, count);
+    out.labels = make_labels(o, communities);
+  }
+  const std::string ratio = fmt::format("ratio:{}/{}/{}", o.train, o.val, o.test);
+  out.split = draw_split(out.labels, o.nodes, ratio, derive_seed(o.seed, kSplit));
+  return out;
+}
+
+}  // namespace gneiss::data

@@ -1,0 +1,131 @@
+// Finds out what a name or path is, reads it, and applies what every format shares: component, features, split.
+#include "data/load.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/process.h"
+#include "data/detect.h"
+#include "data/generate.h"
+#include "data/preprocess.h"
+#include "data/readers.h"
+#include "data/split.h"
+#include "data/validate.h"
+
+namespace gneiss::data {
+namespace {
+
+struct Format {
+  FormatInfo info;
+  Dataset (*read)(const std::filesystem::path&, const LoadOptions&);
+  bool binarize;         ///< what PyG does by default
+  const char* split;     ///< drawn when the data bring no split
+};
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> all = {
+      {{"planetoid", "ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}: a folder, a prefix or one of the files"}, read_planetoid, false, "public"},
+      {{"gnn-benchmark", ".npz with flat CSR members adj_*, attr_* and labels (Amazon, Coauthor, CoraFull)"}, read_gnn_benchmark, true, "shchur"},
+      {{"heterophilous", ".npz with node_features, node_labels, edges and ten masks (roman-empire, minesweeper, …)"}, read_heterophilous, false, "ratio:60/20/20"},
+  };
+  return all;
+}
+
+const Format& find_format(const std::string& name) {
+  for (const Format& format : formats()) {
+    if (format.info.name == name) return format;
+  }
+  throw Error(ErrorCode::kUsage, fmt::format("unknown data format '{}'", name), "--format", unknown_name_hint(name, data_format_names()));
+}
+
+void check_options(const LoadOptions& options) {
+  const std::vector<std::string> forms = {"auto", "dense", "sparse"};
+  if (std::find(forms.begin(), forms.end(), options.feature_form) == forms.end()) {
+    throw Error(ErrorCode::kUsage, fmt::format("unknown feature form '{}'", options.feature_form), {}, unknown_name_hint(options.feature_form, forms));
+  }
+  const std::vector<std::string> norms = feature_norms();
+  if (std::find(norms.begin(), norms.end(), options.feature_norm) == norms.end()) {
+    throw Error(ErrorCode::kUsage, fmt::format("unknown feature normalisation '{}'", options.feature_norm), {}, unknown_name_hint(options.feature_norm, norms));
+  }
+}
+
+/// The split that the options ask for, once the data are final.
+void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset) {
+  const bool has_own = !dataset->split.train.empty() || !dataset->split.val.empty() || !dataset->split.test.empty();
+  const bool labelled = dataset->labels.kind != LabelKind::kNone;
+  std::string spec = options.split;
+  if (spec.empty()) {
+    if (has_own || !labelled) return;
+    spec = habit;
+    if (spec == std::string_view("shchur") && dataset->labels.kind != LabelKind::kSingle) spec = "ratio:60/20/20";
+    dataset->notes.push_back(fmt::format("the data bring no split; drew '{}' with seed {}", spec, options.seed));
+  }
+  if (spec == "public" || split_index(spec, std::max(1, dataset->num_splits), dataset->name) >= 0) {
+    if (has_own) return;
+    throw Error(ErrorCode::kUsage, fmt::format("--split {}: the data bring no split", spec), dataset->name, "use --split random, shchur or ratio:60/20/20");
+  }
+  dataset->split = draw_split(dataset->labels, dataset->num_nodes(), spec, options.seed);
+}
+
+/// Edge options for what was not read from edges in a file (generators, our own folder).
+void apply_edge_options(const LoadOptions& options, Dataset* dataset) {
+  if (options.remove_self_loops.value_or(false)) dataset->graph = remove_self_loops(dataset->graph);
+  if (options.to_undirected.value_or(false) && !dataset->graph.symmetric()) dataset->graph = to_undirected(dataset->graph);
+  if (options.add_self_loops) dataset->graph = graph::add_remaining_self_loops(dataset->graph);
+}
+
+Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit, const char* split_habit) {
+  const std::int64_t max_bytes = options.max_bytes > 0 ? options.max_bytes : memory_limit_bytes();
+  if (options.largest_component && dataset.num_nodes() > 0) {
+    const std::vector<NodeId> nodes = largest_component(dataset.graph);
+    if (static_cast<std::int64_t>(nodes.size()) != dataset.num_nodes()) {
+      dataset.notes.push_back(fmt::format("kept the largest component: {} of {} nodes", nodes.size(), dataset.num_nodes()));
+    }
+    dataset = induced(std::move(dataset), nodes);
+  }
+  check_finite(dataset, options.allow_nan);
+  apply_split(options, split_habit, &dataset);
+  if (options.binarize.value_or(binarize_habit)) normalize_features("binary", {}, max_bytes, &dataset.features);
+  normalize_features(options.feature_norm, dataset.split.train, max_bytes, &dataset.features);
+  if (options.feature_form == "dense") densify(max_bytes, &dataset.features);
+  if (options.feature_form == "sparse") sparsify(&dataset.features);
+  return dataset;
+}
+
+}  // namespace
+
+const std::vector<FormatInfo>& data_formats() {
+  static const std::vector<FormatInfo> all = [] {
+    std::vector<FormatInfo> list;
+    for (const Format& format : formats()) list.push_back(format.info);
+    return list;
+  }();
+  return all;
+}
+
+std::vector<std::string> data_format_names() {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) names.push_back(format.info.name);
+  return names;
+}
+
+Dataset load(const std::string& what, const LoadOptions& options) {
+  check_options(options);
+  const bool any = options.format == "auto";
+  if (any && is_generator(what)) {
+    Dataset dataset = generate(what, options.seed, options.threads, options.max_bytes);
+    apply_edge_options(options, &dataset);
+    return finish(std::move(dataset), options, false, "ratio:60/20/20");
+  }
+  const Located found = any ? locate(what) : Located{options.format, what};
+  const Format& format = find_format(found.format);
+  Dataset dataset = format.read(found.path, options);
+  if (format.info.name == "gneiss") apply_edge_options(options, &dataset);
+  return finish(std::move(dataset), options, format.binarize, format.split);
+}
+
+}  // namespace gneiss::data

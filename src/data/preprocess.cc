@@ -1,0 +1,257 @@
+#include "data/preprocess.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace gneiss::data {
+namespace {
+
+graph::Graph rebuild(const graph::Graph& graph, const graph::BuildOptions& options) {
+  const auto m = static_cast<std::size_t>(graph.num_edges());
+  graph::EdgeList edges{Buffer<NodeId>::copy_of(graph.sources()), Buffer<NodeId>(m), Buffer<float>::copy_of(graph.weights())};
+  const auto offsets = graph.offsets();
+  for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
+    std::fill(edges.dst.begin() + offsets[v], edges.dst.begin() + offsets[v + 1], static_cast<NodeId>(v));
+  }
+  return graph::build_graph(edges, graph.num_nodes(), options);
+}
+
+/// Sums in f64, in row order, so that the result has one value.
+void normalize_rows(Features* features) {
+  const auto scale = [](std::span<float> row) {
+    const double sum = std::accumulate(row.begin(), row.end(), 0.0);
+    if (sum == 0) return;
+    for (float& value : row) value = static_cast<float>(value / sum);
+  };
+  for (std::int64_t r = 0; r < features->rows; ++r) {
+    const auto row = static_cast<std::size_t>(r);
+    if (features->sparse) {
+      const auto begin = static_cast<std::size_t>(features->offsets[row]);
+      scale(features->values.span().subspan(begin, static_cast<std::size_t>(features->offsets[row + 1]) - begin));
+    } else {
+      const auto cols = static_cast<std::size_t>(features->cols);
+      scale(features->dense.span().subspan(row * cols, cols));
+    }
+  }
+}
+
+void binarize(Features* features) {
+  for (float& value : features->sparse ? features->values.span() : features->dense.span()) {
+    if (value > 0) value = 1.0F;
+  }
+}
+
+/// Population mean and deviation over `rows`, two passes.
+void standardize(std::span<const NodeId> rows, Features* features) {
+  const auto cols = static_cast<std::size_t>(features->cols);
+  std::vector<double> mean(cols, 0);
+  std::vector<double> square(cols, 0);
+  const auto count = static_cast<double>(rows.size());
+  const auto row_of = [&](std::size_t r) { return features->dense.data() + r * cols; };
+  for (const NodeId r : rows) {
+    const float* row = row_of(static_cast<std::size_t>(r));
+    for (std::size_t c = 0; c < cols; ++c) mean[c] += row[c];
+  }
+  for (double& value : mean) value /= count;
+  for (const NodeId r : rows) {
+    const float* row = row_of(static_cast<std::size_t>(r));
+    for (std::size_t c = 0; c < cols; ++c) square[c] += (row[c] - mean[c]) * (row[c] - mean[c]);
+  }
+  for (std::size_t c = 0; c < cols; ++c) square[c] = square[c] > 0 ? 1.0 / std::sqrt(square[c] / count) : 0.0;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(features->rows); ++r) {
+    float* row = row_of(r);
+    for (std::size_t c = 0; c < cols; ++c) row[c] = static_cast<float>((row[c] - mean[c]) * square[c]);
+  }
+}
+
+template <class T>
+Buffer<T> pick_rows(const Buffer<T>& source, std::span<const NodeId> nodes, std::size_t width) {
+  Buffer<T> out(nodes.size() * width);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::copy_n(source.begin() + static_cast<std::size_t>(nodes[i]) * width, width, out.begin() + i * width);
+  }
+  return out;
+}
+
+/// Chosen rows of a compressed matrix; `map` renumbers columns, -1 drops them (empty: columns stay).
+void pick_sparse_rows(std::span<const EdgeId> offsets, std::span<const NodeId> indices, std::span<const float> values,
+                      std::span<const NodeId> nodes, std::span<const NodeId> map, Buffer<EdgeId>* out_offsets,
+                      Buffer<NodeId>* out_indices, Buffer<float>* out_values) {
+  const auto column = [&](EdgeId k) {
+    const NodeId c = indices[static_cast<std::size_t>(k)];
+    return map.empty() ? c : map[static_cast<std::size_t>(c)];
+  };
+  *out_offsets = Buffer<EdgeId>::zeros(nodes.size() + 1);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto v = static_cast<std::size_t>(nodes[i]);
+    EdgeId kept = 0;
+    for (EdgeId k = offsets[v]; k < offsets[v + 1]; ++k) kept += column(k) >= 0 ? 1 : 0;
+    (*out_offsets)[i + 1] = (*out_offsets)[i] + kept;
+  }
+  const auto total = static_cast<std::size_t>((*out_offsets)[nodes.size()]);
+  *out_indices = Buffer<NodeId>(total);
+  *out_values = Buffer<float>(values.empty() ? 0 : total);
+  std::size_t at = 0;
+  for (const NodeId node : nodes) {
+    const auto v = static_cast<std::size_t>(node);
+    for (EdgeId k = offsets[v]; k < offsets[v + 1]; ++k) {
+      if (column(k) < 0) continue;
+      if (!values.empty()) (*out_values)[at] = values[static_cast<std::size_t>(k)];
+      (*out_indices)[at++] = column(k);
+    }
+  }
+}
+
+NodeId find_root(std::vector<NodeId>& parent, NodeId v) {
+  while (parent[static_cast<std::size_t>(v)] != v) {
+    NodeId& up = parent[static_cast<std::size_t>(v)];
+    up = parent[static_cast<std::size_t>(up)];
+    v = up;
+  }
+  return v;
+}
+
+}  // namespace
+
+graph::Graph to_undirected(const graph::Graph& graph) { return rebuild(graph, {.to_undirected = true}); }
+
+graph::Graph remove_self_loops(const graph::Graph& graph) { return rebuild(graph, {.remove_self_loops = true}); }
+
+std::vector<std::string> feature_norms() { return {"none", "row", "standard", "train-standard", "binary"}; }
+
+void normalize_features(const std::string& norm, std::span<const NodeId> train, std::int64_t max_bytes, Features* features) {
+  const std::vector<std::string> known = feature_norms();
+  if (std::find(known.begin(), known.end(), norm) == known.end()) {
+    throw Error(ErrorCode::kUsage, fmt::format("unknown feature normalisation '{}'", norm), {}, unknown_name_hint(norm, known));
+  }
+  if (norm == "none" || features->empty()) return;
+  if (norm == "row") return normalize_rows(features);
+  if (norm == "binary") return binarize(features);
+  std::vector<NodeId> all;
+  if (norm == "standard") {
+    all.resize(static_cast<std::size_t>(features->rows));
+    std::iota(all.begin(), all.end(), 0);
+    train = all;
+  } else if (train.empty()) {
+    throw Error(ErrorCode::kUsage, "train-standard needs training nodes, the split has none", {}, "use standard, or give a split");
+  }
+  densify(max_bytes, features);
+  standardize(train, features);
+}
+
+void densify(std::int64_t max_bytes, Features* features) {
+  if (!features->sparse) return;
+  const double bytes = static_cast<double>(features->rows) * static_cast<double>(features->cols) * sizeof(float);
+  if (bytes > static_cast<double>(max_bytes)) {
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("dense features of {} x {} take {:.0f} bytes, the limit is {}", features->rows, features->cols, bytes, max_bytes),
+                {}, "keep them sparse (row or binary normalisation), or raise the limit");
+  }
+  const auto cols = static_cast<std::size_t>(features->cols);
+  features->dense = Buffer<float>::zeros(static_cast<std::size_t>(features->rows) * cols);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(features->rows); ++r) {
+    for (EdgeId k = features->offsets[r]; k < features->offsets[r + 1]; ++k) {
+      features->dense[r * cols + static_cast<std::size_t>(features->indices[static_cast<std::size_t>(k)])] += features->values[static_cast<std::size_t>(k)];
+    }
+  }
+  features->sparse = false;
+  features->offsets = {};
+  features->indices = {};
+  features->values = {};
+}
+
+void sparsify(Features* features) {
+  if (features->sparse || features->empty()) return;
+  const auto count = static_cast<std::size_t>(features->nonzeros());
+  const auto cols = static_cast<std::size_t>(features->cols);
+  features->offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(features->rows) + 1);
+  features->indices = Buffer<NodeId>(count);
+  features->values = Buffer<float>(count);
+  std::size_t at = 0;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(features->rows); ++r) {
+    for (std::size_t c = 0; c < cols; ++c) {
+      const float value = features->dense[r * cols + c];
+      if (value == 0) continue;
+      features->indices[at] = static_cast<NodeId>(c);
+      features->values[at++] = value;
+    }
+    features->offsets[r + 1] = static_cast<EdgeId>(at);
+  }
+  features->sparse = true;
+  features->dense = {};
+}
+
+std::vector<NodeId> largest_component(const graph::Graph& graph) {
+  const auto n = static_cast<std::size_t>(graph.num_nodes());
+  std::vector<NodeId> parent(n);
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto offsets = graph.offsets();
+  for (std::size_t v = 0; v < n; ++v) {
+    for (EdgeId k = offsets[v]; k < offsets[v + 1]; ++k) {
+      const NodeId a = find_root(parent, static_cast<NodeId>(v));
+      const NodeId b = find_root(parent, graph.sources()[static_cast<std::size_t>(k)]);
+      parent[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);  // the root is the smallest node
+    }
+  }
+  std::vector<std::int64_t> size(n, 0);
+  for (std::size_t v = 0; v < n; ++v) ++size[static_cast<std::size_t>(find_root(parent, static_cast<NodeId>(v)))];
+  const auto best = static_cast<NodeId>(std::max_element(size.begin(), size.end()) - size.begin());
+  std::vector<NodeId> nodes;
+  for (std::size_t v = 0; v < n; ++v) {
+    if (find_root(parent, static_cast<NodeId>(v)) == best) nodes.push_back(static_cast<NodeId>(v));
+  }
+  return nodes;
+}
+
+Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
+  if (static_cast<std::int64_t>(nodes.size()) == dataset.num_nodes()) return dataset;
+  std::vector<NodeId> map(static_cast<std::size_t>(dataset.num_nodes()), -1);
+  for (std::size_t i = 0; i < nodes.size(); ++i) map[static_cast<std::size_t>(nodes[i])] = static_cast<NodeId>(i);
+
+  Buffer<EdgeId> offsets;
+  Buffer<NodeId> sources;
+  Buffer<float> weights;
+  const graph::Graph& graph = dataset.graph;
+  pick_sparse_rows(graph.offsets(), graph.sources(), graph.weights(), nodes, map, &offsets, &sources, &weights);
+  dataset.graph = graph::Graph(static_cast<std::int64_t>(nodes.size()), std::move(offsets), std::move(sources), std::move(weights));
+
+  Features& features = dataset.features;
+  if (features.sparse) {
+    Features picked;
+    pick_sparse_rows(features.offsets, features.indices, features.values, nodes, {}, &picked.offsets, &picked.indices, &picked.values);
+    features.offsets = std::move(picked.offsets);
+    features.indices = std::move(picked.indices);
+    features.values = std::move(picked.values);
+  } else if (!features.empty()) {
+    features.dense = pick_rows(features.dense, nodes, static_cast<std::size_t>(features.cols));
+  }
+  features.rows = features.empty() ? 0 : static_cast<std::int64_t>(nodes.size());
+  Labels& labels = dataset.labels;
+  if (!labels.classes.empty()) labels.classes = pick_rows(labels.classes, nodes, 1);
+  if (!labels.targets.empty()) labels.targets = pick_rows(labels.targets, nodes, static_cast<std::size_t>(labels.num_classes));
+
+  for (auto* part : {&dataset.split.train, &dataset.split.val, &dataset.split.test}) {
+    std::vector<NodeId> kept;
+    for (const NodeId v : *part) {
+      if (map[static_cast<std::size_t>(v)] >= 0) kept.push_back(map[static_cast<std::size_t>(v)]);
+    }
+    *part = std::move(kept);
+  }
+  std::vector<std::int64_t> orig_id;
+  std::vector<std::string> names;
+  for (const NodeId v : nodes) {
+    orig_id.push_back(dataset.orig_id.empty() ? v : dataset.orig_id[static_cast<std::size_t>(v)]);
+    if (!dataset.node_names.empty()) names.push_back(dataset.node_names[static_cast<std::size_t>(v)]);
+  }
+  dataset.orig_id = std::move(orig_id);
+  dataset.node_names = std::move(names);
+  return dataset;
+}
+
+}  // namespace gneiss::data

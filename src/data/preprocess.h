@@ -1,0 +1,40 @@
+// Changes to a loaded data set, under PyG's names.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace gneiss::data {
+
+/// Adds every edge's reverse and merges duplicates (weights summed). PyG: utils.to_undirected.
+graph::Graph to_undirected(const graph::Graph& graph);
+/// Drops edges v -> v. PyG: utils.remove_self_loops.
+graph::Graph remove_self_loops(const graph::Graph& graph);
+
+/// Names that normalize_features takes.
+std::vector<std::string> feature_norms();
+/// Rescales features in place.
+///   none            nothing
+///   row             each row divided by its sum; rows of sum 0 stay (PyG: NormalizeFeatures)
+///   standard        each column minus its mean, divided by its deviation, over all nodes; constant columns become 0
+///   train-standard  the same with mean and deviation of `train` only (GraphSAINT)
+///   binary          values > 0 become 1, others stay (PyG: read_npz)
+/// Standardising sparse features makes them dense. Errors: kUsage for an unknown name, or train-standard without training
+/// nodes; kOutOfMemory when the dense form is larger than `max_bytes`.
+void normalize_features(const std::string& norm, std::span<const NodeId> train, std::int64_t max_bytes, Features* features);
+
+/// Dense form of sparse features. Errors: kOutOfMemory when it is larger than `max_bytes`.
+void densify(std::int64_t max_bytes, Features* features);
+/// Compressed rows of dense features.
+void sparsify(Features* features);
+
+/// The largest weakly connected component (ties: the one with the smallest node), ids ascending.
+std::vector<NodeId> largest_component(const graph::Graph& graph);
+/// The part of a data set on `nodes` (ascending): induced edges, rows, labels and split renumbered, orig_id kept.
+Dataset induced(Dataset dataset, std::span<const NodeId> nodes);
+
+}  // namespace gneiss::data

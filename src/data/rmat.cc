@@ -1,0 +1,102 @@
+// R-MAT: each bit of an edge's two ends falls into one of four quadrants; ids are then scrambled so that degree says
+// nothing about position.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/process.h"
+#include "base/random.h"
+#include "data/generate.h"
+#include "data/sample_graph.h"
+#include "data/split.h"
+
+namespace gneiss::data {
+namespace {
+
+enum Purpose : std::uint32_t { kDraws = 100, kPairs, kScramble, kValues, kClasses, kSplit };
+constexpr std::int64_t kNodeGrain = 1 << 10;
+
+void check(const RmatOptions& o) {
+  const auto range = [](const char* key, double value, double low, double high) {
+    if (!(value >= low && value <= high)) throw Error(ErrorCode::kUsage, fmt::format("{} = {} is outside {}..{}", key, value, low, high), key);
+  };
+  range("scale", static_cast<double>(o.scale), 1, 30);
+  range("edge_factor", o.edge_factor, 0, 1e6);
+  range("a", o.a, 0, 1);
+  range("b", o.b, 0, 1);
+  range("c", o.c, 0, 1);
+  range("a + b + c", o.a + o.b + o.c, 0, 1);
+  range("features", static_cast<double>(o.features), 0, 1 << 24);
+  range("classes", static_cast<double>(o.classes), 1, std::ldexp(1, static_cast<int>(o.scale)));
+  const double n = std::ldexp(1, static_cast<int>(o.scale));
+  const double bytes = n * (static_cast<double>(o.features) * 4 + 32) + n * o.edge_factor * (o.directed ? 4 : 8);
+  const auto limit = static_cast<double>(o.max_bytes > 0 ? o.max_bytes : memory_limit_bytes());
+  if (bytes > limit) throw Error(ErrorCode::kOutOfMemory, fmt::format("rmat needs about {:.0f} MB, the limit is {:.0f} MB", bytes / 1e6, limit / 1e6), "scale");
+}
+
+/// A bijection of the ids of `bits` bits: odd multiplications and xor-shifts.
+NodeId scramble(std::uint64_t id, int bits, const PhiloxBlock& key) {
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  for (int round = 0; round < 3; ++round) {
+    id = (id * (key[static_cast<std::size_t>(round)] | 1U) + key[3]) & mask;
+    id ^= id >> (bits / 2 + 1);
+  }
+  return static_cast<NodeId>(id);
+}
+
+NodePair draw_pair(const RmatOptions& o, std::uint64_t seed, std::uint64_t draw, const PhiloxBlock& key) {
+  std::uint64_t u = 0;
+  std::uint64_t v = 0;
+  PhiloxBlock block{};
+  for (std::int64_t bit = 0; bit < o.scale; ++bit) {
+    if (bit % 4 == 0) block = philox(seed, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32), static_cast<std::uint32_t>(bit), 0});
+    const double chance = block[static_cast<std::size_t>(bit % 4)] * 0x1.0p-32;
+    const bool right = (chance >= o.a && chance < o.a + o.b) || chance >= o.a + o.b + o.c;
+    u = u << 1 | (chance >= o.a + o.b ? 1U : 0U);
+    v = v << 1 | (right ? 1U : 0U);
+  }
+  const int bits = static_cast<int>(o.scale);
+  return {scramble(u, bits, key), scramble(v, bits, key)};
+}
+
+}  // namespace
+
+Dataset generate_rmat(const RmatOptions& o) {
+  check(o);
+  const std::int64_t n = std::int64_t{1} << o.scale;
+  const std::uint64_t seed = derive_seed(o.seed, kDraws);
+  const PhiloxBlock key = philox(derive_seed(o.seed, kScramble), {});
+  const auto fill = [&](std::uint64_t first, std::span<NodePair> pairs) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = draw_pair(o, seed, first + i, key);
+  };
+  Dataset out;
+  out.name = "rmat";
+  out.format = "generator";
+  const auto draws = std::llround(static_cast<double>(n) * o.edge_factor) * (o.directed ? 1 : 2);
+  out.graph = sample_graph({.nodes = n, .edges = draws, .directed = o.directed, .exact = false, .seed = derive_seed(o.seed, kPairs), .threads = o.threads}, fill);
+  out.features.rows = o.features > 0 ? n : 0;
+  out.features.cols = o.features;
+  out.features.dense = Buffer<float>(static_cast<std::size_t>(n * o.features));
+  out.labels.kind = LabelKind::kSingle;
+  out.labels.num_classes = o.classes;
+  out.labels.classes = Buffer<std::int32_t>(static_cast<std::size_t>(n));
+  const std::uint64_t values = derive_seed(o.seed, kValues);
+  const std::uint64_t classes = derive_seed(o.seed, kClasses);
+  parallel_chunks(o.threads, n, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < end; ++v) {
+      float* const row = out.features.dense.data() + v * o.features;
+      for (std::int64_t f = 0; f < o.features; f += 4) {
+        const PhiloxBlock block = philox(values, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(f), 0, 0});
+        for (std::int64_t k = f; k < std::min(o.features, f + 4); ++k) row[k] = 2 * uniform_float(block[static_cast<std::size_t>(k - f)]) - 1;
+      }
+      const std::uint64_t word = philox(classes, {static_cast<std::uint32_t>(v), 0, 0, 0})[0];
+      out.labels.classes[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(word * static_cast<std::uint64_t>(o.classes) >> 32);
+    }
+  });
+  out.split = draw_split(out.labels, n, "ratio:60/20/20", derive_seed(o.seed, kSplit));
+  return out;
+}
+
+}  // namespace gneiss::data

@@ -1,0 +1,39 @@
+// Random simple graphs of an exact number of edges, drawn twice instead of stored. Internal to this folder.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "graph/graph.h"
+
+namespace gneiss::data {
+
+struct NodePair {
+  NodeId u;
+  NodeId v;
+};
+
+/// Writes the draws first, first + 1, … to the span; a pure function of the draw's number, called from many threads.
+using FillPairs = std::function<void(std::uint64_t first, std::span<NodePair> pairs)>;
+
+struct SampleOptions {
+  std::int64_t nodes = 0;
+  std::int64_t edges = 0;   ///< stored edges
+  bool directed = false;    ///< one direction of each pair, chosen by hash; otherwise both
+  bool exact = true;        ///< reach `edges` exactly; otherwise draw that many (pairs) and keep what is distinct
+  std::uint64_t seed = 0;
+  int threads = 1;
+};
+
+/// Builds a graph without parallel edges, and without self loops but for one on node 0 when an odd number of edges is to be
+/// stored in both directions (a symmetric graph with an odd count has a loop).
+/// Method: draws are counted per node, drawn again into their rows, sorted and made distinct; too few distinct ones mean
+/// another attempt with more draws, surplus ones are dropped by hash. Memory: the graph's own arrays and a few per cent.
+/// Errors: kUsage when so many distinct edges cannot be found.
+graph::Graph sample_graph(const SampleOptions& options, const FillPairs& fill);
+
+/// An independent 64-bit seed for a purpose.
+std::uint64_t derive_seed(std::uint64_t seed, std::uint32_t purpose);
+
+}  // namespace gneiss::data

@@ -1,0 +1,30 @@
+// What may be wrong with a data set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace gneiss::data {
+
+enum class Severity { kWarning, kError };
+
+struct Finding {
+  Severity severity = Severity::kWarning;
+  std::string message;
+};
+
+struct ValidateOptions {
+  bool allow_nan = false;
+};
+
+/// Looks at everything that training would stumble over: NaN and infinity in features (count and first row), labels out of
+/// range, empty and overlapping splits, split ids outside the graph, no training nodes, no nodes, no edges, one class, classes without a
+/// training node, isolated nodes. Never throws for what it finds.
+std::vector<Finding> validate(const Dataset& dataset, const ValidateOptions& options = {});
+
+/// Throws kBadData with count and first row when a feature or an edge weight is NaN or infinite, unless `allow_nan`.
+void check_finite(const Dataset& dataset, bool allow_nan);
+
+}  // namespace gneiss::data
