@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "language/compile.h"
 #include "passes/pipeline.h"
 #include "runtime/optimizer.h"
+#include "runtime/structures.h"
 
 namespace gneiss::train {
 
@@ -34,6 +36,20 @@ struct SessionOptions {
 /// cross_entropy for one label per node, bce_with_logits for many, mse for regression.
 passes::LossSpec::Kind default_loss(const data::Labels& labels);
 
+/// What a session is built from: the compiled model, the graphs derived for it, the plan.
+struct Blueprint {
+  language::CompileResult compiled;
+  std::vector<std::optional<graph::Graph>> graphs;  ///< by graph of the program; the dataset's own is absent
+  ir::Plan plan;
+};
+
+/// Compiles and plans without allocating what the plan asks for (`value_bytes` 4 for f32, 8 for f64). Errors as Session.
+Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes = 4);
+
+/// Bytes that a session with this plan allocates beyond the dataset: parameters, gradients, optimizer state, one snapshot of the
+/// weights, constants, arena, scratch and sparse structures.
+std::int64_t planned_bytes(const ir::Plan& plan, const runtime::OptimizerConfig& optimizer);
+
 template <class T>
 class Session {
  public:
@@ -44,10 +60,10 @@ class Session {
 
   const ir::Plan& plan() const;
   const language::CompileResult& compiled() const;
-  /// Bytes that plan() and this session allocate beyond the dataset (parameters, gradients, optimizer state, arena …).
+  /// Of this session's plan and optimizer.
   std::int64_t planned_bytes() const;
 
-  /// Draws fresh parameters from `seed`, clears optimizer state and running statistics.
+  /// Draws fresh parameters from `seed`, clears optimizer state and sets running statistics back.
   void reset(std::uint64_t seed);
 
   /// Forward, loss and backward over the training nodes without an update; returns the loss. `epoch` keys dropout.
@@ -60,7 +76,8 @@ class Session {
   double loss_over(std::span<const NodeId> rows);
 
   MatrixView<const T> logits() const;           ///< of the last evaluate(): [n, classes]
-  MatrixView<const T> training_logits() const;  ///< of the last forward_backward(): [n, classes]
+  /// Of the last forward_backward(), until the next call: [n, classes]. Needs passes.keep_training_logits.
+  MatrixView<const T> training_logits() const;
   MatrixView<const T> embedding() const;        ///< of the last evaluate(): [n, d]
 
   const std::vector<ir::Param>& params() const;  ///< trained parameters and states

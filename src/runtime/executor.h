@@ -1,0 +1,71 @@
+// Runs a Plan in process.
+//
+// All memory is taken at construction: parameters, gradients, states, constants, one arena, one workspace. Every op is bound
+// to its kernel once; a step is a walk over bound calls and allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/buffer.h"
+#include "data/dataset.h"
+#include "ir/plan.h"
+#include "kernels/call.h"
+#include "runtime/structures.h"
+
+namespace gneiss::runtime {
+
+template <class T>
+class Executor {
+ public:
+  /// Binds `plan` to `dataset`; both must outlive the executor, as must `class_weights`. The loss counts the dataset's training
+  /// nodes. Errors: kOutOfMemory with the plan's size.
+  Executor(const ir::Plan& plan, const data::Dataset& dataset, std::vector<std::optional<graph::Graph>> derived,
+           std::span<const float> class_weights, int threads);
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch).
+  void run(ir::Phase phase, kernels::StepKey key);
+
+  /// Values of a stored dense result.
+  MatrixView<T> view(ir::ValueId value);
+  MatrixView<const T> view(ir::ValueId value) const { return const_cast<Executor*>(this)->view(value); }
+
+  std::span<T> parameters() { return parameters_.span(); }
+  std::span<T> gradients() { return gradients_.span(); }
+  std::span<T> states() { return states_.span(); }
+  const kernels::Context& context() const { return context_; }
+
+ private:
+  struct Step {
+    ir::Phase phase;
+    kernels::BoundCall call;
+  };
+
+  kernels::Operands<T> operands(std::span<const float> class_weights);
+  MatrixView<T> input_view(const ir::Type& type);
+  std::byte* address(ir::ValueId value);
+
+  const ir::Plan& plan_;
+  const data::Dataset& dataset_;
+  Structures structures_;
+  Buffer<T> parameters_;
+  Buffer<T> gradients_;
+  Buffer<T> states_;
+  Buffer<std::byte> constants_;
+  Buffer<std::byte> arena_;
+  Buffer<std::byte> workspace_;
+  Buffer<T> features_;  ///< a copy, only where T is not the dataset's own type
+  kernels::StepKey key_;
+  kernels::Context context_;
+  std::vector<Step> steps_;
+};
+
+extern template class Executor<float>;
+extern template class Executor<double>;
+
+}  // namespace gneiss::runtime

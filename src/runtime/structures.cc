@@ -1,0 +1,51 @@
+#include "runtime/structures.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace gneiss::runtime {
+
+std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given, ir::Program* program) {
+  std::vector<std::optional<graph::Graph>> derived(program->graphs.size());
+  for (std::size_t g = 0; g < program->graphs.size(); ++g) {
+    ir::GraphDef& def = program->graphs[g];
+    GNEISS_CHECK(g == 0 || def.origin != ir::GraphOrigin::kGiven, ErrorCode::kUnsupported,
+                 "program '{}' needs {} given graphs; full-graph training has one", program->name, g + 1);
+    if (g > 0) {
+      const auto base = static_cast<std::size_t>(def.base);
+      const graph::Graph& from = base == 0 ? given : *derived[base];
+      derived[g] = def.origin == ir::GraphOrigin::kAddRemainingSelfLoops ? graph::add_remaining_self_loops(from)
+                                                                         : graph::replace_self_loops(from);
+    }
+    const graph::Graph& graph = g == 0 ? given : *derived[g];
+    def.num_edges = graph.num_edges();
+    def.weighted = graph.weighted();
+    def.symmetric = graph.symmetric();
+    program->node_sets[static_cast<std::size_t>(def.src_set)].size = graph.num_src();
+    program->node_sets[static_cast<std::size_t>(def.dst_set)].size = graph.num_dst();
+  }
+  return derived;
+}
+
+Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived)
+    : dataset_(dataset), derived_(std::move(derived)), transposes_(plan.graph_uses.size()) {
+  for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
+    const graph::Graph& graph = graph_at(static_cast<std::int32_t>(g));
+    in_.push_back(graph.in_edges());
+    if (plan.graph_uses[g].transpose) transposes_[g] = graph::transpose(graph.in_edges());
+    out_.push_back(plan.graph_uses[g].transpose ? transposes_[g].pattern() : SparsePattern());
+  }
+  if (!dataset.features.sparse) return;
+  features_in_ = dataset.features.pattern();
+  if (plan.feature_transpose) {
+    feature_transpose_ = graph::transpose(features_in_);
+    features_out_ = feature_transpose_.pattern();
+  }
+}
+
+const graph::Graph& Structures::graph_at(std::int32_t graph) const {
+  return graph == 0 ? dataset_.graph : *derived_[static_cast<std::size_t>(graph)];
+}
+
+}  // namespace gneiss::runtime

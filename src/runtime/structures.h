@@ -1,0 +1,42 @@
+// The sparse structures that a plan runs on: graphs derived from the dataset's, their transposes, the CSC copy of the features.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/dataset.h"
+#include "graph/graph.h"
+#include "ir/plan.h"
+
+namespace gneiss::runtime {
+
+/// Makes the graph of every GraphDef (self loops added, weights kept) and writes its edge count and symmetry into the program.
+/// Graph 0 is the dataset's own and is not copied. Errors: kUnsupported if the program has several given graphs.
+std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given, ir::Program* program);
+
+/// Patterns by graph and direction, for the life of a run.
+class Structures {
+ public:
+  /// Takes the derived graphs; builds the transposes that the plan asks for. `dataset` must outlive this.
+  Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived);
+
+  const SparsePattern* in_edges(std::int32_t graph) const { return &in_[static_cast<std::size_t>(graph)]; }
+  const SparsePattern* out_edges(std::int32_t graph) const { return &out_[static_cast<std::size_t>(graph)]; }
+  const SparsePattern* features(bool transposed) const { return transposed ? &features_out_ : &features_in_; }
+  std::span<const float> edge_weights(std::int32_t graph) const { return graph_at(graph).weights(); }
+
+ private:
+  const graph::Graph& graph_at(std::int32_t graph) const;
+
+  const data::Dataset& dataset_;
+  std::vector<std::optional<graph::Graph>> derived_;
+  std::vector<graph::Transpose> transposes_;
+  graph::Transpose feature_transpose_;
+  std::vector<SparsePattern> in_;
+  std::vector<SparsePattern> out_;
+  SparsePattern features_in_;
+  SparsePattern features_out_;
+};
+
+}  // namespace gneiss::runtime

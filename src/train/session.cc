@@ -1,0 +1,305 @@
+#include "train/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/names.h"
+#include "base/parallel.h"
+#include "kernels/bce_with_logits.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/mse.h"
+#include "language/diagnostics.h"
+#include "runtime/executor.h"
+#include "runtime/initialize.h"
+
+namespace gneiss::train {
+namespace {
+
+/// The model's text: a built-in by name, else a file.
+language::Source find_source(const std::string& model) {
+  if (const language::Source* builtin = language::builtin_model(model)) return *builtin;
+  const bool is_file = model.find('/') != std::string::npos || model.ends_with(".gneiss");
+  if (!is_file) {
+    throw Error(ErrorCode::kUsage, fmt::format("there is no model '{}'", model), "--model",
+                unknown_name_hint(model, language::builtin_model_names()) + ", or the path of a .gneiss file");
+  }
+  constexpr std::uint64_t kMaxModelBytes = std::uint64_t{1} << 20;
+  return {model, read_file(model, kMaxModelBytes)};
+}
+
+language::CompileResult compile_for(const data::Dataset& dataset, const SessionOptions& options) {
+  language::CompileOptions compile;
+  compile.inputs = {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(), dataset.graph.symmetric(),
+                    dataset.features.cols,     dataset.features.sparse,   dataset.labels.num_classes};
+  compile.args = options.model_args;
+  const language::Source source = find_source(options.model);
+  language::CompileResult result = language::compile(source, compile);
+  if (result.ok()) return result;
+  std::string text;
+  for (const language::Diagnostic& diagnostic : result.diagnostics) text += "\n" + language::render(diagnostic);
+  throw Error(ErrorCode::kUsage, fmt::format("the model '{}' does not compile{}", options.model, text));
+}
+
+void check_dataset(const data::Dataset& dataset) {
+  GNEISS_CHECK(!dataset.features.empty(), ErrorCode::kBadData,
+               "dataset '{}' has no node features; give some with --features FILE", dataset.name);
+  GNEISS_CHECK(dataset.labels.kind != data::LabelKind::kNone, ErrorCode::kBadData,
+               "dataset '{}' has no labels; give some with --labels FILE", dataset.name);
+  GNEISS_CHECK(!dataset.split.train.empty(), ErrorCode::kBadData,
+               "dataset '{}' has no training nodes; choose a split with --split", dataset.name);
+}
+
+/// Parameters of one weight decay, as ranges of the flat buffer.
+std::vector<runtime::ParameterRange> parameter_ranges(const ir::Plan& plan, const runtime::OptimizerConfig& config) {
+  std::vector<runtime::ParameterRange> ranges;
+  for (const ir::Param& param : plan.program.params) {
+    if (!param.trainable) continue;
+    const ir::Placement& place = plan.placements[static_cast<std::size_t>(param.value)];
+    const bool decays = !config.decay_first_layer_only || param.layer == 0;
+    ranges.push_back({place.offset_bytes / plan.value_bytes, place.bytes / plan.value_bytes, decays ? config.weight_decay : 0});
+  }
+  return ranges;
+}
+
+}  // namespace
+
+passes::LossSpec::Kind default_loss(const data::Labels& labels) {
+  switch (labels.kind) {
+    case data::LabelKind::kMulti: return passes::LossSpec::Kind::kBceWithLogits;
+    case data::LabelKind::kRegression: return passes::LossSpec::Kind::kMse;
+    default: return passes::LossSpec::Kind::kCrossEntropy;
+  }
+}
+
+Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes) {
+  check_dataset(dataset);
+  Blueprint blueprint;
+  blueprint.compiled = compile_for(dataset, options);
+  blueprint.graphs = runtime::derive_graphs(dataset.graph, &blueprint.compiled.program);
+  passes::Options passes = options.passes;
+  passes.loss = options.loss;
+  passes.value_bytes = value_bytes;
+  passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
+  blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
+  return blueprint;
+}
+
+std::int64_t planned_bytes(const ir::Plan& plan, const runtime::OptimizerConfig& optimizer) {
+  // Values, gradients, optimizer state and the best weights so far.
+  const int copies = 3 + runtime::Optimizer<float>::state_values(optimizer);
+  return plan.total_bytes(copies);
+}
+
+template <class T>
+struct Session<T>::Impl {
+  const data::Dataset& dataset;
+  SessionOptions options;
+  Blueprint blueprint;
+  runtime::Executor<T> executor;
+  runtime::Optimizer<T> optimizer;
+  std::uint64_t seed = 0;
+  bool ready = false;  ///< the setup phase has run
+  Buffer<T> loss_gradient;  ///< scratch of loss_over; empty until it is first used
+  Buffer<std::byte> loss_workspace;
+
+  Impl(const data::Dataset& data, SessionOptions given)
+      : dataset(data),
+        options(std::move(given)),
+        blueprint(make_blueprint(data, options, sizeof(T))),
+        executor(blueprint.plan, data, std::move(blueprint.graphs), options.class_weights,
+                 options.threads > 0 ? options.threads : available_threads()),
+        optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
+                  blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {}
+
+  const ir::Program& program() const { return blueprint.plan.program; }
+
+  void set_up() {
+    if (ready) return;
+    executor.run(ir::Phase::kSetup, {seed, 0});
+    ready = true;
+  }
+
+  const ir::Param& find(std::string_view name) const {
+    std::vector<std::string> names;
+    for (const ir::Param& param : program().params) {
+      if (param.name == name) return param;
+      names.push_back(param.name);
+    }
+    throw Error(ErrorCode::kUsage, fmt::format("the model has no parameter '{}'", name), {}, unknown_name_hint(name, names));
+  }
+
+  MatrixView<const T> output(std::string_view name) const {
+    const ir::ValueId value = program().output(name);
+    GNEISS_ASSERT(value != ir::kNoValue, "the program keeps no '{}'", name);
+    return executor.view(value);
+  }
+
+  /// Copies a matrix to its stored orientation.
+  static std::vector<T> stored(const ir::Param& param, MatrixView<T> values) {
+    std::vector<T> out(static_cast<std::size_t>(values.size()));
+    for (std::int64_t r = 0; r < values.rows; ++r) {
+      for (std::int64_t c = 0; c < values.cols; ++c) {
+        const std::int64_t at = param.stored_transposed ? c * values.rows + r : r * values.cols + c;
+        out[static_cast<std::size_t>(at)] = values.at(r, c);
+      }
+    }
+    return out;
+  }
+};
+
+template <class T>
+Session<T>::Session(const data::Dataset& dataset, const SessionOptions& options)
+    : impl_(std::make_unique<Impl>(dataset, options)) {
+  reset(options.seed);
+}
+
+template <class T>
+Session<T>::~Session() = default;
+
+template <class T>
+const ir::Plan& Session<T>::plan() const {
+  return impl_->blueprint.plan;
+}
+
+template <class T>
+const language::CompileResult& Session<T>::compiled() const {
+  return impl_->blueprint.compiled;
+}
+
+template <class T>
+std::int64_t Session<T>::planned_bytes() const {
+  return train::planned_bytes(plan(), impl_->options.optimizer);
+}
+
+template <class T>
+void Session<T>::reset(std::uint64_t seed) {
+  impl_->seed = seed;
+  impl_->optimizer.reset();
+  for (const ir::Param& param : impl_->program().params) {
+    const MatrixView<T> values = impl_->executor.view(param.value);
+    runtime::initialize<T>(param, seed, {values.data, static_cast<std::size_t>(values.size())});
+  }
+}
+
+template <class T>
+double Session<T>::forward_backward(std::uint64_t epoch) {
+  impl_->set_up();
+  impl_->executor.run(ir::Phase::kForward, {impl_->seed, epoch});
+  const double loss = static_cast<double>(impl_->output("loss").at(0, 0));
+  impl_->executor.run(ir::Phase::kBackward, {impl_->seed, epoch});
+  return loss;
+}
+
+template <class T>
+void Session<T>::update(double lr) {
+  impl_->optimizer.step(impl_->executor.context(), lr, impl_->executor.parameters(), impl_->executor.gradients());
+}
+
+template <class T>
+void Session<T>::evaluate() {
+  impl_->set_up();
+  impl_->executor.run(ir::Phase::kInference, {impl_->seed, 0});
+}
+
+template <class T>
+double Session<T>::loss_over(std::span<const NodeId> rows) {
+  const MatrixView<const T> z = logits();
+  Impl& impl = *impl_;
+  if (impl.loss_gradient.empty()) {
+    impl.loss_gradient = Buffer<T>(static_cast<std::size_t>(z.size()));
+    impl.loss_workspace = Buffer<std::byte>(kernels::loss_workspace_bytes(z.rows));
+  }
+  T loss = 0;
+  const MatrixView<T> loss_view(&loss, 1, 1);
+  const MatrixView<T> gradient(impl.loss_gradient.data(), z.rows, z.cols);
+  const kernels::Context context{impl.executor.context().threads, impl.loss_workspace.span()};
+  const data::Labels& labels = impl.dataset.labels;
+  const ConstMatrixView<float> targets(labels.targets.data(), z.rows, z.cols);
+  switch (impl.options.loss.kind) {
+    case passes::LossSpec::Kind::kNone: break;
+    case passes::LossSpec::Kind::kCrossEntropy:
+      kernels::cross_entropy<T>(context, {z, labels.classes, rows, impl.options.class_weights,
+                                          impl.options.loss.label_smoothing, loss_view, gradient});
+      break;
+    case passes::LossSpec::Kind::kBceWithLogits:
+      kernels::bce_with_logits<T>(context, {z, targets, rows, loss_view, gradient});
+      break;
+    case passes::LossSpec::Kind::kMse: kernels::mse<T>(context, {z, targets, rows, loss_view, gradient}); break;
+  }
+  return static_cast<double>(loss);
+}
+
+template <class T>
+MatrixView<const T> Session<T>::logits() const {
+  return impl_->output("logits");
+}
+
+template <class T>
+MatrixView<const T> Session<T>::training_logits() const {
+  return impl_->output("train_logits");
+}
+
+template <class T>
+MatrixView<const T> Session<T>::embedding() const {
+  return impl_->output("embedding");
+}
+
+template <class T>
+const std::vector<ir::Param>& Session<T>::params() const {
+  return impl_->program().params;
+}
+
+template <class T>
+std::vector<T> Session<T>::parameter(std::string_view name) const {
+  const ir::Param& param = impl_->find(name);
+  return Impl::stored(param, impl_->executor.view(param.value));
+}
+
+template <class T>
+std::vector<T> Session<T>::gradient(std::string_view name) const {
+  const ir::Param& param = impl_->find(name);
+  if (param.grad == ir::kNoValue) return std::vector<T>(static_cast<std::size_t>(param.rows * param.cols), T{0});
+  return Impl::stored(param, impl_->executor.view(param.grad));
+}
+
+template <class T>
+void Session<T>::set_parameter(std::string_view name, std::span<const T> stored_values) {
+  const ir::Param& param = impl_->find(name);
+  const MatrixView<T> values = impl_->executor.view(param.value);
+  GNEISS_CHECK(static_cast<std::int64_t>(stored_values.size()) == values.size(), ErrorCode::kShape,
+               "parameter '{}' has {} values, {} were given", name, values.size(), stored_values.size());
+  for (std::int64_t r = 0; r < values.rows; ++r) {
+    for (std::int64_t c = 0; c < values.cols; ++c) {
+      const std::int64_t at = param.stored_transposed ? c * values.rows + r : r * values.cols + c;
+      values.at(r, c) = stored_values[static_cast<std::size_t>(at)];
+    }
+  }
+}
+
+template <class T>
+std::size_t Session<T>::snapshot_size() const {
+  return impl_->executor.parameters().size() + impl_->executor.states().size();
+}
+
+template <class T>
+void Session<T>::save_snapshot(std::span<T> out) const {
+  GNEISS_ASSERT(out.size() == snapshot_size(), "a snapshot has {} values", snapshot_size());
+  const auto end = std::copy(impl_->executor.parameters().begin(), impl_->executor.parameters().end(), out.begin());
+  std::copy(impl_->executor.states().begin(), impl_->executor.states().end(), end);
+}
+
+template <class T>
+void Session<T>::load_snapshot(std::span<const T> in) {
+  GNEISS_ASSERT(in.size() == snapshot_size(), "a snapshot has {} values", snapshot_size());
+  const std::span<T> parameters = impl_->executor.parameters();
+  std::copy_n(in.begin(), parameters.size(), parameters.begin());
+  std::copy(in.begin() + static_cast<std::ptrdiff_t>(parameters.size()), in.end(), impl_->executor.states().begin());
+}
+
+template class Session<float>;
+template class Session<double>;
+
+}  // namespace gneiss::train
