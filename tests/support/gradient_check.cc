@@ -1,0 +1,60 @@
+#include "support/gradient_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/executor.h"
+#include "runtime/initialize.h"
+
+namespace gneiss::testing {
+
+GradientReport check_gradients(const ir::Program& program, const data::Dataset& dataset, const passes::Options& options) {
+  ir::Program model = program;
+  auto graphs = runtime::derive_graphs(dataset.graph, &model);
+  passes::Options f64 = options;
+  f64.value_bytes = sizeof(double);
+  f64.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
+  const ir::Plan plan = passes::build_plan(model, f64);
+  runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
+  for (const ir::Param& param : plan.program.params) {
+    const MatrixView<double> values = executor.view(param.value);
+    runtime::initialize<double>(param, 3, {values.data, static_cast<std::size_t>(values.size())});
+  }
+  const kernels::StepKey key{7, 2};
+  executor.run(ir::Phase::kSetup, key);
+  const auto loss = [&] {
+    executor.run(ir::Phase::kForward, key);
+    return executor.view(plan.program.output("loss")).at(0, 0);
+  };
+  loss();
+  executor.run(ir::Phase::kBackward, key);
+  GradientReport report;
+  std::vector<double> computed(executor.gradients().begin(), executor.gradients().end());
+  for (const ir::Param& param : plan.program.params) {
+    if (!param.trainable) continue;
+    const MatrixView<double> values = executor.view(param.value);
+    const auto offset = static_cast<std::size_t>(plan.placements[static_cast<std::size_t>(param.value)].offset_bytes) / sizeof(double);
+    double scale = 1e-3;
+    for (std::int64_t i = 0; i < values.size(); ++i) scale = std::max(scale, std::abs(computed[offset + static_cast<std::size_t>(i)]));
+    report.largest_gradient = std::max(report.largest_gradient, scale);
+    for (std::int64_t i = 0; i < values.size(); ++i) {
+      const double value = values.data[i];
+      const double step = 1e-5 * std::max(1.0, std::abs(value));
+      values.data[i] = value + step;
+      const double above = loss();
+      values.data[i] = value - step;
+      const double below = loss();
+      values.data[i] = value;
+      const double error = std::abs((above - below) / (2 * step) - computed[offset + static_cast<std::size_t>(i)]) / scale;
+      if (error > report.relative_error) {
+        report.relative_error = error;
+        report.worst = fmt::format("{}[{}]", param.name, i);
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace gneiss::testing
