@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "data/readers.h"
 
 namespace gneiss::data {
@@ -52,6 +53,13 @@ graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const Loa
   build.add_self_loops = options.add_self_loops;
   if (options.ignore_weights) edges.weight = {};
   const std::size_t before = edges.src.size();
+  // Building needs about five words a node and, with reverses, sixty bytes an edge beside the edges themselves.
+  const double bytes = 40.0 * static_cast<double>(num_nodes) + (build.to_undirected ? 60.0 : 32.0) * static_cast<double>(before);
+  const auto limit = static_cast<double>(options.max_bytes > 0 ? options.max_bytes : memory_limit_bytes());
+  if (bytes > limit) {
+    throw Error(ErrorCode::kOutOfMemory, fmt::format("a graph of {} nodes and {} edges needs about {:.0f} MB, the limit is {:.0f} MB",
+                num_nodes, before, bytes / 1e6, limit / 1e6), where);
+  }
   try {
     graph::Graph graph = graph::build_graph(edges, num_nodes, build);
     if (static_cast<std::size_t>(graph.num_edges()) != before) {

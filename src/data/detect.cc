@@ -64,6 +64,7 @@ Located locate_folder(const fs::path& folder) {
   std::vector<fs::path> archives;
   std::vector<fs::path> matrices;
   std::vector<fs::path> lists;
+  std::vector<fs::path> others;
   bool planetoid = false;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -74,6 +75,7 @@ Located locate_folder(const fs::path& folder) {
     if (extension == ".mtx") matrices.push_back(entry.path());
     const bool text = extension == ".txt" || extension == ".tsv" || extension == ".csv" || extension == ".gz" || extension == ".edges" || name.starts_with("out.");
     if (text && !name.starts_with("out1_") && !name.starts_with("README")) lists.push_back(entry.path());
+    others.push_back(entry.path());
   }
   if (planetoid) return {"planetoid", folder};
   if (!archives.empty()) return locate_npz(choose(folder, archives));
@@ -85,6 +87,7 @@ Located locate_folder(const fs::path& folder) {
     }
     return locate_file(choose(folder, lists));
   }
+  if (others.size() == 1) return locate_file(others[0]);
   fail(folder.string(), "the folder holds no known data set; looked for manifest.json, ind.*, *.npz, out1_graph_edges.txt, *.mtx, *.txt, *.tsv, *.csv, *.gz",
        formats_hint());
 }

@@ -28,9 +28,13 @@ struct Format {
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {
+      {{"gneiss", "our own folder: manifest.json and mappable .npy arrays"}, read_gneiss_folder, false, "ratio:60/20/20"},
       {{"planetoid", "ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}: a folder, a prefix or one of the files"}, read_planetoid, false, "public"},
       {{"gnn-benchmark", ".npz with flat CSR members adj_*, attr_* and labels (Amazon, Coauthor, CoraFull)"}, read_gnn_benchmark, true, "shchur"},
       {{"heterophilous", ".npz with node_features, node_labels, edges and ten masks (roman-empire, minesweeper, …)"}, read_heterophilous, false, "ratio:60/20/20"},
+      {{"geom-gcn", "folder with out1_graph_edges.txt and out1_node_feature_label.txt"}, read_geom_gcn, false, "ratio:60/20/20"},
+      {{"edge-list", "text, plain or .gz: `u v [weight]` a line, blank, tab or comma between (SNAP, KONECT, CSV)"}, read_edge_list, false, "ratio:60/20/20"},
+      {{"matrix-market", ".mtx: coordinate real, integer or pattern; general, symmetric or skew-symmetric"}, read_matrix_market, false, "ratio:60/20/20"},
   };
   return all;
 }

@@ -36,7 +36,7 @@ bool NpzFile::readable(std::string_view name) const {
   if (member == nullptr) return false;
   const Buffer<std::byte> head = zip_.peek(*member, kPeekBytes);
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  return text.starts_with("\x93NUMPY") && text.find("'|O'") == std::string_view::npos;
+  return text.starts_with("\x93NUMPY") && text.find("'|O") == std::string_view::npos;
 }
 
 NpyArray NpzFile::array(std::string_view name) const {

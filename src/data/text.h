@@ -26,6 +26,8 @@ class LineReader {
   bool next(std::string_view* line);
   /// Number of the line last read, from 1.
   std::int64_t line() const { return line_; }
+  /// True if the file is gzip.
+  bool packed() const { return unpacker_ != nullptr; }
   /// "file:line".
   std::string where() const;
 

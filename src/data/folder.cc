@@ -1,0 +1,294 @@
+// Our own folder: manifest.json beside .npy arrays whose data are page-aligned, so that NumPy (and we) can map them.
+//
+//   in_indptr.npy i64 [n + 1], in_indices.npy i32 [m]   in-edges by destination: sources of node v are
+//                                                       in_indices[in_indptr[v] : in_indptr[v + 1]]
+//   edge_weight.npy f32 [m]                             optional, in the same order
+//   features.npy f32 [n, F]                             or features_indptr i64, features_indices i32, features_data f32
+//   labels.npy i32 [n] (one class, -1 = none) or f32 [n, C] (many labels or regression, NaN = none)
+//   {train,val,test}_idx.npy i32                        or {train,val,test}_mask.npy bool [n]
+//   orig_id.npy i64 [n], node_names.npy S [n]           optional
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/manifest.h"
+#include "data/readers.h"
+#include "data/validate.h"
+
+namespace gneiss::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& where, const std::string& message, const std::string& hint = {}) {
+  throw Error(ErrorCode::kBadData, message, where, hint);
+}
+
+NpyArray checked_length(NpyArray array, std::int64_t length, const char* what) {
+  if (array.dim(0) != length || array.shape.empty()) {
+    fail(array.where, fmt::format("expected {} {}, got shape {}", length, what, shape_text(array)));
+  }
+  return array;
+}
+
+/// Sources within a row may stand in any order in a hand-made folder; ours are sorted.
+graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes) {
+  const NpyArray offsets_array = load_npy(folder / "in_indptr.npy");
+  const NpyArray indices_array = load_npy(folder / "in_indices.npy");
+  expect_dims(offsets_array, 1, "in-edge offsets [nodes + 1]");
+  expect_dims(indices_array, 1, "sources [edges]");
+  if (offsets_array.count < 1) fail(offsets_array.where, "in-edge offsets must hold at least one number");
+  const std::int64_t nodes = checked_node_count(offsets_array.count - 1, "nodes", offsets_array.where);
+  if (declared_nodes >= 0 && declared_nodes != nodes) {
+    fail(offsets_array.where, fmt::format("offsets for {} nodes, but the manifest says {}", nodes, declared_nodes));
+  }
+  Buffer<EdgeId> offsets = to_int64(offsets_array);
+  Buffer<NodeId> sources = to_ids(indices_array, nodes);
+  Buffer<float> weights;
+  const fs::path weight_path = folder / "edge_weight.npy";
+  if (fs::exists(weight_path)) weights = to_floats(checked_length(load_npy(weight_path), indices_array.count, "edge weights"));
+  try {
+    bool sorted = true;
+    for (std::size_t v = 0; v + 1 < offsets.size() && sorted; ++v) {
+      const bool inside = offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
+      if (!inside) break;  // the graph's own check names the place
+      sorted = std::is_sorted(sources.begin() + offsets[v], sources.begin() + offsets[v + 1]);
+    }
+    if (sorted) return {nodes, std::move(offsets), std::move(sources), std::move(weights)};
+    graph::EdgeList edges = csr_edges(offsets_array, indices_array, nullptr, nodes);
+    std::swap(edges.src, edges.dst);
+    edges.weight = std::move(weights);
+    return graph::build_graph(edges, nodes);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kBadData, error.message(), folder.string(), error.hint());
+  }
+}
+
+Features read_features(const fs::path& folder, std::int64_t nodes) {
+  if (fs::exists(folder / "features.npy")) {
+    return dense_features(checked_length(load_npy(folder / "features.npy"), nodes, "feature rows"));
+  }
+  if (!fs::exists(folder / "features_indptr.npy")) return {};
+  const NpyArray indices = load_npy(folder / "features_indices.npy");
+  const Buffer<std::int64_t> columns = to_int64(indices);
+  const std::int64_t widest = columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
+  return sparse_features(load_npy(folder / "features_indptr.npy"), indices, load_npy(folder / "features_data.npy"), nodes,
+                         checked_node_count(widest, "feature columns", indices.where) + 1);
+}
+
+Labels read_labels(const fs::path& folder, const Manifest& manifest, std::int64_t nodes) {
+  Labels labels;
+  const fs::path path = folder / "labels.npy";
+  if (!fs::exists(path)) return labels;
+  const NpyArray array = checked_length(load_npy(path), nodes, "labels");
+  labels.kind = manifest.label_kind;
+  if (labels.kind == LabelKind::kNone) labels.kind = array.shape.size() == 1 ? LabelKind::kSingle : LabelKind::kMulti;
+  labels.num_classes = manifest.num_classes;
+  if (labels.kind != LabelKind::kSingle) {
+    labels.num_classes = array.shape.size() == 1 ? 1 : array.dim(1);
+    if (array.shape.size() > 2) expect_dims(array, 2, "labels [nodes, tasks]");
+    labels.targets = to_floats(array);
+    return labels;
+  }
+  expect_dims(array, 1, "labels [nodes]");
+  const Buffer<std::int64_t> values = to_int64(array);
+  labels.classes = Buffer<std::int32_t>(values.size());
+  const std::int64_t largest = values.empty() ? -1 : *std::max_element(values.begin(), values.end());
+  if (labels.num_classes == 0) labels.num_classes = checked_node_count(std::max<std::int64_t>(largest, -1) + 1, "classes", array.where);
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    if (values[v] < -1 || values[v] >= labels.num_classes) {
+      fail(array.where, fmt::format("label of node {} is {}, outside 0..{} (-1 = unlabelled)", v, values[v], labels.num_classes - 1));
+    }
+    labels.classes[v] = static_cast<std::int32_t>(values[v]);
+  }
+  return labels;
+}
+
+std::vector<NodeId> read_part(const fs::path& folder, const std::string& part, std::int64_t nodes) {
+  const fs::path ids_path = folder / (part + "_idx.npy");
+  const fs::path mask_path = folder / (part + "_mask.npy");
+  if (fs::exists(mask_path)) {
+    const NpyArray mask = checked_length(load_npy(mask_path), nodes, "mask entries");
+    expect_dims(mask, 1, "a mask [nodes]");
+    return mask_ids(to_bools(mask));
+  }
+  if (!fs::exists(ids_path)) return {};
+  const NpyArray array = load_npy(ids_path);
+  expect_dims(array, 1, "node ids");
+  const Buffer<NodeId> ids = to_ids(array, nodes);
+  std::vector<NodeId> out(ids.begin(), ids.end());
+  std::sort(out.begin(), out.end());
+  const auto twice = std::adjacent_find(out.begin(), out.end());
+  if (twice != out.end()) fail(array.where, fmt::format("node {} is listed twice", *twice));
+  return out;
+}
+
+void check_sizes(const fs::path& folder, const Manifest& manifest) {
+  for (const auto& [name, record] : manifest.files) {
+    const std::string path = (folder / name).string();
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(path, error);
+    if (error) fail(path, "the manifest lists this file, but it is not there", "the folder is incomplete; copy or convert it again");
+    if (size != record.bytes) {
+      fail(path, fmt::format("the file has {} bytes, the manifest says {}", size, record.bytes), "the folder is damaged; copy or convert it again");
+    }
+  }
+}
+
+/// Writes arrays into one folder and keeps their records.
+class Writer {
+ public:
+  Writer(fs::path folder, Manifest* manifest) : folder_(std::move(folder)), manifest_(*manifest) {}
+
+  template <class T>
+  void write(const std::string& name, const std::string& descr, std::vector<std::int64_t> shape, std::span<const T> values) {
+    const std::string file = name + ".npy";
+    const std::uint32_t crc = write_npy(folder_ / file, descr, shape, std::as_bytes(values));
+    manifest_.files[file] = {fs::file_size(folder_ / file), crc};
+  }
+  template <class T>
+  void write(const std::string& name, const std::string& descr, std::span<const T> values) {
+    write(name, descr, {static_cast<std::int64_t>(values.size())}, values);
+  }
+
+ private:
+  fs::path folder_;
+  Manifest& manifest_;
+};
+
+void write_names(const std::vector<std::string>& names, Writer* writer) {
+  std::size_t width = 1;
+  for (const std::string& name : names) width = std::max(width, name.size());
+  std::string packed(width * names.size(), '\0');
+  for (std::size_t i = 0; i < names.size(); ++i) names[i].copy(packed.data() + i * width, width);
+  writer->write("node_names", fmt::format("|S{}", width), {static_cast<std::int64_t>(names.size())}, std::span<const char>(packed));
+}
+
+void write_arrays(const Dataset& d, Writer* writer) {
+  writer->write("in_indptr", "<i8", d.graph.offsets());
+  writer->write("in_indices", "<i4", d.graph.sources());
+  if (d.graph.weighted()) writer->write("edge_weight", "<f4", d.graph.weights());
+  const Features& f = d.features;
+  if (f.sparse) {
+    writer->write("features_indptr", "<i8", f.offsets.span());
+    writer->write("features_indices", "<i4", f.indices.span());
+    writer->write("features_data", "<f4", f.values.span());
+  } else if (!f.empty()) {
+    writer->write("features", "<f4", {f.rows, f.cols}, f.dense.span());
+  }
+  const Labels& l = d.labels;
+  if (l.kind == LabelKind::kSingle) writer->write("labels", "<i4", l.classes.span());
+  if (l.kind == LabelKind::kMulti || l.kind == LabelKind::kRegression) writer->write("labels", "<f4", {d.num_nodes(), l.num_classes}, l.targets.span());
+  const std::pair<const char*, const std::vector<NodeId>*> parts[] = {{"train_idx", &d.split.train}, {"val_idx", &d.split.val}, {"test_idx", &d.split.test}};
+  for (const auto& [name, ids] : parts) {
+    if (!ids->empty()) writer->write(name, "<i4", std::span<const NodeId>(*ids));
+  }
+  if (!d.orig_id.empty()) writer->write("orig_id", "<i8", std::span<const std::int64_t>(d.orig_id));
+  if (!d.node_names.empty()) write_names(d.node_names, writer);
+}
+
+void check_target(const fs::path& path, bool force) {
+  if (!fs::exists(path)) return;
+  if (!force) throw Error(ErrorCode::kUsage, fmt::format("'{}' exists", path.string()), path.string(), "give another path, or --force to replace it");
+  const bool ours = fs::is_directory(path) && (fs::exists(path / "manifest.json") || fs::is_empty(path));
+  if (!ours) {
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' exists and is not a Gneiss folder; it is not replaced", path.string()), path.string(), "give another path");
+  }
+  if (fs::exists(path / "manifest.json")) read_manifest(path);
+}
+
+/// Removes its folder unless told to keep it.
+struct TemporaryFolder {
+  fs::path path;
+  bool keep = false;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!keep) fs::remove_all(path, ignored);
+  }
+};
+
+}  // namespace
+
+Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
+  const fs::path folder = given.filename() == "manifest.json" ? given.parent_path() : given;
+  const Manifest manifest = read_manifest(folder);
+  check_sizes(folder, manifest);
+  Dataset out;
+  out.name = manifest.name;
+  out.format = "gneiss";
+  out.class_names = manifest.class_names;
+  out.notes = manifest.notes;
+  out.suggested_metric = manifest.suggested_metric;
+  out.graph = read_graph(folder, manifest.num_nodes);
+  if (options.ignore_weights && out.graph.weighted()) {
+    out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()), Buffer<NodeId>::copy_of(out.graph.sources()));
+  }
+  const std::int64_t nodes = out.num_nodes();
+  out.features = read_features(folder, nodes);
+  if (out.features.sparse) out.features.cols = std::max(out.features.cols, manifest.feature_width);
+  out.labels = read_labels(folder, manifest, nodes);
+  out.split = {read_part(folder, "train", nodes), read_part(folder, "val", nodes), read_part(folder, "test", nodes)};
+  if (fs::exists(folder / "orig_id.npy")) {
+    const Buffer<std::int64_t> ids = to_int64(checked_length(load_npy(folder / "orig_id.npy"), nodes, "original ids"));
+    out.orig_id.assign(ids.begin(), ids.end());
+  }
+  if (fs::exists(folder / "node_names.npy")) out.node_names = to_strings(checked_length(load_npy(folder / "node_names.npy"), nodes, "names"));
+  return out;
+}
+
+void save(const Dataset& dataset, const fs::path& path, bool force) {
+  const fs::path target = path.has_filename() ? path : path.parent_path();
+  check_target(target, force);
+  TemporaryFolder temporary{target.string() + fmt::format(".tmp-{}", getpid())};
+  make_folder(temporary.path);
+  Manifest manifest;
+  manifest.name = dataset.name;
+  manifest.source = dataset.format;
+  manifest.num_nodes = dataset.num_nodes();
+  manifest.label_kind = dataset.labels.kind;
+  manifest.num_classes = dataset.labels.num_classes;
+  manifest.class_names = dataset.class_names;
+  manifest.notes = dataset.notes;
+  manifest.suggested_metric = dataset.suggested_metric;
+  Writer writer(temporary.path, &manifest);
+  write_arrays(dataset, &writer);
+  write_file(temporary.path / "manifest.json", manifest_text(manifest, dataset));
+
+  std::error_code error;
+  TemporaryFolder old{target.string() + fmt::format(".old-{}", getpid())};
+  if (fs::exists(target)) fs::rename(target, old.path, error);
+  if (!error) fs::rename(temporary.path, target, error);
+  if (error) {
+    std::error_code ignored;
+    if (fs::exists(old.path)) fs::rename(old.path, target, ignored);
+    throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", target.string(), error.message()), target.string());
+  }
+  temporary.keep = true;
+}
+
+std::vector<Finding> verify_files(const fs::path& folder) {
+  std::vector<Finding> findings;
+  const Manifest manifest = read_manifest(folder);
+  for (const auto& [name, record] : manifest.files) {
+    try {
+      const MappedFile file(folder / name);
+      const auto bytes = file.bytes();
+      const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+      if (bytes.size() != record.bytes || crc != record.crc) {
+        findings.push_back({Severity::kError, fmt::format("{}: {} bytes with checksum {:08x}, the manifest says {} bytes with {:08x}", name,
+                                                          bytes.size(), crc, record.bytes, record.crc)});
+      }
+    } catch (const Error& error) {
+      findings.push_back({Severity::kError, error.message()});
+    }
+  }
+  return findings;
+}
+
+}  // namespace gneiss::data
