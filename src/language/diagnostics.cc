@@ -101,8 +101,12 @@ Diagnostic& Diagnostics::warning(Code code, const Span& span, std::string messag
 }
 
 Diagnostic& Diagnostics::add(Severity severity, Code code, const Span& span, std::string message) {
+  if (severity == Severity::kError ? full() : list_.size() >= 2 * kLimit) {
+    dropped_ = {};  // nothing is located or kept: a text of nothing but mistakes must not cost more than its first ones
+    return dropped_;
+  }
   Diagnostic made{severity, code, std::move(message), locate(span), {}, {}};
-  bool keep = severity == Severity::kError ? errors_ < kLimit : list_.size() < 2 * kLimit;
+  bool keep = true;
   for (const Diagnostic& known : list_) {
     // An unrolled loop repeats its mistakes; once is enough.
     if (known.code == code && known.place.line != 0 && same_place(known.place, made.place)) keep = false;
