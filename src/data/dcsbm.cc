@@ -77,16 +77,28 @@ class Communities {
     community_.resize(n);
     keep_.resize(n);
     alias_.resize(n);
-    const std::vector<double> weight = draw_weights(o, edges);
+    weight_ = draw_weights(o, edges);
     double total = 0;
     for (std::int64_t c = 0; c < count; ++c) {
       for (std::size_t i = begin(c); i < begin(c + 1); ++i) {
         community_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(c);
-        total += weight[static_cast<std::size_t>(order_[i])];
+        total += weight_[static_cast<std::size_t>(order_[i])];
       }
       cumulative_.push_back(total);
-      build_alias(begin(c), begin(c + 1), weight);
+      build_alias(begin(c), begin(c + 1), weight_);
     }
+  }
+
+  /// The chance that one draw gives this pair, either way round.
+  double probability(NodePair pair, double homophily) const {
+    const double total = cumulative_.back();
+    const auto one_way = [&](NodeId u, NodeId v) {
+      const std::int64_t c = of(u);
+      const double own = cumulative_[static_cast<std::size_t>(c)] - below(c);
+      const double target = of(v) == c ? homophily / own : (1 - homophily) / (total - own);
+      return weight_[static_cast<std::size_t>(u)] / total * weight_[static_cast<std::size_t>(v)] * target;
+    };
+    return one_way(pair.u, pair.v) + one_way(pair.v, pair.u);
   }
 
   std::int32_t of(NodeId v) const { return community_[static_cast<std::size_t>(v)]; }
@@ -159,6 +171,7 @@ class Communities {
   }
 
   std::int64_t count_;
+  std::vector<double> weight_;
   std::vector<NodeId> order_;
   std::vector<std::int32_t> community_;
   std::vector<float> keep_;
@@ -179,7 +192,9 @@ graph::Graph draw_graph(const DcsbmOptions& o, const Communities& communities, s
       pairs[i] = {communities.pick_node(cu, word[1]), communities.pick_node(cv, word[3])};
     }
   };
-  return sample_graph({.nodes = o.nodes, .edges = edges, .directed = o.directed, .seed = derive_seed(o.seed, kPairs), .threads = o.threads}, fill);
+  const double wanted = static_cast<double>(edges) / (o.directed ? 1 : 2);
+  const double draws = expected_draws(wanted, fill, [&](NodePair pair) { return communities.probability(pair, homophily); });
+  return sample_graph({.nodes = o.nodes, .edges = edges, .directed = o.directed, .draws = draws, .seed = derive_seed(o.seed, kPairs), .threads = o.threads}, fill);
 }
 
 /// Eight 16-bit uniforms of a block as two numbers of mean 0 and variance 1, close to normal.

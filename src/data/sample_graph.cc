@@ -1,6 +1,7 @@
 #include "data/sample_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ constexpr std::size_t kBlock = std::size_t{1} << 20;
 constexpr std::int64_t kDrawGrain = 1 << 14;
 constexpr std::int64_t kRowGrain = 1 << 12;
 constexpr int kMaxAttempts = 12;
+constexpr std::size_t kSampledDraws = std::size_t{1} << 17;
 constexpr NodeId kDropped = -1;
 
 std::uint64_t pair_hash(std::uint64_t seed, NodeId a, NodeId b) {
@@ -141,13 +143,29 @@ std::uint64_t derive_seed(std::uint64_t seed, std::uint32_t purpose) {
   return std::uint64_t{block[0]} << 32 | block[1];
 }
 
+double expected_draws(double wanted, const FillPairs& fill, const std::function<double(NodePair)>& probability) {
+  std::vector<NodePair> pairs(static_cast<std::size_t>(std::clamp(8 * wanted, 1024.0, static_cast<double>(kSampledDraws))));
+  fill(0, pairs);
+  std::vector<double> chances;
+  for (const NodePair& pair : pairs) {
+    if (pair.u != pair.v) chances.push_back(probability(pair));
+  }
+  double draws = wanted;
+  for (int round = 0; round < 30; ++round) {
+    double fresh = 0;
+    for (const double p : chances) fresh += draws * p > 1e-9 ? -std::expm1(-draws * p) / (draws * p) : 1.0;
+    draws = std::min(wanted * static_cast<double>(pairs.size()) / std::max(fresh, 1.0), 32 * wanted);
+  }
+  return draws * 1.003;
+}
+
 graph::Graph sample_graph(const SampleOptions& options, const FillPairs& fill) {
   if (options.edges == 0 || options.nodes == 0) return {options.nodes, Buffer<EdgeId>::zeros(static_cast<std::size_t>(options.nodes) + 1), {}};
   const bool loop = options.exact && !options.directed && options.edges % 2 == 1;
   const std::int64_t stored_per_pair = options.directed ? 1 : 2;
   const std::int64_t wanted = (options.edges - (loop ? 1 : 0)) / stored_per_pair;
   auto draws = static_cast<double>(wanted);
-  if (options.exact) draws = draws * 1.04 + 16;
+  if (options.exact) draws = std::max(options.draws, draws * 1.002) + 16;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     Rows rows = draw_rows(options, fill, static_cast<std::uint64_t>(draws), loop);
     if (!options.exact) return compact(options, std::move(rows));
@@ -160,7 +178,7 @@ graph::Graph sample_graph(const SampleOptions& options, const FillPairs& fill) {
     }
     const double missing = static_cast<double>(wanted - distinct);
     draws += 32 + missing * 1.5 * draws / static_cast<double>(std::max<std::int64_t>(distinct, 1));
-    if (draws > 24.0 * static_cast<double>(wanted) + 1e6) break;
+    if (draws > 48.0 * static_cast<double>(wanted) + 1e6) break;
   }
   throw Error(ErrorCode::kUsage, fmt::format("cannot place {} distinct edges among {} nodes", options.edges, options.nodes),
               "edges", "ask for fewer edges, more nodes, a higher `power` or a lower `homophily`");

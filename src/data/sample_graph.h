@@ -22,6 +22,7 @@ struct SampleOptions {
   std::int64_t edges = 0;   ///< stored edges
   bool directed = false;    ///< one direction of each pair, chosen by hash; otherwise both
   bool exact = true;        ///< reach `edges` exactly; otherwise draw that many (pairs) and keep what is distinct
+  double draws = 0;         ///< how many draws should give enough distinct pairs; 0 = a few more than pairs
   std::uint64_t seed = 0;
   int threads = 1;
 };
@@ -32,6 +33,10 @@ struct SampleOptions {
 /// another attempt with more draws, surplus ones are dropped by hash. Memory: the graph's own arrays and a few per cent.
 /// Errors: kUsage when so many distinct edges cannot be found.
 graph::Graph sample_graph(const SampleOptions& options, const FillPairs& fill);
+
+/// Draws that are expected to give `wanted` distinct pairs, with a small margin. `probability` is the chance that one draw
+/// gives a pair, either way round. Solves wanted = R * mean over draws of (1 - exp(-R p)) / (R p) on a sample.
+double expected_draws(double wanted, const FillPairs& fill, const std::function<double(NodePair)>& probability);
 
 /// An independent 64-bit seed for a purpose.
 std::uint64_t derive_seed(std::uint64_t seed, std::uint32_t purpose);
