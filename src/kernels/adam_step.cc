@@ -2,6 +2,7 @@
 #include "kernels/adam_step.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "adam_step";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<AdamStepArgs, T>(reference::adam_step<T>)};
+constexpr std::array kVariants = {
+    f32_variant<AdamStepArgs, T>("cpu", cpu::adam_step),
+    reference_variant<AdamStepArgs, T>(reference::adam_step<T>)};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "kernels/check.h"
 #include "kernels/chunks.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -12,7 +13,9 @@ namespace {
 constexpr std::string_view kOp = "batch_norm";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<BatchNormArgs, T>(reference::batch_norm<T>)};
+constexpr std::array kVariants = {
+    f32_variant<BatchNormArgs, T>("cpu", cpu::batch_norm),
+    reference_variant<BatchNormArgs, T>(reference::batch_norm<T>)};
 
 }  // namespace
 

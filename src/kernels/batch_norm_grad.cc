@@ -2,6 +2,7 @@
 #include "kernels/batch_norm_grad.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "batch_norm_grad";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<BatchNormGradArgs, T>(reference::batch_norm_grad<T>)};
+constexpr std::array kVariants = {
+    f32_variant<BatchNormGradArgs, T>("cpu", cpu::batch_norm_grad),
+    reference_variant<BatchNormGradArgs, T>(reference::batch_norm_grad<T>)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "kernels/batch_norm_inference.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "batch_norm_inference";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<BatchNormInferenceArgs, T>(reference::batch_norm_inference<T>)};
+constexpr std::array kVariants = {
+    f32_variant<BatchNormInferenceArgs, T>("cpu", cpu::batch_norm_inference),
+    reference_variant<BatchNormInferenceArgs, T>(reference::batch_norm_inference<T>)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "kernels/bce_with_logits.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "bce_with_logits";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<BceWithLogitsArgs, T>(reference::bce_with_logits<T>)};
+constexpr std::array kVariants = {
+    f32_variant<BceWithLogitsArgs, T>("cpu", cpu::bce_with_logits),
+    reference_variant<BceWithLogitsArgs, T>(reference::bce_with_logits<T>)};
 
 }  // namespace
 

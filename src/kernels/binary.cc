@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -21,7 +22,9 @@ void expect_operand(std::string_view owner, const ConstMatrixView<T>& operand, c
 }
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<BinaryArgs, T>(reference::binary<T>)};
+constexpr std::array kVariants = {
+    f32_variant<BinaryArgs, T>("cpu", cpu::binary),
+    reference_variant<BinaryArgs, T>(reference::binary<T>)};
 
 }  // namespace
 

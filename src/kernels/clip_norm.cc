@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "kernels/check.h"
 #include "kernels/chunks.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -13,7 +14,9 @@ namespace {
 constexpr std::string_view kOp = "clip_norm";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<ClipNormArgs, T>(reference::clip_norm<T>)};
+constexpr std::array kVariants = {
+    f32_variant<ClipNormArgs, T>("cpu", cpu::clip_norm),
+    reference_variant<ClipNormArgs, T>(reference::clip_norm<T>)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "kernels/column_groups.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "column_groups";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<ColumnGroupsArgs, T>(reference::column_groups<T>)};
+constexpr std::array kVariants = {
+    f32_variant<ColumnGroupsArgs, T>("cpu", cpu::column_groups),
+    reference_variant<ColumnGroupsArgs, T>(reference::column_groups<T>)};
 
 }  // namespace
 

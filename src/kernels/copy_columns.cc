@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -18,7 +19,9 @@ void expect_block(std::string_view owner, std::int64_t begin, std::int64_t count
 }
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<CopyColumnsArgs, T>(reference::copy_columns<T>)};
+constexpr std::array kVariants = {
+    f32_variant<CopyColumnsArgs, T>("cpu", cpu::copy_columns),
+    reference_variant<CopyColumnsArgs, T>(reference::copy_columns<T>)};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "kernels/check.h"
 #include "kernels/chunks.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -23,7 +24,9 @@ void expect_labels(std::span<const std::int32_t> labels, std::span<const NodeId>
 }
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<CrossEntropyArgs, T>(reference::cross_entropy<T>)};
+constexpr std::array kVariants = {
+    f32_variant<CrossEntropyArgs, T>("cpu", cpu::cross_entropy),
+    reference_variant<CrossEntropyArgs, T>(reference::cross_entropy<T>)};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -14,7 +15,9 @@ namespace {
 constexpr std::string_view kOp = "dropout";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<DropoutArgs, T>(reference::dropout<T>)};
+constexpr std::array kVariants = {
+    f32_variant<DropoutArgs, T>("cpu", cpu::dropout),
+    reference_variant<DropoutArgs, T>(reference::dropout<T>)};
 
 }  // namespace
 

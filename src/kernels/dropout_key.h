@@ -26,4 +26,12 @@ inline DropoutRow edge_row(std::span<const std::int64_t> ids, std::int64_t desti
   return {node_row(ids, destination).low, node_row(ids, source).low};
 }
 
+/// What all draws of one call share.
+struct DropoutRule {
+  std::uint64_t key;
+  std::uint32_t stream;
+  std::uint32_t least;  ///< kept from here on, of 24 bits
+  float scale;
+};
+
 }  // namespace gneiss::kernels

@@ -2,6 +2,7 @@
 #include "kernels/edge_softmax.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "edge_softmax";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<EdgeSoftmaxArgs, T>(reference::edge_softmax<T>)};
+constexpr std::array kVariants = {
+    f32_variant<EdgeSoftmaxArgs, T>("cpu", cpu::edge_softmax),
+    reference_variant<EdgeSoftmaxArgs, T>(reference::edge_softmax<T>)};
 
 }  // namespace
 

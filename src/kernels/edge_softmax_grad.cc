@@ -2,6 +2,7 @@
 #include "kernels/edge_softmax_grad.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "edge_softmax_grad";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<EdgeSoftmaxGradArgs, T>(reference::edge_softmax_grad<T>)};
+constexpr std::array kVariants = {
+    f32_variant<EdgeSoftmaxGradArgs, T>("cpu", cpu::edge_softmax_grad),
+    reference_variant<EdgeSoftmaxGradArgs, T>(reference::edge_softmax_grad<T>)};
 
 }  // namespace
 

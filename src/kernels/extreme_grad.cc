@@ -2,6 +2,7 @@
 #include "kernels/extreme_grad.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "extreme_grad";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<ExtremeGradArgs, T>(reference::extreme_grad<T>)};
+constexpr std::array kVariants = {
+    f32_variant<ExtremeGradArgs, T>("cpu", cpu::extreme_grad),
+    reference_variant<ExtremeGradArgs, T>(reference::extreme_grad<T>)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "kernels/gather.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "gather";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<GatherArgs, T>(reference::gather<T>)};
+constexpr std::array kVariants = {
+    f32_variant<GatherArgs, T>("cpu", cpu::gather),
+    reference_variant<GatherArgs, T>(reference::gather<T>)};
 
 }  // namespace
 

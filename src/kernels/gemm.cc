@@ -3,6 +3,7 @@
 
 #include "kernels/check.h"
 #include "kernels/chunks.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -12,7 +13,9 @@ namespace {
 constexpr std::string_view kOp = "gemm";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<GemmArgs, T>(reference::gemm<T>)};
+constexpr std::array kVariants = {
+    f32_variant<GemmArgs, T>("onednn", cpu::gemm),
+    reference_variant<GemmArgs, T>(reference::gemm<T>)};
 
 }  // namespace
 

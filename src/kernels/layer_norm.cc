@@ -2,6 +2,7 @@
 #include "kernels/layer_norm.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "layer_norm";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<LayerNormArgs, T>(reference::layer_norm<T>)};
+constexpr std::array kVariants = {
+    f32_variant<LayerNormArgs, T>("cpu", cpu::layer_norm),
+    reference_variant<LayerNormArgs, T>(reference::layer_norm<T>)};
 
 }  // namespace
 

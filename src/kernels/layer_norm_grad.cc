@@ -2,6 +2,7 @@
 #include "kernels/layer_norm_grad.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "layer_norm_grad";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<LayerNormGradArgs, T>(reference::layer_norm_grad<T>)};
+constexpr std::array kVariants = {
+    f32_variant<LayerNormGradArgs, T>("cpu", cpu::layer_norm_grad),
+    reference_variant<LayerNormGradArgs, T>(reference::layer_norm_grad<T>)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "kernels/mse.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "mse";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<MseArgs, T>(reference::mse<T>)};
+constexpr std::array kVariants = {
+    f32_variant<MseArgs, T>("cpu", cpu::mse),
+    reference_variant<MseArgs, T>(reference::mse<T>)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "kernels/sddmm.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "sddmm";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<SddmmArgs, T>(reference::sddmm<T>)};
+constexpr std::array kVariants = {
+    f32_variant<SddmmArgs, T>("cpu", cpu::sddmm),
+    reference_variant<SddmmArgs, T>(reference::sddmm<T>)};
 
 }  // namespace
 

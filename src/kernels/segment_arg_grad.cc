@@ -2,6 +2,7 @@
 #include "kernels/segment_arg_grad.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "segment_arg_grad";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<SegmentArgGradArgs, T>(reference::segment_arg_grad<T>)};
+constexpr std::array kVariants = {
+    f32_variant<SegmentArgGradArgs, T>("cpu", cpu::segment_arg_grad),
+    reference_variant<SegmentArgGradArgs, T>(reference::segment_arg_grad<T>)};
 
 }  // namespace
 

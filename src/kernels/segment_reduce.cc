@@ -2,6 +2,7 @@
 #include "kernels/segment_reduce.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "segment_reduce";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<SegmentReduceArgs, T>(reference::segment_reduce<T>)};
+constexpr std::array kVariants = {
+    f32_variant<SegmentReduceArgs, T>("cpu", cpu::segment_reduce),
+    reference_variant<SegmentReduceArgs, T>(reference::segment_reduce<T>)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "kernels/sgd_step.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "sgd_step";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<SgdStepArgs, T>(reference::sgd_step<T>)};
+constexpr std::array kVariants = {
+    f32_variant<SgdStepArgs, T>("cpu", cpu::sgd_step),
+    reference_variant<SgdStepArgs, T>(reference::sgd_step<T>)};
 
 }  // namespace
 

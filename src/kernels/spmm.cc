@@ -2,6 +2,7 @@
 #include "kernels/spmm.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "spmm";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<SpmmArgs, T>(reference::spmm<T>)};
+constexpr std::array kVariants = {
+    f32_variant<SpmmArgs, T>("cpu", cpu::spmm),
+    reference_variant<SpmmArgs, T>(reference::spmm<T>)};
 
 }  // namespace
 

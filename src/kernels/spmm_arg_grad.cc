@@ -2,6 +2,7 @@
 #include "kernels/spmm_arg_grad.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "spmm_arg_grad";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<SpmmArgGradArgs, T>(reference::spmm_arg_grad<T>)};
+constexpr std::array kVariants = {
+    f32_variant<SpmmArgGradArgs, T>("cpu", cpu::spmm_arg_grad),
+    reference_variant<SpmmArgGradArgs, T>(reference::spmm_arg_grad<T>)};
 
 }  // namespace
 

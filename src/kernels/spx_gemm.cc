@@ -2,6 +2,7 @@
 #include "kernels/spx_gemm.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "spx_gemm";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<SpxGemmArgs, T>(reference::spx_gemm<T>)};
+constexpr std::array kVariants = {
+    f32_variant<SpxGemmArgs, T>("cpu", cpu::spx_gemm),
+    reference_variant<SpxGemmArgs, T>(reference::spx_gemm<T>)};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "kernels/check.h"
 #include "kernels/chunks.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -12,7 +13,9 @@ namespace {
 constexpr std::string_view kOp = "sum_rows";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<SumRowsArgs, T>(reference::sum_rows<T>)};
+constexpr std::array kVariants = {
+    f32_variant<SumRowsArgs, T>("cpu", cpu::sum_rows),
+    reference_variant<SumRowsArgs, T>(reference::sum_rows<T>)};
 
 }  // namespace
 

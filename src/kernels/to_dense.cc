@@ -2,6 +2,7 @@
 #include "kernels/to_dense.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "to_dense";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<ToDenseArgs, T>(reference::to_dense<T>)};
+constexpr std::array kVariants = {
+    f32_variant<ToDenseArgs, T>("cpu", cpu::to_dense),
+    reference_variant<ToDenseArgs, T>(reference::to_dense<T>)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "kernels/unary.h"
 
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -11,7 +12,9 @@ namespace {
 constexpr std::string_view kOp = "unary";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<UnaryArgs, T>(reference::unary<T>)};
+constexpr std::array kVariants = {
+    f32_variant<UnaryArgs, T>("cpu", cpu::unary),
+    reference_variant<UnaryArgs, T>(reference::unary<T>)};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -12,7 +13,9 @@ namespace {
 constexpr std::string_view kOp = "unary_grad";
 
 template <class T>
-constexpr std::array kVariants = {reference_variant<UnaryGradArgs, T>(reference::unary_grad<T>)};
+constexpr std::array kVariants = {
+    f32_variant<UnaryGradArgs, T>("cpu", cpu::unary_grad),
+    reference_variant<UnaryGradArgs, T>(reference::unary_grad<T>)};
 
 }  // namespace
 

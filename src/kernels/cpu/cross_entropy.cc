@@ -1,0 +1,96 @@
+// Masked softmax cross-entropy on the CPU: chunks of counted rows, exponentials on vectors, sums in f64.
+//
+// Formulas: reference/cross_entropy.cc. A chunk is a range of nodes, so that rows outside the list are cleared in the same
+// sweep; its part of the loss goes to the workspace and the parts are added in order.
+#include <cmath>
+
+#include "kernels/chunks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/parallel_rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/cross_entropy.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/exp-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gneiss::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Weighted loss of row r; writes its gradient (which may lie over the logits).
+double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, double weights) {
+  const std::int64_t classes = args.logits.cols;
+  const float* z = args.logits.row(r);
+  float* dz = args.dlogits.row(r);
+  const std::int32_t label = args.labels[static_cast<std::size_t>(r)];
+  const double spread = args.label_smoothing / static_cast<double>(classes);
+  const auto weight = [&](std::int64_t c) {
+    return args.class_weights.empty() ? 1.0 : static_cast<double>(args.class_weights[static_cast<std::size_t>(c)]);
+  };
+  const double hit = weight(label) * (1 - args.label_smoothing);
+  double total = hit;
+  double product = hit * z[label];
+  float highest = z[0];
+  for (std::int64_t c = 1; c < classes; ++c) highest = std::max(highest, z[c]);
+  for (std::int64_t c = 0; spread > 0 && c < classes; ++c) {
+    total += weight(c) * spread;
+    product += weight(c) * spread * z[c];
+  }
+  transform_run(classes, z, dz, ExpOf{highest});
+  double exponentials = 0;
+  for (std::int64_t c = 0; c < classes; ++c) exponentials += dz[c];
+  const auto scale = static_cast<float>(total / (exponentials * weights));
+  for (std::int64_t c = 0; c < classes; ++c) dz[c] *= scale;
+  for (std::int64_t c = 0; spread > 0 && c < classes; ++c) dz[c] -= static_cast<float>(weight(c) * spread / weights);
+  dz[label] -= static_cast<float>(hit / weights);
+  return total * (highest + std::log(exponentials)) - product;
+}
+
+double loss_chunk(const CrossEntropyArgs<float>& args, double weights, std::int64_t begin, std::int64_t end) {
+  double loss = 0;
+  auto next = std::lower_bound(args.rows.begin(), args.rows.end(), begin);
+  for (std::int64_t r = begin; r < end; ++r) {
+    const bool listed = next != args.rows.end() && *next == r;
+    if (listed) ++next;
+    if (listed && args.labels[static_cast<std::size_t>(r)] >= 0 && weights > 0) {
+      loss += row_loss(args, r, weights);
+    } else {
+      std::fill_n(args.dlogits.row(r), args.dlogits.cols, 0.0F);
+    }
+  }
+  return loss;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace gneiss::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gneiss::kernels::cpu {
+
+HWY_EXPORT(loss_chunk);
+
+void cross_entropy(const Context& context, const CrossEntropyArgs<float>& args) {
+  double weights = 0;
+  for (const NodeId row : args.rows) {
+    const std::int32_t label = args.labels[static_cast<std::size_t>(row)];
+    if (label < 0) continue;
+    weights += args.class_weights.empty() ? 1.0 : static_cast<double>(args.class_weights[static_cast<std::size_t>(label)]);
+  }
+  const std::int64_t n = args.logits.rows;
+  const std::int64_t grain = reduction_grain(n);
+  auto* partials = reinterpret_cast<double*>(context.workspace.data());
+  parallel_chunks(context.threads, n, grain, [&](std::int64_t begin, std::int64_t end) {
+    partials[begin / grain] = HWY_DYNAMIC_DISPATCH(loss_chunk)(args, weights, begin, end);
+  });
+  double loss = 0;
+  for (std::int64_t c = 0; c < num_chunks(n, grain); ++c) loss += partials[c];
+  args.loss.at(0, 0) = static_cast<float>(weights > 0 ? loss / weights : 0);
+}
+
+}  // namespace gneiss::kernels::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,61 @@
+// Backward of max/min aggregation by source: each out-edge adds the gradient of the columns that it won.
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/parallel_rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/spmm_arg_grad.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gneiss::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+void grad_chunk(const SpmmArgGradArgs<float>& args, std::int64_t row_begin, std::int64_t row_end) {
+  const SparsePattern& pattern = args.out_edges;
+  const NodeId* indices = pattern.indices.data();
+  const EdgeId last = pattern.nonzeros() - 1;
+  const std::int64_t d = args.dx.cols;
+  const EdgeId ahead = std::clamp<std::int64_t>(8192 / std::max<std::int64_t>(1, 4 * d), 2, 16);
+  for (std::int64_t u = row_begin; u < row_end; ++u) {
+    float* dx = args.dx.row(u);
+    std::fill_n(dx, d, 0.0F);
+    const EdgeId end = pattern.offsets[static_cast<std::size_t>(u) + 1];
+    for (EdgeId k = pattern.offsets[static_cast<std::size_t>(u)]; k < end; ++k) {
+      const NodeId later = indices[std::min(k + ahead, last)];
+      for (std::int64_t c = 0; c < d; c += 16) {
+        hwy::Prefetch(args.arg.row(later) + c);
+        hwy::Prefetch(args.dy.row(later) + c);
+      }
+      const NodeId v = indices[k];
+      const EdgeId slot = pattern.slots[static_cast<std::size_t>(k)];
+      const auto position = static_cast<std::int32_t>(slot - args.in_offsets[static_cast<std::size_t>(v)]);
+      const float weight = args.w.empty() ? 1.0F : args.w[static_cast<std::size_t>(slot)];
+      const std::int32_t* arg = args.arg.row(v);
+      const float* dy = args.dy.row(v);
+#pragma omp simd
+      for (std::int64_t j = 0; j < d; ++j) dx[j] += arg[j] == position ? weight * dy[j] : 0.0F;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace gneiss::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gneiss::kernels::cpu {
+
+HWY_EXPORT(grad_chunk);
+
+void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<float>& args) {
+  parallel_edge_rows(context.threads, args.out_edges.offsets, 2 * args.dx.cols, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(grad_chunk)(args, begin, end);
+  });
+}
+
+}  // namespace gneiss::kernels::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,51 @@
+// Column sums: one row of f64 sums a fixed chunk of rows, added in the order of the chunks.
+#include "kernels/chunks.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/parallel_rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/sum_rows.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gneiss::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+void sum_chunk(const ConstMatrixView<float>& x, std::int64_t begin, std::int64_t end, double* sums) {
+  std::fill_n(sums, x.cols, 0.0);
+  for (std::int64_t r = begin; r < end; ++r) {
+    const float* row = x.row(r);
+#pragma omp simd
+    for (std::int64_t c = 0; c < x.cols; ++c) sums[c] += row[c];
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace gneiss::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gneiss::kernels::cpu {
+
+HWY_EXPORT(sum_chunk);
+
+void sum_rows(const Context& context, const SumRowsArgs<float>& args) {
+  const std::int64_t d = args.x.cols;
+  const std::int64_t grain = reduction_grain(args.x.rows);
+  const std::int64_t chunks = num_chunks(args.x.rows, grain);
+  auto* partials = reinterpret_cast<double*>(context.workspace.data());
+  parallel_chunks(context.threads, args.x.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(sum_chunk)(args.x, begin, end, partials + begin / grain * d);
+  });
+  for (std::int64_t c = 0; c < d; ++c) {
+    double sum = 0;
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * d + c];
+    args.y.at(0, c) = static_cast<float>(sum);
+  }
+}
+
+}  // namespace gneiss::kernels::cpu
+#endif  // HWY_ONCE
