@@ -2,6 +2,9 @@
 
 add_library(gneiss_flags INTERFACE)
 target_compile_options(gneiss_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(gneiss_flags INTERFACE -Wno-restrict)  # warns of std::string's own operator+ (GCC bug 105651)
+endif()
 if(GNEISS_WERROR)
   target_compile_options(gneiss_flags INTERFACE -Werror)
 endif()

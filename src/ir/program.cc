@@ -143,7 +143,7 @@ ValueId Builder::add(OpKind kind, std::vector<ValueId> inputs, Attrs attrs, bool
   const bool optional = kind == OpKind::spmm || kind == OpKind::segment_reduce;
   if (optional && !all_results) {
     Op& op = program_->ops.back();
-    if (op.results[1] != kNoValue) {
+    if (op.results.size() > 1 && op.results[1] != kNoValue) {
       program_->values.pop_back();
       op.results[1] = kNoValue;
     }
