@@ -10,6 +10,7 @@
 #include "language/evaluator.h"
 #include "language/library.h"
 #include "language/parser.h"
+#include "language/script.h"
 #include "language/walk.h"
 
 namespace gneiss::language {
@@ -40,6 +41,22 @@ void check_definitions(const Module& module, Diagnostics* diagnostics) {
       diagnostics->error(Code::E0303, parameter.span, fmt::format("parameter '{}' is declared twice", parameter.name));
     }
   }
+}
+
+std::vector<ScheduleEntry> read_schedule(const Module& module, Diagnostics* diagnostics) {
+  static const std::vector<std::string> kKeys = {"order"};
+  static const std::vector<std::string> kOrders = {"auto", "transform_first", "aggregate_first"};
+  std::vector<ScheduleEntry> entries;
+  for (const ScheduleItem& item : module.schedule) {
+    if (std::find(kKeys.begin(), kKeys.end(), item.key) == kKeys.end()) {
+      diagnostics->error(Code::E0611, item.key_span, fmt::format("unknown schedule key '{}'", item.key)).help = unknown_name_hint(item.key, kKeys);
+    } else if (std::find(kOrders.begin(), kOrders.end(), item.value) == kOrders.end()) {
+      diagnostics->error(Code::E0611, item.value_span, fmt::format("unknown order '{}'", item.value)).help = unknown_name_hint(item.value, kOrders);
+    } else {
+      entries.push_back({item.layer, item.key, item.value});
+    }
+  }
+  return entries;
 }
 
 const Definition* find_definition(const Module& module, DefinitionKind kind, std::string_view name) {
@@ -167,18 +184,28 @@ CompileResult compile(const Source& source, const CompileOptions& options) {
   Diagnostics diagnostics;
   const std::unique_ptr<Module> module = parse(source, &diagnostics);
   check_definitions(*module, &diagnostics);
+  result.schedule = read_schedule(*module, &diagnostics);
   Target target;
   if (!diagnostics.has_errors() && choose(source, *module, options.entry, &diagnostics, &target)) {
     const Layers layers = all_layers(*module, target);
     result.program = empty_program(program_name(target), options.inputs);
     try {
-      Evaluator evaluator(layers, options.inputs, &result.program, &diagnostics);
-      evaluator.run_model(*target.model, take_arguments(target, options));
+      if (target.model->kind == DefinitionKind::kFunction) {
+        ScriptRunner runner(layers, options.inputs, &result.program, &diagnostics);
+        runner.run(*target.model, take_arguments(target, options));
+        result.script = runner.settings();
+      } else {
+        Evaluator evaluator(layers, options.inputs, &result.program, &diagnostics);
+        evaluator.run_model(*target.model, take_arguments(target, options));
+      }
     } catch (const CompilationAbort&) {
       // Reported already; what was built so far is not a program.
     }
   }
-  if (diagnostics.has_errors()) result.program = {};
+  if (diagnostics.has_errors()) {
+    result.program = {};
+    result.script.reset();
+  }
   result.diagnostics = diagnostics.take();
   return result;
 }

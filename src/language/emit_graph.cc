@@ -53,17 +53,19 @@ Tensor Emitter::edge_softmax(const Tensor& e, const std::string& edges, const Sp
   return like(e, emit(ir::OpKind::edge_softmax, {e.id}, {{"graph", std::int64_t{e.space}}}));
 }
 
-Tensor Emitter::edge_weight(std::int32_t graph) {
+Tensor Emitter::edge_weight(std::int32_t graph, const Span& span) {
   const auto [entry, fresh] = leaves_.try_emplace({0, graph}, ir::kNoValue);
   if (fresh) {
+    set_location(span);
     entry->second = builder_.leaf(ir::OpKind::edge_weight, ir::edge_type(graph, 1), {{"graph", std::int64_t{graph}}});
   }
   return {entry->second, ir::Domain::kEdge, graph, {1}, -1};
 }
 
-Tensor Emitter::degree(std::int32_t graph, bool in_edges) {
+Tensor Emitter::degree(std::int32_t graph, bool in_edges, const Span& span) {
   const auto [entry, fresh] = leaves_.try_emplace({in_edges ? 1 : 2, graph}, ir::kNoValue);
   if (fresh) {
+    set_location(span);
     entry->second = emit(ir::OpKind::degree, {}, {{"graph", std::int64_t{graph}}, {"side", std::string(in_edges ? "dst" : "src")}});
   }
   return {entry->second, ir::Domain::kNode, 0, {1}, -1};

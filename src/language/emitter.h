@@ -55,8 +55,8 @@ class Emitter {
   Tensor gather(const Tensor& x, bool source, std::int32_t graph, const Span& span);
   Tensor reduce(const std::string& fn, const Tensor& e, const std::string& edges, const Span& span);
   Tensor edge_softmax(const Tensor& e, const std::string& edges, const Span& span);
-  Tensor edge_weight(std::int32_t graph);
-  Tensor degree(std::int32_t graph, bool in_edges);
+  Tensor edge_weight(std::int32_t graph, const Span& span);
+  Tensor degree(std::int32_t graph, bool in_edges, const Span& span);
   std::int32_t derive_graph(std::int32_t base, ir::GraphOrigin origin);
 
   // Leaves.

@@ -117,14 +117,19 @@ std::string Evaluator::instance_prefix(const std::string* key, const std::string
   return join_keys(frame().prefix, times == 0 ? name : fmt::format("{}_{}", name, times));
 }
 
-/// Does a layer count as one of the network's layers: does it have parameters of its own, or look at neighbours?
+/// Does a layer count as one of the network's layers: has it weights, or does it look at neighbours, itself or in what it calls?
 bool Evaluator::is_convolution(const Definition& layer) {
   const auto [entry, fresh] = convolutions_.try_emplace(&layer, false);
   if (!fresh) return entry->second;
   bool found = false;
   visit_all(layer.body, [&](Stmt& stmt) { found = found || stmt.kind == StmtKind::kParam || stmt.kind == StmtKind::kForEach; },
-            [&](Expr& expr) { found = found || expr.kind == ExprKind::kOver; });
-  entry->second = found;
+            [&](Expr& expr) {
+              if (expr.kind == ExprKind::kOver) found = true;
+              if (found || expr.kind != ExprKind::kCall || expr.operands[0]->kind != ExprKind::kName) return;
+              const auto inner = layers_.find(expr.operands[0]->text);
+              found = inner == layers_.end() ? expr.operands[0]->text == "linear" : is_convolution(*inner->second);
+            });
+  convolutions_[&layer] = found;
   return found;
 }
 

@@ -115,9 +115,9 @@ Value Evaluator::evaluate_name(const Expr& expr) {
   const auto found = frame().variables.find(name);
   if (found != frame().variables.end()) return found->second;
   const bool script = frame().definition->kind == DefinitionKind::kFunction;
-  if (!script && name == "edge_weight") return {emitter_.edge_weight(current_graph())};
-  if (!script && name == "in_degree") return {emitter_.degree(current_graph(), true)};
-  if (!script && name == "out_degree") return {emitter_.degree(current_graph(), false)};
+  if (!script && name == "edge_weight") return {emitter_.edge_weight(current_graph(), expr.span)};
+  if (!script && name == "in_degree") return {emitter_.degree(current_graph(), true, expr.span)};
+  if (!script && name == "out_degree") return {emitter_.degree(current_graph(), false, expr.span)};
   if (name == "num_classes") return {inputs_.num_classes};
   if (name == "num_features") return {inputs_.num_features};
   if (frame().definition->kind == DefinitionKind::kModel && name == "features") return {features()};

@@ -62,11 +62,11 @@ Value Evaluator::evaluate_property(const Expr& expr) {
   const auto found = object.kind == ExprKind::kName ? frame().roles.find(object.text) : frame().roles.end();
   if (found == frame().roles.end()) {
     const bool edge = vertex_with(Role::kSource) != nullptr && object.kind == ExprKind::kName && object.text == "e";
-    if (edge && (expr.text == "w" || expr.text == "weight")) return {emitter_.edge_weight(current_graph())};
+    if (edge && (expr.text == "w" || expr.text == "weight")) return {emitter_.edge_weight(current_graph(), expr.span)};
     emitter_.fail(Code::E0301, expr.span, fmt::format("'.{}' of something that is no vertex", expr.text));
   }
   if (found->second == Role::kEdge) {
-    if (expr.text == "w" || expr.text == "weight") return {emitter_.edge_weight(current_graph())};
+    if (expr.text == "w" || expr.text == "weight") return {emitter_.edge_weight(current_graph(), expr.span)};
     emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown edge property '{}'", expr.text), "an edge has a weight: e.weight");
   }
   Expr name;
@@ -99,7 +99,7 @@ bool Evaluator::assign_in_vertex_loop(const Stmt& stmt) {
     return true;
   }
   if (value.is_number()) {  // v.y += 1 counts
-    const Tensor count = emitter_.degree(current_graph(), true);
+    const Tensor count = emitter_.degree(current_graph(), true, stmt.span);
     value = binary("*", {count}, value, *stmt.exprs[1]);
   } else {
     const Tensor* tensor = value.tensor();
