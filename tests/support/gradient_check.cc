@@ -5,20 +5,41 @@
 #include <vector>
 
 #include "base/error.h"
+#include "passes/bind.h"
+#include "passes/memory.h"
 #include "runtime/executor.h"
 #include "runtime/initialize.h"
 
 namespace gneiss::testing {
 
-GradientReport check_gradients(const ir::Program& program, const data::Dataset& dataset, const passes::Options& options) {
+namespace {
+
+ir::Plan plan_again(const ir::Plan& plan, const std::function<void(ir::Program*)>& mutate) {
+  ir::Plan again;
+  again.program = plan.program;
+  again.value_bytes = plan.value_bytes;
+  again.feature_nonzeros = plan.feature_nonzeros;
+  mutate(&again.program);
+  passes::plan_memory(&again);
+  passes::bind_kernels(&again);
+  return again;
+}
+
+}  // namespace
+
+GradientReport check_gradients(const ir::Program& program, const data::Dataset& dataset, const passes::Options& options,
+                               const std::function<void(ir::Program*)>& mutate) {
   ir::Program model = program;
   auto graphs = runtime::derive_graphs(dataset.graph, &model);
   passes::Options f64 = options;
   f64.value_bytes = sizeof(double);
   f64.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
-  const ir::Plan plan = passes::build_plan(model, f64);
+  const ir::Plan built = passes::build_plan(model, f64);
+  const ir::Plan plan = mutate ? plan_again(built, mutate) : built;
   runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
-  for (const ir::Param& param : plan.program.params) {
+  for (ir::Param param : plan.program.params) {
+    // Zero biases would put isolated nodes onto the kink of a ReLU, where there is no derivative to compare with.
+    if (param.trainable && param.init.kind == ir::Init::Kind::kZeros) param.init = {ir::Init::Kind::kUniform, 0.5, 0, 0};
     const MatrixView<double> values = executor.view(param.value);
     runtime::initialize<double>(param, 3, {values.data, static_cast<std::size_t>(values.size())});
   }

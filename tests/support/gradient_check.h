@@ -17,6 +17,8 @@ struct GradientReport {
   std::string worst;       ///< name and index of the worst entry
   double largest_gradient = 0;
 };
-GradientReport check_gradients(const ir::Program& program, const data::Dataset& dataset, const passes::Options& options);
+/// `mutate`, if given, damages the finished program before memory and kernels are planned: a test of the test.
+GradientReport check_gradients(const ir::Program& program, const data::Dataset& dataset, const passes::Options& options,
+                               const std::function<void(ir::Program*)>& mutate = {});
 
 }  // namespace gneiss::testing
