@@ -1,0 +1,61 @@
+// The settings of a run.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gneiss {
+
+/// One setting: its key in run files, its flag on the command line, and what it means.
+struct SettingInfo {
+  std::string key;      ///< "optim.lr"
+  std::string flag;     ///< "lr", without dashes
+  std::vector<std::string> aliases;
+  bool is_switch = false;   ///< true or false: --FLAG and --no-FLAG
+  std::string expected;     ///< "a number of at least 0"
+  std::string initial;      ///< default; empty = unset
+  std::string unset;        ///< what unset means
+  std::string help;
+};
+
+/// All settings, grouped by the part of the key before the dot.
+const std::vector<SettingInfo>& settings();
+/// The settings as Markdown tables, for the documentation.
+std::string settings_markdown();
+
+/// The candidate nearest to a misspelt name, or "" when none is near.
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+
+/// Settings with defaults, a run file's values over them, and values set one by one over those.
+class RunConfig {
+ public:
+  RunConfig();
+  RunConfig(const RunConfig& other);
+  RunConfig& operator=(const RunConfig& other);
+  RunConfig(RunConfig&& other) noexcept;
+  RunConfig& operator=(RunConfig&& other) noexcept;
+  ~RunConfig();
+
+  /// Reads a run file (YAML). Values given by set() stay. Errors: kUsage with file:line:column; kBadData if unreadable.
+  void load_yaml(const std::string& path);
+  /// Sets one value; `key` is a setting's key or "model.args.NAME" for an argument of the model; `where` is named in errors
+  /// ("--lr"). Errors: kUsage for an unknown key, with the nearest, or a bad value.
+  void set(std::string_view key, std::string_view value, const std::string& where = {});
+  /// The value of a key, given or default; "" if unset.
+  std::string get(std::string_view key) const;
+  /// Every key that has a value.
+  std::map<std::string, std::string> values() const;
+  /// All of it as a run file.
+  std::string to_yaml() const;
+
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gneiss

@@ -1,0 +1,63 @@
+// Data sets: load, look at, check, convert, make.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gneiss/config.h"
+
+namespace gneiss {
+
+/// What is wrong with a data set.
+struct DatasetFinding {
+  bool is_error = false;  ///< else a warning
+  std::string message;
+};
+
+/// A format or a generator, for help.
+struct NamedSummary {
+  std::string name;
+  std::string summary;
+};
+
+/// A data set in memory.
+class Dataset {
+ public:
+  Dataset(Dataset&& other) noexcept;
+  Dataset& operator=(Dataset&& other) noexcept;
+  ~Dataset();
+
+  const std::string& name() const;
+  std::int64_t num_nodes() const;
+  std::int64_t num_edges() const;
+  std::int64_t num_features() const;
+  std::int64_t num_classes() const;
+
+  /// Numbers and notes as people read them.
+  std::string describe() const;
+  /// The same as one JSON object: nodes, edges, features, feature_nonzeros, classes and more.
+  std::string to_json() const;
+  /// Everything that training would stumble over; empty = nothing.
+  std::vector<DatasetFinding> validate(bool allow_nan = false) const;
+  /// Writes a Gneiss folder: manifest.json and arrays that NumPy can map. It appears whole or not at all.
+  /// Errors: kUsage if `path` exists and `force` is not set; kDisk.
+  void save(const std::string& path, bool force = false) const;
+
+  struct Impl;
+  explicit Dataset(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Loads what `data.name` of the config names, with its other `data.` settings. Errors: kUsage, kBadData, kOutOfMemory.
+Dataset load_dataset(const RunConfig& config);
+
+/// Formats that can be read, and generators and presets that can be named.
+std::vector<NamedSummary> dataset_formats();
+std::vector<NamedSummary> dataset_generators();
+
+}  // namespace gneiss

@@ -1,0 +1,15 @@
+// All of the public API: data sets, settings, training, planning, prediction.
+//
+//   gneiss::RunConfig config;
+//   config.set("data.name", "karate");
+//   config.set("model.name", "gcn");
+//   const gneiss::TrainResult result = gneiss::train_model(config);
+//
+// Failures are gneiss::Error (gneiss/error.h). The library prints nothing.
+#pragma once
+
+#include "gneiss/config.h"
+#include "gneiss/dataset.h"
+#include "gneiss/error.h"
+#include "gneiss/train.h"
+#include "gneiss/version.h"

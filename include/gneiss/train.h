@@ -1,0 +1,135 @@
+// Train a model, plan a training, and use a run folder.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gneiss/config.h"
+
+namespace gneiss {
+
+/// One epoch of a run. Scores and val_loss are NaN in epochs without an evaluation.
+struct EpochProgress {
+  std::int64_t run = 0;     ///< from 0
+  std::int64_t epoch = 0;   ///< from 1
+  double loss = 0;
+  double val_loss = 0;
+  double train = 0;
+  double val = 0;
+  double test = 0;
+  double seconds = 0;       ///< training step and evaluation
+  bool evaluated = false;
+  bool best = false;        ///< best on the validation nodes so far
+};
+
+/// What is known when training begins.
+struct TrainingStart {
+  std::string model;
+  std::string dataset;
+  std::string metric;
+  std::int64_t nodes = 0;
+  std::int64_t edges = 0;
+  std::int64_t features = 0;
+  std::int64_t classes = 0;
+  std::int64_t parameters = 0;
+  std::int64_t runs = 0;
+  std::int64_t epochs = 0;
+  std::int64_t plan_peak_bytes = 0;
+  int threads = 0;
+  std::vector<std::string> notes;  ///< what the reader did to the data
+};
+
+/// How a training is watched. All may be empty; none may throw.
+struct Progress {
+  std::function<void(const TrainingStart&)> on_start;
+  std::function<void(const EpochProgress&)> on_epoch;
+  /// Asked after every epoch: true ends the training there, with everything saved.
+  std::function<bool()> should_stop;
+};
+
+/// Scores of one part of the nodes over the runs: mean and sample standard deviation.
+struct PartScores {
+  double mean = 0;
+  double std = 0;
+  std::vector<double> runs;
+};
+
+struct TrainResult {
+  std::string model;
+  std::string dataset;
+  std::string metric;
+  PartScores train;
+  PartScores val;
+  PartScores test;
+  std::vector<std::vector<double>> losses;  ///< per run and epoch
+  std::vector<std::int64_t> best_epochs;    ///< per run, from 1
+  double epoch_seconds_median = 0;          ///< forward, backward and update
+  double epoch_seconds_min = 0;
+  double epoch_seconds_max = 0;
+  double load_seconds = 0;
+  double train_seconds = 0;
+  std::int64_t parameters = 0;
+  std::int64_t data_bytes = 0;
+  std::int64_t plan_peak_bytes = 0;
+  std::int64_t peak_rss_bytes = 0;
+  std::int64_t saved_run = 0;  ///< whose weights are in the run folder
+  bool interrupted = false;
+  std::string run_folder;      ///< empty if nothing was written
+  std::string json;            ///< all of it and more as one JSON object
+};
+
+/// Trains as the settings say. Errors: kUsage, kBadData, kOutOfMemory, kDisk, kNumeric; nothing is left on disk then.
+TrainResult train_model(const RunConfig& config, const Progress& progress = {});
+
+struct PlanResult {
+  std::string text;  ///< passes, ops in order with variants and bytes, memory
+  std::string json;
+  std::int64_t peak_bytes = 0;
+};
+/// Loads the data and plans the training without allocating it. `print_after`: passes whose program is wanted, or "all".
+PlanResult plan_training(const RunConfig& config, const std::vector<std::string>& print_after = {});
+
+struct PassSummary {
+  std::string name;
+  bool optional = false;  ///< may stand in passes.off
+  std::string purpose;
+};
+/// The passes in their order.
+std::vector<PassSummary> list_passes();
+
+struct ModelArgument {
+  std::string name;
+  std::string type;
+  std::string initial;  ///< default; empty = must be given
+  std::string help;
+};
+/// Arguments that a model takes: a built-in's name or the path of a .gneiss file.
+std::vector<ModelArgument> model_arguments(const std::string& model);
+std::vector<std::string> builtin_models();
+
+/// How predictions and embeddings are written.
+struct OutputFormat {
+  std::string format;          ///< csv, tsv, npy or jsonl; empty = by the file's name, else csv
+  bool probabilities = false;  ///< predict only
+};
+/// Predicts every node with the model of a run folder and writes the file `out`, or returns the text if `out` is empty.
+/// `overrides` may name other data (data.name) or data options. Errors: kBadData for a folder that is no run or does not
+/// fit the data; kUsage; kDisk.
+std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format, const std::string& out);
+/// The same with the values that enter the last layer.
+std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format, const std::string& out);
+
+struct EvalResult {
+  std::string metric;
+  double train = 0;
+  double val = 0;
+  double test = 0;
+  std::string json;
+};
+/// Scores of a run folder's model on its own split, or on other data.
+EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides);
+
+}  // namespace gneiss

@@ -1,0 +1,53 @@
+#include "gneiss/config.h"
+
+#include "api/impl.h"
+#include "base/names.h"
+
+namespace gneiss {
+namespace {
+
+std::vector<SettingInfo> make_settings() {
+  std::vector<SettingInfo> infos;
+  for (const train::Setting& setting : train::settings()) {
+    infos.push_back({setting.key, setting.flag, setting.aliases, setting.type == train::SettingType::kBool,
+                     train::expected_value(setting), setting.initial, setting.unset, setting.help});
+  }
+  return infos;
+}
+
+}  // namespace
+
+const std::vector<SettingInfo>& settings() {
+  static const std::vector<SettingInfo> infos = make_settings();
+  return infos;
+}
+
+std::string settings_markdown() { return train::settings_markdown(); }
+
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates) { return nearest_name(name, candidates); }
+
+RunConfig::RunConfig() : impl_(std::make_unique<Impl>()) {}
+RunConfig::RunConfig(const RunConfig& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
+RunConfig& RunConfig::operator=(const RunConfig& other) {
+  *impl_ = *other.impl_;
+  return *this;
+}
+RunConfig::RunConfig(RunConfig&& other) noexcept = default;
+RunConfig& RunConfig::operator=(RunConfig&& other) noexcept = default;
+RunConfig::~RunConfig() = default;
+
+void RunConfig::load_yaml(const std::string& path) { impl_->config.load_yaml(path); }
+
+void RunConfig::set(std::string_view key, std::string_view value, const std::string& where) {
+  impl_->config.set(key, value, train::Origin::kFlag, where.empty() ? std::string(key) : where);
+}
+
+std::string RunConfig::get(std::string_view key) const {
+  return train::find_setting(key) == nullptr ? std::string() : impl_->config.text(key);
+}
+
+std::map<std::string, std::string> RunConfig::values() const { return impl_->config.values(); }
+
+std::string RunConfig::to_yaml() const { return impl_->config.to_yaml(); }
+
+}  // namespace gneiss

@@ -1,0 +1,45 @@
+#include "gneiss/version.h"
+
+#include <dnnl.h>
+#include <hwy/base.h>
+#include <hwy/targets.h>
+#include <zlib.h>
+
+#include <fmt/format.h>
+
+#include "base/parallel.h"
+#include "base/process.h"
+
+namespace gneiss {
+namespace {
+
+std::string gib(std::int64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30)); }
+
+std::string vector_targets() {
+  std::string names;
+  // A set of bits, the best target the lowest.
+  for (auto targets = static_cast<std::uint64_t>(hwy::SupportedTargets()); targets != 0; targets &= targets - 1) {
+    const auto target = static_cast<std::int64_t>(targets & (~targets + 1));
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", hwy::TargetName(target));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string version() { return GNEISS_VERSION; }
+
+std::vector<Fact> machine_facts() {
+  const dnnl_version_t* dnnl = dnnl_version();
+  return {{"gneiss", version()},
+          {"threads", fmt::format("{} may be used", available_threads())},
+          {"memory", gib(memory_limit_bytes()) + " may be used"},
+          {"resident now", gib(current_rss_bytes())},
+          {"vectors", vector_targets()},
+          {"oneDNN", fmt::format("{}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch)},
+          {"zlib", zlibVersion()},
+          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+          {"compiler", __VERSION__}};
+}
+
+}  // namespace gneiss

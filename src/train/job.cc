@@ -1,0 +1,185 @@
+#include "train/job.h"
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/process.h"
+#include "train/options.h"
+#include "train/run_folder.h"
+#include "train/safetensors.h"
+#include "train/workload.h"
+
+namespace gneiss::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::int64_t count_parameters(const std::vector<ir::Param>& params) {
+  std::int64_t count = 0;
+  for (const ir::Param& param : params) count += param.trainable ? param.rows * param.cols : 0;
+  return count;
+}
+
+std::string model_title(const Config& config) {
+  const std::string& name = config.text("model.name");
+  return name.ends_with(".gneiss") ? std::filesystem::path(name).stem().string() : name;
+}
+
+/// Weights of the session under PyG's keys. A running variance is followed by torch's count of batches.
+std::vector<Tensor> weight_tensors(const Session<float>& session, std::int64_t batches) {
+  std::vector<Tensor> tensors;
+  for (const ir::Param& param : session.params()) {
+    const std::vector<float> values = session.parameter(param.name);
+    std::vector<std::int64_t> shape = param.stored_shape;
+    if (shape.empty()) shape = {param.rows, param.cols};
+    tensors.push_back(f32_tensor(param.name, shape, values));
+    constexpr std::string_view kVariance = "running_var";
+    if (!param.name.ends_with(kVariance)) continue;
+    const std::string stem = param.name.substr(0, param.name.size() - kVariance.size());
+    tensors.push_back(i64_scalar(stem + "num_batches_tracked", batches));
+  }
+  return tensors;
+}
+
+/// What the model was made of, so that predict and embed can make it again.
+std::map<std::string, std::string> model_metadata(const Config& config, const data::Dataset& dataset, const language::Source& source,
+                                                  std::int64_t run) {
+  nlohmann::ordered_json args = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : config.model_args()) {
+    std::visit([&, &key = name](const auto& v) { args[key] = v; }, value);
+  }
+  const data::LoadOptions load = load_options(config, run, dataset.num_splits);
+  return {{"format", "pt"},
+          {"gneiss.version", GNEISS_VERSION},
+          {"gneiss.model", model_title(config)},
+          {"gneiss.model_text", source.text},
+          {"gneiss.model_args", args.dump()},
+          {"gneiss.dataset", dataset.name},
+          {"gneiss.features", std::to_string(dataset.features.cols)},
+          {"gneiss.classes", std::to_string(dataset.labels.num_classes)},
+          {"gneiss.class_names", nlohmann::json(dataset.class_names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
+          {"gneiss.split", load.split},
+          {"gneiss.data_seed", std::to_string(load.seed)}};
+}
+
+/// The training of one config, run by run.
+class Trainer {
+ public:
+  Trainer(Config config, const JobWatcher& watcher) : config_(std::move(config)), watcher_(watcher) {}
+
+  Report train() {
+    report_.version = GNEISS_VERSION;
+    const auto load_start = Clock::now();
+    workload_ = std::make_unique<Workload>(&config_);
+    report_.load_seconds = seconds_since(load_start);
+    open_folder();
+    const auto start = Clock::now();
+    for (std::int64_t run = 0; run < workload_->runs() && !report_.interrupted; ++run) train_one(run);
+    report_.train_seconds = seconds_since(start);
+    finish();
+    return std::move(report_);
+  }
+
+ private:
+  void open_folder() {
+    if (!config_.flag("out.save")) return;
+    const std::filesystem::path path = config_.has("out.folder")
+                                           ? std::filesystem::path(config_.text("out.folder"))
+                                           : default_run_folder(workload_->dataset().name, model_title(config_));
+    folder_ = std::make_unique<RunFolder>(path, config_.flag("out.force"));
+  }
+
+  void describe_start(const Session<float>& session) {
+    const data::Dataset& dataset = workload_->dataset();
+    report_.model = model_title(config_);
+    report_.dataset = dataset.name;
+    report_.metric = metric_name(workload_->driver().metric);
+    report_.parameters = count_parameters(session.params());
+    report_.nodes = dataset.num_nodes();
+    report_.edges = dataset.graph.num_edges();
+    report_.features = dataset.features.cols;
+    report_.classes = dataset.labels.num_classes;
+    report_.threads = thread_count(config_);
+    report_.planned_runs = workload_->runs();
+    report_.planned_epochs = workload_->driver().epochs;
+    report_.data_bytes = dataset.bytes();
+    report_.notes = dataset.notes;
+    report_.config = config_.values();
+    report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
+    if (watcher_.on_start) watcher_.on_start(report_);
+  }
+
+  void train_one(std::int64_t run) {
+    if (run > 0 && split_changes(config_)) {
+      session_.reset();
+      workload_->reload(run);
+    }
+    if (session_ == nullptr) session_ = std::make_unique<Session<float>>(workload_->dataset(), workload_->session());
+    if (run == 0) {
+      describe_start(*session_);
+      weights_ = Buffer<float>(session_->snapshot_size());
+      best_weights_ = Buffer<float>(session_->snapshot_size());
+    }
+    const data::Split split = labelled_split(workload_->dataset());
+    check_split(workload_->dataset(), split, workload_->driver().metric);
+    Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels);
+    const Watcher watcher{[&](const EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop};
+    const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
+    RunRecord record = train_run(*session_, split, workload_->driver(), evaluator, seed, watcher, weights_.span());
+    report_.interrupted = record.interrupted;
+    const bool better = run == 0 || is_better(record, report_.runs[static_cast<std::size_t>(report_.saved_run)]);
+    report_.runs.push_back(std::move(record));
+    if (better) {
+      std::swap(weights_, best_weights_);
+      report_.saved_run = run;
+    }
+  }
+
+  void watch(std::int64_t run, const EpochRecord& epoch) const {
+    if (folder_ != nullptr) folder_->add_epoch(run, epoch);
+    if (watcher_.on_epoch) watcher_.on_epoch(run, epoch);
+  }
+
+  bool is_better(const RunRecord& run, const RunRecord& best) const {
+    if (std::isnan(run.best.val)) return false;
+    if (workload_->driver().monitor == Monitor::kLoss) return run.best_val_loss < best.best_val_loss;
+    return higher_is_better(workload_->driver().metric) ? run.best.val > best.best.val : run.best.val < best.best.val;
+  }
+
+  void finish() {
+    report_.peak_rss_bytes = peak_rss_bytes();
+    if (folder_ == nullptr) return;
+    report_.run_folder = folder_->path().string();
+    session_->load_snapshot(best_weights_);
+    const language::Source source = model_source(workload_->session().model);
+    const RunRecord& saved = report_.runs[static_cast<std::size_t>(report_.saved_run)];
+    SafeTensors model;
+    model.tensors = weight_tensors(*session_, saved.best_epoch);
+    model.metadata = model_metadata(config_, workload_->dataset(), source, report_.saved_run);
+    folder_->write("model.safetensors", encode_safetensors(model));
+    folder_->write("model.gneiss", source.text);
+    folder_->write("config.yaml", config_.to_yaml());
+    folder_->write("report.json", to_json(report_) + "\n");
+    folder_->commit();
+  }
+
+  Config config_;
+  const JobWatcher& watcher_;
+  Report report_;
+  std::unique_ptr<Workload> workload_;
+  std::unique_ptr<RunFolder> folder_;
+  std::unique_ptr<Session<float>> session_;
+  Buffer<float> weights_;
+  Buffer<float> best_weights_;
+};
+
+}  // namespace
+
+Report train(Config config, const JobWatcher& watcher) { return Trainer(std::move(config), watcher).train(); }
+
+}  // namespace gneiss::train

@@ -1,0 +1,69 @@
+// Whole jobs, from settings to results: train, plan, and what a run folder is good for afterwards.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/dataset.h"
+#include "train/config.h"
+#include "train/report.h"
+#include "train/session.h"
+
+namespace gneiss::train {
+
+/// How a training is watched; all may be empty, none may throw.
+struct JobWatcher {
+  /// The job is about to train: data set and plan are known.
+  std::function<void(const Report& so_far)> on_start;
+  std::function<void(std::int64_t run, const EpochRecord& epoch)> on_epoch;
+  /// Asked after every epoch; true ends the training after this epoch with everything saved.
+  std::function<bool()> should_stop;
+};
+
+/// Trains as the settings say and writes the run folder. When interrupted, runs that have not begun are left out.
+/// Errors: as the settings, the data, the model and the disk give reason to; nothing is left on disk then.
+Report train(Config config, const JobWatcher& watcher);
+
+/// A plan and what it was made for.
+struct PlanReport {
+  std::string model;
+  std::string dataset;
+  ir::Plan plan;
+  std::int64_t parameters = 0;
+  std::int64_t data_bytes = 0;
+  std::int64_t session_bytes = 0;   ///< what training allocates beyond the data
+  std::int64_t baseline_bytes = 0;  ///< the process before any data
+  std::int64_t peak_bytes = 0;
+  std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
+};
+/// Loads the data and plans the training without allocating it. `print_after`: names of passes whose result is wanted.
+PlanReport plan(Config config, const std::vector<std::string>& print_after);
+std::string describe(const PlanReport& report);
+std::string to_json(const PlanReport& report, int indent = 2);
+
+/// A model from a run folder on a data set.
+struct Restored {
+  Config config;
+  std::unique_ptr<data::Dataset> dataset;
+  std::unique_ptr<Session<float>> session;  ///< holds logits and embedding
+  std::vector<std::string> class_names;
+};
+/// Rebuilds the trained model and runs it once. `data` replaces the run's data set unless empty; other settings of `overrides`
+/// (threads, data options) win over the run's. Errors: kBadData for a folder that is no run or does not fit the data.
+Restored restore(const std::filesystem::path& run, const Config& overrides);
+
+/// Scores of a run folder's model on its split.
+struct EvalReport {
+  std::string metric;
+  Scores scores;
+  double val_loss = 0;
+};
+EvalReport evaluate(Restored& restored);
+std::string to_json(const EvalReport& report, int indent = 2);
+
+}  // namespace gneiss::train

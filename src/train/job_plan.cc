@@ -1,0 +1,102 @@
+// `gneiss plan`: everything that training decides and needs, before any of it is allocated.
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "train/job.h"
+#include "train/workload.h"
+
+namespace gneiss::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+std::string mib(std::int64_t bytes) { return fmt::format("{:10.2f} MiB", static_cast<double>(bytes) / kMiB); }
+
+struct MemoryRow {
+  const char* name;
+  std::int64_t bytes;
+};
+
+std::vector<MemoryRow> memory_rows(const PlanReport& report) {
+  const ir::Plan& plan = report.plan;
+  std::int64_t graphs = 0;
+  for (const ir::GraphUse& use : plan.graph_uses) graphs += use.bytes;
+  const std::int64_t listed = graphs + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + plan.workspace_bytes;
+  return {{"process before any data", report.baseline_bytes},
+          {"data set", report.data_bytes},
+          {"derived graphs and transposes", graphs},
+          {"transposed features", plan.feature_transpose_bytes},
+          {"constants computed once", plan.constant_bytes},
+          {"arena of intermediate values", plan.arena_bytes},
+          {"workspace of kernels", plan.workspace_bytes},
+          {"parameters, gradients, optimizer", report.session_bytes - listed},
+          {"best weights, records, libraries", report.peak_bytes - report.session_bytes - report.data_bytes - report.baseline_bytes},
+          {"peak", report.peak_bytes}};
+}
+
+}  // namespace
+
+PlanReport plan(Config config, const std::vector<std::string>& print_after) {
+  Workload workload(&config);
+  PlanReport report;
+  SessionOptions options = workload.session();
+  options.passes.print_after.insert(print_after.begin(), print_after.end());
+  options.passes.print = [&](std::string_view pass, const std::string& text) { report.printed.emplace_back(pass, text); };
+  Blueprint blueprint = make_blueprint(workload.dataset(), options);
+  report.model = config.text("model.name");
+  report.dataset = workload.dataset().name;
+  report.plan = std::move(blueprint.plan);
+  for (const ir::Param& param : report.plan.program.params) report.parameters += param.trainable ? param.rows * param.cols : 0;
+  report.data_bytes = workload.dataset().bytes();
+  report.session_bytes = planned_bytes(report.plan, options.optimizer);
+  report.baseline_bytes = workload.baseline_bytes();
+  report.peak_bytes = workload.peak_bytes(report.plan);
+  return report;
+}
+
+std::string describe(const PlanReport& report) {
+  std::string text;
+  for (const auto& [pass, program] : report.printed) text += fmt::format("--- after {} ---\n{}\n", pass, program);
+  text += fmt::format("model {} on {}: {} parameters\n\n", report.model, report.dataset, report.parameters);
+  text += fmt::format("{:20} {:>9}  {:>6} {:>6}  decisions\n", "pass", "ms", "ops", "after");
+  for (const ir::PassReport& pass : report.plan.passes) {
+    text += fmt::format("{:20} {:9.3f}  {:6} {:6}", pass.name, pass.milliseconds, pass.ops_before, pass.ops_after);
+    for (std::size_t i = 0; i < pass.decisions.size(); ++i) text += (i == 0 ? "  " : fmt::format("\n{:48}", "")) + pass.decisions[i];
+    text += '\n';
+  }
+  text += '\n' + ir::describe(report.plan) + "\nmemory\n";
+  for (const MemoryRow& row : memory_rows(report)) text += fmt::format("  {:34}{}\n", row.name, mib(row.bytes));
+  return text;
+}
+
+std::string to_json(const PlanReport& report, int indent) {
+  Json json;
+  json["model"] = report.model;
+  json["dataset"] = report.dataset;
+  json["parameters"] = report.parameters;
+  json["plan_peak_bytes"] = report.peak_bytes;
+  json["data_bytes"] = report.data_bytes;
+  json["session_bytes"] = report.session_bytes;
+  json["arena_bytes"] = report.plan.arena_bytes;
+  json["workspace_bytes"] = report.plan.workspace_bytes;
+  json["constant_bytes"] = report.plan.constant_bytes;
+  json["passes"] = Json::array();
+  for (const ir::PassReport& pass : report.plan.passes) {
+    json["passes"].push_back({{"name", pass.name}, {"milliseconds", pass.milliseconds}, {"ops_before", pass.ops_before}, {"ops_after", pass.ops_after}, {"decisions", pass.decisions}});
+  }
+  json["steps"] = Json::array();
+  for (const ir::Step& step : report.plan.steps) {
+    const ir::Op& op = report.plan.program.ops[static_cast<std::size_t>(step.op)];
+    std::int64_t bytes = 0;
+    for (const ir::ValueId value : op.results) {
+      if (value != ir::kNoValue) bytes += report.plan.placements[static_cast<std::size_t>(value)].bytes;
+    }
+    json["steps"].push_back({{"op", ir::traits(op.kind).name}, {"variant", step.variant}, {"result_bytes", bytes}, {"flops", step.flops}, {"traffic_bytes", step.bytes}});
+  }
+  for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace gneiss::train

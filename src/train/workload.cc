@@ -1,0 +1,71 @@
+#include "train/workload.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "train/options.h"
+
+namespace gneiss::train {
+namespace {
+
+/// Pages that any training touches and no plan can see: code of the kernel library and its generated kernels, thread stacks.
+constexpr std::int64_t kRuntimeBytes = std::int64_t{16} << 20;
+
+language::ProgramInputs program_inputs(const data::Dataset& dataset) {
+  return {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(), dataset.graph.symmetric(),
+          dataset.features.cols,     dataset.features.sparse,   dataset.labels.num_classes};
+}
+
+/// Gives an unset origin its resolved text without changing who set it.
+void replace_text(Config* config, std::string_view key, const std::string& value) {
+  if (!value.empty() && value != config->text(key)) config->set(key, value, config->origin(key), config->where(key));
+}
+
+}  // namespace
+
+Workload::Workload(Config* config) : config_(config), baseline_bytes_(current_rss_bytes()) {
+  model_source(resolve_file(*config, "model.name"));  // a wrong name shows before the data are read
+  replace_text(config, "data.name", resolve_data(*config));
+  for (const char* key : {"model.name", "data.features", "data.labels"}) replace_text(config, key, resolve_file(*config, key));
+  dataset_ = data::load(config->text("data.name"), load_options(*config, 0, 1));
+  apply_model_text();
+  session_ = session_options(*config, dataset_);
+  driver_ = full_graph_options(*config, dataset_);
+  runs_ = config->integer("train.runs");
+  const std::string& split = config->text("data.split");
+  if (split == "all") {
+    if (config->is_set("train.runs") && runs_ != dataset_.num_splits) {
+      throw Error(ErrorCode::kUsage, fmt::format("--split all makes {} runs, --runs asks for {}", dataset_.num_splits, runs_),
+                  config->where("train.runs"), "leave --runs out, or use --split cycle");
+    }
+    runs_ = dataset_.num_splits;
+  }
+}
+
+void Workload::apply_model_text() {
+  language::CompileOptions options;
+  options.inputs = program_inputs(dataset_);
+  for (auto& [name, value] : config_->model_args()) options.args.emplace_back(name, value);
+  const std::string& model = config_->text("model.name");
+  const language::CompileResult compiled = language::compile(model_source(model), options);
+  if (compiled.ok() && compiled.script) apply_script(*compiled.script, model, config_);
+}
+
+void Workload::reload(std::int64_t run) {
+  const data::LoadOptions options = load_options(*config_, run, dataset_.num_splits);
+  const std::int64_t classes = dataset_.labels.num_classes;
+  dataset_ = data::Dataset();  // two at a time could be too much
+  dataset_ = data::load(config_->text("data.name"), options);
+  GNEISS_CHECK(dataset_.labels.num_classes == classes, ErrorCode::kBadData, "the data set changed while it was in use");
+  session_ = session_options(*config_, dataset_);
+}
+
+std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
+  const std::int64_t snapshot = plan.parameter_bytes + plan.state_bytes;
+  const auto records = static_cast<std::int64_t>(sizeof(EpochRecord)) * driver_.epochs * runs_;
+  const std::int64_t loss_scratch = dataset_.num_nodes() * dataset_.labels.num_classes * plan.value_bytes;
+  return baseline_bytes_ + kRuntimeBytes + dataset_.bytes() + planned_bytes(plan, session_.optimizer) + snapshot + records + loss_scratch;
+}
+
+}  // namespace gneiss::train

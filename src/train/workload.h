@@ -1,0 +1,43 @@
+// The data set of a config, loaded, with the options that the session and the driver take for it.
+#pragma once
+
+#include <cstdint>
+
+#include "data/dataset.h"
+#include "train/config.h"
+#include "train/full_graph.h"
+#include "train/session.h"
+
+namespace gneiss::train {
+
+class Workload {
+ public:
+  /// Loads the data for the first run and completes `config`: paths become absolute, a training script in the model's text
+  /// adds its settings, `--split all` its number of runs. `config` must outlive the workload. Errors: as load and the options.
+  explicit Workload(Config* config);
+
+  /// Loads the data with the split of another run. No session may hold the old data.
+  void reload(std::int64_t run);
+
+  const data::Dataset& dataset() const { return dataset_; }
+  const SessionOptions& session() const { return session_; }
+  SessionOptions& session() { return session_; }
+  const FullGraphOptions& driver() const { return driver_; }
+  std::int64_t runs() const { return runs_; }
+
+  std::int64_t baseline_bytes() const { return baseline_bytes_; }
+  /// Peak memory of the training: the process before any data, the data, the plan, and what the driver keeps.
+  std::int64_t peak_bytes(const ir::Plan& plan) const;
+
+ private:
+  void apply_model_text();
+
+  Config* config_;
+  std::int64_t baseline_bytes_ = 0;
+  data::Dataset dataset_;
+  SessionOptions session_;
+  FullGraphOptions driver_;
+  std::int64_t runs_ = 1;
+};
+
+}  // namespace gneiss::train
