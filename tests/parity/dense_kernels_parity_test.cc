@@ -1,0 +1,294 @@
+// Variants of the dense ops, the losses and the optimizers against the reference, at sizes of one and of several chunks.
+#include <gtest/gtest.h>
+
+#include "kernels/adam_step.h"
+#include "kernels/batch_norm.h"
+#include "kernels/batch_norm_grad.h"
+#include "kernels/batch_norm_inference.h"
+#include "kernels/bce_with_logits.h"
+#include "kernels/binary.h"
+#include "kernels/clip_norm.h"
+#include "kernels/column_groups.h"
+#include "kernels/copy_columns.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
+#include "kernels/extreme_grad.h"
+#include "kernels/gemm.h"
+#include "kernels/layer_norm.h"
+#include "kernels/layer_norm_grad.h"
+#include "kernels/mse.h"
+#include "kernels/sgd_step.h"
+#include "kernels/sum_rows.h"
+#include "kernels/unary.h"
+#include "kernels/unary_grad.h"
+#include "parity/parity.h"
+
+namespace gneiss::testing {
+namespace {
+
+struct Shape {
+  std::int64_t rows, cols, pad;
+};
+// Nothing, one element, tails of every vector, and several chunks of rows.
+constexpr Shape kShapes[] = {{0, 4, 0}, {3, 0, 0}, {1, 1, 0}, {7, 3, 2}, {5, 16, 0}, {64, 33, 3}, {2500, 33, 0}, {4100, 32, 0}};
+
+template <class Args>
+void check(const std::string& what, std::span<const kernels::Variant<Args>> variants, const Args& args,
+           std::vector<Output> outputs, std::size_t workspace_bytes = 0) {
+  EXPECT_GE(expect_parity<Args>({what, variants, args, workspace_bytes, std::move(outputs)}), 1) << what;
+}
+
+TEST(DenseKernels, GemmAgrees) {
+  using kernels::Orientation;
+  const std::int64_t sizes[][3] = {{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {1, 1, 1}, {5, 7, 3}, {33, 16, 602},
+                                   {9000, 16, 33}, {16, 33, 9001}, {602, 32, 4100}};
+  for (const auto& [m, n, k] : sizes) {
+    for (const Orientation orientation : {Orientation::kNN, Orientation::kTN, Orientation::kNT}) {
+      for (const std::int64_t pad : {0, 3}) {
+        const bool tn = orientation == Orientation::kTN;
+        const bool nt = orientation == Orientation::kNT;
+        Matrix<float> a = random_matrix(tn ? k : m, tn ? m : k, pad, 1);
+        Matrix<float> b = random_matrix(nt ? n : k, nt ? k : n, pad, 2);
+        Matrix<float> c(m, n, pad);
+        Matrix<float> a_abs = absolute(a);
+        Matrix<float> b_abs = absolute(b);
+        Matrix<float> magnitudes(m, n, pad);
+        kernels::gemm_variants<float>().back().run({}, {a_abs.view(), b_abs.view(), magnitudes.view(), orientation});
+        const kernels::GemmArgs<float> args{a.view(), b.view(), c.view(), orientation};
+        check("gemm", kernels::gemm_variants<float>(), args, {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
+              kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float)));
+      }
+    }
+  }
+}
+
+TEST(DenseKernels, UnaryAgrees) {
+  for (int fn = 0; fn <= static_cast<int>(kernels::Unary::kRsqrt); ++fn) {
+    for (const auto& [rows, cols, pad] : kShapes) {
+      Matrix<float> x = random_matrix(rows, cols, pad, 1, -5, 5);
+      if (!x.values.empty()) x.values[0] = 0;
+      Matrix<float> y(rows, cols, pad);
+      const kernels::UnaryArgs<float> args{static_cast<kernels::Unary>(fn), 0.3, -0.7, x.view(), y.view()};
+      check("unary " + std::to_string(fn), kernels::unary_variants<float>(), args, {{&y.values, relative_bound(8)}});
+      y = x;
+      check("unary in place", kernels::unary_variants<float>(), {args.fn, 0.3, -0.7, y.view(), y.view()}, {{&y.values, relative_bound(8)}});
+    }
+  }
+}
+
+TEST(DenseKernels, UnaryKeepsNotANumberAndInfinity) {
+  using kernels::Unary;
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const Unary fn : {Unary::kRelu, Unary::kLeakyRelu, Unary::kElu, Unary::kSigmoid, Unary::kTanh, Unary::kExp, Unary::kLog}) {
+    Matrix<float> x(1, 5);
+    x.values = {std::nanf(""), inf, -inf, 90, -90};
+    if (fn == Unary::kLog) x.values = {std::nanf(""), inf, 0, 1, -1};
+    Matrix<float> y(1, 5);
+    check("unary " + std::to_string(static_cast<int>(fn)), kernels::unary_variants<float>(), {fn, 1.0, 0.0, x.view(), y.view()}, {{&y.values, relative_bound(8)}});
+  }
+}
+
+TEST(DenseKernels, UnaryGradAgrees) {
+  for (int fn = 0; fn <= static_cast<int>(kernels::Unary::kRsqrt); ++fn) {
+    const auto unary = static_cast<kernels::Unary>(fn);
+    if (unary == kernels::Unary::kAffine || unary == kernels::Unary::kLog) continue;
+    for (const auto& [rows, cols, pad] : kShapes) {
+      Matrix<float> y = random_matrix(rows, cols, pad, 1);
+      if (!y.values.empty()) y.values[0] = 0;
+      Matrix<float> dy = random_matrix(rows, cols, pad, 2);
+      Matrix<float> dx(rows, cols, pad);
+      check("unary_grad " + std::to_string(fn), kernels::unary_grad_variants<float>(), {unary, 0.3, y.view(), dy.view(), dx.view()},
+            {{&dx.values, relative_bound(8)}});
+    }
+  }
+}
+
+TEST(DenseKernels, BinaryAgreesForEveryBroadcast) {
+  const Shape results[] = {{1, 1, 0}, {7, 12, 3}, {2500, 24, 0}, {3, 0, 0}};
+  for (int fn = 0; fn <= static_cast<int>(kernels::Binary::kMinimum); ++fn) {
+    for (const auto& [rows, cols, pad] : results) {
+      for (const std::int64_t a_rows : {rows, std::int64_t{1}}) {
+        for (const std::int64_t b_cols : {cols, std::int64_t{1}, std::int64_t{4}, std::int64_t{6}}) {
+          if (cols != 0 && cols % b_cols != 0) continue;
+          const bool same = fn >= static_cast<int>(kernels::Binary::kMaximum);
+          if (same && (a_rows != rows || b_cols != cols)) continue;
+          for (const std::int64_t a_cols : {cols, cols % 3 == 0 && !same ? cols / 3 : cols}) {
+            Matrix<float> a = random_matrix(a_rows, a_cols, pad, 1);
+            Matrix<float> b = random_matrix(rows, b_cols, pad, 2, 0.5, 2);
+            if (!a.values.empty() && !b.values.empty()) a.values[0] = b.values[0] = 0;
+            Matrix<float> c(rows, cols, pad);
+            check("binary " + std::to_string(fn), kernels::binary_variants<float>(), {static_cast<kernels::Binary>(fn), a.view(), b.view(), c.view()},
+                  {{&c.values, relative_bound(4)}});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DenseKernels, ExtremeGradAgrees) {
+  for (const auto& [rows, cols, pad] : kShapes) {
+    for (const int mode : {0, 1, 2, 3}) {
+      Matrix<float> a = random_matrix(rows, cols, pad, 1);
+      Matrix<float> b = random_matrix(rows, cols, pad, 2);
+      if (!a.values.empty()) b.values[0] = a.values[0];
+      Matrix<float> dy = random_matrix(rows, cols, pad, 3);
+      Matrix<float> dx(rows, cols, pad);
+      check("extreme_grad", kernels::extreme_grad_variants<float>(), {mode % 2 == 0, mode / 2 == 0, a.view(), b.view(), dy.view(), dx.view()},
+            {{&dx.values, relative_bound(0)}});
+    }
+  }
+}
+
+TEST(DenseKernels, DropoutAgreesBitForBit) {
+  for (const auto& [rows, cols, pad] : kShapes) {
+    for (const double p : {0.0, 0.3, 0.5, 1.0}) {
+      Matrix<float> x = random_matrix(rows, cols, pad, 1);
+      Matrix<float> y(rows, cols, pad);
+      const kernels::DropoutArgs<float> args{p, 0x1234567890abcdefULL, 3, 17, {}, nullptr, nullptr, x.view(), y.view()};
+      check("dropout", kernels::dropout_variants<float>(), args, {{&y.values, relative_bound(0)}});
+    }
+  }
+}
+
+TEST(DenseKernels, SumRowsAgrees) {
+  for (const auto& [rows, cols, pad] : kShapes) {
+    Matrix<float> x = random_matrix(rows, cols, pad, 1);
+    Matrix<float> y(1, cols);
+    check("sum_rows", kernels::sum_rows_variants<float>(), {x.view(), y.view()}, {{&y.values, relative_bound(1)}},
+          kernels::sum_rows_workspace_bytes(rows, cols, sizeof(float)));
+  }
+}
+
+TEST(DenseKernels, ColumnsAgree) {
+  using kernels::ColumnGroups;
+  for (const std::int64_t rows : {0, 1, 7, 3000}) {
+    for (const std::int64_t heads : {1, 3, 8}) {
+      const std::int64_t d = 5;
+      for (const ColumnGroups fn : {ColumnGroups::kSumGroups, ColumnGroups::kExpandGroups, ColumnGroups::kSumHeads, ColumnGroups::kTileHeads}) {
+        const std::int64_t narrow = fn == ColumnGroups::kSumGroups || fn == ColumnGroups::kExpandGroups ? heads : d;
+        const bool grows = fn == ColumnGroups::kExpandGroups || fn == ColumnGroups::kTileHeads;
+        Matrix<float> x = random_matrix(rows, grows ? narrow : heads * d, 1, 1);
+        Matrix<float> y(rows, grows ? heads * d : narrow, 2);
+        check("column_groups", kernels::column_groups_variants<float>(), {fn, heads, x.view(), y.view()}, {{&y.values, relative_bound(8)}});
+      }
+    }
+    Matrix<float> src = random_matrix(rows, 9, 0, 1);
+    Matrix<float> dst = random_matrix(rows, 11, 1, 2);
+    check("copy_columns", kernels::copy_columns_variants<float>(), {src.view(), 2, dst.view(), 4, 6}, {{&dst.values, relative_bound(0)}});
+  }
+}
+
+TEST(DenseKernels, BatchNormAgrees) {
+  for (const auto& [rows, cols, pad] : kShapes) {
+    Matrix<float> x = random_matrix(rows, cols, pad, 1, -1, 3);
+    Matrix<float> gamma = random_matrix(1, cols, 0, 2);
+    Matrix<float> beta = random_matrix(1, cols, 0, 3);
+    Matrix<float> y(rows, cols, pad), mean(1, cols), var(1, cols);
+    const std::size_t bytes = kernels::norm_workspace_bytes(rows, cols, sizeof(float));
+    check("batch_norm", kernels::batch_norm_variants<float>(), {x.view(), gamma.view(), beta.view(), 1e-5, y.view(), mean.view(), var.view()},
+          {{&y.values, relative_bound(16)}, {&mean.values, relative_bound(1)}, {&var.values, relative_bound(4)}}, bytes);
+    mean = random_matrix(1, cols, 0, 4);
+    var = random_matrix(1, cols, 0, 5, 0.5, 2);
+    check("batch_norm_inference", kernels::batch_norm_inference_variants<float>(),
+          {x.view(), gamma.view(), beta.view(), mean.view(), var.view(), 1e-5, y.view()}, {{&y.values, relative_bound(16)}});
+    Matrix<float> dy = random_matrix(rows, cols, pad, 6);
+    Matrix<float> dx(rows, cols, pad), dgamma(1, cols), dbeta(1, cols);
+    check("batch_norm_grad", kernels::batch_norm_grad_variants<float>(),
+          {x.view(), gamma.view(), mean.view(), var.view(), dy.view(), 1e-5, dx.view(), dgamma.view(), dbeta.view()},
+          {{&dx.values, relative_bound(32)}, {&dgamma.values, relative_bound(64)}, {&dbeta.values, relative_bound(1)}}, bytes);
+  }
+}
+
+TEST(DenseKernels, LayerNormAgrees) {
+  for (const bool graph_mode : {false, true}) {
+    for (const auto& [rows, cols, pad] : kShapes) {
+      if (rows * cols < 2) continue;  // one element alone has no deviation to compare
+      Matrix<float> x = random_matrix(rows, cols, pad, 1, -1, 3);
+      Matrix<float> gamma = random_matrix(1, cols, 0, 2);
+      Matrix<float> beta = random_matrix(1, cols, 0, 3);
+      const std::int64_t groups = graph_mode ? 1 : rows;
+      Matrix<float> y(rows, cols, pad), mean(groups, 1), var(groups, 1);
+      const std::size_t bytes = kernels::norm_workspace_bytes(rows, cols, sizeof(float));
+      check("layer_norm", kernels::layer_norm_variants<float>(), {graph_mode, x.view(), gamma.view(), beta.view(), 1e-5, y.view(), mean.view(), var.view()},
+            {{&y.values, relative_bound(32)}, {&mean.values, relative_bound(2)}, {&var.values, relative_bound(4)}}, bytes);
+      mean = random_matrix(groups, 1, 0, 4);
+      var = random_matrix(groups, 1, 0, 5, 0.5, 2);
+      Matrix<float> dy = random_matrix(rows, cols, pad, 6);
+      Matrix<float> dx(rows, cols, pad), dgamma(1, cols), dbeta(1, cols);
+      const double spread = kEps * 64 * std::sqrt(static_cast<double>(rows + 1));
+      const auto bound = [spread](std::size_t, double want) { return spread * (1 + std::abs(want)); };
+      check("layer_norm_grad", kernels::layer_norm_grad_variants<float>(),
+            {graph_mode, x.view(), gamma.view(), mean.view(), var.view(), dy.view(), 1e-5, dx.view(), dgamma.view(), dbeta.view()},
+            {{&dx.values, relative_bound(64)}, {&dgamma.values, bound}, {&dbeta.values, relative_bound(1)}}, bytes);
+    }
+  }
+}
+
+/// Every third row, which crosses the chunks.
+std::vector<NodeId> counted_rows(std::int64_t n) {
+  std::vector<NodeId> rows;
+  for (std::int64_t r = 1; r < n; r += 3) rows.push_back(static_cast<NodeId>(r));
+  return rows;
+}
+
+TEST(DenseKernels, CrossEntropyAgrees) {
+  for (const std::int64_t n : {0, 1, 10, 5000}) {
+    for (const std::int64_t classes : {1, 2, 7, 40}) {
+      Matrix<float> logits = random_matrix(n, classes, 1, 1, -8, 8);
+      std::vector<std::int32_t> labels(static_cast<std::size_t>(n));
+      RandomStream random(9, 9);
+      for (auto& label : labels) label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(classes + 1))) - 1;
+      const std::vector<NodeId> rows = counted_rows(n);
+      Matrix<float> weights = random_matrix(1, classes, 0, 2, 0.5, 2);
+      for (const double smoothing : {0.0, 0.1}) {
+        for (const bool weighted : {false, true}) {
+          Matrix<float> loss(1, 1), dlogits(n, classes, 1);
+          kernels::CrossEntropyArgs<float> args{logits.view(), labels, rows, {}, smoothing, loss.view(), dlogits.view()};
+          if (weighted) args.class_weights = weights.values;
+          check("cross_entropy", kernels::cross_entropy_variants<float>(), args, {{&loss.values, relative_bound(32)}, {&dlogits.values, relative_bound(16)}},
+                kernels::loss_workspace_bytes(n));
+        }
+      }
+    }
+  }
+}
+
+TEST(DenseKernels, MultilabelAndSquaredLossesAgree) {
+  for (const std::int64_t n : {0, 1, 10, 5000}) {
+    for (const std::int64_t classes : {1, 3, 17}) {
+      Matrix<float> logits = random_matrix(n, classes, 1, 1, -8, 8);
+      Matrix<float> targets = random_matrix(n, classes, 2, 2, 0, 1);
+      for (std::size_t i = 0; i < targets.values.size(); i += 5) targets.values[i] = std::nanf("");
+      const std::vector<NodeId> rows = counted_rows(n);
+      Matrix<float> loss(1, 1), dlogits(n, classes, 1);
+      const std::vector<Output> outputs = {{&loss.values, relative_bound(16)}, {&dlogits.values, relative_bound(8)}};
+      check("bce_with_logits", kernels::bce_with_logits_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), dlogits.view()},
+            outputs, kernels::loss_workspace_bytes(n));
+      check("mse", kernels::mse_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), dlogits.view()}, outputs,
+            kernels::loss_workspace_bytes(n));
+    }
+  }
+}
+
+TEST(DenseKernels, OptimizersAgree) {
+  for (const std::int64_t n : {0, 1, 33, 70001}) {
+    Matrix<float> w = random_matrix(1, n, 0, 1), g = random_matrix(1, n, 0, 2), m = random_matrix(1, n, 0, 3), v = random_matrix(1, n, 0, 4, 0.1, 1);
+    for (const std::int64_t step : {1, 7}) {
+      for (const bool flag : {false, true}) {
+        check("adam_step", kernels::adam_step_variants<float>(), {step, 0.01, 0.9, 0.999, 1e-8, 0.1, flag, w.values, g.values, m.values, v.values},
+              {{&w.values, relative_bound(8)}, {&m.values, relative_bound(4)}, {&v.values, relative_bound(4)}});
+        check("sgd_step", kernels::sgd_step_variants<float>(), {step, 0.01, 0.9, 0.1, flag, w.values, g.values, m.values},
+              {{&w.values, relative_bound(4)}, {&m.values, relative_bound(4)}});
+      }
+      check("sgd_step", kernels::sgd_step_variants<float>(), {step, 0.01, 0.0, 0.1, false, w.values, g.values, {}}, {{&w.values, relative_bound(4)}});
+    }
+    double norm = 0;
+    for (const double most : {0.5, 1e9}) {
+      check("clip_norm", kernels::clip_norm_variants<float>(), {most, g.values, &norm}, {{&g.values, relative_bound(4)}}, kernels::clip_norm_workspace_bytes(n));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gneiss::testing

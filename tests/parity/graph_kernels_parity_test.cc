@@ -1,0 +1,233 @@
+// Variants of the ops over graphs against the reference: every graph, width, head count, weighting and direction.
+#include <gtest/gtest.h>
+
+#include "kernels/dropout.h"
+#include "kernels/edge_softmax.h"
+#include "kernels/edge_softmax_grad.h"
+#include "kernels/gather.h"
+#include "kernels/sddmm.h"
+#include "kernels/segment_arg_grad.h"
+#include "kernels/segment_reduce.h"
+#include "kernels/spmm.h"
+#include "kernels/spmm_arg_grad.h"
+#include "kernels/spmm_arg_weight_grad.h"
+#include "kernels/spx_gemm.h"
+#include "kernels/to_dense.h"
+#include "parity/kernel_graphs.h"
+#include "parity/parity.h"
+
+namespace gneiss::testing {
+namespace {
+
+using kernels::Reduce;
+
+constexpr std::int64_t kWidths[] = {1, 3, 16, 32, 33, 64, 128, 200, 602};
+/// Wider features than this are left to the smaller graphs.
+constexpr std::int64_t kMostElements = 2'000'000;
+constexpr Reduce kReductions[] = {Reduce::kSum, Reduce::kMean, Reduce::kMax, Reduce::kMin};
+
+class GraphKernels : public ::testing::TestWithParam<KernelGraph> {
+ protected:
+  const KernelGraph& g() const { return GetParam(); }
+  static std::int64_t pad_of(std::int64_t d) { return d % 3 == 0 ? 3 : 0; }
+  double longest_row(const SparsePattern& pattern) const {
+    EdgeId most = 0;
+    for (std::int64_t v = 0; v < pattern.rows; ++v) {
+      most = std::max(most, pattern.offsets[static_cast<std::size_t>(v) + 1] - pattern.offsets[static_cast<std::size_t>(v)]);
+    }
+    return static_cast<double>(most);
+  }
+};
+
+/// spmm on one pattern, with outputs; `magnitudes` holds the same sum over absolute values.
+void check_spmm(const std::string& what, const SparsePattern& pattern, std::int64_t d, std::int64_t heads, bool weighted,
+                Reduce reduce, double terms, std::int64_t pad) {
+  Matrix<float> x = random_matrix(pattern.cols, d, pad, 1);
+  Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, heads, 0, 2);
+  Matrix<float> y(pattern.rows, d, pad);
+  Matrix<std::int32_t> arg(pattern.rows, d, pad, -7);
+  kernels::SpmmArgs<float> args{pattern, x.view(), w.values, heads, reduce, y.view(), {}};
+  const bool extreme = reduce == Reduce::kMax || reduce == Reduce::kMin;
+  if (extreme) args.arg = arg.view();
+  Matrix<float> magnitudes(pattern.rows, d, pad);
+  Matrix<float> x_abs = absolute(x);
+  Matrix<float> w_abs = absolute(w);
+  kernels::SpmmArgs<float> bound = args;
+  bound.x = x_abs.view();
+  bound.w = w_abs.values;
+  bound.reduce = reduce == Reduce::kMean ? Reduce::kMean : Reduce::kSum;
+  bound.y = magnitudes.view();
+  bound.arg = {};
+  kernels::spmm_variants<float>().back().run({}, bound);
+  Parity<kernels::SpmmArgs<float>> problem{what, kernels::spmm_variants<float>(), args, 0, {{&y.values, sum_bound(magnitudes.values, extreme ? 0 : terms)}}};
+  if (extreme) problem.exact.push_back(&arg.values);
+  EXPECT_GE(expect_parity(problem), 1);
+}
+
+TEST_P(GraphKernels, SpmmAgrees) {
+  for (const std::int64_t d : kWidths) {
+    if (g().edges() * d > kMostElements) continue;
+    for (const Reduce reduce : kReductions) {
+      for (const bool weighted : {false, true}) {
+        const std::string what = "spmm d=" + std::to_string(d) + " reduce " + std::to_string(static_cast<int>(reduce)) +
+                                 (weighted ? " weighted" : "");
+        check_spmm(what, g().in_edges(), d, 1, weighted, reduce, longest_row(g().in_edges()), pad_of(d));
+        check_spmm(what + " transposed", g().out_edges(), d, 1, weighted, reduce, longest_row(g().out_edges()), pad_of(d));
+      }
+    }
+  }
+}
+
+TEST_P(GraphKernels, SpmmAgreesWithHeads) {
+  const std::pair<std::int64_t, std::int64_t> shapes[] = {{2, 2}, {24, 8}, {64, 8}, {33, 3}, {42, 21}, {160, 5}};
+  for (const auto& [d, heads] : shapes) {
+    if (g().edges() * d > kMostElements) continue;
+    for (const Reduce reduce : kReductions) {
+      const std::string what = "spmm d=" + std::to_string(d) + " heads " + std::to_string(heads);
+      check_spmm(what, g().in_edges(), d, heads, true, reduce, longest_row(g().in_edges()), pad_of(d));
+      check_spmm(what + " transposed", g().out_edges(), d, heads, true, reduce, longest_row(g().out_edges()), pad_of(d));
+    }
+  }
+}
+
+TEST_P(GraphKernels, SddmmAgrees) {
+  const std::pair<std::int64_t, std::int64_t> shapes[] = {{1, 1}, {3, 1}, {16, 1}, {33, 1}, {64, 8}, {24, 8}, {128, 1}, {602, 1}, {10, 5}};
+  for (const auto& [d, heads] : shapes) {
+    if (g().edges() * d > kMostElements) continue;
+    Matrix<float> y = random_matrix(g().rows, d, pad_of(d), 1);
+    Matrix<float> x = random_matrix(g().cols, d, pad_of(d), 2);
+    Matrix<float> e(g().edges(), heads, pad_of(d));
+    Matrix<float> magnitudes(g().edges(), heads, pad_of(d));
+    Matrix<float> y_abs = absolute(y);
+    Matrix<float> x_abs = absolute(x);
+    kernels::SddmmArgs<float> args{g().in_edges(), y.view(), x.view(), heads, e.view()};
+    kernels::sddmm_variants<float>().back().run({}, {g().in_edges(), y_abs.view(), x_abs.view(), heads, magnitudes.view()});
+    EXPECT_GE(expect_parity<kernels::SddmmArgs<float>>({"sddmm d=" + std::to_string(d), kernels::sddmm_variants<float>(), args, 0,
+                             {{&e.values, sum_bound(magnitudes.values, static_cast<double>(d / heads))}}}), 1);
+  }
+}
+
+TEST_P(GraphKernels, EdgeSoftmaxAgrees) {
+  for (const std::int64_t heads : {1, 3, 8, 16}) {
+    for (const std::int64_t pad : {0, 2}) {
+      Matrix<float> e = random_matrix(g().edges(), heads, pad, 1, -30, 30);
+      Matrix<float> a(g().edges(), heads, pad);
+      kernels::EdgeSoftmaxArgs<float> args{g().offsets, e.view(), a.view()};
+      // exp(e - max) inherits the rounding of its argument: up to 60 half units.
+      EXPECT_GE(expect_parity<kernels::EdgeSoftmaxArgs<float>>({"edge_softmax", kernels::edge_softmax_variants<float>(), args, 0, {{&a.values, relative_bound(64)}}}), 1);
+      args.e = a.view();
+      a = e;
+      args.a = a.view();
+      EXPECT_GE(expect_parity<kernels::EdgeSoftmaxArgs<float>>({"edge_softmax in place", kernels::edge_softmax_variants<float>(), {g().offsets, a.view(), a.view()}, 0,
+                               {{&a.values, relative_bound(64)}}}), 1);
+    }
+  }
+}
+
+TEST_P(GraphKernels, EdgeSoftmaxGradAgrees) {
+  for (const std::int64_t heads : {1, 3, 8}) {
+    Matrix<float> a = random_matrix(g().edges(), heads, heads % 2, 1, 0, 1);
+    Matrix<float> da = random_matrix(g().edges(), heads, heads % 2, 2);
+    Matrix<float> de(g().edges(), heads, heads % 2);
+    const double terms = longest_row(g().in_edges());
+    EXPECT_GE(expect_parity<kernels::EdgeSoftmaxGradArgs<float>>({"edge_softmax_grad", kernels::edge_softmax_grad_variants<float>(),
+                             {g().offsets, a.view(), da.view(), de.view()}, 0, {{&de.values, relative_bound(4 + terms)}}}), 1);
+  }
+}
+
+TEST_P(GraphKernels, GatherAgrees) {
+  for (const std::int64_t d : {1, 3, 33}) {
+    for (const bool by_source : {true, false}) {
+      Matrix<float> x = random_matrix(by_source ? g().cols : g().rows, d, pad_of(d), 1);
+      Matrix<float> e(g().edges(), d, pad_of(d));
+      EXPECT_GE(expect_parity<kernels::GatherArgs<float>>({"gather", kernels::gather_variants<float>(), {g().in_edges(), by_source, x.view(), e.view()}, 0,
+                               {{&e.values, relative_bound(0)}}}), 1);
+    }
+  }
+}
+
+TEST_P(GraphKernels, SegmentReduceAgrees) {
+  for (const std::int64_t d : {1, 3, 16, 33}) {
+    for (const Reduce reduce : kReductions) {
+      for (const bool transposed : {false, true}) {
+        const SparsePattern pattern = transposed ? g().out_edges() : g().in_edges();
+        Matrix<float> e = random_matrix(g().edges(), d, pad_of(d), 1);
+        Matrix<float> y(pattern.rows, d, pad_of(d));
+        Matrix<std::int32_t> arg(pattern.rows, d, pad_of(d), -7);
+        EXPECT_GE(expect_parity<kernels::SegmentReduceArgs<float>>({"segment_reduce", kernels::segment_reduce_variants<float>(),
+                                 {pattern, e.view(), reduce, y.view(), arg.view()}, 0,
+                                 {{&y.values, relative_bound(longest_row(pattern) * longest_row(pattern))}},
+                                 reduce == Reduce::kMax || reduce == Reduce::kMin ? std::vector<std::vector<std::int32_t>*>{&arg.values} : std::vector<std::vector<std::int32_t>*>{}}), 1);
+      }
+    }
+  }
+}
+
+TEST_P(GraphKernels, ArgGradientsAgree) {
+  for (const std::int64_t d : {1, 3, 16, 33, 128}) {
+    Matrix<float> x = random_matrix(g().cols, d, pad_of(d), 1);
+    Matrix<float> w = random_matrix(g().edges(), 1, 0, 2, 0.5, 1);
+    Matrix<float> y(g().rows, d, 0);
+    Matrix<std::int32_t> arg(g().rows, d, pad_of(d));
+    kernels::spmm_variants<float>().back().run({}, {g().in_edges(), x.view(), w.values, 1, Reduce::kMax, y.view(), arg.view()});
+    Matrix<float> dy = random_matrix(g().rows, d, pad_of(d), 3);
+    Matrix<float> dx(g().cols, d, pad_of(d));
+    const double terms = longest_row(g().out_edges());
+    EXPECT_GE(expect_parity<kernels::SpmmArgGradArgs<float>>({"spmm_arg_grad", kernels::spmm_arg_grad_variants<float>(),
+                             {g().out_edges(), g().offsets, arg.view(), dy.view(), w.values, dx.view()}, 0,
+                             {{&dx.values, relative_bound(terms * terms)}}}), 1);
+    std::vector<float> dw(w.values.size(), 77);
+    EXPECT_GE(expect_parity<kernels::SpmmArgWeightGradArgs<float>>({"spmm_arg_weight_grad", kernels::spmm_arg_weight_grad_variants<float>(),
+                             {g().in_edges(), arg.view(), dy.view(), x.view(), dw}, 0,
+                             {{&dw, relative_bound(static_cast<double>(d))}}}), 1);
+    Matrix<float> de(g().edges(), d, pad_of(d));
+    EXPECT_GE(expect_parity<kernels::SegmentArgGradArgs<float>>({"segment_arg_grad", kernels::segment_arg_grad_variants<float>(),
+                             {g().offsets, arg.view(), dy.view(), de.view()}, 0, {{&de.values, relative_bound(0)}}}), 1);
+  }
+}
+
+TEST_P(GraphKernels, SparseFeaturesAgree) {
+  for (const std::int64_t d : {1, 16, 33, 64}) {
+    for (const bool transposed : {false, true}) {
+      const SparsePattern a = transposed ? g().out_edges() : g().in_edges();
+      Matrix<float> values = random_matrix(g().edges(), 1, 0, 1, 0, 1);
+      Matrix<float> b = random_matrix(a.cols, d, pad_of(d), 2);
+      Matrix<float> c(a.rows, d, pad_of(d));
+      const double terms = longest_row(a);
+      EXPECT_GE(expect_parity<kernels::SpxGemmArgs<float>>({"spx_gemm", kernels::spx_gemm_variants<float>(), {a, values.values, b.view(), c.view()}, 0,
+                               {{&c.values, relative_bound(terms * terms)}}}), 1);
+      if (a.rows * a.cols > kMostElements) continue;
+      Matrix<float> dst(a.rows, a.cols, 1);
+      EXPECT_GE(expect_parity<kernels::ToDenseArgs<float>>({"to_dense", kernels::to_dense_variants<float>(), {a, values.values, dst.view()}, 0,
+                               {{&dst.values, relative_bound(0)}}}), 1);
+    }
+  }
+}
+
+TEST_P(GraphKernels, DropoutOfEdgesAndSparseValuesAgreesBitForBit) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(std::max(g().rows, g().cols)));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i * 0x1'0000'0007ULL + 3);
+  const SparsePattern pattern = g().in_edges();
+  for (const std::int64_t heads : {1, 3, 4, 8}) {
+    Matrix<float> x = random_matrix(g().edges(), heads, heads % 2, 1);
+    Matrix<float> y(g().edges(), heads, heads % 2);
+    kernels::DropoutArgs<float> args{0.4, 5, 9, 2, ids, &pattern, nullptr, x.view(), y.view()};
+    EXPECT_GE(expect_parity<kernels::DropoutArgs<float>>({"dropout of edges", kernels::dropout_variants<float>(), args, 0, {{&y.values, relative_bound(0)}}}), 1);
+  }
+  ids.resize(static_cast<std::size_t>(g().rows));
+  Matrix<float> x = random_matrix(g().edges(), 1, 0, 1);
+  Matrix<float> y(g().edges(), 1, 0);
+  kernels::DropoutArgs<float> args{0.4, 5, 9, 2, ids, nullptr, &pattern, x.view(), y.view()};
+  EXPECT_GE(expect_parity<kernels::DropoutArgs<float>>({"dropout of sparse values", kernels::dropout_variants<float>(), args, 0, {{&y.values, relative_bound(0)}}}), 1);
+}
+
+std::string graph_name(const ::testing::TestParamInfo<KernelGraph>& graph) {
+  std::string name = graph.param.name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Graphs, GraphKernels, ::testing::ValuesIn(kernel_graphs()), graph_name);
+
+}  // namespace
+}  // namespace gneiss::testing

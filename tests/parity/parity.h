@@ -1,0 +1,159 @@
+// Runs every variant of an op against its last one, `reference`: under each instruction set of this machine, for several
+// numbers of threads, and asks for values within a bound and for the same bits whatever the number of threads.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/random.h"
+#include "kernels/kernel.h"
+
+namespace gneiss::testing {
+
+inline constexpr double kEps = std::numeric_limits<float>::epsilon();
+
+/// A matrix whose rows are `pad` elements longer than its columns; padding must survive every kernel.
+template <class T>
+struct Matrix {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t stride = 0;
+  std::vector<T> values;
+
+  Matrix() = default;
+  Matrix(std::int64_t rows_in, std::int64_t cols_in, std::int64_t pad = 0, T fill = T(77))
+      : rows(rows_in), cols(cols_in), stride(cols_in + pad), values(static_cast<std::size_t>(rows * stride), fill) {}
+
+  MatrixView<T> view() { return {values.data(), rows, cols, stride}; }
+  T& at(std::int64_t r, std::int64_t c) { return values[static_cast<std::size_t>(r * stride + c)]; }
+};
+
+inline Matrix<float> random_matrix(std::int64_t rows, std::int64_t cols, std::int64_t pad, std::uint64_t seed,
+                                   double low = -1, double high = 1) {
+  Matrix<float> matrix(rows, cols, pad);
+  RandomStream random(seed, 21);
+  for (float& x : matrix.values) x = static_cast<float>(random.uniform(low, high));
+  return matrix;
+}
+
+inline Matrix<float> absolute(Matrix<float> matrix) {
+  for (float& x : matrix.values) x = std::abs(x);
+  return matrix;
+}
+
+/// One output: its storage (whole, padding included) and how far element i may be from the reference's value.
+struct Output {
+  std::vector<float>* values;
+  std::function<double(std::size_t i, double want)> bound;
+};
+
+inline auto relative_bound(double units) {
+  return [units](std::size_t, double want) { return units * kEps * (1 + std::abs(want)); };
+}
+/// For a sum of `terms` products: half a unit a term of the sum of absolute values, and some slack for scaling.
+inline auto sum_bound(const std::vector<float>& magnitudes, double terms) {
+  return [&magnitudes, terms](std::size_t i, double) { return kEps * (terms + 4) * magnitudes[i]; };
+}
+
+template <class Args>
+struct Parity {
+  std::string what;
+  std::span<const kernels::Variant<Args>> variants;
+  Args args;
+  std::size_t workspace_bytes = 0;
+  std::vector<Output> outputs;
+  std::vector<std::vector<std::int32_t>*> exact = {};
+};
+
+namespace internal {
+
+struct State {
+  std::vector<std::vector<float>> values;
+  std::vector<std::vector<std::int32_t>> exact;
+
+  bool same_bits(const State& other) const {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i].size() != other.values[i].size()) return false;
+      if (values[i].empty()) continue;
+      if (std::memcmp(values[i].data(), other.values[i].data(), values[i].size() * sizeof(float)) != 0) return false;
+    }
+    return exact == other.exact;
+  }
+};
+
+template <class Args>
+State snapshot(const Parity<Args>& problem) {
+  State state;
+  for (const Output& output : problem.outputs) state.values.push_back(*output.values);
+  for (const auto* output : problem.exact) state.exact.push_back(*output);
+  return state;
+}
+
+template <class Args>
+State run(const Parity<Args>& problem, const kernels::Variant<Args>& variant, int threads, const State& initial) {
+  for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
+    std::copy(initial.values[i].begin(), initial.values[i].end(), problem.outputs[i].values->begin());
+  }
+  for (std::size_t i = 0; i < problem.exact.size(); ++i) {
+    std::copy(initial.exact[i].begin(), initial.exact[i].end(), problem.exact[i]->begin());
+  }
+  Buffer<std::byte> workspace(std::max<std::size_t>(1, problem.workspace_bytes));
+  std::memset(workspace.data(), 0xFF, workspace.size());  // what a kernel does not write is NaN
+  variant.run({threads, workspace.span()}, problem.args);
+  return snapshot(problem);
+}
+
+template <class Args>
+void expect_close(const Parity<Args>& problem, const State& got, const State& want, const std::string& where) {
+  EXPECT_EQ(got.exact, want.exact) << where;
+  for (std::size_t o = 0; o < want.values.size(); ++o) {
+    for (std::size_t i = 0; i < want.values[o].size(); ++i) {
+      const double expected = want.values[o][i];
+      const double actual = got.values[o][i];
+      const double bound = problem.outputs[o].bound(i, expected);
+      if (std::abs(actual - expected) <= bound || (std::isnan(expected) && std::isnan(actual)) || actual == expected) continue;
+      ADD_FAILURE() << where << ": output " << o << "[" << i << "] is " << actual << ", the reference has " << expected
+                    << ", bound " << bound;
+      return;
+    }
+  }
+}
+
+}  // namespace internal
+
+/// Checks all variants of one problem. Returns how many besides the reference took it.
+template <class Args>
+int expect_parity(const Parity<Args>& problem) {
+  using internal::State;
+  const State initial = internal::snapshot(problem);
+  const State want = internal::run(problem, problem.variants.back(), 1, initial);
+  int taken = 0;
+  for (const auto& variant : problem.variants.first(problem.variants.size() - 1)) {
+    if (!variant.declines(problem.args).empty()) continue;
+    ++taken;
+    hwy::SetSupportedTargetsForTest(0);
+    const std::int64_t machine = hwy::SupportedTargets() | HWY_SCALAR;
+    for (std::int64_t left = machine; left != 0; left &= left - 1) {
+      hwy::SetSupportedTargetsForTest(left & -left);
+      const std::string where = problem.what + ", " + std::string(variant.name) + ", " + hwy::TargetName(left & -left);
+      const State one = internal::run(problem, variant, 1, initial);
+      internal::expect_close(problem, one, want, where);
+      for (const int threads : {2, 3, 5}) {
+        EXPECT_TRUE(internal::run(problem, variant, threads, initial).same_bits(one)) << where << ", threads " << threads;
+      }
+    }
+    hwy::SetSupportedTargetsForTest(0);
+  }
+  for (std::size_t o = 0; o < problem.outputs.size(); ++o) *problem.outputs[o].values = initial.values[o];
+  return taken;
+}
+
+}  // namespace gneiss::testing
