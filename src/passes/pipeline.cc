@@ -30,23 +30,21 @@ struct Pass {
 ir::Program run_order(const ir::Program& program, const Options& options, Decisions* decisions) {
   CostModel model;
   model.feature_nonzeros = options.feature_nonzeros;
-  return choose_order(program, options.order, model, decisions);
+  return eliminate_dead_code(choose_order(program, options.order, model, decisions));
 }
 
 /// The order of the passes and why:
 ///   fuse_messages first, because everything after it reasons about sparse products, not about gathers;
 ///   choose_order before differentiation, so that one decision serves forward and backward;
-///   clean after it, since a flipped site leaves its old half behind and differentiation must not see that;
+///   both sweep up after themselves: a half that stays behind would count as a use and be differentiated;
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
 ///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
 ///   cse when everything is there, dce last to sweep up; use_symmetry before memory decides about transposes.
 constexpr Pass kPasses[] = {
     {"fuse_messages", true, "gather, weight, reduce -> sparse product",
-     [](const ir::Program& p, const Options&, Decisions*) { return fuse_messages(p); }},
+     [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_messages(p)); }},
     {"choose_order", true, "A(XW) or (AX)W by modelled time", run_order},
-    {"clean", false, "drop what the first passes left behind",
-     [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(p); }},
     {"sparse_features", false, "sparse input features through the sparse product",
      [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
     {"add_inference", false, "a copy of the model for evaluation",

@@ -83,11 +83,8 @@ ir::Program add_inference(const ir::Program& model) {
                     {{"momentum", op.attrs.real("momentum", 0.1)}});
   }
   const std::vector<ValueId> copy = append_inference(model, &out);
-  for (ir::Output& output : out.outputs) {
-    const ValueId trained = output.value;
-    output.value = copy[static_cast<std::size_t>(trained)];
-    if (output.name == "logits") out.outputs.push_back({"train_logits", trained});
-  }
+  for (ir::Output& output : out.outputs) output.value = copy[static_cast<std::size_t>(output.value)];
+  out.outputs.push_back({"train_logits", model.output("logits")});
   return out;
 }
 

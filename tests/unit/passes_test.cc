@@ -1,0 +1,259 @@
+// What each pass does to the programs of real models, and what the memory planner promises.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "ir/text.h"
+#include "passes/pipeline.h"
+#include "runtime/structures.h"
+#include "support/awkward_graph.h"
+#include "support/compile_model.h"
+
+namespace gneiss {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using testing::ModelArgs;
+
+/// Arguments of a small model, completed by what a model needs besides.
+ModelArgs small(const ModelArgs& more = {}, std::int64_t layers = 2) {
+  ModelArgs args = {{"hidden_channels", std::int64_t{4}}, {"num_layers", layers}};
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+ModelArgs small_for(const std::string& model, ModelArgs more = {}) {
+  if (model == "gat") more.emplace_back("heads", std::int64_t{2});
+  return small(more);
+}
+
+ir::Plan plan_of(const std::string& model, const data::Dataset& dataset, const ModelArgs& args, passes::Options options = {}) {
+  ir::Program program = testing::compile_builtin(model, dataset, args);
+  runtime::derive_graphs(dataset.graph, &program);
+  options.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
+  return passes::build_plan(program, options);
+}
+
+std::int64_t count(const ir::Plan& plan, OpKind kind) {
+  return std::count_if(plan.program.ops.begin(), plan.program.ops.end(), [&](const Op& op) { return op.kind == kind; });
+}
+
+data::Dataset undirected_dataset() {
+  data::Dataset dataset = testing::awkward_dataset({});
+  graph::EdgeList edges{Buffer<NodeId>(static_cast<std::size_t>(dataset.graph.num_edges())),
+                        Buffer<NodeId>(static_cast<std::size_t>(dataset.graph.num_edges())), {}};
+  std::size_t e = 0;
+  for (std::size_t v = 0; v < static_cast<std::size_t>(dataset.num_nodes()); ++v) {
+    for (EdgeId k = dataset.graph.offsets()[v]; k < dataset.graph.offsets()[v + 1]; ++k, ++e) {
+      edges.src[e] = dataset.graph.sources()[static_cast<std::size_t>(k)];
+      edges.dst[e] = static_cast<NodeId>(v);
+    }
+  }
+  graph::BuildOptions options;
+  options.to_undirected = true;
+  dataset.graph = graph::build_graph(edges, dataset.num_nodes(), options);
+  return dataset;
+}
+
+TEST(FuseMessages, LeavesNoWideEdgeValues) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
+    const ir::Plan plan = plan_of(model, dataset, small_for(model));
+    for (const Op& op : plan.program.ops) {
+      for (const ir::ValueId r : op.results) {
+        if (r == ir::kNoValue || plan.program.type(r).domain != ir::Domain::kEdge) continue;
+        EXPECT_LE(plan.program.type(r).cols, 2) << model << ": " << ir::print(plan.program);
+      }
+    }
+    EXPECT_GT(count(plan, OpKind::spmm), 0) << model;
+  }
+}
+
+TEST(FuseMessages, InnerProductOfTheEndsBecomesSddmm) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  ir::Program program = testing::compile_text(
+      "layer inner(x: node[F], out: int) -> node[out] { param W: [F, out] = glorot; z = x * W;"
+      " return sum(dot(z@dst, z@src) * z@src) over in_edges; }"
+      " model net() { return inner(features, num_classes); }",
+      dataset);
+  // dot() of the language takes a parameter; the pass sees the same product and sum.
+  runtime::derive_graphs(dataset.graph, &program);
+  const ir::Plan plan = passes::build_plan(program, {});
+  EXPECT_GT(count(plan, OpKind::sddmm), 0) << ir::print(plan.program);
+}
+
+TEST(HoistConstants, NormalisationRunsOnce) {
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small());
+  for (const Op& op : plan.program.ops) {
+    if (op.kind == OpKind::rsqrt || op.kind == OpKind::edge_weight) {
+      EXPECT_EQ(op.phase, ir::Phase::kSetup);
+    }
+  }
+  EXPECT_GT(plan.constant_bytes, 0);
+}
+
+TEST(HoistConstants, AggregationOfRawFeaturesRunsOnce) {
+  passes::Options options;
+  options.order = passes::OrderChoice::kAggregateFirst;
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small({{"dropout", 0.0}}), options);
+  const auto hoisted = std::count_if(plan.program.ops.begin(), plan.program.ops.end(), [](const Op& op) {
+    return op.kind == OpKind::spmm && op.phase == ir::Phase::kSetup;
+  });
+  EXPECT_EQ(hoisted, 1) << ir::print(plan.program);
+}
+
+TEST(UseSymmetry, UndirectedGraphsNeedNoTranspose) {
+  const data::Dataset undirected = undirected_dataset();
+  ASSERT_TRUE(undirected.graph.symmetric());
+  const ir::Plan plan = plan_of("gcn", undirected, small());
+  for (const ir::GraphUse& use : plan.graph_uses) EXPECT_FALSE(use.transpose) << ir::print(plan.program);
+  const ir::Plan directed = plan_of("gcn", testing::awkward_dataset({}), small());
+  EXPECT_TRUE(std::any_of(directed.graph_uses.begin(), directed.graph_uses.end(), [](const ir::GraphUse& u) { return u.transpose; }));
+}
+
+TEST(UseSymmetry, LearnedWeightsKeepTheTranspose) {
+  const ir::Plan plan = plan_of("gat", undirected_dataset(), small({{"heads", std::int64_t{2}}}));
+  EXPECT_TRUE(std::any_of(plan.graph_uses.begin(), plan.graph_uses.end(), [](const ir::GraphUse& u) { return u.transpose; }));
+}
+
+TEST(ChooseOrder, NarrowsBeforeItAggregates) {
+  testing::AwkwardOptions wide;
+  wide.features = 60;
+  const data::Dataset dataset = testing::awkward_dataset(wide);
+  // With dropout on the input nothing can be hoisted: aggregating 4 columns beats aggregating 60.
+  const ir::Plan plan = plan_of("gcn", dataset, small({{"input_dropout", 0.5}}));
+  for (const Op& op : plan.program.ops) {
+    if (op.kind == OpKind::spmm) {
+      EXPECT_LE(plan.program.type(op.results[0]).cols, 4);
+    }
+  }
+  const auto report = std::find_if(plan.passes.begin(), plan.passes.end(), [](const ir::PassReport& r) { return r.name == "choose_order"; });
+  ASSERT_NE(report, plan.passes.end());
+  ASSERT_FALSE(report->decisions.empty());
+  EXPECT_NE(report->decisions[0].find("A(XW) (60 -> 4 columns"), std::string::npos) << report->decisions[0];
+}
+
+TEST(SparseFeatures, MeetOnlyTheSparseProduct) {
+  testing::AwkwardOptions sparse;
+  sparse.sparse_features = true;
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(sparse), small({{"input_dropout", 0.5}}));
+  EXPECT_EQ(count(plan, OpKind::to_dense), 0);
+  EXPECT_GE(count(plan, OpKind::spx_gemm), 3);  // forward, weight gradient, inference
+  EXPECT_TRUE(plan.feature_transpose);
+}
+
+TEST(AddInference, OutputsAreTheInferenceCopys) {
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small({{"dropout", 0.5}}));
+  for (const char* output : {"logits", "embedding"}) {
+    const std::int32_t maker = ir::producers(plan.program)[static_cast<std::size_t>(plan.program.output(output))];
+    EXPECT_EQ(plan.program.ops[static_cast<std::size_t>(maker)].phase, ir::Phase::kInference) << output;
+  }
+  for (const Op& op : plan.program.ops) {
+    EXPECT_FALSE(op.kind == OpKind::dropout && op.phase == ir::Phase::kInference);
+  }
+}
+
+TEST(Differentiate, NoGradientForTheFeatures) {
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small());
+  for (const Op& op : plan.program.ops) {
+    if (op.phase != ir::Phase::kBackward) continue;
+    for (const ir::ValueId r : op.results) {
+      if (r != ir::kNoValue) {
+        EXPECT_FALSE(plan.program.type(r) == ir::node_type(0, 5)) << ir::print(plan.program);
+      }
+    }
+  }
+  for (const ir::Param& param : plan.program.params) EXPECT_EQ(param.grad != ir::kNoValue, param.trainable);
+}
+
+/// Time between making and last reading, by op index.
+struct Life {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+std::vector<Life> lives(const ir::Program& program) {
+  std::vector<Life> all(program.values.size(), {-1, -1});
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    for (const ir::ValueId r : program.ops[i].results) {
+      if (r != ir::kNoValue) all[static_cast<std::size_t>(r)] = {static_cast<std::int64_t>(i), static_cast<std::int64_t>(i)};
+    }
+    for (const ir::ValueId v : program.ops[i].inputs) all[static_cast<std::size_t>(v)].end = static_cast<std::int64_t>(i);
+  }
+  return all;
+}
+
+TEST(PlanMemory, ValuesAliveTogetherNeverOverlap) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
+    const ir::Plan plan = plan_of(model, dataset, small_for(model, {{"norm", std::string("batch")}, {"dropout", 0.3}}));
+    const std::vector<Life> all = lives(plan.program);
+    std::int64_t peak = 0;
+    for (std::size_t a = 0; a < all.size(); ++a) {
+      const ir::Placement& pa = plan.placements[a];
+      if (pa.storage != ir::Storage::kArena) continue;
+      peak = std::max(peak, pa.offset_bytes + pa.bytes);
+      EXPECT_EQ(pa.offset_bytes % 64, 0);
+      for (std::size_t b = a + 1; b < all.size(); ++b) {
+        const ir::Placement& pb = plan.placements[b];
+        if (pb.storage != ir::Storage::kArena) continue;
+        // A result may take the place of an operand that dies in the op that makes it, so touching ends are no overlap
+        // where the later value's op works in place; strictly overlapping lives are.
+        const bool together = all[a].begin < all[b].end && all[b].begin < all[a].end && all[a].end != all[b].begin && all[b].end != all[a].begin;
+        const bool apart = pa.offset_bytes + pa.bytes <= pb.offset_bytes || pb.offset_bytes + pb.bytes <= pa.offset_bytes;
+        EXPECT_TRUE(!together || apart) << model << ": %" << plan.program.values[a].name << " and %" << plan.program.values[b].name;
+      }
+    }
+    EXPECT_LE(peak, plan.arena_bytes) << model;
+  }
+}
+
+TEST(PlanMemory, SharesMemory) {
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small({}, 6));
+  std::int64_t sum = 0;
+  for (const ir::Placement& place : plan.placements) {
+    if (place.storage == ir::Storage::kArena) sum += place.bytes;
+  }
+  EXPECT_LT(plan.arena_bytes, sum / 2);
+}
+
+TEST(Pipeline, RefusesToSwitchOffWhatItNeeds) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  passes::Options mandatory;
+  mandatory.disabled = {"plan_memory"};
+  EXPECT_THROW(plan_of("gcn", dataset, small(), mandatory), Error);
+  passes::Options unknown;
+  unknown.disabled = {"hoist_constant"};
+  try {
+    plan_of("gcn", dataset, small(), unknown);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_NE(error.hint().find("hoist_constants"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Pipeline, PrintsAfterThePassesAskedFor) {
+  std::vector<std::string> printed;
+  passes::Options options;
+  options.print_after = {"cse", "differentiate"};
+  options.print = [&](std::string_view pass, const std::string& text) {
+    printed.emplace_back(pass);
+    EXPECT_EQ(ir::print(ir::parse(text)), text);
+  };
+  plan_of("gat", testing::awkward_dataset({}), small_for("gat", {{"norm", std::string("layer")}}), options);
+  EXPECT_EQ(printed, (std::vector<std::string>{"differentiate", "cse"}));
+}
+
+TEST(Pipeline, ReportsEveryPassWithItsTime) {
+  const ir::Plan plan = plan_of("gin", testing::awkward_dataset({}), small());
+  EXPECT_EQ(plan.passes.size(), passes::list_passes().size());
+  for (const ir::PassReport& report : plan.passes) EXPECT_GE(report.milliseconds, 0);
+  EXPECT_EQ(plan.steps.empty(), false);
+}
+
+}  // namespace
+}  // namespace gneiss
