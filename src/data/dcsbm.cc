@@ -48,7 +48,7 @@ void check_options(const DcsbmOptions& o, std::int64_t edges) {
   check_range("val", o.val, 0, 1);
   check_range("test", o.test, 0, 1);
   const double n = static_cast<double>(o.nodes);
-  check_range("edges", static_cast<double>(edges), 0, n * (n - 1) / 2);
+  check_range("edges", static_cast<double>(edges), 0, n * (n - 1) / (o.directed ? 2 : 1));
 }
 
 /// Bytes of the finished data set; refuses before anything large is allocated.

@@ -177,6 +177,8 @@ EdgeLayout scan_layout(const std::filesystem::path& path, bool ignore_weights) {
     if (layout.header && first.size() > 1) edge = split_edge(layout.separator, first[1]);
     layout.words = !next_numeric && (!layout.header || (first.size() > 1 && !numeric(edge)));
   }
+  // Numbers hold no blanks, so tabs and blanks may mix; words may, so a tab stays the only separator.
+  if (layout.separator == '\t' && !layout.words) layout.separator = ' ';
   layout.weighted = edge.fields >= 3 && !ignore_weights;
   if (layout.weighted && !parse_real(edge.weight, &weight)) {
     fail(path.string(), fmt::format("the third column should be a weight, the first one is '{}'", excerpt(edge.weight)), "drop it with --ignore-weights");

@@ -66,7 +66,7 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes) {
     edges.weight = std::move(weights);
     return graph::build_graph(edges, nodes);
   } catch (const Error& error) {
-    throw Error(ErrorCode::kBadData, error.message(), folder.string(), error.hint());
+    throw Error(ErrorCode::kBadData, error.message(), error.where().empty() ? folder.string() : error.where(), error.hint());
   }
 }
 

@@ -1,0 +1,191 @@
+// Our own folder: what is saved comes back, and damage is found.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "data/generate.h"
+#include "data/load.h"
+#include "data/npy.h"
+#include "data/validate.h"
+#include "support/data_fixtures.h"
+
+namespace gneiss::data {
+namespace {
+
+using ::gneiss::testing::error_of;
+using ::gneiss::testing::list;
+using ::gneiss::testing::npy_bool;
+using ::gneiss::testing::npy_f4;
+using ::gneiss::testing::npy_i4;
+using ::gneiss::testing::npy_i8;
+using ::gneiss::testing::TempFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+void expect_equal(const Dataset& a, const Dataset& b) {
+  EXPECT_EQ(list(a.graph.offsets()), list(b.graph.offsets()));
+  EXPECT_EQ(list(a.graph.sources()), list(b.graph.sources()));
+  EXPECT_EQ(list(a.graph.weights()), list(b.graph.weights()));
+  EXPECT_EQ(a.features.cols, b.features.cols);
+  EXPECT_EQ(a.features.sparse, b.features.sparse);
+  EXPECT_EQ(list(a.features.dense), list(b.features.dense));
+  EXPECT_EQ(list(a.features.indices), list(b.features.indices));
+  EXPECT_EQ(list(a.features.values), list(b.features.values));
+  EXPECT_EQ(a.labels.kind, b.labels.kind);
+  EXPECT_EQ(a.labels.num_classes, b.labels.num_classes);
+  EXPECT_EQ(list(a.labels.classes), list(b.labels.classes));
+  EXPECT_EQ(list(a.labels.targets), list(b.labels.targets));
+  EXPECT_EQ(a.split.train, b.split.train);
+  EXPECT_EQ(a.split.val, b.split.val);
+  EXPECT_EQ(a.split.test, b.split.test);
+  EXPECT_EQ(a.orig_id, b.orig_id);
+  EXPECT_EQ(a.node_names, b.node_names);
+  EXPECT_EQ(a.class_names, b.class_names);
+}
+
+class FolderTest : public ::testing::Test {
+ protected:
+  void expect_round_trip(const Dataset& d) {
+    save(d, target_, true);
+    EXPECT_THAT(verify_files(target_), IsEmpty());
+    expect_equal(load(target_.string()), d);
+  }
+  /// A folder of two nodes, made by hand, with one file replaced or added.
+  std::filesystem::path by_hand(const std::string& name, const std::string& content) {
+    const TempFolder& f = folder_;
+    f.write("h/manifest.json", R"({"format": "gneiss", "version": 1, "num_nodes": 2})");
+    f.write("h/in_indptr.npy", npy_i8("(3,)", {0, 2, 3}));
+    f.write("h/in_indices.npy", npy_i4("(3,)", {1, 0, 0}));
+    if (!name.empty()) f.write("h/" + name, content);
+    return f.path() / "h";
+  }
+  Error error_with(const std::string& name, const std::string& content) {
+    return error_of([&] { load(by_hand(name, content).string()); });
+  }
+
+  TempFolder folder_;
+  std::filesystem::path target_ = folder_.path() / "saved";
+};
+
+TEST_F(FolderTest, DenseSparseAndManyLabelsComeBack) {
+  expect_round_trip(generate_karate());
+  expect_round_trip(load("dcsbm:nodes=50,classes=3,features=40,density=0.1"));
+  expect_round_trip(load("dcsbm:nodes=50,classes=6,features=3,multilabel=true,directed=true"));
+}
+
+TEST_F(FolderTest, WeightsNamesAndIdsComeBack) {
+  LoadOptions options;
+  options.labels_path = folder_.write("l.csv", "id,class\nann,x\nbob,y\n");
+  expect_round_trip(load(folder_.write("e.csv", "src,dst,w\nann,bob,0.5\nbob,\"c\",2\n").string(), options));
+  expect_round_trip(load(folder_.write("f.csv", "100,200\n200,5\n").string()));
+}
+
+TEST_F(FolderTest, SparseFeaturesKeepUnusedLastColumns) {
+  Dataset d = load("dcsbm:nodes=20,features=500,density=0.01");
+  d.features.cols = 1000;
+  expect_round_trip(d);
+}
+
+TEST_F(FolderTest, ArraysAreMappableByOthers) {
+  save(generate_karate(), target_);
+  for (const auto& entry : std::filesystem::directory_iterator(target_)) {
+    if (entry.path().extension() != ".npy") continue;
+    const NpyArray array = load_npy(entry.path());
+    EXPECT_EQ((array.data.data() - array.file->bytes().data()) % 4096, 0) << entry.path();
+  }
+  EXPECT_EQ(load_npy(target_ / "in_indptr.npy").type, DType::kI64);
+  EXPECT_EQ(load_npy(target_ / "in_indices.npy").type, DType::kI32);
+}
+
+TEST_F(FolderTest, ReplacesOnlyWhenForcedAndOnlyItsOwn) {
+  const Dataset d = generate_karate();
+  save(d, target_);
+  const Error exists = error_of([&] { save(d, target_); });
+  EXPECT_EQ(exists.code(), ErrorCode::kUsage);
+  EXPECT_THAT(exists.hint(), HasSubstr("--force"));
+  save(d, target_, true);
+  folder_.write("precious/thesis.txt", "years of work");
+  EXPECT_THAT(error_of([&] { save(d, folder_.path() / "precious", true); }).message(), HasSubstr("is not a Gneiss folder"));
+  folder_.write("other/manifest.json", R"({"name": "an extension"})");
+  EXPECT_THAT(error_of([&] { save(d, folder_.path() / "other", true); }).message(), HasSubstr("belongs to something else"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "precious/thesis.txt"));
+}
+
+TEST_F(FolderTest, LeavesNothingBehind) {
+  save(generate_karate(), target_);
+  save(generate_karate(), target_, true);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) names.push_back(entry.path().filename().string());
+  EXPECT_THAT(names, ElementsAre("saved"));
+}
+
+TEST_F(FolderTest, FailsCleanlyWhereItCannotWrite) {
+  const Error error = error_of([&] { save(generate_karate(), folder_.write("file", "x") / "below"); });
+  EXPECT_EQ(error.code(), ErrorCode::kDisk);
+}
+
+TEST_F(FolderTest, FindsDamage) {
+  save(generate_karate(), target_);
+  {
+    std::fstream file(target_ / "features.npy", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(5000);
+    file.put('\x7f');
+  }
+  const auto findings = verify_files(target_);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].message, HasSubstr("features.npy: "));
+  EXPECT_THAT(findings[0].message, HasSubstr("checksum"));
+  std::filesystem::resize_file(target_ / "features.npy", 5000);
+  EXPECT_THAT(error_of([&] { load(target_.string()); }).message(), HasSubstr("the file has 5000 bytes, the manifest says"));
+  std::filesystem::remove(target_ / "features.npy");
+  EXPECT_THAT(error_of([&] { load(target_.string()); }).message(), HasSubstr("lists this file, but it is not there"));
+}
+
+TEST_F(FolderTest, ReadsAFolderMadeByHand) {
+  by_hand("train_mask.npy", npy_bool("(2,)", {0, 1}));
+  by_hand("labels.npy", npy_i4("(2,)", {1, -1}));
+  const Dataset d = load(by_hand("features.npy", npy_f4("(2, 1)", {3, 4})).string());
+  EXPECT_THAT(list(d.graph.sources()), ElementsAre(0, 1, 0));  // sorted within the row
+  EXPECT_THAT(d.split.train, ElementsAre(1));
+  EXPECT_THAT(list(d.labels.classes), ElementsAre(1, -1));
+  EXPECT_EQ(d.labels.num_classes, 2);
+}
+
+TEST_F(FolderTest, NamesWhatIsWrong) {
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 3, 2})).message(), HasSubstr("row offset [2] is 2, expected 3..3"));
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 2, 9})).message(), HasSubstr("row offset [2] is 9, expected 2..3"));
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(4,)", {0, 1, 2, 3})).message(), HasSubstr("offsets for 3 nodes, but the manifest says 2"));
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(0,)", {})).message(), HasSubstr("at least one number"));
+  EXPECT_THAT(error_with("in_indices.npy", npy_i4("(3,)", {0, 5, 0})).message(), HasSubstr("element [1] is 5, outside 0..1"));
+  by_hand("in_indices.npy", npy_i4("(3,)", {1, 0, 0}));
+  EXPECT_THAT(error_with("edge_weight.npy", npy_f4("(2,)", {1, 2})).message(), HasSubstr("expected 3 edge weights, got shape (2,)"));
+  std::filesystem::remove(folder_.path() / "h/edge_weight.npy");
+  EXPECT_THAT(error_with("features.npy", npy_f4("(3, 1)", {1, 2, 3})).message(), HasSubstr("expected 2 feature rows"));
+  std::filesystem::remove(folder_.path() / "h/features.npy");
+  EXPECT_THAT(error_with("labels.npy", npy_i4("(2,)", {0, -3})).message(), HasSubstr("label of node 1 is -3"));
+  std::filesystem::remove(folder_.path() / "h/labels.npy");
+  EXPECT_THAT(error_with("train_idx.npy", npy_i4("(2,)", {1, 1})).message(), HasSubstr("node 1 is listed twice"));
+}
+
+TEST_F(FolderTest, ChecksTheManifest) {
+  const auto message = [&](const std::string& text) { return error_with("manifest.json", text).message(); };
+  EXPECT_THAT(message("{"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(message("[]"), HasSubstr("expected a JSON object"));
+  EXPECT_THAT(message("{}"), HasSubstr("belongs to something else"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 2})"), HasSubstr("version 2 is not read"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "version": 1})"), HasSubstr("'version' is given twice"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "num_nodes": -4})"), HasSubstr("expected a whole number from 0 on, got -4"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "num_nodes": 1e99})"), HasSubstr("expected a whole number"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "labels": {"kind": "odd"}})"), HasSubstr("unknown kind of labels 'odd'"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "class_names": [1]})"), HasSubstr("expected a list of strings"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "name": 3})"), HasSubstr("expected a string"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "files": {"../x": {}}})"), HasSubstr("not the name of a file in the folder"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "files": {"x": {"bytes": 1, "crc32": "zz"}}})"), HasSubstr("hexadecimal"));
+  EXPECT_THAT(message(std::string(5000, '[')), HasSubstr("nested deeper"));
+}
+
+}  // namespace
+}  // namespace gneiss::data
