@@ -1,0 +1,190 @@
+// What must not change a result: the names of the nodes, the order of the edges in the file, the number of threads, which
+// optional passes run, the order of transform and aggregate, memory that is filled with NaN before it is used.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "data/load.h"
+#include "support/awkward_graph.h"
+#include "train/session.h"
+
+namespace gneiss {
+namespace {
+
+using Args = std::vector<std::pair<std::string, language::ArgValue>>;
+
+const std::vector<std::pair<std::string, Args>>& models() {
+  static const std::vector<std::pair<std::string, Args>> list = {
+      {"gcn", {{"dropout", 0.5}}},
+      // No bias before a batch norm: its gradient is zero but for rounding, and Adam would make steps of the rounding.
+      {"gcn", {{"dropout", 0.5}, {"norm", std::string("batch")}, {"bias", false}}},
+      {"sage", {{"aggr", std::string("max")}, {"dropout", 0.0}}},
+      {"sage", {{"aggr", std::string("mean")}, {"norm", std::string("layer")}}},
+      {"gin", {{"train_eps", true}}},
+      {"gat", {{"heads", std::int64_t{4}}, {"hidden_channels", std::int64_t{16}}}},
+  };
+  return list;
+}
+
+train::SessionOptions options_for(const std::pair<std::string, Args>& model, int threads = 1) {
+  train::SessionOptions options;
+  options.model = model.first;
+  options.model_args = model.second;
+  options.threads = threads;
+  options.seed = 5;
+  options.optimizer.weight_decay = 5e-4;
+  return options;
+}
+
+/// Losses of some training steps and the logits after them.
+template <class T>
+struct Trace {
+  std::vector<double> losses;
+  std::vector<T> logits;
+  std::vector<T> weights;
+};
+
+template <class T>
+Trace<T> trace(const data::Dataset& dataset, const train::SessionOptions& options, int steps) {
+  train::Session<T> session(dataset, options);
+  Trace<T> result;
+  for (int epoch = 1; epoch <= steps; ++epoch) {
+    result.losses.push_back(session.forward_backward(static_cast<std::uint64_t>(epoch)));
+    session.update(0.01);
+  }
+  session.evaluate();
+  const auto logits = session.logits();
+  result.logits.assign(logits.data, logits.data + logits.size());
+  result.weights.resize(session.snapshot_size());
+  session.save_snapshot(result.weights);
+  return result;
+}
+
+template <class T>
+void expect_close(const Trace<T>& a, const Trace<T>& b, double tolerance, const std::string& what) {
+  ASSERT_EQ(a.losses.size(), b.losses.size());
+  for (std::size_t i = 0; i < a.losses.size(); ++i) EXPECT_NEAR(a.losses[i], b.losses[i], tolerance) << what << " step " << i;
+  ASSERT_EQ(a.logits.size(), b.logits.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.logits.size(); ++i) worst = std::max(worst, std::abs(static_cast<double>(a.logits[i] - b.logits[i])));
+  EXPECT_LT(worst, tolerance * 10) << what;
+}
+
+data::Dataset community_graph() { return data::load("dcsbm:nodes=400,classes=4,features=40,degree=8,seed=3"); }
+
+TEST(Metamorphic, ThreadsDoNotChangeABit) {
+  const data::Dataset dataset = community_graph();
+  for (const auto& model : models()) {
+    const Trace<float> one = trace<float>(dataset, options_for(model, 1), 20);
+    for (const int threads : {2, 5}) {
+      const Trace<float> many = trace<float>(dataset, options_for(model, threads), 20);
+      EXPECT_EQ(one.losses, many.losses) << model.first << " with " << threads << " threads";
+      EXPECT_EQ(one.weights, many.weights) << model.first << " with " << threads << " threads";
+      EXPECT_EQ(one.logits, many.logits) << model.first << " with " << threads << " threads";
+    }
+  }
+}
+
+TEST(Metamorphic, OptionalPassesChangeRoundingOnly) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  for (const auto& model : models()) {
+    const Trace<double> all = trace<double>(dataset, options_for(model), 5);
+    for (const passes::PassInfo& pass : passes::list_passes()) {
+      if (!pass.optional) continue;
+      train::SessionOptions options = options_for(model);
+      options.passes.disabled = {pass.name};
+      expect_close(all, trace<double>(dataset, options, 5), 1e-9, model.first + " without " + pass.name);
+    }
+    for (const auto order : {passes::OrderChoice::kTransformFirst, passes::OrderChoice::kAggregateFirst}) {
+      train::SessionOptions options = options_for(model);
+      options.passes.order = order;
+      expect_close(all, trace<double>(dataset, options, 5), 1e-9, model.first + " with a fixed order");
+    }
+  }
+}
+
+/// The dataset with node v renamed to rename[v] and its edges listed in another order: destinations from last to first. Parallel
+/// edges keep theirs, because of several self loops on a node the last one's weight counts (PyG's rule).
+data::Dataset renamed(const data::Dataset& from, const std::vector<NodeId>& rename) {
+  const auto n = static_cast<std::size_t>(from.num_nodes());
+  const auto m = static_cast<std::size_t>(from.graph.num_edges());
+  graph::EdgeList edges{Buffer<NodeId>(m), Buffer<NodeId>(m), Buffer<float>(from.graph.weighted() ? m : 0)};
+  std::size_t at = 0;
+  for (std::size_t v = n; v-- > 0;) {
+    for (EdgeId k = from.graph.offsets()[v]; k < from.graph.offsets()[v + 1]; ++k, ++at) {
+      edges.src[at] = rename[static_cast<std::size_t>(from.graph.sources()[static_cast<std::size_t>(k)])];
+      edges.dst[at] = rename[v];
+      if (from.graph.weighted()) edges.weight[at] = from.graph.weights()[static_cast<std::size_t>(k)];
+    }
+  }
+  data::Dataset to;
+  to.name = from.name;
+  to.graph = graph::build_graph(edges, from.num_nodes());
+  to.features.rows = from.features.rows;
+  to.features.cols = from.features.cols;
+  to.features.dense = Buffer<float>(from.features.dense.size());
+  to.labels.kind = from.labels.kind;
+  to.labels.num_classes = from.labels.num_classes;
+  to.labels.classes = Buffer<std::int32_t>(n);
+  to.orig_id.resize(n);
+  const auto d = static_cast<std::size_t>(from.features.cols);
+  for (std::size_t v = 0; v < n; ++v) {
+    const auto now = static_cast<std::size_t>(rename[v]);
+    std::copy_n(from.features.dense.data() + v * d, d, to.features.dense.data() + now * d);
+    to.labels.classes[now] = from.labels.classes[v];
+    to.orig_id[now] = static_cast<std::int64_t>(v);
+  }
+  for (const NodeId v : from.split.train) to.split.train.push_back(rename[static_cast<std::size_t>(v)]);
+  std::sort(to.split.train.begin(), to.split.train.end());
+  to.split.val = {};
+  to.split.test = {};
+  return to;
+}
+
+TEST(Metamorphic, NamesOfNodesDoNotMatter) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  std::vector<NodeId> rename(static_cast<std::size_t>(dataset.num_nodes()));
+  std::iota(rename.begin(), rename.end(), 0);
+  RandomStream random(9, 1);
+  for (std::size_t i = rename.size() - 1; i > 0; --i) std::swap(rename[i], rename[random.below(i + 1)]);
+  const data::Dataset other = renamed(dataset, rename);
+  for (auto model : models()) {
+    // Dropout is keyed by the original ids, so it draws the same for the same node under any name.
+    model.second.emplace_back("input_dropout", 0.3);
+    const Trace<double> a = trace<double>(dataset, options_for(model), 5);
+    Trace<double> b = trace<double>(other, options_for(model), 5);
+    const auto classes = static_cast<std::size_t>(dataset.labels.num_classes);
+    std::vector<double> back(b.logits.size());
+    for (std::size_t v = 0; v < rename.size(); ++v) {
+      std::copy_n(b.logits.data() + static_cast<std::size_t>(rename[v]) * classes, classes, back.data() + v * classes);
+    }
+    b.logits = back;
+    expect_close(a, b, 1e-9, model.first);
+  }
+}
+
+TEST(Metamorphic, FloatFollowsDouble) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  for (const auto& model : models()) {
+    const Trace<float> f32 = trace<float>(dataset, options_for(model), 5);
+    const Trace<double> f64 = trace<double>(dataset, options_for(model), 5);
+    for (std::size_t i = 0; i < f32.losses.size(); ++i) EXPECT_NEAR(f32.losses[i], f64.losses[i], 2e-4) << model.first;
+  }
+}
+
+TEST(Metamorphic, SeedsMatterAndRepeat) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  train::SessionOptions options = options_for(models()[0]);
+  const Trace<float> first = trace<float>(dataset, options, 3);
+  EXPECT_EQ(first.weights, trace<float>(dataset, options, 3).weights);
+  options.seed = 6;
+  EXPECT_NE(first.weights, trace<float>(dataset, options, 3).weights);
+}
+
+}  // namespace
+}  // namespace gneiss
