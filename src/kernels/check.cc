@@ -33,7 +33,7 @@ void expect_pattern(std::string_view op, const SparsePattern& pattern) {
                             pattern.rows + 1));
   }
   if (!pattern.slots.empty()) {
-    expect_equal(op, {"the pattern", "slots", static_cast<std::int64_t>(pattern.slots.size())}, nonzeros_of(pattern));
+    expect_equal(op, {"the list of slots", "values", static_cast<std::int64_t>(pattern.slots.size())}, nonzeros_of(pattern));
   }
   expect_offsets(op, pattern.offsets, pattern.nonzeros());
 }

@@ -23,7 +23,7 @@ void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<T>& args) {
   expect_pattern(kOp, args.out_edges);
   expect_equal(kOp, length_of("in_offsets", args.in_offsets), {"the pattern", "columns + 1", args.out_edges.cols + 1});
   expect_offsets(kOp, args.in_offsets, args.out_edges.nonzeros());
-  expect_equal(kOp, {"the pattern", "slots", static_cast<std::int64_t>(args.out_edges.slots.size())},
+  expect_equal(kOp, {"the list of slots", "values", static_cast<std::int64_t>(args.out_edges.slots.size())},
                nonzeros_of(args.out_edges), "pass the transposed pattern, which names its slots");
   expect_equal(kOp, rows_of("dy", args.dy), cols_of(args.out_edges));
   expect_shape(kOp, "arg", args.arg, args.dy.rows, args.dy.cols);
