@@ -48,6 +48,7 @@ RunFolder::RunFolder(fs::path path, bool force) : path_(fs::absolute(path).lexic
                   path_.string(), replaceable ? "choose another --out, or replace it with --force" : "choose another --out");
     }
   }
+  made_parent_ = !fs::exists(path_.parent_path(), error);
   make_folder(path_.parent_path());
   staging_ = path_;
   staging_ += fmt::format(".partial-{}", getpid());
@@ -64,7 +65,9 @@ RunFolder::RunFolder(fs::path path, bool force) : path_(fs::absolute(path).lexic
 RunFolder::~RunFolder() {
   if (metrics_ != nullptr) std::fclose(metrics_);
   std::error_code ignored;
-  if (!committed_) fs::remove_all(staging_, ignored);
+  if (committed_) return;
+  fs::remove_all(staging_, ignored);
+  if (made_parent_) fs::remove(path_.parent_path(), ignored);  // stays if something else lies in it by now
 }
 
 void RunFolder::add_epoch(std::int64_t run, const EpochRecord& epoch) noexcept {

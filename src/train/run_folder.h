@@ -37,6 +37,7 @@ class RunFolder {
   std::filesystem::path staging_;
   std::FILE* metrics_ = nullptr;
   bool force_ = false;
+  bool made_parent_ = false;
   bool committed_ = false;
 };
 
