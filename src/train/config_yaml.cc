@@ -46,7 +46,8 @@ class Reader : public YAML::EventHandler {
       levels_.back().has_key = false;  // `optim:` with nothing under it
       return;
     }
-    fail(mark, fmt::format("'{}' has no value", path()), "give it a value or remove the line");
+    const YAML::Mark at = levels_.back().is_map ? levels_.back().key_mark : mark;
+    fail(at, fmt::format("'{}' has no value", path()), "give it a value or remove the line");
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { fail(mark, "an alias (*name) is not allowed here", "write the value out"); }
@@ -107,6 +108,7 @@ class Reader : public YAML::EventHandler {
     bool is_map = false;
     YAML::Mark mark;
     std::string key;
+    YAML::Mark key_mark;
     bool has_key = false;
     std::set<std::string> seen;
     std::vector<std::string> items;
@@ -120,13 +122,14 @@ class Reader : public YAML::EventHandler {
   }
   void push(const YAML::Mark& mark, bool is_map) {
     if (levels_.size() >= kMaxDepth) fail(mark, "settings are nested too deeply", "docs/cli.md lists all settings");
-    levels_.push_back({.is_map = is_map, .mark = mark, .key = {}, .has_key = false, .seen = {}, .items = {}});
+    levels_.push_back({.is_map = is_map, .mark = mark, .key = {}, .key_mark = {}, .has_key = false, .seen = {}, .items = {}});
   }
 
   void take_key(const YAML::Mark& mark, const std::string& key) {
     Level& level = levels_.back();
     if (!level.seen.insert(key).second) fail(mark, fmt::format("'{}' is given twice", key), "keep one of them");
     level.key = key;
+    level.key_mark = mark;
     level.has_key = true;
     if (levels_.size() == 1 && !is_group(key)) fail(mark, fmt::format("unknown key '{}'", key), key_hint(key));
     const bool has_dot = levels_.size() == 2 && key == "args" && levels_[0].key == "model";
