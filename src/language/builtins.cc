@@ -187,7 +187,7 @@ Value run_layer_norm(Call& call) {
   const std::vector<std::string> known = {"node", "graph"};
   if (mode == nullptr) fail_type(call, 1, "a string");
   if (std::find(known.begin(), known.end(), *mode) == known.end()) {
-    emitter.fail(Code::E0412, span_of(call, 1), fmt::format("the mode is \"{}\"", *mode), unknown_name_hint(*mode, known));
+    emitter.fail(Code::E0412, span_of(call, 1), fmt::format("'mode' cannot be \"{}\"", *mode), unknown_name_hint(*mode, known));
   }
   const double eps = real(call, 2);
   return {emitter.layer_norm(x, norm_params(call, x.size(), false), *mode, eps, call.span)};

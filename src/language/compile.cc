@@ -129,10 +129,18 @@ bool has_parameter(const Definition& definition, std::string_view name) {
 }
 
 /// The arguments for the model; those that only the lone layer has go into its calls.
-std::vector<GivenArgument> take_arguments(const Target& target, const CompileOptions& options) {
+std::vector<GivenArgument> take_arguments(const Target& target, const CompileOptions& options, Diagnostics* diagnostics) {
   std::vector<GivenArgument> given;
   for (const auto& [name, value] : options.args) {
     const bool of_layer = target.lone_layer != nullptr && !has_parameter(*target.model, name) && has_parameter(*target.lone_layer, name);
+    if (target.lone_layer != nullptr && !of_layer && !has_parameter(*target.model, name)) {
+      std::vector<std::string> known;
+      for (const Parameter& parameter : target.model->parameters) known.push_back(parameter.name);
+      for (std::size_t i = 2; i < target.lone_layer->parameters.size(); ++i) known.push_back(target.lone_layer->parameters[i].name);
+      diagnostics->error(Code::E0304, target.lone_layer->name_span, fmt::format("a model of layer '{}' has no argument '{}'", target.lone_layer->name, name))
+          .help = unknown_name_hint(name, known);
+      continue;
+    }
     if (!of_layer) {
       given.push_back({name, {}, to_value(value), {}});
       continue;
@@ -192,11 +200,12 @@ CompileResult compile(const Source& source, const CompileOptions& options) {
     try {
       if (target.model->kind == DefinitionKind::kFunction) {
         ScriptRunner runner(layers, options.inputs, &result.program, &diagnostics);
-        runner.run(*target.model, take_arguments(target, options));
+        runner.run(*target.model, take_arguments(target, options, &diagnostics));
         result.script = runner.settings();
       } else {
         Evaluator evaluator(layers, options.inputs, &result.program, &diagnostics);
-        evaluator.run_model(*target.model, take_arguments(target, options));
+        if (target.lone_layer != nullptr) evaluator.emitter().hide_calls_in(target.model->name_span.source);
+        evaluator.run_model(*target.model, take_arguments(target, options, &diagnostics));
       }
     } catch (const CompilationAbort&) {
       // Reported already; what was built so far is not a program.

@@ -40,6 +40,7 @@ void Emitter::fail(Code code, const Span& span, std::string message, std::string
   made.help = std::move(help);
   made.notes = std::move(notes);
   for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
+    if (call->span.source == hidden_) continue;
     made.notes.push_back({fmt::format("in this call of '{}'", call->layer), locate(call->span)});
     if (made.notes.size() >= 4) break;
   }
@@ -48,6 +49,7 @@ void Emitter::fail(Code code, const Span& span, std::string message, std::string
 }
 
 void Emitter::set_location(const Span& span) {
+  last_span_ = span;
   const auto [entry, fresh] = locations_.try_emplace({span.source, span.begin});
   if (fresh) entry->second = line_column(span);
   builder_.set_location({entry->second.line, entry->second.column});
@@ -55,8 +57,7 @@ void Emitter::set_location(const Span& span) {
 
 ir::ValueId Emitter::emit(ir::OpKind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs) {
   if (program_.ops.size() >= kMaxOps) {
-    diagnostics_.error(Code::E0501, calls_.empty() ? Span{} : calls_.front().span,
-                       fmt::format("the model unrolls to more than {} operations", kMaxOps));
+    diagnostics_.error(Code::E0501, last_span_, fmt::format("the model unrolls to more than {} operations", kMaxOps));
     throw CompilationAbort{};
   }
   const std::string fn = attrs.text("fn", "sum");

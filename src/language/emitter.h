@@ -29,6 +29,8 @@ class Emitter {
   void set_location(const Span& span);
   void enter_call(const Span& span, std::string_view layer) { calls_.push_back({span, std::string(layer)}); }
   void leave_call() { calls_.pop_back(); }
+  /// Calls that stand in this text are no news to the author of another one.
+  void hide_calls_in(const Source* source) { hidden_ = source; }
 
   // Elementwise.
   Tensor elementwise(ir::OpKind kind, Tensor a, Tensor b, const Span& span);
@@ -97,6 +99,8 @@ class Emitter {
   ir::Builder builder_;
   Diagnostics& diagnostics_;
   std::vector<CallNote> calls_;
+  const Source* hidden_ = nullptr;
+  Span last_span_;
   std::vector<ParamForm> forms_;  ///< one for each of program_.params
   std::map<std::pair<int, std::int32_t>, ir::ValueId> leaves_;  ///< edge_weight, degree by graph: made once
   std::map<ir::ValueId, ir::ValueId> dense_;

@@ -6,6 +6,7 @@
 #include "base/names.h"
 #include "language/builtins.h"
 #include "language/evaluator.h"
+#include "language/library.h"
 #include "language/walk.h"
 
 namespace gneiss::language {
@@ -91,13 +92,13 @@ Value Evaluator::evaluate_call(const Expr& expr, const Expr* key_expr) {
     const std::string problem = key_problem(key);
     if (!problem.empty()) emitter_.fail(Code::E0416, key_expr->span, fmt::format("the key \"{}\" {}", key, problem));
   }
-  const auto layer = layers_.find(callee.text);
-  const Builtin* builtin = layer == layers_.end() ? find_builtin(callee.text) : nullptr;
+  const Definition* layer = find_layer(callee.text, *frame().definition);
+  const Builtin* builtin = layer == nullptr ? find_builtin(callee.text) : nullptr;
   if (key_expr != nullptr && builtin != nullptr && !builtin->has_params) {
     emitter_.fail(Code::E0414, key_expr->span, fmt::format("'{}' has no parameters to name", callee.text));
   }
-  if (layer != layers_.end()) {
-    return call_layer(*layer->second, evaluate_arguments(expr), key_expr == nullptr ? nullptr : &key, expr.span);
+  if (layer != nullptr) {
+    return call_layer(*layer, evaluate_arguments(expr), key_expr == nullptr ? nullptr : &key, expr.span);
   }
   if (builtin != nullptr) return call_builtin(*this, *builtin, evaluate_arguments(expr), key_expr == nullptr ? nullptr : &key, expr.span);
   if (is_reduction(callee.text)) {
@@ -117,6 +118,18 @@ std::string Evaluator::instance_prefix(const std::string* key, const std::string
   return join_keys(frame().prefix, times == 0 ? name : fmt::format("{}_{}", name, times));
 }
 
+/// The layer called `name`. Built-in layers see one another first: what a user's file shadows does not change them.
+const Definition* Evaluator::find_layer(std::string_view name, const Definition& caller) const {
+  const Layers& own = builtin_layers();
+  const auto self = own.find(caller.name);
+  if (self != own.end() && self->second == &caller) {
+    const auto found = own.find(name);
+    if (found != own.end()) return found->second;
+  }
+  const auto found = layers_.find(name);
+  return found == layers_.end() ? nullptr : found->second;
+}
+
 /// Does a layer count as one of the network's layers: has it weights, or does it look at neighbours, itself or in what it calls?
 bool Evaluator::is_convolution(const Definition& layer) {
   const auto [entry, fresh] = convolutions_.try_emplace(&layer, false);
@@ -126,8 +139,8 @@ bool Evaluator::is_convolution(const Definition& layer) {
             [&](Expr& expr) {
               if (expr.kind == ExprKind::kOver) found = true;
               if (found || expr.kind != ExprKind::kCall || expr.operands[0]->kind != ExprKind::kName) return;
-              const auto inner = layers_.find(expr.operands[0]->text);
-              found = inner == layers_.end() ? expr.operands[0]->text == "linear" : is_convolution(*inner->second);
+              const Definition* inner = find_layer(expr.operands[0]->text, layer);
+              found = inner == nullptr ? expr.operands[0]->text == "linear" : is_convolution(*inner);
             });
   convolutions_[&layer] = found;
   return found;
@@ -156,7 +169,7 @@ Value Evaluator::call_layer(const Definition& layer, std::vector<GivenArgument> 
   try {
     bind(layer, std::move(arguments), span);
     execute(layer.body);
-    check_result(layer, span);
+    check_result(layer);
     result = std::move(frame().result);
   } catch (const EvaluationAbort&) {
     result = {};
@@ -167,11 +180,11 @@ Value Evaluator::call_layer(const Definition& layer, std::vector<GivenArgument> 
   return result;
 }
 
-void Evaluator::check_result(const Definition& definition, const Span& span) {
+void Evaluator::check_result(const Definition& definition) {
   if (frame().returned) return;
   if (frame().after_mistake) throw EvaluationAbort{};
   emitter_.fail(Code::E0417, definition.end_span, fmt::format("{} '{}' ends without a return", kind_name(definition), definition.name),
-                "add: return …;", {{"it is called here", locate(span)}});
+                "add: return …;");
 }
 
 /// Which argument each parameter gets; nullptr: its default.
@@ -254,7 +267,7 @@ Value Evaluator::convert(const Parameter& parameter, const Value& value, const S
   if (type == "string" && value.text() != nullptr) {
     const std::vector<std::string>& choices = parameter.type.choices;
     if (choices.empty() || std::find(choices.begin(), choices.end(), *value.text()) != choices.end()) return value;
-    emitter_.fail(Code::E0412, span, fmt::format("'{}' is \"{}\"", parameter.name, *value.text()), unknown_name_hint(*value.text(), choices),
+    emitter_.fail(Code::E0412, span, fmt::format("'{}' cannot be \"{}\"", parameter.name, *value.text()), unknown_name_hint(*value.text(), choices),
                   {{"declared here", locate(parameter.span)}});
   }
   emitter_.fail(Code::E0401, span, fmt::format("'{}' is {}: expected {}", parameter.name, describe(value), type), {},
@@ -336,7 +349,7 @@ void Evaluator::run_model(const Definition& model, std::vector<GivenArgument> ar
   try {
     bind(model, std::move(arguments), model.name_span);
     execute(model.body);
-    check_result(model, model.name_span);
+    check_result(model);
   } catch (const EvaluationAbort&) {
   }
   pop_frame();

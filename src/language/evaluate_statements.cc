@@ -37,9 +37,11 @@ void Evaluator::execute(const Stmt& stmt) {
   try {
     execute_inside(stmt);
   } catch (const EvaluationAbort&) {
-    frame().after_mistake = true;
+    const bool skipped = stmt.kind == StmtKind::kIf || stmt.kind == StmtKind::kForRange || stmt.kind == StmtKind::kForC ||
+                         stmt.kind == StmtKind::kWhile || stmt.kind == StmtKind::kForEach;
+    if (skipped) frame().after_mistake = true;
     if (stmt.kind == StmtKind::kAssign || stmt.kind == StmtKind::kParam || stmt.kind == StmtKind::kDeclare) frame().variables[stmt.name] = {};
-    if (stmt.kind == StmtKind::kReturn) frame().returned = true;
+    if (stmt.kind == StmtKind::kReturn || stmt.kind == StmtKind::kRequire) frame().returned = true;
   }
 }
 

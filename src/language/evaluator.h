@@ -141,9 +141,10 @@ class Evaluator {
   void bind_parameter(const Parameter& parameter, const Value& value, const Span& span);
   Value convert(const Parameter& parameter, const Value& value, const Span& span);
   void bind_shape(const Parameter& parameter, Tensor* tensor, const Span& span);
-  void check_result(const Definition& definition, const Span& span);
+  void check_result(const Definition& definition);
   std::vector<std::int64_t> dimension_factors(const Expr& expr);
   bool is_convolution(const Definition& layer);
+  const Definition* find_layer(std::string_view name, const Definition& caller) const;
   void collect_factors(const Expr& expr, std::vector<const Expr*>* factors);
   void count_step(const Span& span);
 

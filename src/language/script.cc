@@ -85,7 +85,7 @@ void ScriptRunner::run(const Definition& script, std::vector<GivenArgument> argu
   try {
     bind_script(script, std::move(arguments));
     execute(script.body);
-    if (!frame().after_mistake) check_events(script);
+    if (!emitter().diagnostics().has_errors()) check_events(script);
   } catch (const EvaluationAbort&) {
   }
   pop_frame();
@@ -113,7 +113,7 @@ void ScriptRunner::iterate(const Stmt& loop, const std::function<bool()>& more, 
   std::size_t second = first;
   std::int64_t rounds = 0;
   bool epochs = false;
-  while (more() && !frame().after_mistake) {
+  while (more() && !emitter().diagnostics().has_errors()) {
     if (!epochs || rounds < 2 || loop.kind == StmtKind::kWhile) execute(loop.body);
     if (rounds == 0) {
       second = events_.size();
@@ -221,7 +221,7 @@ void ScriptRunner::forward(const Expr& call) {
     event.aggregation_span = call.arguments[2].value->span;
     event.aggregation = evaluate_text(*call.arguments[2].value, "the aggregation");
   }
-  find_layer(event);  // an unknown type is reported where it stands
+  layer_of(event);  // an unknown type is reported where it stands
   events_.push_back(std::move(event));
 }
 

@@ -48,7 +48,7 @@ class ScriptRunner : public Evaluator {
   void check_backward(const std::vector<Event>& layers, const std::vector<Event>& backward, const Definition& script);
   std::vector<std::int64_t> layer_widths(const std::vector<Event>& layers);
   void build(const std::vector<Event>& layers);
-  const Definition* find_layer(const Event& event);
+  const Definition* layer_of(const Event& event);
   void add_aggregation(const Event& event, const Definition& layer, std::vector<GivenArgument>* arguments);
   void initialize_params();
 

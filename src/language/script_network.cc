@@ -18,6 +18,16 @@ std::string lower(std::string text) {
 }  // namespace
 
 void ScriptRunner::check_events(const Definition& script) {
+  const auto missing = [&](std::string_view what, std::string_view how) {
+    emitter().fail(Code::E0604, script.name_span, fmt::format("script '{}' has no {}", script.name, what), fmt::format("add: {}", how));
+  };
+  const auto has = [&](EventKind kind) {
+    return std::any_of(events_.begin(), events_.end(), [&](const Event& event) { return event.kind == kind; });
+  };
+  if (!has(EventKind::kForward)) missing("forward pass", "gnn.forwardPass(l, \"GCN\", \"Sum\");");
+  if (!has(EventKind::kOptimizer)) missing("optimizer", "gnn.optimizer(\"adam\", 0.01);");
+  if (!has_epochs_) missing("loop over epochs", "for (int e = 0; e < epochs; e++) { … }");
+  if (!has_sizes_) missing("layer sizes", "gnn.initializeLayers(64, \"xaviers\");");
   std::vector<Event> layers;
   std::vector<Event> backward_calls;
   bool optimized = false;
@@ -35,13 +45,6 @@ void ScriptRunner::check_events(const Definition& script) {
       optimized = true;
     }
   }
-  const auto missing = [&](std::string_view what, std::string_view how) {
-    emitter().fail(Code::E0604, script.name_span, fmt::format("script '{}' has no {}", script.name, what), fmt::format("add: {}", how));
-  };
-  if (layers.empty()) missing("forward pass", "gnn.forwardPass(l, \"GCN\", \"Sum\");");
-  if (!optimized) missing("optimizer", "gnn.optimizer(\"adam\", 0.01);");
-  if (!has_epochs_) missing("loop over epochs", "for (int e = 0; e < epochs; e++) { … }");
-  if (!has_sizes_) missing("layer sizes", "gnn.initializeLayers(64, \"xaviers\");");
   check_forward(layers);
   check_backward(layers, backward_calls, script);
   build(layers);
@@ -96,7 +99,7 @@ std::vector<std::int64_t> ScriptRunner::layer_widths(const std::vector<Event>& l
   return widths;
 }
 
-const Definition* ScriptRunner::find_layer(const Event& event) {
+const Definition* ScriptRunner::layer_of(const Event& event) {
   const auto exact = layers().find(event.model);
   if (exact != layers().end()) return exact->second;
   const auto common = layers().find(lower(event.model));
@@ -128,7 +131,7 @@ void ScriptRunner::build(const std::vector<Event>& layers) {
   const std::vector<std::int64_t> widths = layer_widths(layers);
   Tensor h = features();
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const Definition& layer = *find_layer(layers[i]);
+    const Definition& layer = *layer_of(layers[i]);
     std::vector<GivenArgument> arguments = {{{}, {}, {h}, layers[i].span}, {{}, {}, {widths[i]}, layers[i].span}};
     add_aggregation(layers[i], layer, &arguments);
     const std::string key = fmt::format("convs.{}", i);
