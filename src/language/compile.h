@@ -37,7 +37,7 @@ struct CompileOptions {
 /// What a training script says beside the model.
 struct ScriptSettings {
   std::optional<std::int64_t> epochs;  ///< none: the script leaves it to its caller
-  std::string optimizer = "adam";      ///< adam | adamw | sgd | rmsprop
+  std::string optimizer = "adam";      ///< adam | adamw | sgd
   double lr = 0.01;
   double beta1 = 0.9;
   double beta2 = 0.999;

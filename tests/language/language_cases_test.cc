@@ -104,5 +104,27 @@ TEST(LanguageCases, EveryDiagnosticIsDocumented) {
   }
 }
 
+/// The blocks marked ```gneiss are programs, each by itself.
+TEST(LanguageDocs, ExamplesCompile) {
+  std::ifstream in(std::string(GNEISS_SOURCE_DIR) + "/docs/language.md");
+  std::string program;
+  bool inside = false;
+  int examples = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (inside && line == "```") {
+      const language::Source source = {"docs/language.md", program};
+      EXPECT_EQ(language::render(language::compile(source, options_of({})).diagnostics), "");
+      inside = false;
+      ++examples;
+    } else if (inside) {
+      program += line + "\n";
+    } else if (line == "```gneiss") {
+      inside = true;
+      program.clear();
+    }
+  }
+  EXPECT_GE(examples, 4);
+}
+
 }  // namespace
 }  // namespace gneiss::testing
