@@ -54,11 +54,14 @@ class IdMap {
     compact();
     const auto split = std::lower_bound(sparse_.begin(), sparse_.end(), 0);
     ids_.assign(sparse_.begin(), split);
-    direct_.assign(seen_.size(), -1);
+    const auto below = ids_.size();
     for (std::size_t slot = 0; slot < seen_.size(); ++slot) {
-      if (!seen_[slot]) continue;
-      direct_[slot] = static_cast<NodeId>(ids_.size());
-      ids_.push_back(static_cast<std::int64_t>(slot));
+      if (seen_[slot]) ids_.push_back(static_cast<std::int64_t>(slot));
+    }
+    // A table by id is the fastest, but not for a few ids spread over many numbers.
+    if (seen_.size() <= kMaxSpread * (ids_.size() - below) + kSmallTable) {
+      direct_.assign(seen_.size(), -1);
+      for (std::size_t node = below; node < ids_.size(); ++node) direct_[static_cast<std::size_t>(ids_[node])] = static_cast<NodeId>(node);
     }
     ids_.insert(ids_.end(), split, sparse_.end());
     checked_node_count(static_cast<std::int64_t>(ids_.size()), "nodes", where);
@@ -75,7 +78,7 @@ class IdMap {
   /// The node of an id, or -1.
   NodeId find(std::int64_t id) const {
     if (identity_ >= 0) return id >= 0 && id < identity_ ? static_cast<NodeId>(id) : -1;
-    if (id >= 0 && id < kDirect) return static_cast<std::size_t>(id) < direct_.size() ? direct_[static_cast<std::size_t>(id)] : -1;
+    if (id >= 0 && static_cast<std::uint64_t>(id) < direct_.size()) return direct_[static_cast<std::size_t>(id)];
     const auto at = std::lower_bound(ids_.begin(), ids_.end(), id);
     return at != ids_.end() && *at == id ? static_cast<NodeId>(at - ids_.begin()) : -1;
   }
@@ -98,6 +101,8 @@ class IdMap {
 
  private:
   static constexpr std::int64_t kDirect = std::int64_t{1} << 27;
+  static constexpr std::size_t kMaxSpread = 16;
+  static constexpr std::size_t kSmallTable = std::size_t{1} << 16;
   static constexpr std::size_t kMaxNodes = std::numeric_limits<NodeId>::max();
 
   void compact() {

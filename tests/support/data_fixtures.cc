@@ -41,7 +41,10 @@ std::string zip64_field(std::uint64_t bytes, std::uint64_t packed) {
 }  // namespace
 
 TempFolder::TempFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "gneiss-test-XXXXXX").string();
+  // Thousands of small files are ten times faster in memory.
+  const bool in_memory = std::getenv("TMPDIR") == nullptr && access("/dev/shm", W_OK) == 0;
+  const std::filesystem::path root = in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+  std::string pattern = (root / "gneiss-test-XXXXXX").string();
   path_ = mkdtemp(pattern.data());
 }
 

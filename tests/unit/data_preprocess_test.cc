@@ -1,0 +1,131 @@
+// Symmetrising, self loops, normalisation, densify and sparsify, components.
+#include "data/preprocess.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "data/generate.h"
+#include "data/load.h"
+#include "support/data_fixtures.h"
+
+namespace gneiss::data {
+namespace {
+
+using ::gneiss::testing::error_of;
+using ::gneiss::testing::list;
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kPlenty = std::int64_t{1} << 30;
+
+template <class T>
+Buffer<T> buffer(const std::vector<T>& values) {
+  return Buffer<T>::copy_of(values);
+}
+
+Features dense(std::int64_t rows, std::int64_t cols, const std::vector<float>& values) {
+  Features f;
+  f.rows = rows;
+  f.cols = cols;
+  f.dense = buffer(values);
+  return f;
+}
+
+graph::Graph graph_of(std::int64_t nodes, const std::vector<NodeId>& src, const std::vector<NodeId>& dst, const std::vector<float>& weight = {}) {
+  return graph::build_graph({buffer(src), buffer(dst), buffer(weight)}, nodes);
+}
+
+TEST(PreprocessTest, RowNormalisationDividesByTheSumAndLeavesZeroRows) {
+  Features f = dense(3, 2, {1, 3, 0, 0, -1, 2});
+  normalize_features("row", {}, kPlenty, &f);
+  EXPECT_THAT(list(f.dense), ElementsAre(0.25F, 0.75F, 0, 0, -1, 2));
+  Features s = dense(3, 2, {1, 3, 0, 0, -1, 2});
+  sparsify(&s);
+  normalize_features("row", {}, kPlenty, &s);
+  densify(kPlenty, &s);
+  EXPECT_EQ(list(s.dense), list(f.dense));
+}
+
+TEST(PreprocessTest, BinaryMakesPositiveValuesOne) {
+  Features f = dense(1, 4, {0.2F, 5, 0, -2});
+  normalize_features("binary", {}, kPlenty, &f);
+  EXPECT_THAT(list(f.dense), ElementsAre(1, 1, 0, -2));
+}
+
+TEST(PreprocessTest, StandardUsesAllNodesAndTrainStandardOnlySome) {
+  Features f = dense(3, 2, {1, 7, 3, 7, 8, 7});
+  normalize_features("standard", {}, kPlenty, &f);
+  const float s = std::sqrt((9.0F + 1 + 16) / 3);
+  EXPECT_THAT(list(f.dense), ElementsAre(FloatNear(-3 / s, 1e-6F), 0, FloatNear(-1 / s, 1e-6F), 0, FloatNear(4 / s, 1e-6F), 0));
+  Features t = dense(3, 1, {1, 3, 8});
+  const std::vector<NodeId> train = {0, 1};
+  normalize_features("train-standard", train, kPlenty, &t);
+  EXPECT_THAT(list(t.dense), ElementsAre(-1, 1, 6));
+}
+
+TEST(PreprocessTest, RefusesWhatCannotBe) {
+  Features f = dense(2, 2, {1, 0, 0, 1});
+  EXPECT_THAT(error_of([&] { normalize_features("rows", {}, kPlenty, &f); }).hint(), HasSubstr("did you mean 'row'?"));
+  EXPECT_THAT(error_of([&] { normalize_features("train-standard", {}, kPlenty, &f); }).message(), HasSubstr("needs training nodes"));
+  sparsify(&f);
+  const Error error = error_of([&] { normalize_features("standard", {}, 8, &f); });
+  EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+  EXPECT_THAT(error.message(), HasSubstr("dense features of 2 x 2 take 16 bytes, the limit is 8"));
+}
+
+TEST(PreprocessTest, SparsifyAndDensifyAreInverse) {
+  const std::vector<float> values = {0, 1, 0, 2, 0, 0, 0, 3, -4};
+  Features f = dense(3, 3, values);
+  sparsify(&f);
+  EXPECT_THAT(list(f.offsets), ElementsAre(0, 1, 2, 4));
+  EXPECT_THAT(list(f.indices), ElementsAre(1, 0, 1, 2));
+  EXPECT_EQ(f.nonzeros(), 4);
+  densify(kPlenty, &f);
+  EXPECT_EQ(list(f.dense), values);
+}
+
+TEST(PreprocessTest, ToUndirectedMergesAndSumsWeights) {
+  const graph::Graph g = to_undirected(graph_of(3, {0, 1, 2}, {1, 0, 2}, {1, 2, 5}));
+  EXPECT_TRUE(g.symmetric());
+  EXPECT_THAT(list(g.sources()), ElementsAre(1, 0, 2));
+  EXPECT_THAT(list(g.weights()), ElementsAre(3, 3, 10));  // as PyG: a loop is its own reverse and counts twice
+}
+
+TEST(PreprocessTest, RemoveSelfLoopsKeepsTheRest) {
+  EXPECT_THAT(list(remove_self_loops(graph_of(2, {0, 0, 1}, {0, 1, 1})).sources()), ElementsAre(0));
+}
+
+TEST(PreprocessTest, LargestComponentIsWeakAndTiesGoToTheSmallestNode) {
+  EXPECT_THAT(largest_component(graph_of(6, {3, 5, 0}, {4, 4, 1})), ElementsAre(3, 4, 5));
+  EXPECT_THAT(largest_component(graph_of(4, {2, 0}, {3, 1})), ElementsAre(0, 1));
+}
+
+TEST(PreprocessTest, InducedCarriesEverythingAlong) {
+  Dataset d;
+  d.graph = graph_of(4, {0, 1, 3, 3}, {1, 3, 1, 2}, {1, 2, 3, 4});
+  d.features = dense(4, 1, {10, 11, 12, 13});
+  sparsify(&d.features);
+  d.labels.kind = LabelKind::kSingle;
+  d.labels.num_classes = 2;
+  d.labels.classes = buffer<std::int32_t>({0, 1, 0, 1});
+  d.split = {{0, 1}, {2}, {3}};
+  d.node_names = {"a", "b", "c", "d"};
+  const std::vector<NodeId> nodes = {1, 3};
+  const Dataset part = induced(std::move(d), nodes);
+  EXPECT_EQ(part.num_nodes(), 2);
+  EXPECT_THAT(list(part.graph.offsets()), ElementsAre(0, 1, 2));
+  EXPECT_THAT(list(part.graph.sources()), ElementsAre(1, 0));
+  EXPECT_THAT(list(part.graph.weights()), ElementsAre(3, 2));
+  EXPECT_THAT(list(part.features.values), ElementsAre(11, 13));
+  EXPECT_THAT(list(part.labels.classes), ElementsAre(1, 1));
+  EXPECT_THAT(part.split.train, ElementsAre(0));
+  EXPECT_THAT(part.split.test, ElementsAre(1));
+  EXPECT_THAT(part.orig_id, ElementsAre(1, 3));
+  EXPECT_THAT(part.node_names, ElementsAre("b", "d"));
+}
+
+}  // namespace
+}  // namespace gneiss::data
