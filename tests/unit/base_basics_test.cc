@@ -1,0 +1,182 @@
+// The lowest layer: errors, buffers, files, names, random numbers, parallel loops.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/matrix_view.h"
+#include "base/names.h"
+#include "base/parallel.h"
+#include "base/process.h"
+#include "base/random.h"
+#include "support/data_fixtures.h"
+
+namespace gneiss {
+namespace {
+
+using ::gneiss::testing::error_of;
+using ::gneiss::testing::TempFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ErrorTest, SaysWhatWhereAndHint) {
+  const Error error(ErrorCode::kBadData, "node 9 is unknown", "edges.txt:3", "check the ids");
+  EXPECT_STREQ(error.what(), "error: node 9 is unknown\n  where: edges.txt:3\n  hint: check the ids");
+  EXPECT_STREQ(Error(ErrorCode::kUsage, "no").what(), "error: no");
+}
+
+TEST(ErrorTest, HasAnExitCodeForEveryKind) {
+  const std::pair<ErrorCode, int> codes[] = {{ErrorCode::kInternal, 1}, {ErrorCode::kUsage, 2}, {ErrorCode::kUnsupported, 2}, {ErrorCode::kBadData, 3},
+                                             {ErrorCode::kShape, 3},    {ErrorCode::kOutOfMemory, 4}, {ErrorCode::kDisk, 4}, {ErrorCode::kNumeric, 5},
+                                             {ErrorCode::kPeerLost, 6}, {ErrorCode::kStopped, 75}};
+  for (const auto& [code, expected] : codes) EXPECT_EQ(exit_code(code), expected);
+}
+
+TEST(ErrorTest, ChecksThrow) {
+  const int three = 3;
+  EXPECT_NO_THROW(GNEISS_CHECK(three == 3, ErrorCode::kShape, "never"));
+  const Error error = error_of([&] { GNEISS_CHECK(three == 4, ErrorCode::kShape, "{} is not {}", three, 4); });
+  EXPECT_EQ(error.code(), ErrorCode::kShape);
+  EXPECT_EQ(error.message(), "3 is not 4");
+  EXPECT_THAT(error_of([&] { GNEISS_ASSERT(three == 4, "broken"); }).hint(), HasSubstr("a defect of Gneiss"));
+}
+
+TEST(BufferTest, IsAlignedMovableAndShrinks) {
+  Buffer<float> a(1000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.data()) % 64, 0U);
+  a[0] = 7;
+  const float* data = a.data();
+  Buffer<float> b = std::move(a);
+  EXPECT_EQ(b.data(), data);
+  EXPECT_EQ(b[0], 7);
+  b.shrink(10);
+  EXPECT_EQ(b.size(), 10U);
+  EXPECT_EQ(b.data(), data);
+  EXPECT_TRUE(Buffer<int>().empty());
+  const auto zeros = Buffer<int>::zeros(100);
+  EXPECT_EQ(std::accumulate(zeros.begin(), zeros.end(), 0), 0);
+  EXPECT_THAT(gneiss::testing::list(Buffer<int>::copy_of(std::vector<int>{1, 2})), ElementsAre(1, 2));
+}
+
+TEST(BufferTest, LargeOnesSitOnHugePages) {
+  const Buffer<float> large(std::size_t{4} << 20);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % (std::size_t{2} << 20), 0U);
+}
+
+TEST(BufferTest, RefusesTheImpossible) {
+  EXPECT_EQ(error_of([] { Buffer<char> buffer(std::size_t{1} << 63); }).code(), ErrorCode::kOutOfMemory);
+}
+
+TEST(MatrixViewTest, AddressesByStride) {
+  std::array<int, 12> values{};
+  std::iota(values.begin(), values.end(), 0);
+  const MatrixView<int> view(values.data(), 3, 2, 4);
+  EXPECT_EQ(view.at(2, 1), 9);
+  EXPECT_EQ(view.size(), 6);
+  EXPECT_FALSE(view.contiguous());
+  const ConstMatrixView<int> constant = view;
+  EXPECT_EQ(constant.row(1)[0], 4);
+}
+
+TEST(FileTest, ReadsAndMaps) {
+  const TempFolder folder;
+  const auto path = folder.write("a", "hello");
+  EXPECT_EQ(read_file(path), "hello");
+  EXPECT_EQ(MappedFile(path).text(), "hello");
+  EXPECT_EQ(MappedFile(folder.write("empty", "")).text(), "");
+}
+
+TEST(FileTest, SaysWhyItCannotRead) {
+  const TempFolder folder;
+  EXPECT_THAT(error_of([&] { read_file(folder.path() / "absent"); }).message(), HasSubstr("No such file"));
+  EXPECT_THAT(error_of([&] { MappedFile file(folder.path()); }).message(), HasSubstr("it is a folder"));
+  EXPECT_THAT(error_of([&] { read_file(folder.write("big", "12345"), 3); }).message(), HasSubstr("it has 5 bytes, at most 3 are expected"));
+  EXPECT_THAT(error_of([&] { read_file("/dev/null"); }).message(), HasSubstr("not a regular file"));
+}
+
+TEST(FileTest, AtomicFileIsAllOrNothing) {
+  const TempFolder folder;
+  const auto path = folder.path() / "a";
+  write_file(path, "old");
+  {
+    AtomicFile file(path);
+    file.write("half of the n");
+  }
+  EXPECT_EQ(read_file(path), "old");
+  AtomicFile file(path);
+  file.write("new");
+  file.commit();
+  EXPECT_EQ(read_file(path), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+  EXPECT_EQ(error_of([&] { AtomicFile other(folder.path() / "no/such/place"); }).code(), ErrorCode::kDisk);
+}
+
+TEST(NamesTest, FindsTheNearest) {
+  const std::vector<std::string> names = {"hidden", "layers", "dropout"};
+  EXPECT_EQ(nearest_name("hiden", names), "hidden");
+  EXPECT_EQ(nearest_name("DROPUOT", names), "dropout");
+  EXPECT_EQ(nearest_name("momentum", names), "");
+  EXPECT_EQ(unknown_name_hint("layer", names), "did you mean 'layers'? known: hidden, layers, dropout");
+  EXPECT_EQ(unknown_name_hint("xyz", names), "known: hidden, layers, dropout");
+  EXPECT_EQ(join({}, ", "), "");
+}
+
+TEST(RandomTest, PhiloxGivesThePublishedNumbers) {
+  // Known answers of Random123 for philox4x32 with 7 rounds.
+  EXPECT_THAT(philox(0, {0, 0, 0, 0}), ElementsAre(0x5f6fb709U, 0x0d893f64U, 0x4f121f81U, 0x4f730a48U));
+  EXPECT_THAT(philox(~0ULL, {~0U, ~0U, ~0U, ~0U}), ElementsAre(0x5207ddc2U, 0x45165e59U, 0x4d8ee751U, 0x8c52f662U));
+  EXPECT_THAT(philox(0x299f31d0a4093822ULL, {0x243f6a88U, 0x85a308d3U, 0x13198a2eU, 0x03707344U}),
+              ElementsAre(0x4dfccabaU, 0x190a87f0U, 0xc47362baU, 0xb6b5242aU));
+}
+
+TEST(RandomTest, StreamsAreUniformAndIndependent) {
+  RandomStream a(1, 0);
+  RandomStream b(1, 1);
+  EXPECT_NE(a.next64(), b.next64());
+  std::array<int, 7> count{};
+  double sum = 0;
+  double square = 0;
+  for (int i = 0; i < 70000; ++i) {
+    ++count[a.below(7)];
+    const double x = b.normal();
+    sum += x;
+    square += x * x;
+    const double u = a.uniform(2, 3);
+    ASSERT_TRUE(u >= 2 && u < 3);
+  }
+  for (const int c : count) EXPECT_NEAR(c, 10000, 400);
+  EXPECT_NEAR(sum / 70000, 0, 0.02);
+  EXPECT_NEAR(square / 70000, 1, 0.03);
+  EXPECT_LT(uniform_float(~0U), 1.0F);
+  EXPECT_EQ(uniform_float(0), 0.0F);
+}
+
+TEST(ParallelTest, CoversEveryIndexOnceForAnyNumberOfThreads) {
+  for (const int threads : {1, 2, 5}) {
+    std::vector<int> hits(1001, 0);
+    parallel_chunks(threads, 1001, 64, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) ++hits[static_cast<std::size_t>(i)];
+    });
+    EXPECT_EQ(std::set<int>(hits.begin(), hits.end()), std::set<int>{1});
+  }
+  parallel_chunks(2, 0, 64, [](std::int64_t, std::int64_t) { FAIL(); });
+  EXPECT_GE(available_threads(), 1);
+}
+
+TEST(ProcessTest, KnowsItsMemory) {
+  EXPECT_GT(current_rss_bytes(), 0);
+  EXPECT_GE(peak_rss_bytes(), current_rss_bytes());
+  EXPECT_GT(memory_limit_bytes(), peak_rss_bytes());
+}
+
+}  // namespace
+}  // namespace gneiss

@@ -1,0 +1,120 @@
+// Building, transposing and looping the immutable graph.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "graph/graph.h"
+#include "graph/symmetry.h"
+#include "support/data_fixtures.h"
+
+namespace gneiss::graph {
+namespace {
+
+using ::gneiss::testing::error_of;
+using ::gneiss::testing::list;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+EdgeList edges(const std::vector<NodeId>& src, const std::vector<NodeId>& dst, const std::vector<float>& weight = {}) {
+  return {Buffer<NodeId>::copy_of(src), Buffer<NodeId>::copy_of(dst), Buffer<float>::copy_of(weight)};
+}
+
+TEST(BuildTest, SortsByDestinationThenSourceAndKeepsParallelEdgesInOrder) {
+  const Graph g = build_graph(edges({2, 0, 2, 1, 2}, {1, 1, 0, 1, 1}, {1, 2, 3, 4, 5}), 3);
+  EXPECT_THAT(list(g.offsets()), ElementsAre(0, 1, 5, 5));
+  EXPECT_THAT(list(g.sources()), ElementsAre(2, 0, 1, 2, 2));
+  EXPECT_THAT(list(g.weights()), ElementsAre(3, 2, 4, 1, 5));
+  EXPECT_FALSE(g.symmetric());
+}
+
+TEST(BuildTest, CoalesceSumsWeights) {
+  const Graph g = build_graph(edges({0, 0, 1}, {1, 1, 0}, {1, 2, 4}), 2, {.coalesce = true});
+  EXPECT_THAT(list(g.sources()), ElementsAre(1, 0));
+  EXPECT_THAT(list(g.weights()), ElementsAre(4, 3));
+}
+
+TEST(BuildTest, OptionsApplyInOrder) {
+  const Graph g = build_graph(edges({0, 1, 1}, {1, 1, 2}), 3, {.remove_self_loops = true, .to_undirected = true, .add_self_loops = true});
+  EXPECT_THAT(list(g.offsets()), ElementsAre(0, 2, 5, 7));
+  EXPECT_THAT(list(g.sources()), ElementsAre(0, 1, 0, 1, 2, 1, 2));
+  EXPECT_TRUE(g.symmetric());
+}
+
+TEST(BuildTest, EmptyGraphs) {
+  EXPECT_EQ(build_graph({}, 0).num_nodes(), 0);
+  EXPECT_EQ(build_graph({}, 5).num_edges(), 0);
+  EXPECT_EQ(build_graph({}, 5).num_nodes(), 5);
+  EXPECT_TRUE(build_graph({}, 5).symmetric());
+}
+
+TEST(BuildTest, NamesTheFirstBadEdge) {
+  EXPECT_THAT(error_of([] { build_graph(edges({0, 1}, {1, 7}), 3); }).message(), HasSubstr("edge 1 (1 -> 7) names node 7, outside 0..2"));
+  EXPECT_THAT(error_of([] { build_graph(edges({0, -1}, {1, 0}), 3); }).message(), HasSubstr("names node -1"));
+  EXPECT_THAT(error_of([] { build_graph(edges({0}, {1, 2}), 3); }).message(), HasSubstr("1 sources but 2 destinations"));
+  EXPECT_THAT(error_of([] { build_graph(edges({0}, {1}, {1, 2}), 3); }).message(), HasSubstr("2 weights for 1 edges"));
+}
+
+TEST(GraphTest, ChecksItsArrays) {
+  const auto make = [](const std::vector<EdgeId>& offsets, const std::vector<NodeId>& sources, const std::vector<float>& weights = {}) {
+    return error_of([&] { Graph g(3, Buffer<EdgeId>::copy_of(offsets), Buffer<NodeId>::copy_of(sources), Buffer<float>::copy_of(weights)); }).message();
+  };
+  EXPECT_THAT(make({}, {}), HasSubstr("must start with 0"));
+  EXPECT_THAT(make({1, 1}, {0}), HasSubstr("must start with 0"));
+  EXPECT_THAT(make({0, 2}, {0}), HasSubstr("offsets end at 2, but there are 1 edges"));
+  EXPECT_THAT(make({0, 2, 1, 2}, {0, 0}), HasSubstr("offsets fall at node 1"));
+  EXPECT_THAT(make({0, 9, 1}, {0}), HasSubstr("beyond 1 edges"));
+  EXPECT_THAT(make({0, 1}, {3}), HasSubstr("comes from node 3, outside 0..2"));
+  EXPECT_THAT(make({0, 2}, {1, 0}), HasSubstr("not in ascending order"));
+  EXPECT_THAT(make({0, 1}, {0}, {1, 2}), HasSubstr("2 edge weights for 1 edges"));
+}
+
+TEST(SymmetryTest, ComparesStructureMultiplicityAndWeights) {
+  EXPECT_TRUE(build_graph(edges({0, 1, 2}, {1, 0, 2}), 3).symmetric());
+  EXPECT_FALSE(build_graph(edges({0, 0, 1}, {1, 1, 0}), 2).symmetric());
+  EXPECT_TRUE(build_graph(edges({0, 0, 1, 1}, {1, 1, 0, 0}), 2).symmetric());
+  EXPECT_FALSE(build_graph(edges({0, 1}, {1, 0}, {1, 2}), 2).symmetric());
+  EXPECT_TRUE(build_graph(edges({0, 1}, {1, 0}, {2, 2}), 2).symmetric());
+}
+
+TEST(TransposeTest, ListsOutEdgesWithTheirSlots) {
+  const Graph g = build_graph(edges({2, 0, 2, 1}, {1, 1, 0, 1}), 3);  // canonical: 2>0 | 0>1 1>1 2>1
+  const Transpose t = transpose(g.in_edges());
+  EXPECT_THAT(list(t.offsets), ElementsAre(0, 1, 2, 4));
+  EXPECT_THAT(list(t.indices), ElementsAre(1, 1, 0, 1));
+  EXPECT_THAT(list(t.slots), ElementsAre(1, 2, 0, 3));
+}
+
+TEST(TransposeTest, TwiceIsTheOriginal) {
+  RandomStream random(1, 1);
+  std::vector<NodeId> src;
+  std::vector<NodeId> dst;
+  for (int e = 0; e < 500; ++e) {
+    src.push_back(static_cast<NodeId>(random.below(40)));
+    dst.push_back(static_cast<NodeId>(random.below(40)));
+  }
+  const Graph g = build_graph(edges(src, dst), 40);
+  const Transpose once = transpose(g.in_edges());
+  const Transpose twice = transpose(once.pattern());
+  EXPECT_EQ(list(twice.offsets), list(g.offsets()));
+  EXPECT_EQ(list(twice.indices), list(g.sources()));
+  for (std::size_t k = 0; k < twice.slots.size(); ++k) EXPECT_EQ(twice.slots[k], static_cast<EdgeId>(k));
+}
+
+TEST(SelfLoopTest, AddRemainingKeepsTheLastLoopsWeight) {
+  const Graph g = add_remaining_self_loops(build_graph(edges({0, 0, 1, 0}, {0, 0, 0, 1}, {5, 6, 2, 3}), 3), 9);
+  EXPECT_THAT(list(g.sources()), ElementsAre(0, 1, 0, 1, 2));
+  EXPECT_THAT(list(g.weights()), ElementsAre(6, 2, 3, 9, 9));
+}
+
+TEST(SelfLoopTest, ReplaceGivesEveryLoopTheSameWeight) {
+  const Graph g = replace_self_loops(build_graph(edges({0, 1}, {0, 0}, {5, 2}), 2), 1);
+  EXPECT_THAT(list(g.sources()), ElementsAre(0, 1, 1));
+  EXPECT_THAT(list(g.weights()), ElementsAre(1, 2, 1));
+  EXPECT_THAT(list(add_remaining_self_loops(build_graph(edges({0, 0}, {0, 0}), 1)).weights()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace gneiss::graph
