@@ -51,19 +51,19 @@ struct Expr {
 };
 
 enum class StmtKind : std::uint8_t {
-  kAssign,   ///< exprs[0] text exprs[1], text is = += -= *= /=
-  kParam,    ///< param
-  kReturn,   ///< exprs[0]
-  kIf,       ///< exprs[0]; body; otherwise
-  kForRange, ///< for name in exprs[0] .. exprs[1]; inclusive when text is "to"; step exprs[2] if there
-  kForC,     ///< init is head[0], condition exprs[0], step is head[1]
-  kWhile,    ///< exprs[0]; body
-  kForEach,  ///< for or forall (name in exprs[0]); body
-  kExpr,     ///< exprs[0], a call for its effect
-  kOutput,   ///< output name = exprs[0]
-  kRequire,  ///< require exprs[0], exprs[1]
-  kDeclare,  ///< type text, name, exprs are constructor arguments
-  kBlock,    ///< body
+  kAssign,    ///< exprs[0] text exprs[1], text is = += -= *= /=
+  kParam,     ///< param
+  kReturn,    ///< exprs[0]
+  kIf,        ///< exprs[0]; body; otherwise
+  kForRange,  ///< for name in exprs[0] .. exprs[1]; inclusive when text is "to"; step exprs[2] if there
+  kForC,      ///< init is head[0], condition exprs[0], step is head[1]
+  kWhile,     ///< exprs[0]; body
+  kForEach,   ///< for or forall (name in exprs[0]); body
+  kExpr,      ///< exprs[0], a call for its effect
+  kOutput,    ///< output name = exprs[0]
+  kRequire,   ///< require exprs[0], exprs[1]
+  kDeclare,   ///< type text, name, exprs are constructor arguments
+  kBlock,     ///< body
 };
 
 /// `param W: [F, out] = glorot as "lin.weight".T;`

@@ -14,11 +14,14 @@ namespace {
 
 using Call = BuiltinCall;
 
-const Span& span_of(const Call& call, std::size_t i) { return call.arguments[i].span.source != nullptr ? call.arguments[i].span : call.span; }
+const Span& span_of(const Call& call, std::size_t i) {
+  return call.arguments[i].span.source != nullptr ? call.arguments[i].span : call.span;
+}
 
 [[noreturn]] void fail_type(Call& call, std::size_t i, std::string_view wanted) {
-  call.evaluator.emitter().fail(Code::E0401, span_of(call, i),
-                                fmt::format("'{}' of {}: expected {}", call.builtin.name, describe(call.arguments[i].value), wanted));
+  call.evaluator.emitter().fail(
+      Code::E0401, span_of(call, i),
+      fmt::format("'{}' of {}: expected {}", call.builtin.name, describe(call.arguments[i].value), wanted));
 }
 
 const Tensor& tensor(Call& call, std::size_t i) {
@@ -41,8 +44,9 @@ std::int64_t width(Call& call, std::size_t i, std::int64_t rows) {
   const std::int64_t value = whole(call, i);
   std::int64_t all = 0;
   if (value > 0 && multiply_sizes(value, rows, &all)) return value;
-  call.evaluator.emitter().fail(Code::E0410, span_of(call, i), fmt::format("'{}': the width is {}: expected at least 1, and at most {} weights",
-                                                                           call.builtin.name, value, kMaxSize));
+  call.evaluator.emitter().fail(Code::E0410, span_of(call, i),
+                                fmt::format("'{}': the width is {}: expected at least 1, and at most {} weights",
+                                            call.builtin.name, value, kMaxSize));
 }
 
 /// Elementwise on tensors, `on_number` on numbers.
@@ -50,7 +54,8 @@ Value unary(Call& call, ir::OpKind kind, double (*on_number)(double), ir::Attrs 
   if (call.arguments[0].value.is_number()) {
     const double result = on_number(real(call, 0));
     if (std::isfinite(result)) return {result};
-    call.evaluator.emitter().fail(Code::E0413, call.span, fmt::format("{}({}) is not a finite number", call.builtin.name, real(call, 0)));
+    call.evaluator.emitter().fail(Code::E0413, call.span,
+                                  fmt::format("{}({}) is not a finite number", call.builtin.name, real(call, 0)));
   }
   return {call.evaluator.emitter().unary(kind, tensor(call, 0), call.span, std::move(attrs))};
 }
@@ -78,7 +83,8 @@ Value run_rsqrt(Call& call) {
 }
 
 Value run_leaky_relu(Call& call) {
-  return {call.evaluator.emitter().unary(ir::OpKind::leaky_relu, tensor(call, 0), call.span, {{"alpha", real(call, 1)}})};
+  return {
+      call.evaluator.emitter().unary(ir::OpKind::leaky_relu, tensor(call, 0), call.span, {{"alpha", real(call, 1)}})};
 }
 Value run_elu(Call& call) {
   return {call.evaluator.emitter().unary(ir::OpKind::elu, tensor(call, 0), call.span, {{"alpha", real(call, 1)}})};
@@ -87,7 +93,9 @@ Value run_elu(Call& call) {
 Value run_dropout(Call& call) { return {call.evaluator.emitter().dropout(tensor(call, 0), real(call, 1), call.span)}; }
 Value run_dot(Call& call) { return {call.evaluator.emitter().dot(tensor(call, 0), tensor(call, 1), call.span)}; }
 Value run_heads(Call& call) { return {call.evaluator.emitter().as_heads(tensor(call, 0), whole(call, 1), call.span)}; }
-Value run_sum_heads(Call& call) { return {call.evaluator.emitter().sum_heads(tensor(call, 0), whole(call, 1), call.span)}; }
+Value run_sum_heads(Call& call) {
+  return {call.evaluator.emitter().sum_heads(tensor(call, 0), whole(call, 1), call.span)};
+}
 Value run_mean_heads(Call& call) {
   Emitter& emitter = call.evaluator.emitter();
   const Tensor sum = emitter.sum_heads(tensor(call, 0), whole(call, 1), call.span);
@@ -111,7 +119,8 @@ Value run_concat(Call& call) {
 
 Value extreme_of(Call& call, bool maximum, const Value& a, const Value& b) {
   Emitter& emitter = call.evaluator.emitter();
-  if (a.tensor() != nullptr && b.tensor() != nullptr) return {emitter.extreme(maximum, *a.tensor(), *b.tensor(), call.span)};
+  if (a.tensor() != nullptr && b.tensor() != nullptr)
+    return {emitter.extreme(maximum, *a.tensor(), *b.tensor(), call.span)};
   if (a.tensor() != nullptr) return {emitter.extreme(maximum, *a.tensor(), b.number(), call.span)};
   if (b.tensor() != nullptr) return {emitter.extreme(maximum, *b.tensor(), a.number(), call.span)};
   const bool first = maximum ? a.number() >= b.number() : a.number() <= b.number();
@@ -122,14 +131,17 @@ Value run_extreme(Call& call, bool maximum) {
   const bool one = call.arguments.size() == 1 && call.arguments[0].value.list() == nullptr;
   call.arguments = spread(call);
   if (one || call.arguments.empty()) {
-    call.evaluator.emitter().fail(Code::E0405, call.span, fmt::format("'{}' of one value needs the edges that it reduces", call.builtin.name),
+    call.evaluator.emitter().fail(Code::E0405, call.span,
+                                  fmt::format("'{}' of one value needs the edges that it reduces", call.builtin.name),
                                   fmt::format("write {0}(…) over in_edges, or {0}(a, b)", call.builtin.name));
   }
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
-    if (call.arguments[i].value.tensor() == nullptr && !call.arguments[i].value.is_number()) fail_type(call, i, "a tensor or number");
+    if (call.arguments[i].value.tensor() == nullptr && !call.arguments[i].value.is_number())
+      fail_type(call, i, "a tensor or number");
   }
   Value result = call.arguments[0].value;
-  for (std::size_t i = 1; i < call.arguments.size(); ++i) result = extreme_of(call, maximum, result, call.arguments[i].value);
+  for (std::size_t i = 1; i < call.arguments.size(); ++i)
+    result = extreme_of(call, maximum, result, call.arguments[i].value);
   return result;
 }
 Value run_max(Call& call) { return run_extreme(call, true); }
@@ -187,7 +199,8 @@ Value run_layer_norm(Call& call) {
   const std::vector<std::string> known = {"node", "graph"};
   if (mode == nullptr) fail_type(call, 1, "a string");
   if (std::find(known.begin(), known.end(), *mode) == known.end()) {
-    emitter.fail(Code::E0412, span_of(call, 1), fmt::format("'mode' cannot be \"{}\"", *mode), unknown_name_hint(*mode, known));
+    emitter.fail(Code::E0412, span_of(call, 1), fmt::format("'mode' cannot be \"{}\"", *mode),
+                 unknown_name_hint(*mode, known));
   }
   const double eps = real(call, 2);
   return {emitter.layer_norm(x, norm_params(call, x.size(), false), *mode, eps, call.span)};
@@ -209,7 +222,8 @@ Value run_len(Call& call) {
 Value run_float(Call& call) { return {real(call, 0)}; }
 Value run_int(Call& call) {
   const double value = real(call, 0);
-  if (!(std::abs(value) < 9e18)) call.evaluator.emitter().fail(Code::E0413, call.span, fmt::format("int({}) does not fit into 64 bits", value));
+  if (!(std::abs(value) < 9e18))
+    call.evaluator.emitter().fail(Code::E0413, call.span, fmt::format("int({}) does not fit into 64 bits", value));
   return {call.arguments[0].value.integer() != nullptr ? whole(call, 0) : static_cast<std::int64_t>(value)};
 }
 
@@ -254,7 +268,8 @@ std::vector<ParameterText> split_parameters(std::string_view text) {
     const std::string_view item = text.substr(0, comma);
     const std::size_t equals = item.find(" = ");
     const bool has_default = equals != std::string_view::npos;
-    list.push_back({std::string(item.substr(0, equals)), has_default ? std::string(item.substr(equals + 3)) : std::string()});
+    list.push_back(
+        {std::string(item.substr(0, equals)), has_default ? std::string(item.substr(equals + 3)) : std::string()});
     text.remove_prefix(std::min(text.size(), comma + 2));
   }
   return list;
@@ -268,10 +283,50 @@ Value default_value(const std::string& text) {
   return {value};
 }
 
+std::vector<GivenArgument> bind_arguments(Emitter& emitter, const Builtin& builtin,
+                                          std::vector<GivenArgument> arguments, const Span& span) {
+  const std::vector<ParameterText> parameters = split_parameters(builtin.parameters);
+  std::vector<std::string> names;
+  for (const ParameterText& parameter : parameters) names.push_back(parameter.name);
+  std::vector<bool> filled(parameters.size(), false);
+  std::vector<GivenArgument> bound(parameters.size());
+  std::size_t next = 0;
+  for (GivenArgument& argument : arguments) {
+    const bool named = !argument.name.empty();
+    const std::size_t at =
+        named ? static_cast<std::size_t>(std::find(names.begin(), names.end(), argument.name) - names.begin()) : next++;
+    if (at >= parameters.size()) {
+      if (named) {
+        emitter.fail(Code::E0304, argument.name_span,
+                     fmt::format("'{}' has no argument '{}'", builtin.name, argument.name),
+                     unknown_name_hint(argument.name, names));
+      }
+      emitter.fail(Code::E0306, argument.span,
+                   fmt::format("'{}({})' takes {} arguments, got {}", builtin.name, builtin.parameters,
+                               parameters.size(), arguments.size()));
+    }
+    if (filled[at])
+      emitter.fail(Code::E0307, named ? argument.name_span : argument.span,
+                   fmt::format("argument '{}' is given twice", names[at]));
+    filled[at] = true;
+    bound[at] = std::move(argument);
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (filled[i]) continue;
+    if (parameters[i].otherwise.empty()) {
+      emitter.fail(Code::E0305, span,
+                   fmt::format("'{}({})' needs an argument for '{}'", builtin.name, builtin.parameters, names[i]));
+    }
+    bound[i].value = default_value(parameters[i].otherwise);
+  }
+  return bound;
+}
+
 }  // namespace
 
 const Builtin* find_builtin(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kBuiltins), std::end(kBuiltins), [&](const Builtin& b) { return b.name == name; });
+  const auto* found =
+      std::find_if(std::begin(kBuiltins), std::end(kBuiltins), [&](const Builtin& b) { return b.name == name; });
   return found == std::end(kBuiltins) ? nullptr : found;
 }
 
@@ -288,44 +343,20 @@ bool is_reduction(std::string_view name) {
   return name == "sum" || name == "mean" || name == "max" || name == "min" || name == "softmax";
 }
 
-Value call_builtin(Evaluator& evaluator, const Builtin& builtin, std::vector<GivenArgument> arguments, const std::string* key, const Span& span) {
+Value call_builtin(Evaluator& evaluator, const Builtin& builtin, std::vector<GivenArgument> arguments,
+                   const std::string* key, const Span& span) {
   Emitter& emitter = evaluator.emitter();
   BuiltinCall call = {evaluator, builtin, {}, key, span};
   if (builtin.parameters == "…") {
     for (const GivenArgument& argument : arguments) {
-      if (!argument.name.empty()) emitter.fail(Code::E0304, argument.name_span, fmt::format("'{}' has no argument '{}'", builtin.name, argument.name));
+      if (!argument.name.empty())
+        emitter.fail(Code::E0304, argument.name_span,
+                     fmt::format("'{}' has no argument '{}'", builtin.name, argument.name));
     }
     call.arguments = std::move(arguments);
     return builtin.run(call);
   }
-  const std::vector<ParameterText> parameters = split_parameters(builtin.parameters);
-  std::vector<std::string> names;
-  for (const ParameterText& parameter : parameters) names.push_back(parameter.name);
-  std::vector<bool> filled(parameters.size(), false);
-  call.arguments.resize(parameters.size());
-  std::size_t next = 0;
-  for (GivenArgument& argument : arguments) {
-    const bool named = !argument.name.empty();
-    const std::size_t at = named ? static_cast<std::size_t>(std::find(names.begin(), names.end(), argument.name) - names.begin()) : next++;
-    if (at >= parameters.size()) {
-      if (named) {
-        emitter.fail(Code::E0304, argument.name_span, fmt::format("'{}' has no argument '{}'", builtin.name, argument.name),
-                     unknown_name_hint(argument.name, names));
-      }
-      emitter.fail(Code::E0306, argument.span, fmt::format("'{}({})' takes {} arguments, got {}", builtin.name, builtin.parameters,
-                                                           parameters.size(), arguments.size()));
-    }
-    if (filled[at]) emitter.fail(Code::E0307, named ? argument.name_span : argument.span, fmt::format("argument '{}' is given twice", names[at]));
-    filled[at] = true;
-    call.arguments[at] = std::move(argument);
-  }
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (filled[i]) continue;
-    if (parameters[i].otherwise.empty()) {
-      emitter.fail(Code::E0305, span, fmt::format("'{}({})' needs an argument for '{}'", builtin.name, builtin.parameters, names[i]));
-    }
-    call.arguments[i].value = default_value(parameters[i].otherwise);
-  }
+  call.arguments = bind_arguments(emitter, builtin, std::move(arguments), span);
   return builtin.run(call);
 }
 

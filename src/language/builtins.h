@@ -36,7 +36,7 @@ const std::vector<std::string>& builtin_names();
 bool is_reduction(std::string_view name);
 
 /// Binds arguments to parameters and runs. Reports what does not fit.
-Value call_builtin(Evaluator& evaluator, const Builtin& builtin, std::vector<GivenArgument> arguments, const std::string* key,
-                   const Span& span);
+Value call_builtin(Evaluator& evaluator, const Builtin& builtin, std::vector<GivenArgument> arguments,
+                   const std::string* key, const Span& span);
 
 }  // namespace gneiss::language

@@ -18,8 +18,8 @@ namespace {
 
 /// What of a text is compiled.
 struct Target {
-  const Definition* model = nullptr;         ///< a model or a training script
-  const Definition* lone_layer = nullptr;    ///< stands for `conv` in the shell
+  const Definition* model = nullptr;       ///< a model or a training script
+  const Definition* lone_layer = nullptr;  ///< stands for `conv` in the shell
   std::unique_ptr<Module> shell;
 };
 
@@ -28,12 +28,16 @@ void check_definitions(const Module& module, Diagnostics* diagnostics) {
   for (const auto& definition : module.definitions) {
     const auto [entry, fresh] = seen.try_emplace({definition->kind, definition->name}, definition.get());
     if (!fresh) {
-      Diagnostic& made = diagnostics->error(Code::E0303, definition->name_span, fmt::format("'{}' is defined twice", definition->name));
+      Diagnostic& made = diagnostics->error(Code::E0303, definition->name_span,
+                                            fmt::format("'{}' is defined twice", definition->name));
       made.notes.push_back({"the first time here", locate(entry->second->name_span)});
     }
     const bool kept = find_builtin(definition->name) != nullptr || is_reduction(definition->name);
     if (kept && definition->kind == DefinitionKind::kLayer) {
-      diagnostics->error(Code::E0312, definition->name_span, fmt::format("'{}' is a function of the language", definition->name)).help = "choose another name";
+      diagnostics
+          ->error(Code::E0312, definition->name_span,
+                  fmt::format("'{}' is a function of the language", definition->name))
+          .help = "choose another name";
     }
     std::map<std::string, const Parameter*> names;
     for (const Parameter& parameter : definition->parameters) {
@@ -49,9 +53,11 @@ std::vector<ScheduleEntry> read_schedule(const Module& module, Diagnostics* diag
   std::vector<ScheduleEntry> entries;
   for (const ScheduleItem& item : module.schedule) {
     if (std::find(kKeys.begin(), kKeys.end(), item.key) == kKeys.end()) {
-      diagnostics->error(Code::E0611, item.key_span, fmt::format("unknown schedule key '{}'", item.key)).help = unknown_name_hint(item.key, kKeys);
+      diagnostics->error(Code::E0611, item.key_span, fmt::format("unknown schedule key '{}'", item.key)).help =
+          unknown_name_hint(item.key, kKeys);
     } else if (std::find(kOrders.begin(), kOrders.end(), item.value) == kOrders.end()) {
-      diagnostics->error(Code::E0611, item.value_span, fmt::format("unknown order '{}'", item.value)).help = unknown_name_hint(item.value, kOrders);
+      diagnostics->error(Code::E0611, item.value_span, fmt::format("unknown order '{}'", item.value)).help =
+          unknown_name_hint(item.value, kOrders);
     } else {
       entries.push_back({item.layer, item.key, item.value});
     }
@@ -73,10 +79,12 @@ Span whole(const Source& source) { return {&source, 0, 0}; }
 bool is_stackable(const Definition& layer) {
   const std::vector<Parameter>& parameters = layer.parameters;
   if (parameters.size() < 2 || parameters[0].type.name != "node" || parameters[1].type.name != "int") return false;
-  return std::all_of(parameters.begin() + 2, parameters.end(), [](const Parameter& p) { return p.otherwise != nullptr; });
+  return std::all_of(parameters.begin() + 2, parameters.end(),
+                     [](const Parameter& p) { return p.otherwise != nullptr; });
 }
 
-bool choose(const Source& source, const Module& module, std::string_view entry, Diagnostics* diagnostics, Target* target) {
+bool choose(const Source& source, const Module& module, std::string_view entry, Diagnostics* diagnostics,
+            Target* target) {
   target->model = find_definition(module, DefinitionKind::kFunction, entry);
   if (target->model == nullptr) target->model = find_definition(module, DefinitionKind::kModel, entry);
   if (target->model != nullptr) return true;
@@ -88,12 +96,16 @@ bool choose(const Source& source, const Module& module, std::string_view entry, 
       diagnostics->error(Code::E0310, whole(source), "the file defines no model, layer or training script").help =
           "begin with: layer NAME(x: node[F], out: int) -> node[out] { … }";
     } else {
-      diagnostics->error(Code::E0311, whole(source), fmt::format("the file defines nothing called '{}'", entry)).help = unknown_name_hint(entry, known);
+      diagnostics->error(Code::E0311, whole(source), fmt::format("the file defines nothing called '{}'", entry)).help =
+          unknown_name_hint(entry, known);
     }
     return false;
   }
   if (!is_stackable(*target->lone_layer)) {
-    diagnostics->error(Code::E0310, target->lone_layer->name_span, fmt::format("layer '{}' cannot be stacked by itself", target->lone_layer->name)).help =
+    diagnostics
+        ->error(Code::E0310, target->lone_layer->name_span,
+                fmt::format("layer '{}' cannot be stacked by itself", target->lone_layer->name))
+        .help =
         "give it the form layer NAME(x: node[F], out: int, …) with defaults for the rest, or write a model around it";
     return false;
   }
@@ -125,19 +137,25 @@ ExprPtr to_expr(const ArgValue& value) {
 }
 
 bool has_parameter(const Definition& definition, std::string_view name) {
-  return std::any_of(definition.parameters.begin(), definition.parameters.end(), [&](const Parameter& p) { return p.name == name; });
+  return std::any_of(definition.parameters.begin(), definition.parameters.end(),
+                     [&](const Parameter& p) { return p.name == name; });
 }
 
 /// The arguments for the model; those that only the lone layer has go into its calls.
-std::vector<GivenArgument> take_arguments(const Target& target, const CompileOptions& options, Diagnostics* diagnostics) {
+std::vector<GivenArgument> take_arguments(const Target& target, const CompileOptions& options,
+                                          Diagnostics* diagnostics) {
   std::vector<GivenArgument> given;
   for (const auto& [name, value] : options.args) {
-    const bool of_layer = target.lone_layer != nullptr && !has_parameter(*target.model, name) && has_parameter(*target.lone_layer, name);
+    const bool of_layer =
+        target.lone_layer != nullptr && !has_parameter(*target.model, name) && has_parameter(*target.lone_layer, name);
     if (target.lone_layer != nullptr && !of_layer && !has_parameter(*target.model, name)) {
       std::vector<std::string> known;
       for (const Parameter& parameter : target.model->parameters) known.push_back(parameter.name);
-      for (std::size_t i = 2; i < target.lone_layer->parameters.size(); ++i) known.push_back(target.lone_layer->parameters[i].name);
-      diagnostics->error(Code::E0304, target.lone_layer->name_span, fmt::format("a model of layer '{}' has no argument '{}'", target.lone_layer->name, name))
+      for (std::size_t i = 2; i < target.lone_layer->parameters.size(); ++i)
+        known.push_back(target.lone_layer->parameters[i].name);
+      diagnostics
+          ->error(Code::E0304, target.lone_layer->name_span,
+                  fmt::format("a model of layer '{}' has no argument '{}'", target.lone_layer->name, name))
           .help = unknown_name_hint(name, known);
       continue;
     }
@@ -152,7 +170,8 @@ std::vector<GivenArgument> take_arguments(const Target& target, const CompileOpt
       argument.value = to_expr(value);
       expr.arguments.push_back(std::move(argument));
     };
-    visit_all(target.model->body, [](Stmt&) {}, forward);
+    visit_all(
+        target.model->body, [](Stmt&) {}, forward);
   }
   return given;
 }
@@ -179,12 +198,15 @@ Layers all_layers(const Module& module, const Target& target) {
   return layers;
 }
 
-std::string program_name(const Target& target) { return target.lone_layer != nullptr ? target.lone_layer->name : target.model->name; }
+std::string program_name(const Target& target) {
+  return target.lone_layer != nullptr ? target.lone_layer->name : target.model->name;
+}
 
 }  // namespace
 
 bool CompileResult::ok() const {
-  return std::none_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::kError; });
+  return std::none_of(diagnostics.begin(), diagnostics.end(),
+                      [](const Diagnostic& d) { return d.severity == Severity::kError; });
 }
 
 CompileResult compile(const Source& source, const CompileOptions& options) {

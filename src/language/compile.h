@@ -31,7 +31,8 @@ using ArgValue = std::variant<std::int64_t, double, bool, std::string>;
 struct CompileOptions {
   ProgramInputs inputs;
   std::vector<std::pair<std::string, ArgValue>> args;  ///< of the model, by name
-  std::string entry;  ///< which model or script of the file; empty: its script, else its last model, else its last layer
+  std::string
+      entry;  ///< which model or script of the file; empty: its script, else its last model, else its last layer
 };
 
 /// What a training script says beside the model.
@@ -71,7 +72,7 @@ CompileResult compile(const Source& source, const CompileOptions& options);
 /// One argument that a model takes.
 struct ModelParameter {
   std::string name;
-  std::string type;  ///< int | float | bool | string
+  std::string type;                       ///< int | float | bool | string
   std::vector<std::string> choices;       ///< of a string: what it may be; empty: anything
   std::optional<ArgValue> default_value;  ///< none: it must be given
   std::string doc;

@@ -19,9 +19,7 @@ constexpr CodeText kCodeTexts[] = {
 #undef GNEISS_DIAGNOSTIC
 };
 
-bool same_place(const Place& a, const Place& b) {
-  return a.file == b.file && a.line == b.line && a.column == b.column;
-}
+bool same_place(const Place& a, const Place& b) { return a.file == b.file && a.line == b.line && a.column == b.column; }
 
 std::string position(const Place& place) {
   return place.line == 0 ? std::string() : fmt::format("{}:{}:{}: ", place.file, place.line, place.column);
@@ -29,7 +27,8 @@ std::string position(const Place& place) {
 
 std::string excerpt(const Place& place) {
   if (place.line == 0) return {};
-  return fmt::format("  {}\n  {:>{}}^{}\n", place.line_text, "", place.indent, std::string(std::max(0, place.width - 1), '~'));
+  return fmt::format("  {}\n  {:>{}}^{}\n", place.line_text, "", place.indent,
+                     std::string(std::max(0, place.width - 1), '~'));
 }
 
 }  // namespace

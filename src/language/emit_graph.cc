@@ -19,11 +19,13 @@ Tensor Emitter::gather(const Tensor& x, bool source, std::int32_t graph, const S
     std::string help;
     if (x.domain == ir::Domain::kEdge) help = "it lies on the edges already";
     if (x.domain == ir::Domain::kGlobal) help = "a parameter is the same everywhere and needs no '@'";
-    fail(Code::E0408, span, fmt::format("'@{}' of {}: only a node value has ends", source ? "src" : "dst", describe(x)), std::move(help));
+    fail(Code::E0408, span, fmt::format("'@{}' of {}: only a node value has ends", source ? "src" : "dst", describe(x)),
+         std::move(help));
   }
   const Tensor input = dense(x);
   set_location(span);
-  const ir::ValueId id = emit(source ? ir::OpKind::gather_src : ir::OpKind::gather_dst, {input.id}, {{"graph", std::int64_t{graph}}});
+  const ir::ValueId id =
+      emit(source ? ir::OpKind::gather_src : ir::OpKind::gather_dst, {input.id}, {{"graph", std::int64_t{graph}}});
   return {id, ir::Domain::kEdge, graph, x.dims, -1};
 }
 
@@ -34,7 +36,8 @@ Tensor Emitter::reduce(const std::string& fn, const Tensor& e, const std::string
   }
   const bool out = edges == "out_edges";
   if (out && fn != "sum") {
-    fail(Code::E0419, span, fmt::format("'{}' over out_edges is not available", fn), "only 'sum' is; the others reduce over in_edges");
+    fail(Code::E0419, span, fmt::format("'{}' over out_edges is not available", fn),
+         "only 'sum' is; the others reduce over in_edges");
   }
   ir::Attrs attrs = {{"fn", fn}, {"graph", std::int64_t{e.space}}};
   attrs.set("side", std::string(out ? "src" : "dst"));
@@ -48,7 +51,8 @@ Tensor Emitter::edge_softmax(const Tensor& e, const std::string& edges, const Sp
   if (e.domain != ir::Domain::kEdge) {
     fail(Code::E0405, span, fmt::format("'softmax(…) over {}' takes edge values, got {}", edges, describe(e)));
   }
-  if (edges != "in_edges") fail(Code::E0419, span, "'softmax' over out_edges is not available", "it runs over in_edges");
+  if (edges != "in_edges")
+    fail(Code::E0419, span, "'softmax' over out_edges is not available", "it runs over in_edges");
   set_location(span);
   return like(e, emit(ir::OpKind::edge_softmax, {e.id}, {{"graph", std::int64_t{e.space}}}));
 }
@@ -66,7 +70,8 @@ Tensor Emitter::degree(std::int32_t graph, bool in_edges, const Span& span) {
   const auto [entry, fresh] = leaves_.try_emplace({in_edges ? 1 : 2, graph}, ir::kNoValue);
   if (fresh) {
     set_location(span);
-    entry->second = emit(ir::OpKind::degree, {}, {{"graph", std::int64_t{graph}}, {"side", std::string(in_edges ? "dst" : "src")}});
+    entry->second =
+        emit(ir::OpKind::degree, {}, {{"graph", std::int64_t{graph}}, {"side", std::string(in_edges ? "dst" : "src")}});
   }
   return {entry->second, ir::Domain::kNode, 0, {1}, -1};
 }
@@ -93,7 +98,8 @@ Tensor Emitter::dot(Tensor a, Tensor b, const Span& span) {
   if (a.domain == ir::Domain::kGlobal) std::swap(a, b);
   require_rows(a, "dot", span);
   if (a.size() != b.size()) {
-    fail(Code::E0403, span, fmt::format("dot of {} and {}: {} and {} columns", describe(a), describe(b), a.size(), b.size()));
+    fail(Code::E0403, span,
+         fmt::format("dot of {} and {}: {} and {} columns", describe(a), describe(b), a.size(), b.size()));
   }
   const std::vector<std::int64_t>& grouped = b.dims.size() > 1 ? b.dims : a.dims;
   const std::int64_t heads = grouped.size() > 1 ? grouped.front() : 1;
@@ -149,7 +155,8 @@ Tensor Emitter::sum_heads(const Tensor& x, std::int64_t heads, const Span& span)
   return view;
 }
 
-Tensor Emitter::batch_norm(const Tensor& x, const std::vector<Tensor>& params, double eps, double momentum, const Span& span) {
+Tensor Emitter::batch_norm(const Tensor& x, const std::vector<Tensor>& params, double eps, double momentum,
+                           const Span& span) {
   const Tensor input = dense(require_rows(x, "batch_norm", span));
   std::vector<ir::ValueId> inputs = {input.id};
   for (const Tensor& param : params) inputs.push_back(param.id);
@@ -157,7 +164,8 @@ Tensor Emitter::batch_norm(const Tensor& x, const std::vector<Tensor>& params, d
   return like(input, emit(ir::OpKind::batch_norm, std::move(inputs), {{"eps", eps}, {"momentum", momentum}}));
 }
 
-Tensor Emitter::layer_norm(const Tensor& x, const std::vector<Tensor>& params, const std::string& mode, double eps, const Span& span) {
+Tensor Emitter::layer_norm(const Tensor& x, const std::vector<Tensor>& params, const std::string& mode, double eps,
+                           const Span& span) {
   const Tensor input = dense(require_rows(x, "layer_norm", span));
   std::vector<ir::ValueId> inputs = {input.id};
   for (const Tensor& param : params) inputs.push_back(param.id);

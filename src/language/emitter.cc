@@ -25,11 +25,16 @@ bool leads(std::int64_t width, const std::vector<std::int64_t>& dims) {
 
 std::string_view operator_text(ir::OpKind kind) {
   switch (kind) {
-    case ir::OpKind::add: return "+";
-    case ir::OpKind::sub: return "-";
-    case ir::OpKind::mul: return "*";
-    case ir::OpKind::div: return "/";
-    default: return ir::traits(kind).name;
+    case ir::OpKind::add:
+      return "+";
+    case ir::OpKind::sub:
+      return "-";
+    case ir::OpKind::mul:
+      return "*";
+    case ir::OpKind::div:
+      return "/";
+    default:
+      return ir::traits(kind).name;
   }
 }
 
@@ -85,7 +90,8 @@ Emitter::Form Emitter::form_of(const Tensor& x) const {
 void Emitter::fail_form(const Tensor& x, const Span& span) {
   std::vector<Note> notes;
   if (x.param >= 0) notes.push_back({"declared here", locate(forms_[static_cast<std::size_t>(x.param)].declared)});
-  fail(Code::E0421, span, fmt::format("{} is a matrix of a product elsewhere and cannot be a vector here, or the reverse", describe(x)),
+  fail(Code::E0421, span,
+       fmt::format("{} is a matrix of a product elsewhere and cannot be a vector here, or the reverse", describe(x)),
        "use two parameters, or dot(z, a) in both places", std::move(notes));
 }
 
@@ -113,12 +119,14 @@ void Emitter::check_domains(const Tensor& a, const Tensor& b, std::string_view o
   if (a.domain == ir::Domain::kGlobal || b.domain == ir::Domain::kGlobal) return;
   if (a.domain != b.domain) {
     fail(Code::E0402, span, fmt::format("'{}' of {} and {}", op, describe(a), describe(b)),
-         "bring the node value to the edges with @src or @dst, or the edge value to the nodes with 'sum(…) over in_edges'");
+         "bring the node value to the edges with @src or @dst, or the edge value to the nodes with 'sum(…) over "
+         "in_edges'");
   }
   if (a.domain == ir::Domain::kEdge && a.space != b.space) {
-    fail(Code::E0409, span, fmt::format("'{}' of edge values of two graphs ('{}' and '{}')", op,
-                                        program_.graphs[static_cast<std::size_t>(a.space)].name,
-                                        program_.graphs[static_cast<std::size_t>(b.space)].name),
+    fail(Code::E0409, span,
+         fmt::format("'{}' of edge values of two graphs ('{}' and '{}')", op,
+                     program_.graphs[static_cast<std::size_t>(a.space)].name,
+                     program_.graphs[static_cast<std::size_t>(b.space)].name),
          "assign to 'graph' before the first edge value is made");
   }
 }
@@ -131,7 +139,8 @@ std::vector<std::int64_t> Emitter::broadcast(const Tensor& a, const Tensor& b, s
     const bool fits = a.dims == b.dims || a.dims.size() == 1 || b.dims.size() == 1 || a.domain == ir::Domain::kGlobal ||
                       b.domain == ir::Domain::kGlobal;
     if (fits) {
-      if (a.domain == ir::Domain::kGlobal && b.domain != ir::Domain::kGlobal) return b.dims.size() > 1 ? b.dims : a.dims;
+      if (a.domain == ir::Domain::kGlobal && b.domain != ir::Domain::kGlobal)
+        return b.dims.size() > 1 ? b.dims : a.dims;
       return a.dims.size() >= b.dims.size() ? a.dims : b.dims;
     }
   }
@@ -139,10 +148,14 @@ std::vector<std::int64_t> Emitter::broadcast(const Tensor& a, const Tensor& b, s
   const Tensor& narrow = left > right ? b : a;
   if (left != right && (narrow.size() == 1 || leads(narrow.size(), wide.dims))) return wide.dims;
   std::string help = "widths must be equal, or one of them 1, or the first of the dimensions of the other";
-  if (left != right && wide.size() % narrow.size() == 0 && wide.dims.size() == 1 && wide.domain != ir::Domain::kGlobal) {
-    help = fmt::format("if the wide one has {0} heads of {1}, say so: heads(x, {0})", narrow.size(), wide.size() / narrow.size());
+  if (left != right && wide.size() % narrow.size() == 0 && wide.dims.size() == 1 &&
+      wide.domain != ir::Domain::kGlobal) {
+    help = fmt::format("if the wide one has {0} heads of {1}, say so: heads(x, {0})", narrow.size(),
+                       wide.size() / narrow.size());
   }
-  fail(Code::E0403, span, fmt::format("'{}' of {} and {}: {} and {} columns do not fit together", op, describe(a), describe(b), left, right),
+  fail(Code::E0403, span,
+       fmt::format("'{}' of {} and {}: {} and {} columns do not fit together", op, describe(a), describe(b), left,
+                   right),
        std::move(help));
 }
 
@@ -179,15 +192,18 @@ bool Emitter::is_matrix_product(const Tensor& a, const Tensor& b) const {
 Tensor Emitter::multiply(Tensor a, Tensor b, const Span& span) {
   const bool matrix_left = a.domain == ir::Domain::kGlobal && a.dims.size() == 2 && form_of(a) != Form::kVector;
   if (matrix_left && b.domain != ir::Domain::kGlobal && a.size() != b.size()) {
-    fail(Code::E0404, span, fmt::format("'*' of {} and {}: the matrix stands on the right", describe(a), describe(b)), "write x * W");
+    fail(Code::E0404, span, fmt::format("'*' of {} and {}: the matrix stands on the right", describe(a), describe(b)),
+         "write x * W");
   }
   if (!is_matrix_product(a, b)) return elementwise(ir::OpKind::mul, std::move(a), std::move(b), span);
   const std::int64_t inner = inner_size(a);
   if (inner != b.dims[0]) {
     std::vector<Note> notes;
-    if (b.param >= 0) notes.push_back({"the matrix is declared here", locate(forms_[static_cast<std::size_t>(b.param)].declared)});
-    fail(Code::E0404, span, fmt::format("matrix product of {} and {}: {} columns on the left, {} rows on the right", describe(a),
-                                        describe(b), inner, b.dims[0]),
+    if (b.param >= 0)
+      notes.push_back({"the matrix is declared here", locate(forms_[static_cast<std::size_t>(b.param)].declared)});
+    fail(Code::E0404, span,
+         fmt::format("matrix product of {} and {}: {} columns on the left, {} rows on the right", describe(a),
+                     describe(b), inner, b.dims[0]),
          {}, std::move(notes));
   }
   b = as_matrix(std::move(b), span);
@@ -224,7 +240,8 @@ Tensor Emitter::extreme(bool maximum, Tensor a, Tensor b, const Span& span) {
   const ir::OpKind kind = maximum ? ir::OpKind::maximum : ir::OpKind::minimum;
   check_domains(a, b, operator_text(kind), span);
   if (a.domain != b.domain || a.size() != b.size()) {
-    fail(Code::E0403, span, fmt::format("'{}' of {} and {}: the shapes must be equal", maximum ? "max" : "min", describe(a), describe(b)));
+    fail(Code::E0403, span,
+         fmt::format("'{}' of {} and {}: the shapes must be equal", maximum ? "max" : "min", describe(a), describe(b)));
   }
   return elementwise(kind, std::move(a), std::move(b), span);
 }

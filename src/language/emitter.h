@@ -21,10 +21,12 @@ struct CompilationAbort {};
 
 class Emitter {
  public:
-  Emitter(ir::Program* program, Diagnostics* diagnostics) : program_(*program), builder_(program), diagnostics_(*diagnostics) {}
+  Emitter(ir::Program* program, Diagnostics* diagnostics)
+      : program_(*program), builder_(program), diagnostics_(*diagnostics) {}
 
   /// Reports and throws EvaluationAbort. Layer calls in progress are added as notes.
-  [[noreturn]] void fail(Code code, const Span& span, std::string message, std::string help = {}, std::vector<Note> notes = {});
+  [[noreturn]] void fail(Code code, const Span& span, std::string message, std::string help = {},
+                         std::vector<Note> notes = {});
   /// Where the next ops come from.
   void set_location(const Span& span);
   void enter_call(const Span& span, std::string_view layer) { calls_.push_back({span, std::string(layer)}); }
@@ -34,7 +36,8 @@ class Emitter {
 
   // Elementwise.
   Tensor elementwise(ir::OpKind kind, Tensor a, Tensor b, const Span& span);
-  Tensor multiply(Tensor a, Tensor b, const Span& span);  ///< matrix product where b is a matrix that fits, else elementwise
+  Tensor multiply(Tensor a, Tensor b,
+                  const Span& span);  ///< matrix product where b is a matrix that fits, else elementwise
   bool is_matrix_product(const Tensor& a, const Tensor& b) const;
   Tensor affine(const Tensor& x, double scale, double shift, const Span& span);
   Tensor reciprocal(double numerator, const Tensor& x, const Span& span);
@@ -51,7 +54,8 @@ class Emitter {
 
   // Normalisation; statistics are separate results.
   Tensor batch_norm(const Tensor& x, const std::vector<Tensor>& params, double eps, double momentum, const Span& span);
-  Tensor layer_norm(const Tensor& x, const std::vector<Tensor>& params, const std::string& mode, double eps, const Span& span);
+  Tensor layer_norm(const Tensor& x, const std::vector<Tensor>& params, const std::string& mode, double eps,
+                    const Span& span);
 
   // Between nodes and edges.
   Tensor gather(const Tensor& x, bool source, std::int32_t graph, const Span& span);
@@ -101,7 +105,7 @@ class Emitter {
   std::vector<CallNote> calls_;
   const Source* hidden_ = nullptr;
   Span last_span_;
-  std::vector<ParamForm> forms_;  ///< one for each of program_.params
+  std::vector<ParamForm> forms_;                                ///< one for each of program_.params
   std::map<std::pair<int, std::int32_t>, ir::ValueId> leaves_;  ///< edge_weight, degree by graph: made once
   std::map<ir::ValueId, ir::ValueId> dense_;
   std::map<std::pair<const Source*, std::uint32_t>, LineColumn> locations_;

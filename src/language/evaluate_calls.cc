@@ -29,7 +29,8 @@ std::string_view kind_name(const Definition& definition) {
 std::string key_problem(const std::string& key) {
   if (key.size() > kMaxKey) return fmt::format("is longer than {} characters", kMaxKey);
   for (const char c : key) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    const bool fine =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
     if (!fine) return "has a character other than letters, digits, '_', '-' and '.'";
   }
   return {};
@@ -71,7 +72,8 @@ Tensor Evaluator::features() {
 
 Value Evaluator::call_method(const Expr& call) {
   const Expr& callee = *call.operands[0];
-  emitter_.fail(Code::E0302, callee.span, fmt::format("unknown function '{}'", callee.text), "methods such as gnn.load stand in a training script");
+  emitter_.fail(Code::E0302, callee.span, fmt::format("unknown function '{}'", callee.text),
+                "methods such as gnn.load stand in a training script");
 }
 
 std::vector<GivenArgument> Evaluator::evaluate_arguments(const Expr& call) {
@@ -100,7 +102,8 @@ Value Evaluator::evaluate_call(const Expr& expr, const Expr* key_expr) {
   if (layer != nullptr) {
     return call_layer(*layer, evaluate_arguments(expr), key_expr == nullptr ? nullptr : &key, expr.span);
   }
-  if (builtin != nullptr) return call_builtin(*this, *builtin, evaluate_arguments(expr), key_expr == nullptr ? nullptr : &key, expr.span);
+  if (builtin != nullptr)
+    return call_builtin(*this, *builtin, evaluate_arguments(expr), key_expr == nullptr ? nullptr : &key, expr.span);
   if (is_reduction(callee.text)) {
     emitter_.fail(Code::E0405, expr.span, fmt::format("'{}' needs the edges that it reduces", callee.text),
                   fmt::format("write {}(…) over in_edges", callee.text));
@@ -130,29 +133,35 @@ const Definition* Evaluator::find_layer(std::string_view name, const Definition&
   return found == layers_.end() ? nullptr : found->second;
 }
 
-/// Does a layer count as one of the network's layers: has it weights, or does it look at neighbours, itself or in what it calls?
+/// Does a layer count as one of the network's layers: has it weights, or does it look at neighbours, itself or in what
+/// it calls?
 bool Evaluator::is_convolution(const Definition& layer) {
   const auto [entry, fresh] = convolutions_.try_emplace(&layer, false);
   if (!fresh) return entry->second;
   bool found = false;
-  visit_all(layer.body, [&](Stmt& stmt) { found = found || stmt.kind == StmtKind::kParam || stmt.kind == StmtKind::kForEach; },
-            [&](Expr& expr) {
-              if (expr.kind == ExprKind::kOver) found = true;
-              if (found || expr.kind != ExprKind::kCall || expr.operands[0]->kind != ExprKind::kName) return;
-              const Definition* inner = find_layer(expr.operands[0]->text, layer);
-              found = inner == nullptr ? expr.operands[0]->text == "linear" : is_convolution(*inner);
-            });
+  visit_all(
+      layer.body,
+      [&](Stmt& stmt) { found = found || stmt.kind == StmtKind::kParam || stmt.kind == StmtKind::kForEach; },
+      [&](Expr& expr) {
+        if (expr.kind == ExprKind::kOver) found = true;
+        if (found || expr.kind != ExprKind::kCall || expr.operands[0]->kind != ExprKind::kName) return;
+        const Definition* inner = find_layer(expr.operands[0]->text, layer);
+        found = inner == nullptr ? expr.operands[0]->text == "linear" : is_convolution(*inner);
+      });
   convolutions_[&layer] = found;
   return found;
 }
 
-Value Evaluator::call_layer(const Definition& layer, std::vector<GivenArgument> arguments, const std::string* key, const Span& span) {
+Value Evaluator::call_layer(const Definition& layer, std::vector<GivenArgument> arguments, const std::string* key,
+                            const Span& span) {
   for (const auto& running : frames_) {
     if (running->definition == &layer) {
-      emitter_.fail(Code::E0308, span, fmt::format("layer '{}' calls itself", layer.name), "repeat with 'for'; the depth of a network is fixed");
+      emitter_.fail(Code::E0308, span, fmt::format("layer '{}' calls itself", layer.name),
+                    "repeat with 'for'; the depth of a network is fixed");
     }
   }
-  if (frames_.size() >= kMaxCalls) emitter_.fail(Code::E0501, span, fmt::format("layers call layers more than {} deep", kMaxCalls));
+  if (frames_.size() >= kMaxCalls)
+    emitter_.fail(Code::E0501, span, fmt::format("layers call layers more than {} deep", kMaxCalls));
   if (frame().definition->kind != DefinitionKind::kLayer && is_convolution(layer)) {
     emitter_.set_param_layer(layer_calls_++);
     for (const GivenArgument& argument : arguments) {
@@ -183,22 +192,24 @@ Value Evaluator::call_layer(const Definition& layer, std::vector<GivenArgument> 
 void Evaluator::check_result(const Definition& definition) {
   if (frame().returned) return;
   if (frame().after_mistake) throw EvaluationAbort{};
-  emitter_.fail(Code::E0417, definition.end_span, fmt::format("{} '{}' ends without a return", kind_name(definition), definition.name),
-                "add: return …;");
+  emitter_.fail(Code::E0417, definition.end_span,
+                fmt::format("{} '{}' ends without a return", kind_name(definition), definition.name), "add: return …;");
 }
 
 /// Which argument each parameter gets; nullptr: its default.
-std::vector<const GivenArgument*> Evaluator::match(const Definition& definition, const std::vector<GivenArgument>& arguments,
-                                                   const Span& span) {
+std::vector<const GivenArgument*> Evaluator::match(const Definition& definition,
+                                                   const std::vector<GivenArgument>& arguments, const Span& span) {
   std::vector<const GivenArgument*> matched(definition.parameters.size(), nullptr);
   std::size_t next = 0;
-  const std::vector<Note> declared = {{fmt::format("'{}' is declared here", definition.name), locate(definition.name_span)}};
+  const std::vector<Note> declared = {
+      {fmt::format("'{}' is declared here", definition.name), locate(definition.name_span)}};
   for (const GivenArgument& argument : arguments) {
     std::size_t at = next;
     if (argument.name.empty()) {
       if (next >= matched.size()) {
         emitter_.fail(Code::E0306, argument.span,
-                      fmt::format("{} '{}' takes {} arguments, got {}", kind_name(definition), definition.name, matched.size(), arguments.size()),
+                      fmt::format("{} '{}' takes {} arguments, got {}", kind_name(definition), definition.name,
+                                  matched.size(), arguments.size()),
                       {}, declared);
       }
       ++next;
@@ -206,8 +217,10 @@ std::vector<const GivenArgument*> Evaluator::match(const Definition& definition,
       const std::vector<std::string> names = parameter_names(definition);
       at = static_cast<std::size_t>(std::find(names.begin(), names.end(), argument.name) - names.begin());
       if (at == names.size()) {
-        emitter_.fail(Code::E0304, argument.name_span, fmt::format("{} '{}' has no argument '{}'", kind_name(definition), definition.name, argument.name),
-                      unknown_name_hint(argument.name, names), declared);
+        emitter_.fail(
+            Code::E0304, argument.name_span,
+            fmt::format("{} '{}' has no argument '{}'", kind_name(definition), definition.name, argument.name),
+            unknown_name_hint(argument.name, names), declared);
       }
     }
     if (matched[at] != nullptr) {
@@ -219,8 +232,10 @@ std::vector<const GivenArgument*> Evaluator::match(const Definition& definition,
   for (std::size_t i = 0; i < matched.size(); ++i) {
     const Parameter& parameter = definition.parameters[i];
     if (matched[i] == nullptr && parameter.otherwise == nullptr) {
-      emitter_.fail(Code::E0305, span, fmt::format("{} '{}' needs an argument for '{}'", kind_name(definition), definition.name, parameter.name),
-                    {}, {{"declared here", locate(parameter.span)}});
+      emitter_.fail(
+          Code::E0305, span,
+          fmt::format("{} '{}' needs an argument for '{}'", kind_name(definition), definition.name, parameter.name), {},
+          {{"declared here", locate(parameter.span)}});
     }
   }
   return matched;
@@ -267,8 +282,8 @@ Value Evaluator::convert(const Parameter& parameter, const Value& value, const S
   if (type == "string" && value.text() != nullptr) {
     const std::vector<std::string>& choices = parameter.type.choices;
     if (choices.empty() || std::find(choices.begin(), choices.end(), *value.text()) != choices.end()) return value;
-    emitter_.fail(Code::E0412, span, fmt::format("'{}' cannot be \"{}\"", parameter.name, *value.text()), unknown_name_hint(*value.text(), choices),
-                  {{"declared here", locate(parameter.span)}});
+    emitter_.fail(Code::E0412, span, fmt::format("'{}' cannot be \"{}\"", parameter.name, *value.text()),
+                  unknown_name_hint(*value.text(), choices), {{"declared here", locate(parameter.span)}});
   }
   emitter_.fail(Code::E0401, span, fmt::format("'{}' is {}: expected {}", parameter.name, describe(value), type), {},
                 {{"declared here", locate(parameter.span)}});
@@ -283,7 +298,9 @@ void Evaluator::bind_shape(const Parameter& parameter, Tensor* tensor, const Spa
   std::size_t free_at = shape.size();
   std::size_t free_count = 0;
   std::int64_t known = 1;
-  const auto is_free = [&](const Expr& expr) { return expr.kind == ExprKind::kName && frame().variables.count(expr.text) == 0; };
+  const auto is_free = [&](const Expr& expr) {
+    return expr.kind == ExprKind::kName && frame().variables.count(expr.text) == 0;
+  };
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (is_free(*shape[i])) {
       free_at = i;
@@ -301,8 +318,9 @@ void Evaluator::bind_shape(const Parameter& parameter, Tensor* tensor, const Spa
     dims = tensor->dims;
   }
   if (!fits) {
-    emitter_.fail(Code::E0407, span, fmt::format("'{}' is {}, which does not fit its declared shape", parameter.name, describe(*tensor)), {},
-                  {{"declared here", locate(parameter.span)}});
+    emitter_.fail(Code::E0407, span,
+                  fmt::format("'{}' is {}, which does not fit its declared shape", parameter.name, describe(*tensor)),
+                  {}, {{"declared here", locate(parameter.span)}});
   }
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (is_free(*shape[i])) frame().variables[shape[i]->text] = {dims[i]};
@@ -310,8 +328,8 @@ void Evaluator::bind_shape(const Parameter& parameter, Tensor* tensor, const Spa
   if (shape.size() > 1) tensor->dims = dims;
 }
 
-Tensor Evaluator::make_param(const std::string& key, const std::vector<std::vector<std::int64_t>>& shape, ir::Init init, bool transposed,
-                             bool trainable, const Span& span) {
+Tensor Evaluator::make_param(const std::string& key, const std::vector<std::vector<std::int64_t>>& shape, ir::Init init,
+                             bool transposed, bool trainable, const Span& span) {
   ir::Param param;
   param.name = join_keys(frame().prefix, key);
   for (const auto& factors : shape) param.stored_shape.push_back(product(factors));
@@ -321,8 +339,8 @@ Tensor Evaluator::make_param(const std::string& key, const std::vector<std::vect
   param.init = init;
   const auto [entry, fresh] = keys_.try_emplace(param.name, span);
   if (!fresh) {
-    emitter_.fail(Code::E0416, span, fmt::format("the parameter key \"{}\" is taken", param.name), "give the calls different keys with 'as'",
-                  {{"taken here", locate(entry->second)}});
+    emitter_.fail(Code::E0416, span, fmt::format("the parameter key \"{}\" is taken", param.name),
+                  "give the calls different keys with 'as'", {{"taken here", locate(entry->second)}});
   }
   return emitter_.param(std::move(param), shape, span);
 }
@@ -358,13 +376,16 @@ void Evaluator::run_model(const Definition& model, std::vector<GivenArgument> ar
 void Evaluator::finish(const Value& value, const Span& span) {
   const Tensor* logits = value.tensor();
   if (logits == nullptr || logits->domain != ir::Domain::kNode || logits->size() != inputs_.num_classes) {
-    emitter_.fail(Code::E0411, span, fmt::format("the model returns {}: expected one score per class, node[{}]", describe(value), inputs_.num_classes),
+    emitter_.fail(Code::E0411, span,
+                  fmt::format("the model returns {}: expected one score per class, node[{}]", describe(value),
+                              inputs_.num_classes),
                   "end with a layer of width num_classes");
   }
   ir::Program& program = emitter_.program();
   program.outputs.insert(program.outputs.begin(), {"logits", logits->id});
   if (program.output("embedding") != ir::kNoValue) return;
-  const bool plain_input = layer_input_.id == ir::kNoValue || layer_input_.id == features_.id || layer_input_.domain != ir::Domain::kNode;
+  const bool plain_input =
+      layer_input_.id == ir::kNoValue || layer_input_.id == features_.id || layer_input_.domain != ir::Domain::kNode;
   program.outputs.push_back({"embedding", plain_input ? logits->id : layer_input_.id});
 }
 

@@ -16,49 +16,9 @@ constexpr std::int64_t kMaxSteps = 1000000;
 /// Expressions and statements under evaluation at once, over all layer calls: bounds the stack.
 constexpr int kMaxNesting = 800;
 constexpr std::size_t kMaxText = 4096;
-constexpr std::size_t kMaxList = 4096;
 
 Value number(double value) { return {value}; }
 Value truth(bool value) { return {value}; }
-
-bool is_comparison(const std::string& op) {
-  return op == "==" || op == "!=" || op == "<" || op == "<=" || op == ">" || op == ">=";
-}
-
-template <typename T>
-bool compare(const std::string& op, const T& a, const T& b) {
-  if (op == "==") return a == b;
-  if (op == "!=") return a != b;
-  if (op == "<") return a < b;
-  if (op == "<=") return a <= b;
-  if (op == ">") return a > b;
-  return a >= b;
-}
-
-/// Exact integer arithmetic; false on overflow, division by zero.
-bool integer_arithmetic(const std::string& op, std::int64_t a, std::int64_t b, std::int64_t* result) {
-  if (op == "+") return !__builtin_add_overflow(a, b, result);
-  if (op == "-") return !__builtin_sub_overflow(a, b, result);
-  if (op == "*") return !__builtin_mul_overflow(a, b, result);
-  if (b == 0 || b == -1) return b == -1 && op == "/" && !__builtin_sub_overflow(std::int64_t{0}, a, result);
-  *result = op == "/" ? a / b : a % b;
-  return true;
-}
-
-double real_arithmetic(const std::string& op, double a, double b) {
-  if (op == "+") return a + b;
-  if (op == "-") return a - b;
-  if (op == "*") return a * b;
-  if (op == "%") return std::fmod(a, b);
-  return a / b;
-}
-
-ir::OpKind elementwise_kind(const std::string& op) {
-  if (op == "+") return ir::OpKind::add;
-  if (op == "-") return ir::OpKind::sub;
-  if (op == "*") return ir::OpKind::mul;
-  return ir::OpKind::div;
-}
 
 }  // namespace
 
@@ -85,27 +45,40 @@ Value Evaluator::evaluate(const Expr& expr) {
 
 Value Evaluator::evaluate_inside(const Expr& expr) {
   switch (expr.kind) {
-    case ExprKind::kInteger: return {expr.integer};
-    case ExprKind::kReal: return number(expr.real);
-    case ExprKind::kBool: return truth(expr.integer != 0);
-    case ExprKind::kString: return evaluate_string(expr);
-    case ExprKind::kName: return evaluate_name(expr);
-    case ExprKind::kUnary: return evaluate_unary(expr);
-    case ExprKind::kBinary: return evaluate_binary(expr);
-    case ExprKind::kCall: return evaluate_call(expr, nullptr);
-    case ExprKind::kMember: return evaluate_property(expr);
-    case ExprKind::kAt: return evaluate_at(expr);
-    case ExprKind::kOver: return evaluate_over(expr);
+    case ExprKind::kInteger:
+      return {expr.integer};
+    case ExprKind::kReal:
+      return number(expr.real);
+    case ExprKind::kBool:
+      return truth(expr.integer != 0);
+    case ExprKind::kString:
+      return evaluate_string(expr);
+    case ExprKind::kName:
+      return evaluate_name(expr);
+    case ExprKind::kUnary:
+      return evaluate_unary(expr);
+    case ExprKind::kBinary:
+      return evaluate_binary(expr);
+    case ExprKind::kCall:
+      return evaluate_call(expr, nullptr);
+    case ExprKind::kMember:
+      return evaluate_property(expr);
+    case ExprKind::kAt:
+      return evaluate_at(expr);
+    case ExprKind::kOver:
+      return evaluate_over(expr);
     case ExprKind::kAs: {
       if (expr.operands[0]->kind == ExprKind::kCall) return evaluate_call(*expr.operands[0], expr.operands[1].get());
-      emitter_.fail(Code::E0414, expr.text_span, "'as' names the parameters of a layer that is called", "write layer(…) as \"key\"");
+      emitter_.fail(Code::E0414, expr.text_span, "'as' names the parameters of a layer that is called",
+                    "write layer(…) as \"key\"");
     }
     case ExprKind::kList: {
       auto items = std::make_shared<List>();
       for (const ExprPtr& item : expr.operands) items->push_back(evaluate(*item));
       return {std::shared_ptr<const List>(std::move(items))};
     }
-    case ExprKind::kIndex: return evaluate_index(expr);
+    case ExprKind::kIndex:
+      return evaluate_index(expr);
   }
   return {};
 }
@@ -145,7 +118,8 @@ Value Evaluator::evaluate_string(const Expr& expr) {
       emitter_.fail(Code::E0401, piece->span, fmt::format("a {} cannot stand in a string", describe(value)));
     }
     text += value.text() != nullptr ? *value.text() : show(value);
-    if (text.size() > kMaxText) emitter_.fail(Code::E0501, expr.span, fmt::format("a string of more than {} bytes", kMaxText));
+    if (text.size() > kMaxText)
+      emitter_.fail(Code::E0501, expr.span, fmt::format("a string of more than {} bytes", kMaxText));
   }
   return {text};
 }
@@ -157,12 +131,9 @@ Value Evaluator::evaluate_unary(const Expr& expr) {
     emitter_.fail(Code::E0401, expr.span, fmt::format("'!' of {}: expected a bool", describe(value)));
   }
   if (const Tensor* tensor = value.tensor()) return {emitter_.affine(*tensor, -1, 0, expr.span)};
-  if (const std::int64_t* whole = value.integer()) {
-    std::int64_t result = 0;
-    if (!integer_arithmetic("-", 0, *whole, &result)) emitter_.fail(Code::E0502, expr.span, "the negative of this integer is too large");
-    return {result};
-  }
-  if (!value.is_number()) emitter_.fail(Code::E0401, expr.span, fmt::format("'-' of {}: expected a number or tensor", describe(value)));
+  if (const std::int64_t* whole = value.integer()) return integers("-", 0, *whole, expr);
+  if (!value.is_number())
+    emitter_.fail(Code::E0401, expr.span, fmt::format("'-' of {}: expected a number or tensor", describe(value)));
   return number(-value.number());
 }
 
@@ -210,74 +181,16 @@ Value Evaluator::evaluate_product(const Expr& expr) {
   return result;
 }
 
-Value Evaluator::binary(const std::string& op, const Value& left, const Value& right, const Expr& expr) {
-  const Tensor* a = left.tensor();
-  const Tensor* b = right.tensor();
-  if (!is_comparison(op) && op != "%") {
-    if (a != nullptr && b != nullptr) {
-      return {op == "*" ? emitter_.multiply(*a, *b, expr.span) : emitter_.elementwise(elementwise_kind(op), *a, *b, expr.span)};
-    }
-    if ((a != nullptr && right.is_number()) || (b != nullptr && left.is_number())) return tensor_and_number(op, left, right, expr);
-  }
-  if (left.integer() != nullptr && right.integer() != nullptr) {
-    if (is_comparison(op)) return truth(compare(op, *left.integer(), *right.integer()));
-    std::int64_t result = 0;
-    if (!integer_arithmetic(op, *left.integer(), *right.integer(), &result)) {
-      const bool zero = *right.integer() == 0 && (op == "/" || op == "%");
-      emitter_.fail(Code::E0502, expr.span, fmt::format("{} {} {} {}", *left.integer(), op, *right.integer(),
-                                                        zero ? "divides by zero" : "does not fit into 64 bits"));
-    }
-    if (op == "/" && result * *right.integer() != *left.integer()) {
-      emitter_.fail(Code::E0503, expr.span, fmt::format("{} / {} is not a whole number", *left.integer(), *right.integer()),
-                    fmt::format("for a fraction make one of them a float: {}.0 / {}", *left.integer(), *right.integer()));
-    }
-    return {result};
-  }
-  if (left.is_number() && right.is_number()) {
-    if (is_comparison(op)) return truth(compare(op, left.number(), right.number()));
-    const double result = real_arithmetic(op, left.number(), right.number());
-    if (!std::isfinite(result)) emitter_.fail(Code::E0502, expr.span, fmt::format("{} {} {} is not a finite number", left.number(), op, right.number()));
-    return number(result);
-  }
-  if (left.text() != nullptr && right.text() != nullptr) {
-    if (is_comparison(op)) return truth(compare(op, *left.text(), *right.text()));
-    if (op == "+" && left.text()->size() + right.text()->size() <= kMaxText) return {*left.text() + *right.text()};
-  }
-  if (left.boolean() != nullptr && right.boolean() != nullptr && (op == "==" || op == "!=")) {
-    return truth(compare(op, *left.boolean(), *right.boolean()));
-  }
-  if (left.list() != nullptr && op == "+") {
-    auto joined = std::make_shared<List>(*left.list());
-    if (right.list() != nullptr) {
-      joined->insert(joined->end(), right.list()->begin(), right.list()->end());
-    } else {
-      joined->push_back(right);
-    }
-    if (joined->size() > kMaxList) emitter_.fail(Code::E0501, expr.span, fmt::format("a list of more than {} values", kMaxList));
-    return {std::shared_ptr<const List>(std::move(joined))};
-  }
-  emitter_.fail(Code::E0401, expr.span, fmt::format("'{}' of {} and {}", op, describe(left), describe(right)));
-}
-
-Value Evaluator::tensor_and_number(const std::string& op, const Value& left, const Value& right, const Expr& expr) {
-  const bool tensor_left = left.tensor() != nullptr;
-  const Tensor& x = tensor_left ? *left.tensor() : *right.tensor();
-  const double c = tensor_left ? right.number() : left.number();
-  if (op == "+") return {emitter_.affine(x, 1, c, expr.span)};
-  if (op == "*") return {emitter_.affine(x, c, 0, expr.span)};
-  if (op == "-") return {tensor_left ? emitter_.affine(x, 1, -c, expr.span) : emitter_.affine(x, -1, c, expr.span)};
-  if (!tensor_left) return {emitter_.reciprocal(c, x, expr.span)};
-  if (c == 0) emitter_.fail(Code::E0502, expr.span, "division by zero");
-  return {emitter_.affine(x, 1 / c, 0, expr.span)};
-}
-
 Value Evaluator::evaluate_at(const Expr& expr) {
   if (expr.text != "src" && expr.text != "dst") {
-    emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown end '@{}'", expr.text), "the ends of an edge are @src and @dst");
+    emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown end '@{}'", expr.text),
+                  "the ends of an edge are @src and @dst");
   }
   const Value value = evaluate(*expr.operands[0]);
   const Tensor* tensor = value.tensor();
-  if (tensor == nullptr) emitter_.fail(Code::E0408, expr.span, fmt::format("'@{}' of {}: only a node value has ends", expr.text, describe(value)));
+  if (tensor == nullptr)
+    emitter_.fail(Code::E0408, expr.span,
+                  fmt::format("'@{}' of {}: only a node value has ends", expr.text, describe(value)));
   return {emitter_.gather(*tensor, expr.text == "src", current_graph(), expr.span)};
 }
 
@@ -287,11 +200,13 @@ Value Evaluator::evaluate_over(const Expr& expr) {
   const std::string name = named ? call.operands[0]->text : std::string();
   static const std::array<std::string, 5> kReductions = {"sum", "mean", "max", "min", "softmax"};
   if (!named || !is_reduction(name)) {
-    emitter_.fail(Code::E0419, call.span, named ? fmt::format("'{}' is not a reduction", name) : "'over' follows a reduction",
+    emitter_.fail(Code::E0419, call.span,
+                  named ? fmt::format("'{}' is not a reduction", name) : "'over' follows a reduction",
                   unknown_name_hint(name, kReductions));
   }
   if (expr.text != "in_edges" && expr.text != "out_edges") {
-    emitter_.fail(Code::E0419, expr.text_span, fmt::format("unknown edges '{}'", expr.text), "a reduction runs over in_edges or out_edges");
+    emitter_.fail(Code::E0419, expr.text_span, fmt::format("unknown edges '{}'", expr.text),
+                  "a reduction runs over in_edges or out_edges");
   }
   if (call.arguments.size() != 1) {
     emitter_.fail(call.arguments.empty() ? Code::E0305 : Code::E0306, call.span,
@@ -300,7 +215,8 @@ Value Evaluator::evaluate_over(const Expr& expr) {
   const Value value = evaluate(*call.arguments[0].value);
   const Tensor* tensor = value.tensor();
   if (tensor == nullptr) {
-    emitter_.fail(Code::E0405, call.span, fmt::format("'{}(…) over {}' reduces edge values, got {}", name, expr.text, describe(value)),
+    emitter_.fail(Code::E0405, call.span,
+                  fmt::format("'{}(…) over {}' reduces edge values, got {}", name, expr.text, describe(value)),
                   "in_degree counts the edges of a node");
   }
   if (name == "softmax") return {emitter_.edge_softmax(*tensor, expr.text, expr.span)};
@@ -310,7 +226,8 @@ Value Evaluator::evaluate_over(const Expr& expr) {
 Value Evaluator::evaluate_index(const Expr& expr) {
   const Value value = evaluate(*expr.operands[0]);
   const List* list = value.list();
-  if (list == nullptr) emitter_.fail(Code::E0401, expr.span, fmt::format("'[…]' of {}: expected a list", describe(value)));
+  if (list == nullptr)
+    emitter_.fail(Code::E0401, expr.span, fmt::format("'[…]' of {}: expected a list", describe(value)));
   const std::int64_t index = evaluate_int(*expr.operands[1], "an index");
   if (index < 0 || index >= static_cast<std::int64_t>(list->size())) {
     emitter_.fail(Code::E0413, expr.operands[1]->span, fmt::format("index {} of a list of {}", index, list->size()));
@@ -320,21 +237,24 @@ Value Evaluator::evaluate_index(const Expr& expr) {
 
 std::int64_t Evaluator::evaluate_int(const Expr& expr, std::string_view what) {
   const Value value = evaluate(expr);
-  if (value.integer() == nullptr) emitter_.fail(Code::E0401, expr.span, fmt::format("{} is {}: expected an int", what, describe(value)));
+  if (value.integer() == nullptr)
+    emitter_.fail(Code::E0401, expr.span, fmt::format("{} is {}: expected an int", what, describe(value)));
   return *value.integer();
 }
 
 bool Evaluator::evaluate_bool(const Expr& expr, std::string_view what) {
   const Value value = evaluate(expr);
   if (value.boolean() == nullptr) {
-    emitter_.fail(Code::E0401, expr.span, fmt::format("{} is {}: expected a bool", what, describe(value)), "compare it: x > 0");
+    emitter_.fail(Code::E0401, expr.span, fmt::format("{} is {}: expected a bool", what, describe(value)),
+                  "compare it: x > 0");
   }
   return *value.boolean();
 }
 
 std::string Evaluator::evaluate_text(const Expr& expr, std::string_view what) {
   const Value value = evaluate(expr);
-  if (value.text() == nullptr) emitter_.fail(Code::E0401, expr.span, fmt::format("{} is {}: expected a string", what, describe(value)));
+  if (value.text() == nullptr)
+    emitter_.fail(Code::E0401, expr.span, fmt::format("{} is {}: expected a string", what, describe(value)));
   return *value.text();
 }
 

@@ -12,8 +12,8 @@ namespace gneiss::language {
 namespace {
 
 bool is_kept_name(std::string_view name) {
-  return name == "features" || name == "edge_weight" || name == "in_degree" || name == "out_degree" || name == "num_classes" ||
-         name == "num_features";
+  return name == "features" || name == "edge_weight" || name == "in_degree" || name == "out_degree" ||
+         name == "num_classes" || name == "num_features";
 }
 
 std::vector<std::int64_t> sizes(const std::vector<std::vector<std::int64_t>>& shape) {
@@ -37,10 +37,12 @@ void Evaluator::execute(const Stmt& stmt) {
   try {
     execute_inside(stmt);
   } catch (const EvaluationAbort&) {
-    const bool skipped = stmt.kind == StmtKind::kIf || stmt.kind == StmtKind::kForRange || stmt.kind == StmtKind::kForC ||
-                         stmt.kind == StmtKind::kWhile || stmt.kind == StmtKind::kForEach;
+    const bool skipped = stmt.kind == StmtKind::kIf || stmt.kind == StmtKind::kForRange ||
+                         stmt.kind == StmtKind::kForC || stmt.kind == StmtKind::kWhile ||
+                         stmt.kind == StmtKind::kForEach;
     if (skipped) frame().after_mistake = true;
-    if (stmt.kind == StmtKind::kAssign || stmt.kind == StmtKind::kParam || stmt.kind == StmtKind::kDeclare) frame().variables[stmt.name] = {};
+    if (stmt.kind == StmtKind::kAssign || stmt.kind == StmtKind::kParam || stmt.kind == StmtKind::kDeclare)
+      frame().variables[stmt.name] = {};
     if (stmt.kind == StmtKind::kReturn || stmt.kind == StmtKind::kRequire) frame().returned = true;
   }
 }
@@ -48,18 +50,31 @@ void Evaluator::execute(const Stmt& stmt) {
 void Evaluator::execute_inside(const Stmt& stmt) {
   const bool script = frame().definition->kind == DefinitionKind::kFunction;
   switch (stmt.kind) {
-    case StmtKind::kAssign: return assign(stmt);
-    case StmtKind::kParam: return declare_param(stmt);
-    case StmtKind::kReturn: return return_value(stmt);
-    case StmtKind::kIf: return branch(stmt);
-    case StmtKind::kForRange: return for_range(stmt);
-    case StmtKind::kForC: return for_c(stmt);
-    case StmtKind::kWhile: return iterate(stmt, [&] { return evaluate_bool(*stmt.exprs[0], "the condition"); }, [] {});
-    case StmtKind::kForEach: return for_each(stmt);
-    case StmtKind::kOutput: return output(stmt);
-    case StmtKind::kRequire: return require(stmt);
-    case StmtKind::kDeclare: return declare(stmt);
-    case StmtKind::kBlock: return execute(stmt.body);
+    case StmtKind::kAssign:
+      return assign(stmt);
+    case StmtKind::kParam:
+      return declare_param(stmt);
+    case StmtKind::kReturn:
+      return return_value(stmt);
+    case StmtKind::kIf:
+      return branch(stmt);
+    case StmtKind::kForRange:
+      return for_range(stmt);
+    case StmtKind::kForC:
+      return for_c(stmt);
+    case StmtKind::kWhile:
+      return iterate(
+          stmt, [&] { return evaluate_bool(*stmt.exprs[0], "the condition"); }, [] {});
+    case StmtKind::kForEach:
+      return for_each(stmt);
+    case StmtKind::kOutput:
+      return output(stmt);
+    case StmtKind::kRequire:
+      return require(stmt);
+    case StmtKind::kDeclare:
+      return declare(stmt);
+    case StmtKind::kBlock:
+      return execute(stmt.body);
     case StmtKind::kExpr:
       if (!script) misplaced(stmt, "an expression whose value is not used", "assign it to a name, or return it");
       evaluate(*stmt.exprs[0]);
@@ -83,9 +98,11 @@ void Evaluator::assign(const Stmt& stmt) {
 }
 
 void Evaluator::assign_name(const std::string& name, Value value, const Span& span) {
-  if (is_kept_name(name)) emitter_.fail(Code::E0312, span, fmt::format("'{}' is a name of the language", name), "choose another name");
+  if (is_kept_name(name))
+    emitter_.fail(Code::E0312, span, fmt::format("'{}' is a name of the language", name), "choose another name");
   if (name == "graph" && value.graph() == nullptr) {
-    emitter_.fail(Code::E0401, span, fmt::format("'graph' is given {}: expected a graph", describe(value)), "write graph = add_self_loops(graph)");
+    emitter_.fail(Code::E0401, span, fmt::format("'graph' is given {}: expected a graph", describe(value)),
+                  "write graph = add_self_loops(graph)");
   }
   frame().variables[name] = std::move(value);
 }
@@ -122,7 +139,8 @@ std::vector<std::int64_t> Evaluator::dimension_factors(const Expr& expr) {
   for (const Expr* part : parts) {
     factors.push_back(evaluate_int(*part, "a dimension"));
     if (factors.back() <= 0 || !multiply_sizes(all, factors.back(), &all)) {
-      emitter_.fail(Code::E0410, expr.span, fmt::format("a dimension has the size {}: expected 1 to {}", factors.back(), kMaxSize));
+      emitter_.fail(Code::E0410, expr.span,
+                    fmt::format("a dimension has the size {}: expected 1 to {}", factors.back(), kMaxSize));
     }
   }
   return factors;
@@ -139,13 +157,15 @@ void Evaluator::collect_factors(const Expr& expr, std::vector<const Expr*>* fact
 
 void Evaluator::declare_param(const Stmt& stmt) {
   const ParamDecl& param = *stmt.param;
-  if (frame().definition->kind == DefinitionKind::kFunction) misplaced(stmt, "a parameter in a training script", "declare it in a layer");
+  if (frame().definition->kind == DefinitionKind::kFunction)
+    misplaced(stmt, "a parameter in a training script", "declare it in a layer");
   std::vector<std::vector<std::int64_t>> shape;
   std::int64_t all = 1;
   for (const ExprPtr& dim : param.shape) {
     shape.push_back(dimension_factors(*dim));
     if (!multiply_sizes(all, product(shape.back()), &all)) {
-      emitter_.fail(Code::E0410, dim->span, fmt::format("parameter '{}' has more than {} elements", stmt.name, kMaxSize));
+      emitter_.fail(Code::E0410, dim->span,
+                    fmt::format("parameter '{}' has more than {} elements", stmt.name, kMaxSize));
     }
   }
   if (shape.empty()) shape.push_back({1});
@@ -162,7 +182,8 @@ void Evaluator::declare_param(const Stmt& stmt) {
 std::vector<std::int64_t> Evaluator::stored_shape(const ParamDecl& param, const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> stored = shape;
   if (param.transposed && shape.size() != 2) {
-    emitter_.fail(Code::E0415, param.stored_span, fmt::format("'.T' of a parameter with {} dimensions: expected 2", shape.size()));
+    emitter_.fail(Code::E0415, param.stored_span,
+                  fmt::format("'.T' of a parameter with {} dimensions: expected 2", shape.size()));
   }
   if (param.transposed) std::reverse(stored.begin(), stored.end());
   if (param.stored_shape.empty()) return stored;
@@ -174,14 +195,16 @@ std::vector<std::int64_t> Evaluator::stored_shape(const ParamDecl& param, const 
     if (all < 0) break;
   }
   if (all != product(shape)) {
-    emitter_.fail(Code::E0415, param.stored_span, fmt::format("the stored shape does not hold the {} elements of the parameter", product(shape)));
+    emitter_.fail(Code::E0415, param.stored_span,
+                  fmt::format("the stored shape does not hold the {} elements of the parameter", product(shape)));
   }
   return stored;
 }
 
 ir::Init Evaluator::evaluate_init(const ParamDecl& param, const std::vector<std::int64_t>& shape) {
   using Kind = ir::Init::Kind;
-  static const std::vector<std::string> kKnown = {"zeros", "ones", "constant", "uniform", "glorot", "he", "normal", "linear"};
+  static const std::vector<std::string> kKnown = {"zeros",  "ones", "constant", "uniform",
+                                                  "glorot", "he",   "normal",   "linear"};
   const bool vector = shape.size() == 1;
   const std::int64_t fan_in = vector ? shape[0] : shape[shape.size() - 2];
   const std::int64_t fan_out = vector ? 1 : shape.back();
@@ -190,14 +213,18 @@ ir::Init Evaluator::evaluate_init(const ParamDecl& param, const std::vector<std:
   const auto argument = [&]() -> double {
     const Value value = evaluate(*param.init_arguments[0]);
     if (value.is_number() && std::isfinite(value.number())) return value.number();
-    emitter_.fail(Code::E0401, param.init_arguments[0]->span, fmt::format("'{}({})': expected a number", name, describe(value)));
+    emitter_.fail(Code::E0401, param.init_arguments[0]->span,
+                  fmt::format("'{}({})': expected a number", name, describe(value)));
   };
   const auto takes = [&](std::size_t least, std::size_t most) {
-    if (given < least) emitter_.fail(Code::E0305, param.init_span, fmt::format("'{}' needs a number: {}(…)", name, name));
-    if (given > most) emitter_.fail(Code::E0306, param.init_span, fmt::format("'{}' takes {} arguments, got {}", name, most, given));
+    if (given < least)
+      emitter_.fail(Code::E0305, param.init_span, fmt::format("'{}' needs a number: {}(…)", name, name));
+    if (given > most)
+      emitter_.fail(Code::E0306, param.init_span, fmt::format("'{}' takes {} arguments, got {}", name, most, given));
   };
   if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
-    emitter_.fail(Code::E0309, param.init_span, fmt::format("unknown initialiser '{}'", name), unknown_name_hint(name, kKnown));
+    emitter_.fail(Code::E0309, param.init_span, fmt::format("unknown initialiser '{}'", name),
+                  unknown_name_hint(name, kKnown));
   }
   const bool number = name == "constant" || name == "uniform" || name == "normal";
   takes(number ? 1 : 0, number || name == "linear" ? 1 : 0);
@@ -209,7 +236,8 @@ ir::Init Evaluator::evaluate_init(const ParamDecl& param, const std::vector<std:
   if (name == "glorot") return {Kind::kGlorot, 0, fan_in, fan_out};
   if (name == "he") return {Kind::kHe, 0, fan_in, fan_out};
   const double inputs = given == 1 ? argument() : static_cast<double>(fan_in);
-  if (!(inputs >= 1)) emitter_.fail(Code::E0413, param.init_span, fmt::format("'linear({})': expected the number of inputs", inputs));
+  if (!(inputs >= 1))
+    emitter_.fail(Code::E0413, param.init_span, fmt::format("'linear({})': expected the number of inputs", inputs));
   return {Kind::kUniform, 1 / std::sqrt(inputs), fan_in, fan_out};
 }
 
@@ -233,7 +261,8 @@ void Evaluator::for_range(const Stmt& stmt) {
   std::int64_t at = evaluate_int(*stmt.exprs[0], "the begin of the range");
   std::int64_t end = evaluate_int(*stmt.exprs[1], "the end of the range");
   const std::int64_t by = stmt.exprs.size() > 2 ? evaluate_int(*stmt.exprs[2], "the step") : 1;
-  if (by <= 0) emitter_.fail(Code::E0413, stmt.exprs.back()->span, fmt::format("the step is {}: expected a positive one", by));
+  if (by <= 0)
+    emitter_.fail(Code::E0413, stmt.exprs.back()->span, fmt::format("the step is {}: expected a positive one", by));
   const bool inclusive = stmt.text == "to";
   const auto more = [&] {
     if (inclusive ? at > end : at >= end) return false;
@@ -250,7 +279,8 @@ void Evaluator::for_c(const Stmt& stmt) {
     misplaced(stmt, "a C-style loop in a layer or model", "write: for l in 0..n { … }");
   }
   execute_inside(*stmt.head[0]);
-  iterate(stmt, [&] { return evaluate_bool(*stmt.exprs[0], "the condition"); }, [&] { execute_inside(*stmt.head[1]); });
+  iterate(
+      stmt, [&] { return evaluate_bool(*stmt.exprs[0], "the condition"); }, [&] { execute_inside(*stmt.head[1]); });
 }
 
 void Evaluator::return_value(const Stmt& stmt) {
@@ -263,43 +293,51 @@ void Evaluator::return_value(const Stmt& stmt) {
     frame().result = std::move(value);
     return;
   }
-  const TypeExpr& declared = definition.result;
-  if (!declared.name.empty() && declared.name != "unknown") {
-    const Tensor* tensor = value.tensor();
-    const bool node = declared.name == "node" && tensor != nullptr && tensor->domain == ir::Domain::kNode;
-    const bool edge = declared.name == "edge" && tensor != nullptr && tensor->domain == ir::Domain::kEdge;
-    const bool other = declared.name == describe(value);
-    std::vector<std::int64_t> dims;
-    if (node || edge) {
-      for (const ExprPtr& dim : declared.shape) {
-        const std::vector<std::int64_t> factors = dimension_factors(*dim);
-        dims.insert(dims.end(), factors.begin(), factors.end());
-      }
-    }
-    std::int64_t all = 1;
-    for (const std::int64_t dim : dims) {
-      if (!multiply_sizes(all, dim, &all)) all = -1;
-      if (all < 0) break;
-    }
-    if ((!node && !edge && !other) || (!dims.empty() && all != tensor->size())) {
-      const std::string wanted = dims.empty() ? declared.name : describe(Tensor{0, node || declared.name == "node" ? ir::Domain::kNode : ir::Domain::kEdge, 0, dims, -1});
-      emitter_.fail(Code::E0406, stmt.exprs[0]->span, fmt::format("layer '{}' returns {}: expected {}", definition.name, describe(value), wanted),
-                    {}, {{"declared here", locate(declared.span)}});
-    }
-    if (!dims.empty()) std::get<Tensor>(value.data).dims = dims;
-  }
+  check_declared(stmt, &value);
   frame().result = std::move(value);
 }
 
+/// Compares what a layer returns with its declared type, and gives it the declared dimensions.
+void Evaluator::check_declared(const Stmt& stmt, Value* value) {
+  const Definition& layer = *frame().definition;
+  const TypeExpr& declared = layer.result;
+  if (declared.name.empty() || declared.name == "unknown") return;
+  Tensor wanted;
+  wanted.domain = declared.name == "node" ? ir::Domain::kNode : ir::Domain::kEdge;
+  for (const ExprPtr& dim : declared.shape) {
+    const std::vector<std::int64_t> factors = dimension_factors(*dim);
+    wanted.dims.insert(wanted.dims.end(), factors.begin(), factors.end());
+  }
+  std::int64_t size = 1;
+  for (const std::int64_t dim : wanted.dims) {
+    if (!multiply_sizes(size, dim, &size)) emitter_.fail(Code::E0410, declared.span, "the declared result is too wide");
+  }
+  const Tensor* tensor = value->tensor();
+  const bool rows = declared.name == "node" || declared.name == "edge";
+  bool fits = declared.name == describe(*value);
+  if (rows)
+    fits = tensor != nullptr && tensor->domain == wanted.domain && (wanted.dims.empty() || size == tensor->size());
+  if (!fits) {
+    emitter_.fail(Code::E0406, stmt.exprs[0]->span,
+                  fmt::format("layer '{}' returns {}: expected {}", layer.name, describe(*value),
+                              wanted.dims.empty() ? declared.name : describe(wanted)),
+                  {}, {{"declared here", locate(declared.span)}});
+  }
+  if (rows && !wanted.dims.empty()) std::get<Tensor>(value->data).dims = wanted.dims;
+}
+
 void Evaluator::output(const Stmt& stmt) {
-  if (frame().definition->kind != DefinitionKind::kModel) misplaced(stmt, "'output' outside of a model", "a layer has one result, its return");
+  if (frame().definition->kind != DefinitionKind::kModel)
+    misplaced(stmt, "'output' outside of a model", "a layer has one result, its return");
   if (stmt.name != "embedding") {
-    emitter_.fail(Code::E0312, stmt.name_span, fmt::format("unknown output '{}'", stmt.name), "the outputs are 'embedding' and, by return, the logits");
+    emitter_.fail(Code::E0312, stmt.name_span, fmt::format("unknown output '{}'", stmt.name),
+                  "the outputs are 'embedding' and, by return, the logits");
   }
   const Value value = evaluate(*stmt.exprs[0]);
   const Tensor* tensor = value.tensor();
   if (tensor == nullptr || tensor->domain != ir::Domain::kNode) {
-    emitter_.fail(Code::E0401, stmt.exprs[0]->span, fmt::format("the embedding is {}: expected a node value", describe(value)));
+    emitter_.fail(Code::E0401, stmt.exprs[0]->span,
+                  fmt::format("the embedding is {}: expected a node value", describe(value)));
   }
   auto& outputs = emitter_.program().outputs;
   outputs.clear();

@@ -36,8 +36,8 @@ struct Frame {
   const Definition* definition = nullptr;
   std::map<std::string, Value, std::less<>> variables;
   std::map<std::string, Role, std::less<>> roles;
-  std::string prefix;                 ///< of parameter keys
-  std::map<std::string, int> names;   ///< how often an instance name was made
+  std::string prefix;                ///< of parameter keys
+  std::map<std::string, int> names;  ///< how often an instance name was made
   Span call_span;
   Value result;
   bool returned = false;
@@ -58,10 +58,11 @@ class Evaluator {
   Emitter& emitter() { return emitter_; }
   Frame& frame() { return *frames_.back(); }
   Value evaluate(const Expr& expr);
-  Value call_layer(const Definition& layer, std::vector<GivenArgument> arguments, const std::string* key, const Span& span);
+  Value call_layer(const Definition& layer, std::vector<GivenArgument> arguments, const std::string* key,
+                   const Span& span);
   /// A parameter made by a built-in such as linear: `shape` as in Emitter::param.
-  Tensor make_param(const std::string& key, const std::vector<std::vector<std::int64_t>>& shape, ir::Init init, bool transposed,
-                    bool trainable, const Span& span);
+  Tensor make_param(const std::string& key, const std::vector<std::vector<std::int64_t>>& shape, ir::Init init,
+                    bool transposed, bool trainable, const Span& span);
   /// The key of an instance: what the author gave after `as`, or the name, numbered when it repeats.
   std::string instance_prefix(const std::string* key, const std::string& name);
   Tensor features();
@@ -110,6 +111,7 @@ class Evaluator {
   void for_range(const Stmt& stmt);
   void for_c(const Stmt& stmt);
   void return_value(const Stmt& stmt);
+  void check_declared(const Stmt& stmt, Value* value);
   void output(const Stmt& stmt);
   void require(const Stmt& stmt);
   void misplaced(const Stmt& stmt, std::string_view what, std::string help);
@@ -132,12 +134,16 @@ class Evaluator {
   Value evaluate_call(const Expr& expr, const Expr* key);
   Value evaluate_index(const Expr& expr);
   Value binary(const std::string& op, const Value& left, const Value& right, const Expr& expr);
+  Value integers(const std::string& op, std::int64_t a, std::int64_t b, const Expr& expr);
+  Value numbers(const std::string& op, double a, double b, const Expr& expr);
+  Value joined(const List& list, const Value& more, const Expr& expr);
   Value tensor_and_number(const std::string& op, const Value& left, const Value& right, const Expr& expr);
   std::vector<GivenArgument> evaluate_arguments(const Expr& call);
   std::vector<std::string> names_in_scope();
 
   // Calls.
-  std::vector<const GivenArgument*> match(const Definition& definition, const std::vector<GivenArgument>& arguments, const Span& span);
+  std::vector<const GivenArgument*> match(const Definition& definition, const std::vector<GivenArgument>& arguments,
+                                          const Span& span);
   void bind_parameter(const Parameter& parameter, const Value& value, const Span& span);
   Value convert(const Parameter& parameter, const Value& value, const Span& span);
   void bind_shape(const Parameter& parameter, Tensor* tensor, const Span& span);

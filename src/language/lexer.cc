@@ -92,7 +92,8 @@ class Scanner {
       ++at_;
       while (is_digit(peek())) ++at_;
     }
-    if ((peek() == 'e' || peek() == 'E') && (is_digit(peek(1)) || ((peek(1) == '-' || peek(1) == '+') && is_digit(peek(2))))) {
+    if ((peek() == 'e' || peek() == 'E') &&
+        (is_digit(peek(1)) || ((peek(1) == '-' || peek(1) == '+') && is_digit(peek(2))))) {
       real = true;
       at_ += 2;
       while (is_digit(peek())) ++at_;
@@ -107,7 +108,9 @@ class Scanner {
     if (is_name_part(peek()) || (real && peek() == '.' && is_digit(peek(1)))) {
       while (is_name_part(peek()) || (peek() == '.' && is_digit(peek(1)))) ++at_;
       push(real ? TokenKind::kReal : TokenKind::kInteger, begin);
-      diagnostics_.error(Code::E0104, span_from(begin, at_), fmt::format("'{}' is not a number", text_.substr(begin, at_ - begin)))
+      diagnostics_
+          .error(Code::E0104, span_from(begin, at_),
+                 fmt::format("'{}' is not a number", text_.substr(begin, at_ - begin)))
           .help = "numbers are written 16, 0.5 or 5e-4; a name may not begin with a digit";
       return;
     }
@@ -169,7 +172,8 @@ class Scanner {
   void stray(std::size_t begin) {
     while (at_ < text_.size() && (static_cast<unsigned char>(text_[at_]) >= 0x80 || text_[at_] == '\0')) ++at_;
     const auto byte = static_cast<unsigned char>(text_[begin]);
-    const std::string shown = byte >= 0x21 && byte < 0x7F ? fmt::format("'{}'", text_[begin]) : fmt::format("byte 0x{:02x}", byte);
+    const std::string shown =
+        byte >= 0x21 && byte < 0x7F ? fmt::format("'{}'", text_[begin]) : fmt::format("byte 0x{:02x}", byte);
     Diagnostic& made = diagnostics_.error(Code::E0101, span_from(begin, at_), "unexpected " + shown);
     if (byte == '\'') made.help = "strings are written with double quotes: \"…\"";
     if (byte >= 0x80) made.help = "outside of strings and comments only ASCII is used";
@@ -190,8 +194,9 @@ Tokens tokenize(const Source& source, std::uint32_t begin, std::uint32_t end, Di
 
 Tokens tokenize(const Source& source, Diagnostics* diagnostics) {
   if (source.text.size() > kMaxSourceBytes) {
-    diagnostics->error(Code::E0106, Span{}, fmt::format("{}: {} bytes of program text; at most {} are read", source.name,
-                                                        source.text.size(), kMaxSourceBytes));
+    diagnostics->error(Code::E0106, Span{},
+                       fmt::format("{}: {} bytes of program text; at most {} are read", source.name, source.text.size(),
+                                   kMaxSourceBytes));
     return tokenize(source, 0, 0, diagnostics);
   }
   return tokenize(source, 0, static_cast<std::uint32_t>(source.text.size()), diagnostics);

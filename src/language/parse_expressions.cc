@@ -20,15 +20,16 @@ struct Operator {
 };
 
 constexpr Operator kOperators[] = {
-    {"||", 1, "||"}, {"or", 1, "||"}, {"&&", 2, "&&"}, {"and", 2, "&&"}, {"==", 3, "=="}, {"!=", 3, "!="}, {"<", 4, "<"},
-    {"<=", 4, "<="}, {">", 4, ">"},   {">=", 4, ">="}, {"+", 5, "+"},    {"-", 5, "-"},   {"*", 6, "*"},   {"/", 6, "/"},
-    {"%", 6, "%"},
+    {"||", 1, "||"}, {"or", 1, "||"}, {"&&", 2, "&&"}, {"and", 2, "&&"}, {"==", 3, "=="},
+    {"!=", 3, "!="}, {"<", 4, "<"},   {"<=", 4, "<="}, {">", 4, ">"},    {">=", 4, ">="},
+    {"+", 5, "+"},   {"-", 5, "-"},   {"*", 6, "*"},   {"/", 6, "/"},    {"%", 6, "%"},
 };
 constexpr int kUnaryPower = 7;
 
 const Operator* find_operator(const Token& token) {
   if (token.kind != TokenKind::kSymbol && token.kind != TokenKind::kName) return nullptr;
-  const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators), [&](const Operator& o) { return o.text == token.text; });
+  const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                   [&](const Operator& o) { return o.text == token.text; });
   return found == std::end(kOperators) ? nullptr : found;
 }
 
@@ -87,8 +88,10 @@ ExprPtr Parser::primary() {
   const Token& token = peek();
   switch (token.kind) {
     case TokenKind::kInteger:
-    case TokenKind::kReal: return number(take());
-    case TokenKind::kString: return string(take());
+    case TokenKind::kReal:
+      return number(take());
+    case TokenKind::kString:
+      return string(take());
     case TokenKind::kName: {
       take();
       ExprPtr made = make(token.text == "true" || token.text == "false" || token.text == "True" || token.text == "False"
@@ -99,7 +102,8 @@ ExprPtr Parser::primary() {
       made->integer = token.text == "true" || token.text == "True" ? 1 : 0;
       return made;
     }
-    default: break;
+    default:
+      break;
   }
   if (at("[")) return list();
   if (at("(")) {

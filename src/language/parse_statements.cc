@@ -17,12 +17,12 @@ namespace gneiss::language {
 namespace {
 
 constexpr std::array<std::string_view, 16> kDeclaredTypes = {
-    "int",      "long",     "float", "double", "bool",   "string", "node",  "edge",
-    "propNode", "propEdge", "list",  "SetN",   "container", "Graph", "GNN", "auto"};
+    "int",      "long",     "float", "double", "bool",      "string", "node", "edge",
+    "propNode", "propEdge", "list",  "SetN",   "container", "Graph",  "GNN",  "auto"};
 
 /// Constructs of StarPlat that need a graph algorithm, not a network.
-constexpr std::array<std::string_view, 9> kForeign = {"fixedPoint", "iterateInBFS", "iterateInReverse", "Batch", "OnAdd",
-                                                      "OnDelete",   "do",           "break",            "continue"};
+constexpr std::array<std::string_view, 9> kForeign = {
+    "fixedPoint", "iterateInBFS", "iterateInReverse", "Batch", "OnAdd", "OnDelete", "do", "break", "continue"};
 
 bool contains(std::span<const std::string_view> list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -72,7 +72,8 @@ StmtPtr Parser::statement() {
 
 /// To after the next ';', or before a '}' or a word that begins a statement on a line of its own.
 void Parser::skip_statement() {
-  static constexpr std::array<std::string_view, 8> kBegins = {"param", "return", "if", "for", "forall", "layer", "model", "function"};
+  static constexpr std::array<std::string_view, 8> kBegins = {"param",  "return", "if",    "for",
+                                                              "forall", "layer",  "model", "function"};
   int open = 0;
   while (!at_end()) {
     if (open == 0 && (at("}") || (at_name() && contains(kBegins, peek().text)))) return;
@@ -121,7 +122,8 @@ StmtPtr Parser::statement_inside() {
 void Parser::refuse_foreign_statement() {
   if (!at_name() || !contains(kForeign, peek().text) || at("=", 1)) return;
   diagnostics_.error(Code::E0208, peek().span, fmt::format("'{}' is not supported", peek().text)).help =
-      "a layer is made of edge values and reductions over them, a script of calls on the network; loops have known bounds";
+      "a layer is made of edge values and reductions over them, a script of calls on the network; loops have known "
+      "bounds";
   throw SyntaxAbort{};
 }
 

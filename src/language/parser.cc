@@ -19,9 +19,12 @@ namespace {
 
 std::string show(const Token& token) {
   switch (token.kind) {
-    case TokenKind::kEnd: return "the end of the file";
-    case TokenKind::kString: return "a string";
-    default: return fmt::format("'{}'", token.text);
+    case TokenKind::kEnd:
+      return "the end of the file";
+    case TokenKind::kString:
+      return "a string";
+    default:
+      return fmt::format("'{}'", token.text);
   }
 }
 
@@ -83,7 +86,8 @@ void Parser::close(std::string_view bracket, const Token& opened) {
         fmt::format("expected '{}' before the end of the file", bracket);
     throw SyntaxAbort{};
   }
-  Diagnostic& made = diagnostics_.error(Code::E0201, peek().span, fmt::format("expected '{}', got {}", bracket, show(peek())));
+  Diagnostic& made =
+      diagnostics_.error(Code::E0201, peek().span, fmt::format("expected '{}', got {}", bracket, show(peek())));
   made.notes.push_back({fmt::format("to close this '{}'", opened.text), locate(opened.span)});
   throw SyntaxAbort{};
 }
@@ -105,8 +109,9 @@ std::unique_ptr<Module> Parser::module() {
         refuse_foreign_definition();
         const std::array<std::string, 4> known = {"layer", "model", "function", "schedule"};
         const std::string nearest = nearest_name(peek().text, known);
-        Diagnostic& wrong = diagnostics_.error(Code::E0201, peek().span,
-                                               fmt::format("expected 'layer', 'model', 'function' or 'schedule', got {}", show(peek())));
+        Diagnostic& wrong = diagnostics_.error(
+            Code::E0201, peek().span,
+            fmt::format("expected 'layer', 'model', 'function' or 'schedule', got {}", show(peek())));
         if (!nearest.empty()) wrong.help = fmt::format("did you mean '{}'?", nearest);
         throw SyntaxAbort{};
       }
@@ -121,7 +126,9 @@ std::unique_ptr<Module> Parser::module() {
 void Parser::refuse_foreign_definition() {
   static constexpr std::array<std::string_view, 4> kForeign = {"Static", "Incremental", "Decremental", "Dynamic"};
   if (std::find(kForeign.begin(), kForeign.end(), peek().text) == kForeign.end() || !at_name()) return;
-  diagnostics_.error(Code::E0208, peek().span, fmt::format("'{}' functions are not supported: graphs do not change during training", peek().text))
+  diagnostics_
+      .error(Code::E0208, peek().span,
+             fmt::format("'{}' functions are not supported: graphs do not change during training", peek().text))
       .help = "write 'function'";
   throw SyntaxAbort{};
 }
@@ -170,7 +177,8 @@ std::string Parser::comment_above(const Span& span) const {
   const auto next = first_comment_from(span.begin);
   if (next == tokens_.comments.begin()) return {};
   const Comment& comment = *std::prev(next);
-  const std::string_view between = std::string_view(source_.text).substr(comment.span.end, span.begin - comment.span.end);
+  const std::string_view between =
+      std::string_view(source_.text).substr(comment.span.end, span.begin - comment.span.end);
   const bool blank = between.find_first_not_of(" \t\r\n") == std::string_view::npos;
   return blank && between.find('\n') == between.rfind('\n') ? comment.text : std::string();
 }

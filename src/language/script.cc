@@ -14,15 +14,18 @@
 namespace gneiss::language {
 namespace {
 
-/// What a parameter that the caller left open stands for while the script is staged: two epochs show whether they agree.
+/// What a parameter that the caller left open stands for while the script is staged: two epochs show whether they
+/// agree.
 constexpr std::int64_t kSymbolicEpochs = 2;
 constexpr std::int64_t kMaxEpochs = 1000000;
 
-const std::vector<std::string> kMethods = {"load",         "initializeLayers", "init",    "forwardPass",  "backPropagation",
-                                           "optimizer",    "predict",          "compute_loss", "compute_accuracy"};
+const std::vector<std::string> kMethods = {"load",        "initializeLayers", "init",
+                                           "forwardPass", "backPropagation",  "optimizer",
+                                           "predict",     "compute_loss",     "compute_accuracy"};
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -51,7 +54,8 @@ std::vector<Value> split_settings(const std::string& text) {
 }  // namespace
 
 bool ScriptRunner::Event::operator==(const Event& other) const {
-  return kind == other.kind && layer == other.layer && model == other.model && aggregation == other.aggregation && settings == other.settings;
+  return kind == other.kind && layer == other.layer && model == other.model && aggregation == other.aggregation &&
+         settings == other.settings;
 }
 
 void ScriptRunner::bind_script(const Definition& script, std::vector<GivenArgument> arguments) {
@@ -69,11 +73,13 @@ void ScriptRunner::bind_script(const Definition& script, std::vector<GivenArgume
   }
   for (const GivenArgument& argument : arguments) {
     if (std::find(names.begin(), names.end(), argument.name) == names.end()) {
-      emitter().fail(Code::E0304, script.name_span, fmt::format("script '{}' has no argument '{}'", script.name, argument.name),
+      emitter().fail(Code::E0304, script.name_span,
+                     fmt::format("script '{}' has no argument '{}'", script.name, argument.name),
                      unknown_name_hint(argument.name, names));
     }
     if (!argument.value.is_number()) {
-      emitter().fail(Code::E0401, script.name_span, fmt::format("'{}' is {}: expected a number", argument.name, describe(argument.value)));
+      emitter().fail(Code::E0401, script.name_span,
+                     fmt::format("'{}' is {}: expected a number", argument.name, describe(argument.value)));
     }
     frame().variables[argument.name] = argument.value;
     unbound_.erase(std::remove(unbound_.begin(), unbound_.end(), argument.name), unbound_.end());
@@ -96,7 +102,8 @@ bool ScriptRunner::open_ended(const Stmt& loop) const {
   bool found = false;
   for (const ExprPtr& expr : loop.exprs) {
     visit_expr(*expr, [&](Expr& part) {
-      found = found || (part.kind == ExprKind::kName && std::find(unbound_.begin(), unbound_.end(), part.text) != unbound_.end());
+      found = found || (part.kind == ExprKind::kName &&
+                        std::find(unbound_.begin(), unbound_.end(), part.text) != unbound_.end());
     });
   }
   return found;
@@ -119,7 +126,8 @@ void ScriptRunner::iterate(const Stmt& loop, const std::function<bool()>& more, 
       second = events_.size();
       epochs = std::any_of(events_.begin() + static_cast<std::ptrdiff_t>(first), events_.end(),
                            [](const Event& event) { return event.kind == EventKind::kOptimizer; });
-      if (epochs && has_epochs_) emitter().fail(Code::E0607, loop.span, "a second loop over epochs", "one loop holds the optimizer");
+      if (epochs && has_epochs_)
+        emitter().fail(Code::E0607, loop.span, "a second loop over epochs", "one loop holds the optimizer");
       has_epochs_ = has_epochs_ || epochs;
     } else if (epochs) {
       compare_epochs(first, second, events_.size(), loop);
@@ -138,7 +146,8 @@ void ScriptRunner::compare_epochs(std::size_t first, std::size_t second, std::si
   std::size_t i = 0;
   while (first + i < second && second + i < end && events_[first + i] == events_[second + i]) ++i;
   const Span& where = second + i < end ? events_[second + i].span : loop.span;
-  emitter().fail(Code::E0607, where, "the second epoch does not do what the first did", "one epoch becomes one plan: its layers and settings cannot change",
+  emitter().fail(Code::E0607, where, "the second epoch does not do what the first did",
+                 "one epoch becomes one plan: its layers and settings cannot change",
                  {{"in this loop", locate(loop.span)}});
 }
 
@@ -157,7 +166,8 @@ Value ScriptRunner::call_method(const Expr& call) {
   } else if (method == "optimizer") {
     optimizer(call);
   } else if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
-    emitter().fail(Code::E0601, callee.text_span, fmt::format("the network has no method '{}'", method), unknown_name_hint(method, kMethods));
+    emitter().fail(Code::E0601, callee.text_span, fmt::format("the network has no method '{}'", method),
+                   unknown_name_hint(method, kMethods));
   } else {
     for (const Argument& argument : call.arguments) evaluate(*argument.value);
   }
@@ -168,7 +178,8 @@ Value ScriptRunner::call_graph_method(const Expr& call, const std::string& metho
   if (method == "num_nodes") return {std::max<std::int64_t>(inputs().num_nodes, 0)};
   if (method == "num_edges") return {std::max<std::int64_t>(inputs().num_edges, 0)};
   const std::vector<std::string> known = {"num_nodes", "num_edges"};
-  emitter().fail(Code::E0601, call.operands[0]->text_span, fmt::format("the graph has no method '{}' in a training script", method),
+  emitter().fail(Code::E0601, call.operands[0]->text_span,
+                 fmt::format("the graph has no method '{}' in a training script", method),
                  unknown_name_hint(method, known));
 }
 
@@ -189,7 +200,8 @@ void ScriptRunner::initialize_layers(const Expr& call) {
       static const std::vector<std::string> kKnown = {"xaviers", "xavier", "glorot", "he", "normal", "uniform"};
       const std::string name = lower(*value.text());
       if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
-        emitter().fail(Code::E0309, argument.value->span, fmt::format("unknown initialiser \"{}\"", *value.text()), unknown_name_hint(name, kKnown));
+        emitter().fail(Code::E0309, argument.value->span, fmt::format("unknown initialiser \"{}\"", *value.text()),
+                       unknown_name_hint(name, kKnown));
       }
       settings_.init = name == "xaviers" || name == "xavier" ? "glorot" : name;
       has_init = true;
@@ -198,7 +210,8 @@ void ScriptRunner::initialize_layers(const Expr& call) {
     const List single = {value};
     for (const Value& item : value.list() != nullptr ? *value.list() : single) {
       if (item.integer() == nullptr || *item.integer() <= 0) {
-        emitter().fail(Code::E0410, argument.value->span, fmt::format("the size of a layer is {}: expected a positive int", show(item)));
+        emitter().fail(Code::E0410, argument.value->span,
+                       fmt::format("the size of a layer is {}: expected a positive int", show(item)));
       }
       sizes_.push_back(*item.integer());
     }
@@ -207,9 +220,10 @@ void ScriptRunner::initialize_layers(const Expr& call) {
 
 void ScriptRunner::forward(const Expr& call) {
   if (call.arguments.size() < 2 || call.arguments.size() > 3) {
-    emitter().fail(call.arguments.size() < 2 ? Code::E0305 : Code::E0306, call.span,
-                   fmt::format("forwardPass takes a layer, a type and an aggregation, got {} arguments", call.arguments.size()),
-                   "write: gnn.forwardPass(l, \"SAGE\", \"Max\")");
+    emitter().fail(
+        call.arguments.size() < 2 ? Code::E0305 : Code::E0306, call.span,
+        fmt::format("forwardPass takes a layer, a type and an aggregation, got {} arguments", call.arguments.size()),
+        "write: gnn.forwardPass(l, \"SAGE\", \"Max\")");
   }
   Event event;
   event.kind = EventKind::kForward;
@@ -227,7 +241,8 @@ void ScriptRunner::forward(const Expr& call) {
 
 void ScriptRunner::backward(const Expr& call) {
   if (call.operands[0]->text == "backPropogation") {
-    emitter().diagnostics().warning(Code::W0601, call.operands[0]->text_span, "'backPropogation' is accepted for 'backPropagation'");
+    emitter().diagnostics().warning(Code::W0601, call.operands[0]->text_span,
+                                    "'backPropogation' is accepted for 'backPropagation'");
   }
   if (call.arguments.size() != 1) {
     emitter().fail(call.arguments.empty() ? Code::E0305 : Code::E0306, call.span,
@@ -259,7 +274,8 @@ void ScriptRunner::read_optimizer(const std::vector<Value>& values, const Span& 
   }
   const std::string name = lower(*values[0].text());
   if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
-    emitter().fail(Code::E0609, span, fmt::format("unknown optimizer \"{}\"", *values[0].text()), unknown_name_hint(name, kKnown));
+    emitter().fail(Code::E0609, span, fmt::format("unknown optimizer \"{}\"", *values[0].text()),
+                   unknown_name_hint(name, kKnown));
   }
   struct Setting {
     std::string_view name;
@@ -278,7 +294,8 @@ void ScriptRunner::read_optimizer(const std::vector<Value>& values, const Span& 
   }
   slots.push_back({"weight_decay", &settings_.weight_decay, 0, large});
   if (values.size() > slots.size() + 1) {
-    emitter().fail(Code::E0306, span, fmt::format("\"{}\" takes {} settings, got {}", name, slots.size(), values.size() - 1));
+    emitter().fail(Code::E0306, span,
+                   fmt::format("\"{}\" takes {} settings, got {}", name, slots.size(), values.size() - 1));
   }
   settings_.optimizer = name;
   event->settings.push_back(name);
@@ -287,8 +304,9 @@ void ScriptRunner::read_optimizer(const std::vector<Value>& values, const Span& 
     const bool fits = values[i].is_number() && values[i].number() >= slot.least &&
                       (slot.most == 1 ? values[i].number() < 1 : values[i].number() <= slot.most);
     if (!fits) {
-      emitter().fail(Code::E0609, span, fmt::format("{} is {}: expected a number from {} to {}", slot.name, show(values[i]), slot.least,
-                                                    slot.most == 1 ? "below 1" : "1e9"));
+      emitter().fail(Code::E0609, span,
+                     fmt::format("{} is {}: expected a number from {} to {}", slot.name, show(values[i]), slot.least,
+                                 slot.most == 1 ? "below 1" : "1e9"));
     }
     *slot.target = values[i].number();
     event->settings.push_back(fmt::format("{}={}", slot.name, values[i].number()));

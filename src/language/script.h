@@ -1,5 +1,5 @@
-// Training scripts in Morphling's form, staged: the script runs once at compile time, its calls on the network are recorded,
-// and what one epoch did becomes the program.
+// Training scripts in Morphling's form, staged: the script runs once at compile time, its calls on the network are
+// recorded, and what one epoch did becomes the program.
 #pragma once
 
 #include <string>

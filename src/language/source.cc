@@ -61,7 +61,8 @@ Line line_of(std::string_view text, std::size_t at) {
   std::size_t end = text.find('\n', at);
   if (end == std::string_view::npos) end = text.size();
   if (end > begin && text[end - 1] == '\r') --end;
-  const auto number = static_cast<std::int32_t>(std::count(text.begin(), text.begin() + static_cast<long>(begin), '\n'));
+  const auto number =
+      static_cast<std::int32_t>(std::count(text.begin(), text.begin() + static_cast<long>(begin), '\n'));
   return {begin, std::max(end, begin), number + 1};
 }
 

@@ -1,7 +1,7 @@
 // A program text and places in it.
 //
-// Everything the front end makes (tokens, tree, ops) keeps a Span: a byte range of one Source. A Source must outlive the
-// spans that point into it; diagnostics copy what they need, so they outlive the Source.
+// Everything the front end makes (tokens, tree, ops) keeps a Span: a byte range of one Source. A Source must outlive
+// the spans that point into it; diagnostics copy what they need, so they outlive the Source.
 #pragma once
 
 #include <cstdint>

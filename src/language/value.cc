@@ -33,9 +33,12 @@ double Value::number() const {
 
 std::string describe(const Tensor& tensor) {
   switch (tensor.domain) {
-    case ir::Domain::kNode: return fmt::format("node[{}]", dims_text(tensor.dims, "*"));
-    case ir::Domain::kEdge: return fmt::format("edge[{}]", dims_text(tensor.dims, "*"));
-    case ir::Domain::kGlobal: break;
+    case ir::Domain::kNode:
+      return fmt::format("node[{}]", dims_text(tensor.dims, "*"));
+    case ir::Domain::kEdge:
+      return fmt::format("edge[{}]", dims_text(tensor.dims, "*"));
+    case ir::Domain::kGlobal:
+      break;
   }
   return fmt::format("param[{}]", dims_text(tensor.dims, ", "));
 }

@@ -5,8 +5,8 @@
 //     v.y = v.y / 2;                                         y = y / 2
 //   }
 //
-// Messages run along the edges, from u to v, whichever of neighbors, in_neighbors and nodes_to names them. Anything that is
-// not such a reduction is refused: it could not be differentiated or run in parallel as it stands.
+// Messages run along the edges, from u to v, whichever of neighbors, in_neighbors and nodes_to names them. Anything
+// that is not such a reduction is refused: it could not be differentiated or run in parallel as it stands.
 #include <fmt/format.h>
 
 #include "language/evaluator.h"
@@ -14,7 +14,8 @@
 namespace gneiss::language {
 namespace {
 
-constexpr std::string_view kForm = "the form is: forall (v in g.nodes()) { forall (u in g.neighbors(v)) { v.y += u.x * e.w; } }";
+constexpr std::string_view kForm =
+    "the form is: forall (v in g.nodes()) { forall (u in g.neighbors(v)) { v.y += u.x * e.w; } }";
 
 bool is_role(const Frame& frame, const Expr& expr, Role role) {
   if (expr.kind != ExprKind::kName) return false;
@@ -29,7 +30,8 @@ void Evaluator::for_each(const Stmt& stmt) {
   const bool method = over.kind == ExprKind::kCall && over.operands[0]->kind == ExprKind::kMember;
   const std::string name = method ? over.operands[0]->text : std::string();
   if (frame().definition->kind == DefinitionKind::kFunction) {
-    emitter_.fail(Code::E0208, stmt.span, "loops over vertices are not supported in a training script", "put them into a layer, and use it in gnn.forwardPass");
+    emitter_.fail(Code::E0208, stmt.span, "loops over vertices are not supported in a training script",
+                  "put them into a layer, and use it in gnn.forwardPass");
   }
   const std::string* vertex = vertex_with(Role::kVertex);
   if (name == "nodes" && vertex == nullptr && over.arguments.empty()) {
@@ -39,8 +41,10 @@ void Evaluator::for_each(const Stmt& stmt) {
     return;
   }
   const bool neighbours = name == "neighbors" || name == "in_neighbors" || name == "nodes_to";
-  if (!neighbours || vertex == nullptr || over.arguments.size() != 1 || !is_role(frame(), *over.arguments[0].value, Role::kVertex)) {
-    emitter_.fail(Code::E0610, over.span, "this loop does not run over the vertices or the neighbours of one", std::string(kForm));
+  if (!neighbours || vertex == nullptr || over.arguments.size() != 1 ||
+      !is_role(frame(), *over.arguments[0].value, Role::kVertex)) {
+    emitter_.fail(Code::E0610, over.span, "this loop does not run over the vertices or the neighbours of one",
+                  std::string(kForm));
   }
   const auto outer = frame().roles;
   frame().roles[*vertex] = Role::kTarget;
@@ -67,7 +71,8 @@ Value Evaluator::evaluate_property(const Expr& expr) {
   }
   if (found->second == Role::kEdge) {
     if (expr.text == "w" || expr.text == "weight") return {emitter_.edge_weight(current_graph(), expr.span)};
-    emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown edge property '{}'", expr.text), "an edge has a weight: e.weight");
+    emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown edge property '{}'", expr.text),
+                  "an edge has a weight: e.weight");
   }
   Expr name;
   name.kind = ExprKind::kName;
@@ -103,7 +108,8 @@ bool Evaluator::assign_in_vertex_loop(const Stmt& stmt) {
     value = binary("*", {count}, value, *stmt.exprs[1]);
   } else {
     const Tensor* tensor = value.tensor();
-    if (tensor == nullptr) emitter_.fail(Code::E0401, stmt.exprs[1]->span, fmt::format("'+=' of {}: expected a tensor", describe(value)));
+    if (tensor == nullptr)
+      emitter_.fail(Code::E0401, stmt.exprs[1]->span, fmt::format("'+=' of {}: expected a tensor", describe(value)));
     value = {emitter_.reduce("sum", *tensor, "in_edges", stmt.span)};
   }
   const bool starts = old == frame().variables.end() || (old->second.is_number() && old->second.number() == 0);

@@ -10,9 +10,13 @@
 namespace gneiss::testing {
 namespace {
 
-std::string path_of(const std::string& file) { return std::string(GNEISS_SOURCE_DIR) + "/tests/language/cases/" + file; }
+std::string path_of(const std::string& file) {
+  return std::string(GNEISS_SOURCE_DIR) + "/tests/language/cases/" + file;
+}
 
-bool starts_with(const std::string& text, const std::string& prefix) { return text.compare(0, prefix.size(), prefix) == 0; }
+bool starts_with(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
 
 language::ArgValue argument(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
@@ -82,7 +86,8 @@ void write_cases(const std::string& file, const std::vector<LanguageCase>& cases
 
 language::Source source_of(const LanguageCase& item) {
   language::Source source = {"case.gneiss", item.program};
-  for_words(item, "model", [&](const std::string& name, const std::string&) { source = *language::builtin_model(name); });
+  for_words(item, "model",
+            [&](const std::string& name, const std::string&) { source = *language::builtin_model(name); });
   for_words(item, "example", [&](const std::string& name, const std::string&) {
     std::ifstream in(std::string(GNEISS_SOURCE_DIR) + "/examples/" + name + ".gneiss");
     std::ostringstream text;
@@ -95,8 +100,10 @@ language::Source source_of(const LanguageCase& item) {
 language::CompileOptions options_of(const LanguageCase& item) {
   language::CompileOptions options;
   options.inputs = {100, 500, false, false, 7, false, 3};
-  for_words(item, "args", [&](const std::string& key, const std::string& value) { options.args.emplace_back(key, argument(value)); });
-  for_words(item, "inputs", [&](const std::string& key, const std::string& value) { set_input(key, value, &options.inputs); });
+  for_words(item, "args",
+            [&](const std::string& key, const std::string& value) { options.args.emplace_back(key, argument(value)); });
+  for_words(item, "inputs",
+            [&](const std::string& key, const std::string& value) { set_input(key, value, &options.inputs); });
   for_words(item, "entry", [&](const std::string& name, const std::string&) { options.entry = name; });
   return options;
 }

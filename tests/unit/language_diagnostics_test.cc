@@ -47,7 +47,8 @@ TEST(Locate, NoSourceIsNoPlace) {
 TEST(Diagnostics, KeepsTwentyErrorsAndDropsRepetitions) {
   const Source source = {"a.gneiss", std::string(100, 'x')};
   Diagnostics diagnostics;
-  for (std::uint32_t i = 0; i < 60; ++i) diagnostics.error(Code::E0301, {&source, i / 2, i / 2 + 1}, "unknown").help = "none";
+  for (std::uint32_t i = 0; i < 60; ++i)
+    diagnostics.error(Code::E0301, {&source, i / 2, i / 2 + 1}, "unknown").help = "none";
   EXPECT_TRUE(diagnostics.full());
   EXPECT_EQ(diagnostics.list().size(), Diagnostics::kLimit);
 }
@@ -73,7 +74,8 @@ TEST(Diagnostics, JsonHoldsEverythingAndSurvivesBadBytes) {
   Diagnostics diagnostics;
   diagnostics.warning(Code::W0602, {&source, 4, 7}, "quote \" and byte \xff").notes.push_back({"note", {}});
   const std::string json = to_json(diagnostics.list());
-  for (const char* part : {"\"severity\": \"warning\"", "\"code\": \"W0602\"", "\"line\": 1", "\"column\": 5", "\"width\": 3", "quote \\\" and", "\"notes\": ["}) {
+  for (const char* part : {"\"severity\": \"warning\"", "\"code\": \"W0602\"", "\"line\": 1", "\"column\": 5",
+                           "\"width\": 3", "quote \\\" and", "\"notes\": ["}) {
     EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
   }
   EXPECT_EQ(to_json({}), "[]");
@@ -97,19 +99,23 @@ TEST(ModelParameters, HaveTypesDefaultsChoicesAndWords) {
 }
 
 TEST(ModelParameters, OfALoneLayerAreThoseOfItsModelAndItsOwn) {
-  const Source source = {"my.gneiss", "layer my(x: node[F], out: int, hops: int = 2, dropout: float = 0.1) { return linear(x, out); }"};
+  const Source source = {
+      "my.gneiss", "layer my(x: node[F], out: int, hops: int = 2, dropout: float = 0.1) { return linear(x, out); }"};
   std::vector<std::string> names;
   for (const ModelParameter& item : model_parameters(source)) names.push_back(item.name);
   EXPECT_EQ(names, (std::vector<std::string>{"hidden_channels", "num_layers", "dropout", "input_dropout", "hops"}));
 }
 
-TEST(ModelParameters, OfATextWithMistakesAreNone) { EXPECT_TRUE(model_parameters({"a.gneiss", "model m(a: int = ) {}"}).empty()); }
+TEST(ModelParameters, OfATextWithMistakesAreNone) {
+  EXPECT_TRUE(model_parameters({"a.gneiss", "model m(a: int = ) {}"}).empty());
+}
 
 TEST(Compile, BuiltinModelsAreKnownByName) {
   EXPECT_EQ(builtin_model_names(), (std::vector<std::string>{"gat", "gcn", "gin", "mlp", "sage"}));
   EXPECT_EQ(builtin_model("shell"), nullptr);
   EXPECT_EQ(builtin_model("transformer"), nullptr);
-  for (const std::string& name : builtin_model_names()) EXPECT_TRUE(compile(*builtin_model(name), karate()).ok()) << name;
+  for (const std::string& name : builtin_model_names())
+    EXPECT_TRUE(compile(*builtin_model(name), karate()).ok()) << name;
 }
 
 TEST(Compile, GraphsKeepWhatTheDataIsLike) {
@@ -160,7 +166,8 @@ TEST(Compile, ScriptSettingsAreHandedOut) {
     made.replace(made.find("OPTIMIZER"), 9, optimizer);
     return made;
   };
-  const CompileResult open = compile({"a.gneiss", with("epochs", "gnn.optimizer(\"adamw\", 0.02, 0.8, 0.99, 1e-6, 0.1)")}, karate());
+  const CompileResult open =
+      compile({"a.gneiss", with("epochs", "gnn.optimizer(\"adamw\", 0.02, 0.8, 0.99, 1e-6, 0.1)")}, karate());
   ASSERT_TRUE(open.ok()) << render(open.diagnostics);
   EXPECT_FALSE(open.script->epochs.has_value());
   EXPECT_EQ(open.script->optimizer, "adamw");
@@ -188,9 +195,10 @@ TEST(Compile, ScriptSettingsAreHandedOut) {
 }
 
 TEST(Compile, AWhileLoopOverEpochsIsCounted) {
-  const Source source = {"a.gneiss",
-                         "function train(Graph g, GNN gnn) { gnn.init(\"he\"); int e = 0; while (e < 5) { gnn.forwardPass(0, \"GCN\");\n"
-                         "gnn.backPropagation(0); gnn.optimizer(\"adam\", 0.1); e++; } }"};
+  const Source source = {
+      "a.gneiss",
+      "function train(Graph g, GNN gnn) { gnn.init(\"he\"); int e = 0; while (e < 5) { gnn.forwardPass(0, \"GCN\");\n"
+      "gnn.backPropagation(0); gnn.optimizer(\"adam\", 0.1); e++; } }"};
   const CompileResult result = compile(source, karate());
   ASSERT_TRUE(result.ok()) << render(result.diagnostics);
   EXPECT_EQ(result.script->epochs, 5);
