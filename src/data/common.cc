@@ -30,7 +30,8 @@ Buffer<EdgeId> checked_offsets(const NpyArray& array, std::int64_t rows, std::in
     }
   }
   if (offsets[static_cast<std::size_t>(rows)] != nnz) {
-    fail(array.where, fmt::format("row offsets end with {}, but there are {} entries", offsets[static_cast<std::size_t>(rows)], nnz));
+    fail(array.where, fmt::format("row offsets end with {}, but there are {} entries",
+                                  offsets[static_cast<std::size_t>(rows)], nnz));
   }
   return offsets;
 }
@@ -54,11 +55,14 @@ graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const Loa
   if (options.ignore_weights) edges.weight = {};
   const std::size_t before = edges.src.size();
   // Building needs about five words a node and, with reverses, sixty bytes an edge beside the edges themselves.
-  const double bytes = 40.0 * static_cast<double>(num_nodes) + (build.to_undirected ? 60.0 : 32.0) * static_cast<double>(before);
+  const double bytes =
+      40.0 * static_cast<double>(num_nodes) + (build.to_undirected ? 60.0 : 32.0) * static_cast<double>(before);
   const auto limit = static_cast<double>(options.max_bytes > 0 ? options.max_bytes : memory_limit_bytes());
   if (bytes > limit) {
-    throw Error(ErrorCode::kOutOfMemory, fmt::format("a graph of {} nodes and {} edges needs about {:.0f} MB, the limit is {:.0f} MB",
-                num_nodes, before, bytes / 1e6, limit / 1e6), where);
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("a graph of {} nodes and {} edges needs about {:.0f} MB, the limit is {:.0f} MB", num_nodes,
+                            before, bytes / 1e6, limit / 1e6),
+                where);
   }
   try {
     graph::Graph graph = graph::build_graph(edges, num_nodes, build);
@@ -128,27 +132,30 @@ void sort_rows(Features* features) {
   }
 }
 
-graph::EdgeList csr_edges(const NpyArray& offsets, const NpyArray& indices, const NpyArray* values, std::int64_t nodes) {
+graph::EdgeList csr_edges(const NpyArray& offsets, const NpyArray& indices, const NpyArray* values,
+                          std::int64_t nodes) {
   const Buffer<EdgeId> rows = checked_offsets(offsets, nodes, indices.count);
   graph::EdgeList edges;
   edges.dst = to_ids(indices, nodes);
   edges.src = Buffer<NodeId>(edges.dst.size());
   for (std::int64_t r = 0; r < nodes; ++r) {
-    std::fill(edges.src.begin() + rows[static_cast<std::size_t>(r)], edges.src.begin() + rows[static_cast<std::size_t>(r) + 1],
-              static_cast<NodeId>(r));
+    std::fill(edges.src.begin() + rows[static_cast<std::size_t>(r)],
+              edges.src.begin() + rows[static_cast<std::size_t>(r) + 1], static_cast<NodeId>(r));
   }
   if (values != nullptr) {
-    if (values->count != indices.count) fail(values->where, fmt::format("{} values for {} edges", values->count, indices.count));
+    if (values->count != indices.count)
+      fail(values->where, fmt::format("{} values for {} edges", values->count, indices.count));
     edges.weight = to_floats(*values);
   }
   return edges;
 }
 
-Labels class_labels(std::span<const std::int64_t> values, const std::string& where, std::vector<std::string>* class_names,
-                    std::vector<std::string>* notes) {
+Labels class_labels(std::span<const std::int64_t> values, const std::string& where,
+                    std::vector<std::string>* class_names, std::vector<std::string>* notes) {
   std::map<std::int64_t, std::int64_t> count;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] < -1) fail(where, fmt::format("label [{}] is {}; classes are 0, 1, … and -1 means unlabelled", i, values[i]));
+    if (values[i] < -1)
+      fail(where, fmt::format("label [{}] is {}; classes are 0, 1, … and -1 means unlabelled", i, values[i]));
     if (values[i] >= 0) ++count[values[i]];
   }
   Labels labels;
@@ -160,7 +167,8 @@ Labels class_labels(std::span<const std::int64_t> values, const std::string& whe
   labels.num_classes = static_cast<std::int64_t>(renumbered.size());
   for (std::size_t i = 0; i < values.size(); ++i) labels.classes[i] = values[i] < 0 ? -1 : renumbered.at(values[i]);
   if (labels.num_classes != largest + 1) {
-    notes->push_back(fmt::format("labels use {} of the numbers 0..{}; renumbered to 0..{}", labels.num_classes, largest, labels.num_classes - 1));
+    notes->push_back(fmt::format("labels use {} of the numbers 0..{}; renumbered to 0..{}", labels.num_classes, largest,
+                                 labels.num_classes - 1));
     std::vector<std::string> names;
     for (const auto& [old, nodes] : count) {
       const bool named = static_cast<std::size_t>(old) < class_names->size();
@@ -184,9 +192,10 @@ int split_index(const std::string& split, int available, const std::string& wher
   const auto [end, error] = std::from_chars(split.data(), split.data() + split.size(), index);
   if (split.empty() || error != std::errc{} || end != split.data() + split.size()) return -1;
   if (index < 0 || index >= available) {
-    throw Error(ErrorCode::kUsage, fmt::format("--split {}: the data offer {} splits{}", split, available,
-                available > 0 ? fmt::format(", 0..{}", available - 1) : ""), where,
-                "use --split random, shchur or ratio:60/20/20 to draw one");
+    throw Error(ErrorCode::kUsage,
+                fmt::format("--split {}: the data offer {} splits{}", split, available,
+                            available > 0 ? fmt::format(", 0..{}", available - 1) : ""),
+                where, "use --split random, shchur or ratio:60/20/20 to draw one");
   }
   return index;
 }

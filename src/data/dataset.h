@@ -17,10 +17,10 @@ struct Features {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   bool sparse = false;
-  Buffer<float> dense;      ///< [rows * cols] when !sparse
-  Buffer<EdgeId> offsets;   ///< [rows + 1] when sparse
-  Buffer<NodeId> indices;   ///< [nnz] columns, ascending within a row
-  Buffer<float> values;     ///< [nnz]
+  Buffer<float> dense;     ///< [rows * cols] when !sparse
+  Buffer<EdgeId> offsets;  ///< [rows + 1] when sparse
+  Buffer<NodeId> indices;  ///< [nnz] columns, ascending within a row
+  Buffer<float> values;    ///< [nnz]
 
   bool empty() const { return cols == 0; }
   ConstMatrixView<float> view() const { return {dense.data(), rows, cols}; }
@@ -38,9 +38,7 @@ struct Labels {
   Buffer<float> targets;         ///< kMulti: [n * num_classes] 0/1, NaN = unlabelled; kRegression: [n * num_classes]
   std::int64_t num_classes = 0;  ///< classes, tasks or outputs
 
-  std::int64_t bytes() const {
-    return static_cast<std::int64_t>(classes.size_bytes() + targets.size_bytes());
-  }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(classes.size_bytes() + targets.size_bytes()); }
 };
 
 /// Node ids of each part, ascending, disjoint.
@@ -57,12 +55,12 @@ struct Dataset {
   Features features;
   Labels labels;
   Split split;
-  std::vector<std::int64_t> orig_id;       ///< node id in the file; empty = identity
-  std::vector<std::string> class_names;    ///< may be empty
-  std::vector<std::string> notes;          ///< what the reader did or found odd, for `data info`
-  int num_splits = 1;                      ///< splits that the file offers (`--split K`)
-  std::vector<std::string> node_names;     ///< ids that were text in the file; empty when they were numbers
-  std::string suggested_metric;            ///< the metric that the set is judged by, e.g. "rocauc"; empty = the task's usual one
+  std::vector<std::int64_t> orig_id;     ///< node id in the file; empty = identity
+  std::vector<std::string> class_names;  ///< may be empty
+  std::vector<std::string> notes;        ///< what the reader did or found odd, for `data info`
+  int num_splits = 1;                    ///< splits that the file offers (`--split K`)
+  std::vector<std::string> node_names;   ///< ids that were text in the file; empty when they were numbers
+  std::string suggested_metric;  ///< the metric that the set is judged by, e.g. "rocauc"; empty = the task's usual one
 
   std::int64_t num_nodes() const { return graph.num_nodes(); }
   std::int64_t bytes() const;

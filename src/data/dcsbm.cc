@@ -3,8 +3,8 @@
 // An edge draws a community by weight, a node in it by weight, then with probability `homophily` the same community and
 // otherwise another, and a node there: alias tables make each draw O(1). All draws are functions of (seed, number).
 // Features: dense ones are a community mean plus noise of unit variance (sums of uniform numbers, not logarithms and
-// cosines: faster, and the same bits on every machine); sparse ones are ones at distinct columns, some from the community's own vocabulary.
-// Source: [karrer2011dcsbm].
+// cosines: faster, and the same bits on every machine); sparse ones are ones at distinct columns, some from the
+// community's own vocabulary. Source: [karrer2011dcsbm].
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -60,7 +60,8 @@ void check_memory(const DcsbmOptions& o, std::int64_t edges) {
   const double bytes = 4.4 * static_cast<double>(edges) + 48 * n + features + labels;
   const auto limit = static_cast<double>(o.max_bytes > 0 ? o.max_bytes : memory_limit_bytes());
   if (bytes > limit) {
-    throw Error(ErrorCode::kOutOfMemory, fmt::format("{} needs about {:.0f} MB, the limit is {:.0f} MB", o.name, bytes / 1e6, limit / 1e6),
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("{} needs about {:.0f} MB, the limit is {:.0f} MB", o.name, bytes / 1e6, limit / 1e6),
                 o.name, "make it smaller, for example with scale=0.1");
   }
 }
@@ -124,7 +125,8 @@ class Communities {
 
  private:
   std::size_t begin(std::int64_t c) const {
-    return static_cast<std::size_t>(static_cast<unsigned __int128>(order_.size()) * static_cast<std::uint64_t>(c) / static_cast<std::uint64_t>(count_));
+    return static_cast<std::size_t>(static_cast<unsigned __int128>(order_.size()) * static_cast<std::uint64_t>(c) /
+                                    static_cast<std::uint64_t>(count_));
   }
   double below(std::int64_t c) const { return c == 0 ? 0.0 : cumulative_[static_cast<std::size_t>(c - 1)]; }
 
@@ -132,7 +134,8 @@ class Communities {
   static std::vector<double> draw_weights(const DcsbmOptions& o, std::int64_t edges) {
     const std::uint64_t seed = derive_seed(o.seed, kWeights);
     const double mean = (o.power - 1) / (o.power - 2);
-    const double degree = std::max(1.0, static_cast<double>(edges) * (o.directed ? 2 : 1) / static_cast<double>(o.nodes));
+    const double degree =
+        std::max(1.0, static_cast<double>(edges) * (o.directed ? 2 : 1) / static_cast<double>(o.nodes));
     const double cap = std::max(1.0, mean * static_cast<double>(o.nodes) / (8 * degree));
     std::vector<double> weight(static_cast<std::size_t>(o.nodes));
     for (std::size_t v = 0; v < weight.size(); ++v) {
@@ -185,16 +188,25 @@ graph::Graph draw_graph(const DcsbmOptions& o, const Communities& communities, s
   const auto fill = [&](std::uint64_t first, std::span<NodePair> pairs) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const std::uint64_t draw = first + i;
-      const PhiloxBlock word = philox(seed, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32), 0, 0});
+      const PhiloxBlock word =
+          philox(seed, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32), 0, 0});
       const std::int64_t cu = communities.pick_community(word[0] * 0x1.0p-32, -1);
       const double choice = word[2] * 0x1.0p-32;
-      const std::int64_t cv = choice < homophily ? cu : communities.pick_community((choice - homophily) / (1 - homophily), cu);
+      const std::int64_t cv =
+          choice < homophily ? cu : communities.pick_community((choice - homophily) / (1 - homophily), cu);
       pairs[i] = {communities.pick_node(cu, word[1]), communities.pick_node(cv, word[3])};
     }
   };
   const double wanted = static_cast<double>(edges) / (o.directed ? 1 : 2);
-  const double draws = expected_draws(wanted, fill, [&](NodePair pair) { return communities.probability(pair, homophily); });
-  return sample_graph({.nodes = o.nodes, .edges = edges, .directed = o.directed, .draws = draws, .seed = derive_seed(o.seed, kPairs), .threads = o.threads}, fill);
+  const double draws =
+      expected_draws(wanted, fill, [&](NodePair pair) { return communities.probability(pair, homophily); });
+  return sample_graph({.nodes = o.nodes,
+                       .edges = edges,
+                       .directed = o.directed,
+                       .draws = draws,
+                       .seed = derive_seed(o.seed, kPairs),
+                       .threads = o.threads},
+                      fill);
 }
 
 /// Eight 16-bit uniforms of a block as two numbers of mean 0 and variance 1, close to normal.
@@ -215,7 +227,8 @@ Features dense_noise(const DcsbmOptions& o, const Communities& communities, std:
   std::vector<float> mean(static_cast<std::size_t>(count) * cols);
   const double length = o.signal * kMeanLength / std::sqrt(static_cast<double>(o.features));
   for (std::size_t i = 0; i < mean.size(); ++i) {
-    const PhiloxBlock block = philox(derive_seed(o.seed, kMeans), {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0});
+    const PhiloxBlock block =
+        philox(derive_seed(o.seed, kMeans), {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0});
     mean[i] = static_cast<float>(length * near_normal(block).first);
   }
   features.dense = Buffer<float>(static_cast<std::size_t>(o.nodes) * cols);
@@ -225,7 +238,8 @@ Features dense_noise(const DcsbmOptions& o, const Communities& communities, std:
       float* const row = features.dense.data() + static_cast<std::size_t>(v) * cols;
       const float* const own = mean.data() + static_cast<std::size_t>(communities.of(static_cast<NodeId>(v))) * cols;
       for (std::size_t f = 0; f < cols; f += 2) {
-        const auto [x, y] = near_normal(philox(seed, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(f), 0, 0}));
+        const auto [x, y] =
+            near_normal(philox(seed, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(f), 0, 0}));
         row[f] = own[f] + x;
         if (f + 1 < cols) row[f + 1] = own[f + 1] + y;
       }
@@ -242,8 +256,8 @@ EdgeId row_ones(const DcsbmOptions& o, std::uint64_t seed, std::int64_t v) {
 }
 
 /// Distinct columns of one row. A community's vocabulary is an eighth of the columns from a place of its own on.
-void draw_columns(const DcsbmOptions& o, std::uint64_t seed, std::int64_t v, std::int64_t community, std::span<NodeId> row,
-                  std::vector<std::int64_t>* last_row) {
+void draw_columns(const DcsbmOptions& o, std::uint64_t seed, std::int64_t v, std::int64_t community,
+                  std::span<NodeId> row, std::vector<std::int64_t>* last_row) {
   RandomStream random(seed, static_cast<std::uint32_t>(v));
   const auto width = static_cast<std::uint64_t>(o.features);
   const std::uint64_t topic = std::max<std::uint64_t>(1, width / 8);
@@ -279,7 +293,8 @@ Features sparse_ones(const DcsbmOptions& o, const Communities& communities) {
   features.sparse = true;
   features.offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(o.nodes) + 1);
   for (std::int64_t v = 0; v < o.nodes; ++v) {
-    features.offsets[static_cast<std::size_t>(v) + 1] = features.offsets[static_cast<std::size_t>(v)] + row_ones(o, seed, v);
+    features.offsets[static_cast<std::size_t>(v) + 1] =
+        features.offsets[static_cast<std::size_t>(v)] + row_ones(o, seed, v);
   }
   const auto total = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(o.nodes)]);
   features.indices = Buffer<NodeId>(total);
@@ -290,7 +305,8 @@ Features sparse_ones(const DcsbmOptions& o, const Communities& communities) {
     for (std::int64_t v = begin; v < end; ++v) {
       const auto first = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(v)]);
       const auto count = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(v) + 1]) - first;
-      draw_columns(o, seed, v, communities.of(static_cast<NodeId>(v)), features.indices.span().subspan(first, count), &last_row);
+      draw_columns(o, seed, v, communities.of(static_cast<NodeId>(v)), features.indices.span().subspan(first, count),
+                   &last_row);
     }
   });
   return features;
@@ -316,7 +332,8 @@ Labels make_labels(const DcsbmOptions& o, const Communities& communities) {
       for (std::size_t t = 0; t < tasks; ++t) {
         // A quarter of the tasks are common in a community (80 %), the others rare (5 %).
         const bool common = philox(seed, {community, static_cast<std::uint32_t>(t), 1, 0})[0] % 4 == 0;
-        const float chance = uniform_float(philox(seed, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(t), 2, 0})[0]);
+        const float chance =
+            uniform_float(philox(seed, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(t), 2, 0})[0]);
         labels.targets[v * tasks + t] = chance < (common ? 0.8F : 0.05F) ? 1.0F : 0.0F;
       }
     }

@@ -39,10 +39,13 @@ Located locate_file(const fs::path& path) {
   const std::string_view head = file.text().substr(0, 64);
   if (head.empty()) fail(path.string(), "the file is empty");
   if (head.starts_with("PK")) return locate_npz(path);
-  if (head.starts_with("\x93NUMPY")) fail(path.string(), "one .npy array is no data set", "give its folder, or use it as --features or --labels of an edge list");
+  if (head.starts_with("\x93NUMPY"))
+    fail(path.string(), "one .npy array is no data set",
+         "give its folder, or use it as --features or --labels of an edge list");
   if (head.starts_with("%%MatrixMarket") || name.ends_with(".mtx")) return {"matrix-market", path};
   if (head.starts_with("\x1f\x8b")) return {"edge-list", path};
-  if (looks_binary(file.text().substr(0, 4096))) fail(path.string(), "a binary file of no known format", formats_hint());
+  if (looks_binary(file.text().substr(0, 4096)))
+    fail(path.string(), "a binary file of no known format", formats_hint());
   return {"edge-list", path};
 }
 
@@ -56,7 +59,8 @@ fs::path choose(const fs::path& folder, std::vector<fs::path> candidates) {
     if (candidate.stem() == wanted) return candidate;
     names.push_back(candidate.filename().string());
   }
-  fail(folder.string(), fmt::format("the folder holds {} data sets", candidates.size()), "name one: " + join(names, ", "));
+  fail(folder.string(), fmt::format("the folder holds {} data sets", candidates.size()),
+       "name one: " + join(names, ", "));
 }
 
 Located locate_folder(const fs::path& folder) {
@@ -73,7 +77,8 @@ Located locate_folder(const fs::path& folder) {
     if (!entry.is_regular_file()) continue;
     if (extension == ".npz") archives.push_back(entry.path());
     if (extension == ".mtx") matrices.push_back(entry.path());
-    const bool text = extension == ".txt" || extension == ".tsv" || extension == ".csv" || extension == ".gz" || extension == ".edges" || name.starts_with("out.");
+    const bool text = extension == ".txt" || extension == ".tsv" || extension == ".csv" || extension == ".gz" ||
+                      extension == ".edges" || name.starts_with("out.");
     if (text && !name.starts_with("out1_") && !name.starts_with("README")) lists.push_back(entry.path());
     others.push_back(entry.path());
   }
@@ -88,7 +93,9 @@ Located locate_folder(const fs::path& folder) {
     return locate_file(choose(folder, lists));
   }
   if (others.size() == 1) return locate_file(others[0]);
-  fail(folder.string(), "the folder holds no known data set; looked for manifest.json, ind.*, *.npz, out1_graph_edges.txt, *.mtx, *.txt, *.tsv, *.csv, *.gz",
+  fail(folder.string(),
+       "the folder holds no known data set; looked for manifest.json, ind.*, *.npz, out1_graph_edges.txt, *.mtx, "
+       "*.txt, *.tsv, *.csv, *.gz",
        formats_hint());
 }
 
@@ -103,7 +110,8 @@ Located locate(const std::string& what) {
   if (fs::exists(what + ".graph") && path.filename().string().starts_with("ind.")) return {"planetoid", path};
   const std::string name = what.substr(0, what.find(':'));
   const bool names_a_path = what.find_first_of("./") != std::string::npos;
-  throw Error(names_a_path ? ErrorCode::kBadData : ErrorCode::kUsage, fmt::format("'{}' is neither a file or folder nor the name of a generator", what), what,
+  throw Error(names_a_path ? ErrorCode::kBadData : ErrorCode::kUsage,
+              fmt::format("'{}' is neither a file or folder nor the name of a generator", what), what,
               unknown_name_hint(name, generator_names()));
 }
 

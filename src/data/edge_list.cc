@@ -1,11 +1,10 @@
 // Edge lists as text: SNAP, KONECT, CSV and TSV; plain or gzip.
 //
 // A line is `u v [weight …]`; lines that begin with # or % and blank lines are skipped; a header line is recognised and
-// skipped. Ids are any 64-bit integers or, when the first edge's are not, any words; they are renumbered (integers by value, words by
-// first appearance) and kept as orig_id or node_names. The file is read twice: once for ids and counts, once for edges,
-// so that memory is that of the result and one table of ids.
-// Feature and label files: see table.h. When their rows carry ids, nodes are the union of all ids; otherwise row r is node r
-// and ids must lie in 0..rows-1.
+// skipped. Ids are any 64-bit integers or, when the first edge's are not, any words; they are renumbered (integers by
+// value, words by first appearance) and kept as orig_id or node_names. The file is read twice: once for ids and counts,
+// once for edges, so that memory is that of the result and one table of ids. Feature and label files: see table.h. When
+// their rows carry ids, nodes are the union of all ids; otherwise row r is node r and ids must lie in 0..rows-1.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -34,7 +33,8 @@ class IdMap {
   void add(std::int64_t id) {
     if (id >= 0 && id < kDirect) {
       const auto slot = static_cast<std::size_t>(id);
-      if (slot >= seen_.size()) seen_.resize(std::max(slot + 1, std::min<std::size_t>(kDirect, seen_.size() * 2)), false);
+      if (slot >= seen_.size())
+        seen_.resize(std::max(slot + 1, std::min<std::size_t>(kDirect, seen_.size() * 2)), false);
       seen_[slot] = true;
       return;
     }
@@ -61,7 +61,8 @@ class IdMap {
     // A table by id is the fastest, but not for a few ids spread over many numbers.
     if (seen_.size() <= kMaxSpread * (ids_.size() - below) + kSmallTable) {
       direct_.assign(seen_.size(), -1);
-      for (std::size_t node = below; node < ids_.size(); ++node) direct_[static_cast<std::size_t>(ids_[node])] = static_cast<NodeId>(node);
+      for (std::size_t node = below; node < ids_.size(); ++node)
+        direct_[static_cast<std::size_t>(ids_[node])] = static_cast<NodeId>(node);
     }
     ids_.insert(ids_.end(), split, sparse_.end());
     checked_node_count(static_cast<std::int64_t>(ids_.size()), "nodes", where);
@@ -93,7 +94,8 @@ class IdMap {
       out->node_names = std::move(names_);
       return;
     }
-    const bool identity = ids_.empty() || (ids_.front() == 0 && ids_.back() == static_cast<std::int64_t>(ids_.size()) - 1);
+    const bool identity =
+        ids_.empty() || (ids_.front() == 0 && ids_.back() == static_cast<std::int64_t>(ids_.size()) - 1);
     if (identity) return;
     out->notes.push_back(fmt::format("ids {}..{} renumbered to 0..{}", ids_.front(), ids_.back(), ids_.size() - 1));
     out->orig_id = std::move(ids_);
@@ -155,9 +157,11 @@ struct EdgeLayout {
 };
 
 bool usual_heading(const EdgeText& edge) {
-  static const std::set<std::string> kNames = {"src", "source", "from", "u", "id1", "id_1", "node1", "node_1", "node_id", "head", "start", "user", "item"};
+  static const std::set<std::string> kNames = {"src",    "source",  "from", "u",     "id1",  "id_1", "node1",
+                                               "node_1", "node_id", "head", "start", "user", "item"};
   std::string name(edge.u);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return kNames.contains(name);
 }
 
@@ -186,7 +190,8 @@ EdgeLayout scan_layout(const std::filesystem::path& path, bool ignore_weights) {
   if (layout.separator == '\t' && !layout.words) layout.separator = ' ';
   layout.weighted = edge.fields >= 3 && !ignore_weights;
   if (layout.weighted && !parse_real(edge.weight, &weight)) {
-    fail(path.string(), fmt::format("the third column should be a weight, the first one is '{}'", excerpt(edge.weight)), "drop it with --ignore-weights");
+    fail(path.string(), fmt::format("the third column should be a weight, the first one is '{}'", excerpt(edge.weight)),
+         "drop it with --ignore-weights");
   }
   return layout;
 }
@@ -206,7 +211,9 @@ std::int64_t for_each_edge(const std::filesystem::path& path, const EdgeLayout& 
     }
     const EdgeText edge = split_edge(layout.separator, line);
     if (edge.fields < (layout.weighted ? 3 : 2)) {
-      fail(lines.where(), fmt::format("expected {} fields, got {}: '{}'", layout.weighted ? "3 (from, to, weight)" : "2 (from, to)", edge.fields, excerpt(line)));
+      fail(lines.where(),
+           fmt::format("expected {} fields, got {}: '{}'", layout.weighted ? "3 (from, to, weight)" : "2 (from, to)",
+                       edge.fields, excerpt(line)));
     }
     body(edge, lines);
     ++count;
@@ -216,7 +223,8 @@ std::int64_t for_each_edge(const std::filesystem::path& path, const EdgeLayout& 
 
 std::int64_t number_or_fail(std::string_view field, const LineReader& lines) {
   std::int64_t id;
-  if (!parse_int(field, &id)) fail(lines.where(), fmt::format("expected a whole number as node id, got '{}'", excerpt(field)));
+  if (!parse_int(field, &id))
+    fail(lines.where(), fmt::format("expected a whole number as node id, got '{}'", excerpt(field)));
   return id;
 }
 
@@ -229,7 +237,8 @@ void add_keys(const Table& table, IdMap* ids) {
     } else if (parse_int(table.keys[r], &id)) {
       ids->add(id);
     } else {
-      fail(table.where, fmt::format("row {}: '{}' is not a node id; the edges have whole numbers", r + 1, excerpt(table.keys[r])));
+      fail(table.where,
+           fmt::format("row {}: '{}' is not a node id; the edges have whole numbers", r + 1, excerpt(table.keys[r])));
     }
   }
 }
@@ -243,20 +252,24 @@ std::vector<NodeId> table_nodes(const Table& table, const IdMap& ids) {
     if (table.keyed && !ids.words) parse_int(table.keys[r], &id);
     nodes[r] = table.keyed && ids.words ? ids.find(table.keys[r]) : ids.find(id);
     if (nodes[r] < 0) fail(table.where, fmt::format("row {} belongs to no node of 0..{}", r + 1, ids.size() - 1));
-    if (taken[static_cast<std::size_t>(nodes[r])]) fail(table.where, fmt::format("row {}: node '{}' has two rows", r + 1, excerpt(table.keys[r])));
+    if (taken[static_cast<std::size_t>(nodes[r])])
+      fail(table.where, fmt::format("row {}: node '{}' has two rows", r + 1, excerpt(table.keys[r])));
     taken[static_cast<std::size_t>(nodes[r])] = true;
   }
   return nodes;
 }
 
-graph::EdgeList read_edges(const std::filesystem::path& path, const EdgeLayout& layout, std::int64_t count, const IdMap& ids) {
+graph::EdgeList read_edges(const std::filesystem::path& path, const EdgeLayout& layout, std::int64_t count,
+                           const IdMap& ids) {
   const auto size = static_cast<std::size_t>(count);
   graph::EdgeList edges{Buffer<NodeId>(size), Buffer<NodeId>(size), Buffer<float>(layout.weighted ? size : 0)};
   std::size_t at = 0;
   const auto node = [&](std::string_view field, const LineReader& lines) {
     const NodeId v = layout.words ? ids.find(field) : ids.find(number_or_fail(field, lines));
     if (v < 0) {
-      fail(lines.where(), fmt::format("node {} is outside 0..{}, the rows of the feature or label file", excerpt(field), ids.size() - 1),
+      fail(lines.where(),
+           fmt::format("node {} is outside 0..{}, the rows of the feature or label file", excerpt(field),
+                       ids.size() - 1),
            "give the rows their ids: a header whose first column is `id`");
     }
     return v;
@@ -267,7 +280,8 @@ graph::EdgeList read_edges(const std::filesystem::path& path, const EdgeLayout& 
     edges.dst[at] = node(edge.v, lines);
     double weight;
     if (layout.weighted) {
-      if (!parse_real(edge.weight, &weight)) fail(lines.where(), fmt::format("expected a weight, got '{}'", excerpt(edge.weight)));
+      if (!parse_real(edge.weight, &weight))
+        fail(lines.where(), fmt::format("expected a weight, got '{}'", excerpt(edge.weight)));
       edges.weight[at] = static_cast<float>(weight);
     }
     ++at;
@@ -310,13 +324,16 @@ Dataset read_edge_list(const std::filesystem::path& path, const LoadOptions& opt
   ids.finish(path.string());
   for (const auto* table : {&features, &labels}) {
     if (!table->has_value() || (*table)->keyed) continue;
-    if (layout.words) fail((*table)->where, "the edges have words as ids, so each row must begin with one", "a header whose first column is `id`");
+    if (layout.words)
+      fail((*table)->where, "the edges have words as ids, so each row must begin with one",
+           "a header whose first column is `id`");
     ids.set_identity(checked_node_count((*table)->rows, "rows", (*table)->where));
   }
   graph::EdgeList edges = read_edges(path, layout, count, ids);
   out.graph = make_graph(std::move(edges), ids.size(), options, {}, path.string(), &out.notes);
   if (features) place_features(*features, table_nodes(*features, ids), ids.size(), &out);
-  if (labels) out.labels = table_labels(*labels, table_nodes(*labels, ids), ids.size(), options.label_kind, &out.class_names);
+  if (labels)
+    out.labels = table_labels(*labels, table_nodes(*labels, ids), ids.size(), options.label_kind, &out.class_names);
   ids.describe(&out);
   return out;
 }

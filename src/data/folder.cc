@@ -52,11 +52,13 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes) {
   Buffer<NodeId> sources = to_ids(indices_array, nodes);
   Buffer<float> weights;
   const fs::path weight_path = folder / "edge_weight.npy";
-  if (fs::exists(weight_path)) weights = to_floats(checked_length(load_npy(weight_path), indices_array.count, "edge weights"));
+  if (fs::exists(weight_path))
+    weights = to_floats(checked_length(load_npy(weight_path), indices_array.count, "edge weights"));
   try {
     bool sorted = true;
     for (std::size_t v = 0; v + 1 < offsets.size() && sorted; ++v) {
-      const bool inside = offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
+      const bool inside =
+          offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
       if (!inside) break;  // the graph's own check names the place
       sorted = std::is_sorted(sources.begin() + offsets[v], sources.begin() + offsets[v + 1]);
     }
@@ -66,7 +68,8 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes) {
     edges.weight = std::move(weights);
     return graph::build_graph(edges, nodes);
   } catch (const Error& error) {
-    throw Error(ErrorCode::kBadData, error.message(), error.where().empty() ? folder.string() : error.where(), error.hint());
+    throw Error(ErrorCode::kBadData, error.message(), error.where().empty() ? folder.string() : error.where(),
+                error.hint());
   }
 }
 
@@ -78,8 +81,8 @@ Features read_features(const fs::path& folder, std::int64_t nodes) {
   const NpyArray indices = load_npy(folder / "features_indices.npy");
   const Buffer<std::int64_t> columns = to_int64(indices);
   const std::int64_t widest = columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
-  return sparse_features(load_npy(folder / "features_indptr.npy"), indices, load_npy(folder / "features_data.npy"), nodes,
-                         checked_node_count(widest, "feature columns", indices.where) + 1);
+  return sparse_features(load_npy(folder / "features_indptr.npy"), indices, load_npy(folder / "features_data.npy"),
+                         nodes, checked_node_count(widest, "feature columns", indices.where) + 1);
 }
 
 Labels read_labels(const fs::path& folder, const Manifest& manifest, std::int64_t nodes) {
@@ -100,10 +103,12 @@ Labels read_labels(const fs::path& folder, const Manifest& manifest, std::int64_
   const Buffer<std::int64_t> values = to_int64(array);
   labels.classes = Buffer<std::int32_t>(values.size());
   const std::int64_t largest = values.empty() ? -1 : *std::max_element(values.begin(), values.end());
-  if (labels.num_classes == 0) labels.num_classes = checked_node_count(std::max<std::int64_t>(largest, -1) + 1, "classes", array.where);
+  if (labels.num_classes == 0)
+    labels.num_classes = checked_node_count(std::max<std::int64_t>(largest, -1) + 1, "classes", array.where);
   for (std::size_t v = 0; v < values.size(); ++v) {
     if (values[v] < -1 || values[v] >= labels.num_classes) {
-      fail(array.where, fmt::format("label of node {} is {}, outside 0..{} (-1 = unlabelled)", v, values[v], labels.num_classes - 1));
+      fail(array.where, fmt::format("label of node {} is {}, outside 0..{} (-1 = unlabelled)", v, values[v],
+                                    labels.num_classes - 1));
     }
     labels.classes[v] = static_cast<std::int32_t>(values[v]);
   }
@@ -134,9 +139,12 @@ void check_sizes(const fs::path& folder, const Manifest& manifest) {
     const std::string path = (folder / name).string();
     std::error_code error;
     const std::uintmax_t size = fs::file_size(path, error);
-    if (error) fail(path, "the manifest lists this file, but it is not there", "the folder is incomplete; copy or convert it again");
+    if (error)
+      fail(path, "the manifest lists this file, but it is not there",
+           "the folder is incomplete; copy or convert it again");
     if (size != record.bytes) {
-      fail(path, fmt::format("the file has {} bytes, the manifest says {}", size, record.bytes), "the folder is damaged; copy or convert it again");
+      fail(path, fmt::format("the file has {} bytes, the manifest says {}", size, record.bytes),
+           "the folder is damaged; copy or convert it again");
     }
   }
 }
@@ -147,7 +155,8 @@ class Writer {
   Writer(fs::path folder, Manifest* manifest) : folder_(std::move(folder)), manifest_(*manifest) {}
 
   template <class T>
-  void write(const std::string& name, const std::string& descr, std::vector<std::int64_t> shape, std::span<const T> values) {
+  void write(const std::string& name, const std::string& descr, std::vector<std::int64_t> shape,
+             std::span<const T> values) {
     const std::string file = name + ".npy";
     const std::uint32_t crc = write_npy(folder_ / file, descr, shape, std::as_bytes(values));
     manifest_.files[file] = {fs::file_size(folder_ / file), crc};
@@ -167,7 +176,8 @@ void write_names(const std::vector<std::string>& names, Writer* writer) {
   for (const std::string& name : names) width = std::max(width, name.size());
   std::string packed(width * names.size(), '\0');
   for (std::size_t i = 0; i < names.size(); ++i) names[i].copy(packed.data() + i * width, width);
-  writer->write("node_names", fmt::format("|S{}", width), {static_cast<std::int64_t>(names.size())}, std::span<const char>(packed));
+  writer->write("node_names", fmt::format("|S{}", width), {static_cast<std::int64_t>(names.size())},
+                std::span<const char>(packed));
 }
 
 void write_arrays(const Dataset& d, Writer* writer) {
@@ -184,8 +194,10 @@ void write_arrays(const Dataset& d, Writer* writer) {
   }
   const Labels& l = d.labels;
   if (l.kind == LabelKind::kSingle) writer->write("labels", "<i4", l.classes.span());
-  if (l.kind == LabelKind::kMulti || l.kind == LabelKind::kRegression) writer->write("labels", "<f4", {d.num_nodes(), l.num_classes}, l.targets.span());
-  const std::pair<const char*, const std::vector<NodeId>*> parts[] = {{"train_idx", &d.split.train}, {"val_idx", &d.split.val}, {"test_idx", &d.split.test}};
+  if (l.kind == LabelKind::kMulti || l.kind == LabelKind::kRegression)
+    writer->write("labels", "<f4", {d.num_nodes(), l.num_classes}, l.targets.span());
+  const std::pair<const char*, const std::vector<NodeId>*> parts[] = {
+      {"train_idx", &d.split.train}, {"val_idx", &d.split.val}, {"test_idx", &d.split.test}};
   for (const auto& [name, ids] : parts) {
     if (!ids->empty()) writer->write(name, "<i4", std::span<const NodeId>(*ids));
   }
@@ -195,10 +207,14 @@ void write_arrays(const Dataset& d, Writer* writer) {
 
 void check_target(const fs::path& path, bool force) {
   if (!fs::exists(path)) return;
-  if (!force) throw Error(ErrorCode::kUsage, fmt::format("'{}' exists", path.string()), path.string(), "give another path, or --force to replace it");
+  if (!force)
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' exists", path.string()), path.string(),
+                "give another path, or --force to replace it");
   const bool ours = fs::is_directory(path) && (fs::exists(path / "manifest.json") || fs::is_empty(path));
   if (!ours) {
-    throw Error(ErrorCode::kUsage, fmt::format("'{}' exists and is not a Gneiss folder; it is not replaced", path.string()), path.string(), "give another path");
+    throw Error(ErrorCode::kUsage,
+                fmt::format("'{}' exists and is not a Gneiss folder; it is not replaced", path.string()), path.string(),
+                "give another path");
   }
   if (fs::exists(path / "manifest.json")) read_manifest(path);
 }
@@ -227,7 +243,8 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   out.suggested_metric = manifest.suggested_metric;
   out.graph = read_graph(folder, manifest.num_nodes);
   if (options.ignore_weights && out.graph.weighted()) {
-    out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()), Buffer<NodeId>::copy_of(out.graph.sources()));
+    out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()),
+                             Buffer<NodeId>::copy_of(out.graph.sources()));
   }
   const std::int64_t nodes = out.num_nodes();
   out.features = read_features(folder, nodes);
@@ -238,7 +255,8 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
     const Buffer<std::int64_t> ids = to_int64(checked_length(load_npy(folder / "orig_id.npy"), nodes, "original ids"));
     out.orig_id.assign(ids.begin(), ids.end());
   }
-  if (fs::exists(folder / "node_names.npy")) out.node_names = to_strings(checked_length(load_npy(folder / "node_names.npy"), nodes, "names"));
+  if (fs::exists(folder / "node_names.npy"))
+    out.node_names = to_strings(checked_length(load_npy(folder / "node_names.npy"), nodes, "names"));
   return out;
 }
 
@@ -267,7 +285,8 @@ void save(const Dataset& dataset, const fs::path& path, bool force) {
   if (error) {
     std::error_code ignored;
     if (fs::exists(old.path)) fs::rename(old.path, target, ignored);
-    throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", target.string(), error.message()), target.string());
+    throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", target.string(), error.message()),
+                target.string());
   }
   temporary.keep = true;
 }
@@ -281,8 +300,9 @@ std::vector<Finding> verify_files(const fs::path& folder) {
       const auto bytes = file.bytes();
       const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
       if (bytes.size() != record.bytes || crc != record.crc) {
-        findings.push_back({Severity::kError, fmt::format("{}: {} bytes with checksum {:08x}, the manifest says {} bytes with {:08x}", name,
-                                                          bytes.size(), crc, record.bytes, record.crc)});
+        findings.push_back(
+            {Severity::kError, fmt::format("{}: {} bytes with checksum {:08x}, the manifest says {} bytes with {:08x}",
+                                           name, bytes.size(), crc, record.bytes, record.crc)});
       }
     } catch (const Error& error) {
       findings.push_back({Severity::kError, error.message()});

@@ -31,7 +31,8 @@ class Spec {
       const std::size_t comma = std::min(rest.find(','), rest.size());
       const std::string_view item = rest.substr(0, comma);
       const std::size_t equals = item.find('=');
-      if (equals == std::string_view::npos || equals == 0) fail(text_, fmt::format("expected key=value, got '{}'", item));
+      if (equals == std::string_view::npos || equals == 0)
+        fail(text_, fmt::format("expected key=value, got '{}'", item));
       const std::string key(item.substr(0, equals));
       if (!values_.emplace(key, item.substr(equals + 1)).second) fail(text_, fmt::format("'{}' is given twice", key));
       rest.remove_prefix(std::min(comma + 1, rest.size()));
@@ -47,7 +48,9 @@ class Spec {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *out);
     bool good = error == std::errc{} && end == value.data() + value.size();
     if constexpr (std::is_floating_point_v<T>) good = good && std::isfinite(*out);
-    if (!good) fail(text_, fmt::format("{}: expected a {}, got '{}'", key, std::is_floating_point_v<T> ? "number" : "whole number", value));
+    if (!good)
+      fail(text_, fmt::format("{}: expected a {}, got '{}'", key,
+                              std::is_floating_point_v<T> ? "number" : "whole number", value));
     return true;
   }
   void flag(const char* key, bool* out) {
@@ -55,7 +58,8 @@ class Spec {
     const auto found = values_.find(key);
     if (found == values_.end()) return;
     const std::string& value = found->second;
-    if (value != "0" && value != "1" && value != "true" && value != "false") fail(text_, fmt::format("{}: expected true or false, got '{}'", key, value));
+    if (value != "0" && value != "1" && value != "true" && value != "false")
+      fail(text_, fmt::format("{}: expected true or false, got '{}'", key, value));
     *out = value == "1" || value == "true";
   }
   void done() const {
@@ -146,7 +150,8 @@ Dataset generate(const std::string& text, std::uint64_t seed, int threads, std::
     options = preset.options;
     known = true;
   }
-  if (!known) fail(text, fmt::format("unknown generator '{}'", spec.name), unknown_name_hint(spec.name, generator_names()));
+  if (!known)
+    fail(text, fmt::format("unknown generator '{}'", spec.name), unknown_name_hint(spec.name, generator_names()));
   options.seed = seed;
   options.threads = threads;
   options.max_bytes = max_bytes;

@@ -10,24 +10,24 @@
 namespace gneiss::data {
 
 /// Zachary's karate club: 34 nodes, 78 undirected edges, the two communities after the split (0 = Mr. Hi, 1 = Officer),
-/// identity features. Train: nodes 0, 1 (Mr. Hi) and 32, 33 (Officer), the best-connected of each; the other nodes validate and test by
-/// turns. Source: [zachary1977karate], labels as in NetworkX.
+/// identity features. Train: nodes 0, 1 (Mr. Hi) and 32, 33 (Officer), the best-connected of each; the other nodes
+/// validate and test by turns. Source: [zachary1977karate], labels as in NetworkX.
 Dataset generate_karate();
 
 /// A degree-corrected planted partition: communities with power-law degrees and features that depend on the community.
 struct DcsbmOptions {
   std::string name = "dcsbm";
   std::int64_t nodes = 1000;
-  std::int64_t edges = 0;        ///< stored edges, exact; 0 = nodes * degree
-  double degree = 10;            ///< mean in-degree when `edges` is 0
-  std::int64_t classes = 5;      ///< classes, or tasks if multilabel
-  bool multilabel = false;       ///< each community has its own label probabilities
-  bool directed = false;         ///< keep one direction of each edge
-  double homophily = 0.8;        ///< share of edges within a community
-  double power = 2.5;            ///< exponent of the degree distribution, > 2
-  std::int64_t features = 64;    ///< width; 0 = none
-  double density = 1;            ///< below 1: sparse bag-of-words features with this share of ones
-  double signal = 0.5;           ///< 0 = features say nothing about the community, 1 = much
+  std::int64_t edges = 0;      ///< stored edges, exact; 0 = nodes * degree
+  double degree = 10;          ///< mean in-degree when `edges` is 0
+  std::int64_t classes = 5;    ///< classes, or tasks if multilabel
+  bool multilabel = false;     ///< each community has its own label probabilities
+  bool directed = false;       ///< keep one direction of each edge
+  double homophily = 0.8;      ///< share of edges within a community
+  double power = 2.5;          ///< exponent of the degree distribution, > 2
+  std::int64_t features = 64;  ///< width; 0 = none
+  double density = 1;          ///< below 1: sparse bag-of-words features with this share of ones
+  double signal = 0.5;         ///< 0 = features say nothing about the community, 1 = much
   double train = 0.6;
   double val = 0.2;
   double test = 0.2;
@@ -37,11 +37,11 @@ struct DcsbmOptions {
 };
 Dataset generate_dcsbm(const DcsbmOptions& options);
 
-/// A recursive-matrix (R-MAT) graph with random features and labels: for speed, not for accuracy. Self loops and duplicates
-/// are removed. Source: [chakrabarti2004rmat]; a, b, c as in Graph 500.
+/// A recursive-matrix (R-MAT) graph with random features and labels: for speed, not for accuracy. Self loops and
+/// duplicates are removed. Source: [chakrabarti2004rmat]; a, b, c as in Graph 500.
 struct RmatOptions {
-  std::int64_t scale = 10;        ///< 2^scale nodes
-  double edge_factor = 16;        ///< edges drawn per node
+  std::int64_t scale = 10;  ///< 2^scale nodes
+  double edge_factor = 16;  ///< edges drawn per node
   double a = 0.57;
   double b = 0.19;
   double c = 0.19;
@@ -67,8 +67,8 @@ std::vector<std::string> generator_names();
 /// True if `what` is the name of a generator, or one with options behind a colon.
 bool is_generator(const std::string& what);
 /// Makes the data set of a spec: "name" or "name:key=value,key=value". A spec without `seed` takes `seed`.
-/// Errors: kUsage for unknown names and keys (with the nearest known one) and for values out of range; kOutOfMemory when
-/// the data would be larger than `max_bytes` (0 = what the process may use).
+/// Errors: kUsage for unknown names and keys (with the nearest known one) and for values out of range; kOutOfMemory
+/// when the data would be larger than `max_bytes` (0 = what the process may use).
 Dataset generate(const std::string& spec, std::uint64_t seed, int threads, std::int64_t max_bytes = 0);
 
 }  // namespace gneiss::data

@@ -23,7 +23,9 @@ struct NodeRow {
   bool seen = false;
 };
 
-[[noreturn]] void fail(const std::string& where, const std::string& message) { throw Error(ErrorCode::kBadData, message, where); }
+[[noreturn]] void fail(const std::string& where, const std::string& message) {
+  throw Error(ErrorCode::kBadData, message, where);
+}
 
 std::int64_t whole(std::string_view field, const LineReader& lines, const char* what) {
   std::int64_t value;
@@ -65,7 +67,8 @@ std::vector<NodeRow> read_rows(const std::filesystem::path& path) {
     std::string_view id;
     std::string_view list;
     std::string_view label;
-    const bool three = next_field('\t', &rest, &id) && next_field('\t', &rest, &list) && next_field('\t', &rest, &label);
+    const bool three =
+        next_field('\t', &rest, &id) && next_field('\t', &rest, &list) && next_field('\t', &rest, &label);
     if (!three) fail(lines.where(), "expected three fields with tabs between: id, features, label");
     NodeRow row = parse_features(list, listed, lines);
     row.label = whole(label, lines, "a label");
@@ -74,7 +77,8 @@ std::vector<NodeRow> read_rows(const std::filesystem::path& path) {
     read.emplace_back(whole(id, lines, "a node id"), std::move(row));
     ++count;
   }
-  if (largest + 1 != count) fail(path.string(), fmt::format("{} nodes, but ids up to {}: some are missing or repeated", count, largest));
+  if (largest + 1 != count)
+    fail(path.string(), fmt::format("{} nodes, but ids up to {}: some are missing or repeated", count, largest));
   rows.resize(static_cast<std::size_t>(count));
   for (auto& [id, row] : read) {
     NodeRow& slot = rows[static_cast<std::size_t>(id)];
@@ -137,7 +141,8 @@ Dataset read_geom_gcn(const std::filesystem::path& given, const LoadOptions& opt
   std::vector<std::int64_t> labels;
   for (const NodeRow& row : rows) labels.push_back(row.label);
   out.labels = class_labels(labels, node_path.string(), &out.class_names, &out.notes);
-  out.graph = make_graph(read_pairs(edge_path, nodes), nodes, options, {.coalesce = true}, edge_path.string(), &out.notes);
+  out.graph =
+      make_graph(read_pairs(edge_path, nodes), nodes, options, {.coalesce = true}, edge_path.string(), &out.notes);
   out.num_splits = count_geom_splits(folder);
   if (out.num_splits == 0 || is_drawn_split(options.split)) return out;
   out.split = read_geom_split(folder, std::max(0, split_index(options.split, out.num_splits, folder.string())), nodes);

@@ -29,7 +29,9 @@ Dataset read_gnn_benchmark(const std::filesystem::path& path, const LoadOptions&
   out.format = "gnn-benchmark";
   if (!file.has("adj_shape") && file.has("adj_matrix")) file.array("adj_matrix");  // pickled: says so
   const auto [rows, cols] = read_shape(file, "adj_shape");
-  if (rows != cols) throw Error(ErrorCode::kBadData, fmt::format("the adjacency matrix is {} x {}, not square", rows, cols), path.string() + ":adj_shape");
+  if (rows != cols)
+    throw Error(ErrorCode::kBadData, fmt::format("the adjacency matrix is {} x {}, not square", rows, cols),
+                path.string() + ":adj_shape");
   const std::int64_t nodes = checked_node_count(rows, "nodes", path.string());
 
   const FormatHabits habits{.to_undirected = true, .remove_self_loops = true, .binarize = true, .split = "shchur"};
@@ -38,17 +40,23 @@ Dataset read_gnn_benchmark(const std::filesystem::path& path, const LoadOptions&
 
   if (file.has("attr_indptr")) {
     const auto [attr_rows, attr_cols] = read_shape(file, "attr_shape");
-    if (attr_rows != nodes) throw Error(ErrorCode::kBadData, fmt::format("{} feature rows for {} nodes", attr_rows, nodes), path.string() + ":attr_shape");
-    out.features = sparse_features(file.array("attr_indptr"), file.array("attr_indices"), file.array("attr_data"), attr_rows, attr_cols);
+    if (attr_rows != nodes)
+      throw Error(ErrorCode::kBadData, fmt::format("{} feature rows for {} nodes", attr_rows, nodes),
+                  path.string() + ":attr_shape");
+    out.features = sparse_features(file.array("attr_indptr"), file.array("attr_indices"), file.array("attr_data"),
+                                   attr_rows, attr_cols);
   } else if (file.readable("attr_matrix")) {
     out.features = dense_features(file.array("attr_matrix"));
-    if (out.features.rows != nodes) throw Error(ErrorCode::kBadData, fmt::format("{} feature rows for {} nodes", out.features.rows, nodes), path.string() + ":attr_matrix");
+    if (out.features.rows != nodes)
+      throw Error(ErrorCode::kBadData, fmt::format("{} feature rows for {} nodes", out.features.rows, nodes),
+                  path.string() + ":attr_matrix");
   }
   if (file.readable("class_names")) out.class_names = to_strings(file.array("class_names"));
   if (file.has("labels")) {
     const NpyArray labels = file.array("labels");
     expect_dims(labels, 1, "labels [nodes]");
-    if (labels.count != nodes) throw Error(ErrorCode::kBadData, fmt::format("{} labels for {} nodes", labels.count, nodes), labels.where);
+    if (labels.count != nodes)
+      throw Error(ErrorCode::kBadData, fmt::format("{} labels for {} nodes", labels.count, nodes), labels.where);
     const Buffer<std::int64_t> values = to_int64(labels);
     out.labels = class_labels(values, labels.where, &out.class_names, &out.notes);
   }

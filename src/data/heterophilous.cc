@@ -1,8 +1,8 @@
 // The heterophilous .npz family (roman-empire, minesweeper, chameleon, …): node_features, node_labels, edges [m, 2] and
 // {train,val,test}_masks [splits, n].
 //
-// Each undirected edge is stored once, so edges are mirrored unless the file's name ends in "_directed". Two-class sets are
-// judged by ROC-AUC in the source. Source: pyg datasets/heterophilous_graph_dataset.py; [platonov2023heterophily].
+// Each undirected edge is stored once, so edges are mirrored unless the file's name ends in "_directed". Two-class sets
+// are judged by ROC-AUC in the source. Source: pyg datasets/heterophilous_graph_dataset.py; [platonov2023heterophily].
 #include <utility>
 
 #include "base/error.h"
@@ -13,7 +13,8 @@ namespace {
 
 graph::EdgeList read_pairs(const NpyArray& array, std::int64_t nodes) {
   expect_dims(array, 2, "edges [m, 2]");
-  if (array.dim(1) != 2) throw Error(ErrorCode::kBadData, fmt::format("expected edges [m, 2], got {}", shape_text(array)), array.where);
+  if (array.dim(1) != 2)
+    throw Error(ErrorCode::kBadData, fmt::format("expected edges [m, 2], got {}", shape_text(array)), array.where);
   const Buffer<NodeId> ids = to_ids(array, nodes);
   const auto count = static_cast<std::size_t>(array.dim(0));
   graph::EdgeList edges{Buffer<NodeId>(count), Buffer<NodeId>(count), {}};
@@ -28,7 +29,8 @@ graph::EdgeList read_pairs(const NpyArray& array, std::int64_t nodes) {
 std::vector<NodeId> read_mask(const NpyArray& array, int index, std::int64_t nodes) {
   expect_dims(array, 2, "masks [splits, nodes]");
   if (array.dim(1) != nodes || index >= array.dim(0)) {
-    throw Error(ErrorCode::kBadData, fmt::format("expected masks for {} nodes, got {}", nodes, shape_text(array)), array.where);
+    throw Error(ErrorCode::kBadData, fmt::format("expected masks for {} nodes, got {}", nodes, shape_text(array)),
+                array.where);
   }
   const std::vector<bool> all = to_bools(array);
   const auto begin = all.begin() + static_cast<std::ptrdiff_t>(index) * nodes;
@@ -46,14 +48,16 @@ Dataset read_heterophilous(const std::filesystem::path& path, const LoadOptions&
   const std::int64_t nodes = out.features.rows;
   const NpyArray labels = file.array("node_labels");
   expect_dims(labels, 1, "labels [nodes]");
-  if (labels.count != nodes) throw Error(ErrorCode::kBadData, fmt::format("{} labels for {} nodes", labels.count, nodes), labels.where);
+  if (labels.count != nodes)
+    throw Error(ErrorCode::kBadData, fmt::format("{} labels for {} nodes", labels.count, nodes), labels.where);
   const Buffer<std::int64_t> values = to_int64(labels);
   out.labels = class_labels(values, labels.where, &out.class_names, &out.notes);
   if (out.labels.num_classes == 2) out.suggested_metric = "rocauc";
 
   const bool directed = out.name.ends_with("_directed");
   const FormatHabits habits{.to_undirected = !directed};
-  out.graph = make_graph(read_pairs(file.array("edges"), nodes), nodes, options, habits, path.string() + ":edges", &out.notes);
+  out.graph =
+      make_graph(read_pairs(file.array("edges"), nodes), nodes, options, habits, path.string() + ":edges", &out.notes);
 
   if (!file.has("train_masks")) {
     out.num_splits = 0;

@@ -43,7 +43,8 @@ void count_edges(const Dataset& dataset, DatasetInfo* out) {
     }
   }
   out->isolated_nodes = std::count(touched.begin(), touched.end(), false);
-  out->homophily = labelled > 0 ? static_cast<double>(same) / static_cast<double>(labelled) : std::numeric_limits<double>::quiet_NaN();
+  out->homophily = labelled > 0 ? static_cast<double>(same) / static_cast<double>(labelled)
+                                : std::numeric_limits<double>::quiet_NaN();
 }
 
 void count_labels(const Labels& labels, std::int64_t nodes, DatasetInfo* out) {
@@ -104,10 +105,14 @@ DatasetInfo info(const Dataset& dataset) {
 
 std::string label_kind_name(LabelKind kind) {
   switch (kind) {
-    case LabelKind::kNone: return "none";
-    case LabelKind::kSingle: return "single";
-    case LabelKind::kMulti: return "multi";
-    case LabelKind::kRegression: return "regression";
+    case LabelKind::kNone:
+      return "none";
+    case LabelKind::kSingle:
+      return "single";
+    case LabelKind::kMulti:
+      return "multi";
+    case LabelKind::kRegression:
+      return "regression";
   }
   return "none";
 }

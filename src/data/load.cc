@@ -22,19 +22,40 @@ namespace {
 struct Format {
   FormatInfo info;
   Dataset (*read)(const std::filesystem::path&, const LoadOptions&);
-  bool binarize;         ///< what PyG does by default
-  const char* split;     ///< drawn when the data bring no split
+  bool binarize;      ///< what PyG does by default
+  const char* split;  ///< drawn when the data bring no split
 };
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {
-      {{"gneiss", "our own folder: manifest.json and mappable .npy arrays"}, read_gneiss_folder, false, "ratio:60/20/20"},
-      {{"planetoid", "ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}: a folder, a prefix or one of the files"}, read_planetoid, false, "public"},
-      {{"gnn-benchmark", ".npz with flat CSR members adj_*, attr_* and labels (Amazon, Coauthor, CoraFull)"}, read_gnn_benchmark, true, "shchur"},
-      {{"heterophilous", ".npz with node_features, node_labels, edges and ten masks (roman-empire, minesweeper, …)"}, read_heterophilous, false, "ratio:60/20/20"},
-      {{"geom-gcn", "folder with out1_graph_edges.txt and out1_node_feature_label.txt"}, read_geom_gcn, false, "ratio:60/20/20"},
-      {{"edge-list", "text, plain or .gz: `u v [weight]` a line, blank, tab or comma between (SNAP, KONECT, CSV)"}, read_edge_list, false, "ratio:60/20/20"},
-      {{"matrix-market", ".mtx: coordinate real, integer or pattern; general, symmetric or skew-symmetric"}, read_matrix_market, false, "ratio:60/20/20"},
+      {{"gneiss", "our own folder: manifest.json and mappable .npy arrays"},
+       read_gneiss_folder,
+       false,
+       "ratio:60/20/20"},
+      {{"planetoid", "ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}: a folder, a prefix or one of the files"},
+       read_planetoid,
+       false,
+       "public"},
+      {{"gnn-benchmark", ".npz with flat CSR members adj_*, attr_* and labels (Amazon, Coauthor, CoraFull)"},
+       read_gnn_benchmark,
+       true,
+       "shchur"},
+      {{"heterophilous", ".npz with node_features, node_labels, edges and ten masks (roman-empire, minesweeper, …)"},
+       read_heterophilous,
+       false,
+       "ratio:60/20/20"},
+      {{"geom-gcn", "folder with out1_graph_edges.txt and out1_node_feature_label.txt"},
+       read_geom_gcn,
+       false,
+       "ratio:60/20/20"},
+      {{"edge-list", "text, plain or .gz: `u v [weight]` a line, blank, tab or comma between (SNAP, KONECT, CSV)"},
+       read_edge_list,
+       false,
+       "ratio:60/20/20"},
+      {{"matrix-market", ".mtx: coordinate real, integer or pattern; general, symmetric or skew-symmetric"},
+       read_matrix_market,
+       false,
+       "ratio:60/20/20"},
   };
   return all;
 }
@@ -43,17 +64,20 @@ const Format& find_format(const std::string& name) {
   for (const Format& format : formats()) {
     if (format.info.name == name) return format;
   }
-  throw Error(ErrorCode::kUsage, fmt::format("unknown data format '{}'", name), "--format", unknown_name_hint(name, data_format_names()));
+  throw Error(ErrorCode::kUsage, fmt::format("unknown data format '{}'", name), "--format",
+              unknown_name_hint(name, data_format_names()));
 }
 
 void check_options(const LoadOptions& options) {
   const std::vector<std::string> forms = {"auto", "dense", "sparse"};
   if (std::find(forms.begin(), forms.end(), options.feature_form) == forms.end()) {
-    throw Error(ErrorCode::kUsage, fmt::format("unknown feature form '{}'", options.feature_form), {}, unknown_name_hint(options.feature_form, forms));
+    throw Error(ErrorCode::kUsage, fmt::format("unknown feature form '{}'", options.feature_form), {},
+                unknown_name_hint(options.feature_form, forms));
   }
   const std::vector<std::string> norms = feature_norms();
   if (std::find(norms.begin(), norms.end(), options.feature_norm) == norms.end()) {
-    throw Error(ErrorCode::kUsage, fmt::format("unknown feature normalisation '{}'", options.feature_norm), {}, unknown_name_hint(options.feature_norm, norms));
+    throw Error(ErrorCode::kUsage, fmt::format("unknown feature normalisation '{}'", options.feature_norm), {},
+                unknown_name_hint(options.feature_norm, norms));
   }
 }
 
@@ -70,7 +94,8 @@ void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset
   }
   if (spec == "public" || split_index(spec, std::max(1, dataset->num_splits), dataset->name) >= 0) {
     if (has_own) return;
-    throw Error(ErrorCode::kUsage, fmt::format("--split {}: the data bring no split", spec), dataset->name, "use --split random, shchur or ratio:60/20/20");
+    throw Error(ErrorCode::kUsage, fmt::format("--split {}: the data bring no split", spec), dataset->name,
+                "use --split random, shchur or ratio:60/20/20");
   }
   dataset->split = draw_split(dataset->labels, dataset->num_nodes(), spec, options.seed);
 }
@@ -78,7 +103,8 @@ void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset
 /// Edge options for what was not read from edges in a file (generators, our own folder).
 void apply_edge_options(const LoadOptions& options, Dataset* dataset) {
   if (options.remove_self_loops.value_or(false)) dataset->graph = remove_self_loops(dataset->graph);
-  if (options.to_undirected.value_or(false) && !dataset->graph.symmetric()) dataset->graph = to_undirected(dataset->graph);
+  if (options.to_undirected.value_or(false) && !dataset->graph.symmetric())
+    dataset->graph = to_undirected(dataset->graph);
   if (options.add_self_loops) dataset->graph = graph::add_remaining_self_loops(dataset->graph);
 }
 
@@ -87,7 +113,8 @@ Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit,
   if (options.largest_component && dataset.num_nodes() > 0) {
     const std::vector<NodeId> nodes = largest_component(dataset.graph);
     if (static_cast<std::int64_t>(nodes.size()) != dataset.num_nodes()) {
-      dataset.notes.push_back(fmt::format("kept the largest component: {} of {} nodes", nodes.size(), dataset.num_nodes()));
+      dataset.notes.push_back(
+          fmt::format("kept the largest component: {} of {} nodes", nodes.size(), dataset.num_nodes()));
     }
     dataset = induced(std::move(dataset), nodes);
   }

@@ -15,9 +15,9 @@ namespace gneiss::data {
 struct LoadOptions {
   std::string format = "auto";  ///< one of data_format_names(), or "auto": by content
 
-  /// Which nodes train, validate and test: "" = the format's own (see docs), "public", "0".."9" = the K-th of the file's
-  /// splits, "random" = 20 a class / 500 / 1000, "shchur" = 20 a class / 30 a class / the rest,
-  /// "ratio:60/20/20" = parts of the labelled nodes, "none".
+  /// Which nodes train, validate and test: "" = the format's own (see docs), "public", "0".."9" = the K-th of the
+  /// file's splits, "random" = 20 a class / 500 / 1000, "shchur" = 20 a class / 30 a class / the rest, "ratio:60/20/20"
+  /// = parts of the labelled nodes, "none".
   std::string split;
   std::uint64_t seed = 0;  ///< random splits, and generators whose spec names no seed
   int threads = 1;         ///< never changes a result
@@ -29,9 +29,9 @@ struct LoadOptions {
   bool ignore_weights = false;
   bool largest_component = false;  ///< keep only the largest weakly connected component
 
-  std::optional<bool> binarize;         ///< non-zero features become 1; unset = the format's habit in PyG
-  std::string feature_norm = "none";    ///< none, row, standard, train-standard or binary
-  std::string feature_form = "auto";    ///< auto = as read; dense; sparse
+  std::optional<bool> binarize;       ///< non-zero features become 1; unset = the format's habit in PyG
+  std::string feature_norm = "none";  ///< none, row, standard, train-standard or binary
+  std::string feature_form = "auto";  ///< auto = as read; dense; sparse
 
   std::filesystem::path features_path;  ///< edge lists and matrices: .npy, or text rows (see docs)
   std::filesystem::path labels_path;    ///< likewise
@@ -41,8 +41,8 @@ struct LoadOptions {
   std::int64_t max_bytes = 0;  ///< refuse data larger than this; 0 = the memory that the process may use
 };
 
-/// Loads `what`: a generator spec ("karate", "dcsbm:nodes=1000,classes=5"), a preset ("ogbn-arxiv:scale=0.1"), or a path.
-/// Errors: kUsage for unknown names, options and values (with the nearest known one); kBadData for content.
+/// Loads `what`: a generator spec ("karate", "dcsbm:nodes=1000,classes=5"), a preset ("ogbn-arxiv:scale=0.1"), or a
+/// path. Errors: kUsage for unknown names, options and values (with the nearest known one); kBadData for content.
 Dataset load(const std::string& what, const LoadOptions& options = {});
 
 /// Formats that can be read, for help and documentation: name and one line each.
@@ -53,8 +53,8 @@ struct FormatInfo {
 const std::vector<FormatInfo>& data_formats();
 std::vector<std::string> data_format_names();
 
-/// Writes a data set as a Gneiss folder: manifest.json and mappable .npy arrays. The folder appears whole or not at all.
-/// Errors: kUsage when `path` exists and `force` is not set (or is no Gneiss folder even then); kDisk.
+/// Writes a data set as a Gneiss folder: manifest.json and mappable .npy arrays. The folder appears whole or not at
+/// all. Errors: kUsage when `path` exists and `force` is not set (or is no Gneiss folder even then); kDisk.
 void save(const Dataset& dataset, const std::filesystem::path& path, bool force = false);
 
 }  // namespace gneiss::data

@@ -24,7 +24,8 @@ constexpr int kVersion = 1;
 Json parse(const std::string& text, const std::string& where) {
   std::vector<std::set<std::string>> keys(kMaxDepth + 2);
   const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxDepth) throw Error(ErrorCode::kBadData, fmt::format("JSON is nested deeper than {}", kMaxDepth), where);
+    if (depth > kMaxDepth)
+      throw Error(ErrorCode::kBadData, fmt::format("JSON is nested deeper than {}", kMaxDepth), where);
     auto& seen = keys[static_cast<std::size_t>(depth)];
     if (event == Json::parse_event_t::object_start) keys[static_cast<std::size_t>(depth) + 1].clear();
     if (event == Json::parse_event_t::key && !seen.insert(value.get<std::string>()).second) {
@@ -55,7 +56,9 @@ class Reader {
   }
   std::int64_t count(const std::string& key, std::int64_t otherwise) const {
     if (!json_.contains(key)) return otherwise;
-    const bool fits = json_[key].is_number_integer() && (!json_[key].is_number_unsigned() || json_[key].get<std::uint64_t>() <= 0x7FFFFFFFFFFFFFFFULL) && json_[key].get<std::int64_t>() >= 0;
+    const bool fits = json_[key].is_number_integer() &&
+                      (!json_[key].is_number_unsigned() || json_[key].get<std::uint64_t>() <= 0x7FFFFFFFFFFFFFFFULL) &&
+                      json_[key].get<std::int64_t>() >= 0;
     if (!fits) fail(key, fmt::format("expected a whole number from 0 on, got {}", json_[key].dump()));
     return json_[key].get<std::int64_t>();
   }
@@ -93,7 +96,8 @@ FileRecord parse_record(const Reader& reader) {
   record.bytes = static_cast<std::uint64_t>(reader.count("bytes", 0));
   const std::string crc = reader.text("crc32", "");
   const auto [end, error] = std::from_chars(crc.data(), crc.data() + crc.size(), record.crc, 16);
-  if (error != std::errc{} || end != crc.data() + crc.size()) reader.fail("crc32", fmt::format("expected eight hexadecimal digits, got '{}'", crc));
+  if (error != std::errc{} || end != crc.data() + crc.size())
+    reader.fail("crc32", fmt::format("expected eight hexadecimal digits, got '{}'", crc));
   return record;
 }
 
@@ -103,8 +107,10 @@ Manifest read_manifest(const std::filesystem::path& folder) {
   const std::string path = (folder / "manifest.json").string();
   const Json json = parse(read_file(path, kMaxBytes), path);
   const Reader reader(json, path);
-  if (reader.text("format", "") != "gneiss") reader.fail("format", "expected \"format\": \"gneiss\"; this manifest belongs to something else");
-  if (reader.count("version", 0) != kVersion) reader.fail("version", fmt::format("version {} is not read, only {}", reader.count("version", 0), kVersion));
+  if (reader.text("format", "") != "gneiss")
+    reader.fail("format", "expected \"format\": \"gneiss\"; this manifest belongs to something else");
+  if (reader.count("version", 0) != kVersion)
+    reader.fail("version", fmt::format("version {} is not read, only {}", reader.count("version", 0), kVersion));
   Manifest manifest;
   manifest.name = reader.text("name", folder.filename().string());
   manifest.source = reader.text("source", "gneiss");
@@ -114,14 +120,16 @@ Manifest read_manifest(const std::filesystem::path& folder) {
   manifest.suggested_metric = reader.text("suggested_metric", "");
   const Json features = reader.object("features");
   manifest.feature_width = Reader(features, path + ": features").count("width", 0);
-  if (manifest.feature_width > std::numeric_limits<NodeId>::max()) reader.fail("features", fmt::format("width {} is beyond 32-bit ids", manifest.feature_width));
+  if (manifest.feature_width > std::numeric_limits<NodeId>::max())
+    reader.fail("features", fmt::format("width {} is beyond 32-bit ids", manifest.feature_width));
   const Json labels = reader.object("labels");
   const Reader label_reader(labels, path + ": labels");
   manifest.label_kind = parse_kind(label_reader, label_reader.text("kind", "none"));
   manifest.num_classes = label_reader.count("num_classes", 0);
   const Json files = reader.object("files");
   for (const auto& [name, record] : files.items()) {
-    if (name.empty() || name.find('/') != std::string::npos || name == "..") reader.fail("files", fmt::format("'{}' is not the name of a file in the folder", name));
+    if (name.empty() || name.find('/') != std::string::npos || name == "..")
+      reader.fail("files", fmt::format("'{}' is not the name of a file in the folder", name));
     manifest.files[name] = parse_record(Reader(record, path + ": files: " + name));
   }
   return manifest;

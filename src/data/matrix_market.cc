@@ -1,9 +1,9 @@
 // Matrix Market text: a square coordinate matrix is a graph (entry i j = edge i -> j), an array is a feature table.
 //
-// coordinate or array; real, double, integer or pattern; general, symmetric or skew-symmetric (the stored triangle is mirrored);
-// 1-based ids. Complex and hermitian are refused by name, as are duplicates and whatever contradicts the header. LAGraph's
-// comment "%%GraphBLAS type T" is honoured: values must lie in T. Source: Boisvert, Pozo, Remington: The Matrix Market
-// exchange formats, NISTIR 5935, 1996.
+// coordinate or array; real, double, integer or pattern; general, symmetric or skew-symmetric (the stored triangle is
+// mirrored); 1-based ids. Complex and hermitian are refused by name, as are duplicates and whatever contradicts the
+// header. LAGraph's comment "%%GraphBLAS type T" is honoured: values must lie in T. Source: Boisvert, Pozo, Remington:
+// The Matrix Market exchange formats, NISTIR 5935, 1996.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,21 +26,29 @@ struct ValueType {
   bool whole;
 };
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr ValueType kTypes[] = {
-    {"bool", 0, 1, true},           {"int8_t", -0x1p7, 0x1p7 - 1, true},     {"int16_t", -0x1p15, 0x1p15 - 1, true},
-    {"int32_t", -0x1p31, 0x1p31 - 1, true}, {"int64_t", -0x1p63, 0x1p63, true},  {"uint8_t", 0, 0x1p8 - 1, true},
-    {"uint16_t", 0, 0x1p16 - 1, true},      {"uint32_t", 0, 0x1p32 - 1, true},   {"uint64_t", 0, 0x1p64, true},
-    {"float", -kInf, kInf, false},          {"double", -kInf, kInf, false}};
+constexpr ValueType kTypes[] = {{"bool", 0, 1, true},
+                                {"int8_t", -0x1p7, 0x1p7 - 1, true},
+                                {"int16_t", -0x1p15, 0x1p15 - 1, true},
+                                {"int32_t", -0x1p31, 0x1p31 - 1, true},
+                                {"int64_t", -0x1p63, 0x1p63, true},
+                                {"uint8_t", 0, 0x1p8 - 1, true},
+                                {"uint16_t", 0, 0x1p16 - 1, true},
+                                {"uint32_t", 0, 0x1p32 - 1, true},
+                                {"uint64_t", 0, 0x1p64, true},
+                                {"float", -kInf, kInf, false},
+                                {"double", -kInf, kInf, false}};
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
 class Parser {
  public:
-  explicit Parser(const std::filesystem::path& path) : lines_(path), path_(path.string()), file_bytes_(std::filesystem::file_size(path)) {}
+  explicit Parser(const std::filesystem::path& path)
+      : lines_(path), path_(path.string()), file_bytes_(std::filesystem::file_size(path)) {}
 
   MatrixMarket parse() {
     header();
@@ -67,10 +75,12 @@ class Parser {
     std::string_view rest = line;
     std::string_view field;
     while (next_field(' ', &rest, &field)) words.push_back(lower(field));
-    if (words.empty() || words[0] != "%%matrixmarket") fail("expected the header %%MatrixMarket matrix …", "is this a Matrix Market file?");
+    if (words.empty() || words[0] != "%%matrixmarket")
+      fail("expected the header %%MatrixMarket matrix …", "is this a Matrix Market file?");
     if (words.size() != 5) fail(fmt::format("expected five words in the header, got {}", words.size()));
     if (words[1] != "matrix") fail(fmt::format("expected 'matrix', got '{}'", excerpt(words[1])));
-    if (words[2] != "coordinate" && words[2] != "array") fail(fmt::format("expected coordinate or array, got '{}'", excerpt(words[2])));
+    if (words[2] != "coordinate" && words[2] != "array")
+      fail(fmt::format("expected coordinate or array, got '{}'", excerpt(words[2])));
     if (words[3] == "complex") fail("complex matrices are not read");
     if (words[3] != "real" && words[3] != "double" && words[3] != "integer" && words[3] != "pattern") {
       fail(fmt::format("expected real, integer or pattern, got '{}'", excerpt(words[3])));
@@ -109,7 +119,8 @@ class Parser {
         return;
       }
     }
-    fail(fmt::format("unknown GraphBLAS type '{}'", excerpt(fmt::format("{}", fmt::join(words.begin() + 2, words.end(), " ")))));
+    fail(fmt::format("unknown GraphBLAS type '{}'",
+                     excerpt(fmt::format("{}", fmt::join(words.begin() + 2, words.end(), " ")))));
   }
 
   std::int64_t count(std::string_view field) const {
@@ -126,12 +137,16 @@ class Parser {
     std::string_view field;
     while (next_field(' ', &rest, &field)) numbers.push_back(count(field));
     const std::size_t expected = matrix_.array ? 2 : 3;
-    if (numbers.size() != expected) fail(fmt::format("expected {}, got {} numbers", matrix_.array ? "rows and columns" : "rows, columns and entries", numbers.size()));
+    if (numbers.size() != expected)
+      fail(fmt::format("expected {}, got {} numbers", matrix_.array ? "rows and columns" : "rows, columns and entries",
+                       numbers.size()));
     matrix_.rows = checked_node_count(numbers[0], "rows", lines_.where());
     matrix_.cols = checked_node_count(numbers[1], "columns", lines_.where());
-    if (symmetric_ && matrix_.rows != matrix_.cols) fail(fmt::format("a symmetric matrix must be square, this is {} x {}", matrix_.rows, matrix_.cols));
+    if (symmetric_ && matrix_.rows != matrix_.cols)
+      fail(fmt::format("a symmetric matrix must be square, this is {} x {}", matrix_.rows, matrix_.cols));
     const std::int64_t n = matrix_.rows;
-    entries_ = matrix_.array ? (symmetric_ ? (skew_ ? n * (n - 1) / 2 : n * (n + 1) / 2) : n * matrix_.cols) : numbers[2];
+    entries_ =
+        matrix_.array ? (symmetric_ ? (skew_ ? n * (n - 1) / 2 : n * (n + 1) / 2) : n * matrix_.cols) : numbers[2];
     // An entry takes at least two bytes ("1\n"), and gzip packs at most 1032 to 1.
     const double ratio = lines_.packed() ? 1032 : 1;
     if (2 * static_cast<double>(entries_) > static_cast<double>(file_bytes_) * ratio + 2) {
@@ -191,7 +206,8 @@ class Parser {
 
   void check_duplicates(const std::vector<NodeId>& rows, const std::vector<NodeId>& cols) const {
     std::vector<std::uint64_t> keys(rows.size());
-    for (std::size_t e = 0; e < keys.size(); ++e) keys[e] = static_cast<std::uint64_t>(rows[e]) << 32 | static_cast<std::uint32_t>(cols[e]);
+    for (std::size_t e = 0; e < keys.size(); ++e)
+      keys[e] = static_cast<std::uint64_t>(rows[e]) << 32 | static_cast<std::uint32_t>(cols[e]);
     std::sort(keys.begin(), keys.end());
     const auto twice = std::adjacent_find(keys.begin(), keys.end());
     if (twice != keys.end()) {
@@ -239,7 +255,8 @@ class Parser {
         if (!next_field(' ', &line, &field) || next_field(' ', &line, &more)) fail("expected one number");
         const float v = value(field);
         matrix_.values[static_cast<std::size_t>(r) * cols + static_cast<std::size_t>(c)] = v;
-        if (symmetric_) matrix_.values[static_cast<std::size_t>(c) * cols + static_cast<std::size_t>(r)] = skew_ ? -v : v;
+        if (symmetric_)
+          matrix_.values[static_cast<std::size_t>(c) * cols + static_cast<std::size_t>(r)] = skew_ ? -v : v;
       }
     }
   }
@@ -262,11 +279,12 @@ MatrixMarket parse_matrix_market(const std::filesystem::path& path) { return Par
 Dataset read_matrix_market(const std::filesystem::path& path, const LoadOptions& options) {
   MatrixMarket matrix = parse_matrix_market(path);
   if (matrix.array) {
-    throw Error(ErrorCode::kBadData, fmt::format("a dense array of {} x {} is no graph", matrix.rows, matrix.cols), path.string(),
-                "use it as --features of an edge list or coordinate matrix");
+    throw Error(ErrorCode::kBadData, fmt::format("a dense array of {} x {} is no graph", matrix.rows, matrix.cols),
+                path.string(), "use it as --features of an edge list or coordinate matrix");
   }
   if (matrix.rows != matrix.cols) {
-    throw Error(ErrorCode::kBadData, fmt::format("a graph needs a square matrix, this is {} x {}", matrix.rows, matrix.cols), path.string());
+    throw Error(ErrorCode::kBadData,
+                fmt::format("a graph needs a square matrix, this is {} x {}", matrix.rows, matrix.cols), path.string());
   }
   Dataset out;
   out.name = path.stem().string();

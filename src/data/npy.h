@@ -1,9 +1,9 @@
 // The .npy array format: read with every check, write so that NumPy can map the file.
 //
-// Method: the header is parsed as the small Python literal that it is (a dict of descr, fortran_order, shape) and checked
-// against the bytes at hand before anything is allocated; elements are converted one by one with range checks that name
-// the first offending index. Object arrays (pickles inside) and big-endian data are refused.
-// Source: NumPy Enhancement Proposal 1 and numpy/lib/format.py (versions 1.0, 2.0, 3.0).
+// Method: the header is parsed as the small Python literal that it is (a dict of descr, fortran_order, shape) and
+// checked against the bytes at hand before anything is allocated; elements are converted one by one with range checks
+// that name the first offending index. Object arrays (pickles inside) and big-endian data are refused. Source: NumPy
+// Enhancement Proposal 1 and numpy/lib/format.py (versions 1.0, 2.0, 3.0).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,22 @@
 
 namespace gneiss::data {
 
-enum class DType : std::uint8_t { kBool, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kF16, kF32, kF64, kBytes, kUnicode };
+enum class DType : std::uint8_t {
+  kBool,
+  kI8,
+  kI16,
+  kI32,
+  kI64,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kF16,
+  kF32,
+  kF64,
+  kBytes,
+  kUnicode
+};
 
 /// An array in a file: what its header says and where its bytes are. The bytes need not be aligned.
 struct NpyArray {
@@ -40,8 +55,8 @@ struct NpyArray {
   bool is_text() const { return type >= DType::kBytes; }
 };
 
-/// Parses the .npy in `bytes`; the result points into them. Errors: kBadData (no .npy, object or structured or big-endian
-/// type, shape whose product overflows, fewer bytes than the shape needs).
+/// Parses the .npy in `bytes`; the result points into them. Errors: kBadData (no .npy, object or structured or
+/// big-endian type, shape whose product overflows, fewer bytes than the shape needs).
 NpyArray parse_npy(std::span<const std::byte> bytes, const std::string& where);
 /// Fills type and item size from a NumPy type string such as "<f4". Errors: kBadData.
 void parse_descr(const std::string& descr, NpyArray* array);
@@ -66,8 +81,8 @@ std::vector<bool> to_bools(const NpyArray& array);
 /// Elements of a text array as UTF-8, trailing NULs removed. Errors: kBadData for other types.
 std::vector<std::string> to_strings(const NpyArray& array);
 
-/// Writes an array row-major; its data begin at a multiple of 4 KiB, so that a mapping is page-aligned. Returns the CRC-32
-/// of the whole file. Errors: kDisk.
+/// Writes an array row-major; its data begin at a multiple of 4 KiB, so that a mapping is page-aligned. Returns the
+/// CRC-32 of the whole file. Errors: kDisk.
 std::uint32_t write_npy(const std::filesystem::path& path, const std::string& descr,
                         const std::vector<std::int64_t>& shape, std::span<const std::byte> data);
 

@@ -22,8 +22,8 @@ class NpzFile {
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// True if the member is there and is an array that can be read; object arrays and foreign files are not.
   bool readable(std::string_view name) const;
-  /// Reads a member; stored ones are not copied. Errors: kBadData when it is absent (the hint lists what is there), holds
-  /// Python objects, or is damaged.
+  /// Reads a member; stored ones are not copied. Errors: kBadData when it is absent (the hint lists what is there),
+  /// holds Python objects, or is damaged.
   NpyArray array(std::string_view name) const;
 
  private:

@@ -15,37 +15,77 @@ using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 
 enum Op : std::uint8_t {
-  kAppend = 'a', kAppends = 'e', kBinGet = 'h', kBinInt = 'J', kBinInt1 = 'K', kBinInt2 = 'M', kBinPut = 'q',
-  kBinString = 'T', kBuild = 'b', kEmptyDict = '}', kEmptyList = ']', kEmptyTuple = ')', kGlobalOp = 'c',
-  kLongBinPut = 'r', kMark = '(', kNewFalse = 0x89, kNewObj = 0x81, kNewTrue = 0x88, kNoneOp = 'N', kProto = 0x80,
-  kReduce = 'R', kSetItems = 'u', kShortBinString = 'U', kStop = '.', kTupleOp = 't', kTuple1 = 0x85, kTuple2 = 0x86,
+  kAppend = 'a',
+  kAppends = 'e',
+  kBinGet = 'h',
+  kBinInt = 'J',
+  kBinInt1 = 'K',
+  kBinInt2 = 'M',
+  kBinPut = 'q',
+  kBinString = 'T',
+  kBuild = 'b',
+  kEmptyDict = '}',
+  kEmptyList = ']',
+  kEmptyTuple = ')',
+  kGlobalOp = 'c',
+  kLongBinPut = 'r',
+  kMark = '(',
+  kNewFalse = 0x89,
+  kNewObj = 0x81,
+  kNewTrue = 0x88,
+  kNoneOp = 'N',
+  kProto = 0x80,
+  kReduce = 'R',
+  kSetItems = 'u',
+  kShortBinString = 'U',
+  kStop = '.',
+  kTupleOp = 't',
+  kTuple1 = 0x85,
+  kTuple2 = 0x86,
   kTuple3 = 0x87
 };
 
 /// Names of the instructions that are known but refused, for the message.
 std::string_view refused_name(std::uint8_t op) {
   static constexpr std::pair<std::uint8_t, std::string_view> kNames[] = {
-      {'0', "POP"}, {'1', "POP_MARK"}, {'2', "DUP"}, {'F', "FLOAT"}, {'I', "INT"}, {'L', "LONG"}, {'P', "PERSID"},
-      {'Q', "BINPERSID"}, {'S', "STRING"}, {'V', "UNICODE"}, {'X', "BINUNICODE"}, {'d', "DICT"}, {'g', "GET"},
-      {'i', "INST"}, {'j', "LONG_BINGET"}, {'l', "LIST"}, {'o', "OBJ"}, {'p', "PUT"}, {'s', "SETITEM"}, {'G', "BINFLOAT"},
-      {'B', "BINBYTES"}, {'C', "SHORT_BINBYTES"}, {0x82, "EXT1"}, {0x83, "EXT2"}, {0x84, "EXT4"}, {0x8a, "LONG1"},
-      {0x8b, "LONG4"}, {0x8c, "SHORT_BINUNICODE"}, {0x8d, "BINUNICODE8"}, {0x8e, "BINBYTES8"}, {0x8f, "EMPTY_SET"},
-      {0x90, "ADDITEMS"}, {0x91, "FROZENSET"}, {0x92, "NEWOBJ_EX"}, {0x93, "STACK_GLOBAL"}, {0x94, "MEMOIZE"},
-      {0x95, "FRAME"}, {0x96, "BYTEARRAY8"}, {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"}};
+      {'0', "POP"},           {'1', "POP_MARK"},
+      {'2', "DUP"},           {'F', "FLOAT"},
+      {'I', "INT"},           {'L', "LONG"},
+      {'P', "PERSID"},        {'Q', "BINPERSID"},
+      {'S', "STRING"},        {'V', "UNICODE"},
+      {'X', "BINUNICODE"},    {'d', "DICT"},
+      {'g', "GET"},           {'i', "INST"},
+      {'j', "LONG_BINGET"},   {'l', "LIST"},
+      {'o', "OBJ"},           {'p', "PUT"},
+      {'s', "SETITEM"},       {'G', "BINFLOAT"},
+      {'B', "BINBYTES"},      {'C', "SHORT_BINBYTES"},
+      {0x82, "EXT1"},         {0x83, "EXT2"},
+      {0x84, "EXT4"},         {0x8a, "LONG1"},
+      {0x8b, "LONG4"},        {0x8c, "SHORT_BINUNICODE"},
+      {0x8d, "BINUNICODE8"},  {0x8e, "BINBYTES8"},
+      {0x8f, "EMPTY_SET"},    {0x90, "ADDITEMS"},
+      {0x91, "FROZENSET"},    {0x92, "NEWOBJ_EX"},
+      {0x93, "STACK_GLOBAL"}, {0x94, "MEMOIZE"},
+      {0x95, "FRAME"},        {0x96, "BYTEARRAY8"},
+      {0x97, "NEXT_BUFFER"},  {0x98, "READONLY_BUFFER"}};
   for (const auto& [code, name] : kNames) {
     if (code == op) return name;
   }
   return "unknown";
 }
 
-constexpr std::array<std::string_view, 6> kGlobals = {
-    "scipy.sparse.csr csr_matrix", "numpy.core.multiarray _reconstruct", "numpy ndarray",
-    "numpy dtype",                 "collections defaultdict",            "__builtin__ list"};
+constexpr std::array<std::string_view, 6> kGlobals = {"scipy.sparse.csr csr_matrix",
+                                                      "numpy.core.multiarray _reconstruct",
+                                                      "numpy ndarray",
+                                                      "numpy dtype",
+                                                      "collections defaultdict",
+                                                      "__builtin__ list"};
 enum Global : std::int64_t { kCsrMatrix, kReconstruct, kNdarray, kDtype, kDefaultDict, kListType };
 
 // An array's state has 5 parts, a type's at most 12, a matrix's about 10; more would only serve to blow up memory.
 constexpr std::size_t kMaxState = 64;
-constexpr std::string_view kPickleHint = "only the pickles of the Planetoid sets are read; export other data as .npz, .npy or text";
+constexpr std::string_view kPickleHint =
+    "only the pickles of the Planetoid sets are read; export other data as .npz, .npy or text";
 
 }  // namespace
 
@@ -68,7 +108,8 @@ class PickleMachine {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw Error(ErrorCode::kBadData, message, fmt::format("{}: byte {}", pickle_.where_, begin_), std::string(kPickleHint));
+    throw Error(ErrorCode::kBadData, message, fmt::format("{}: byte {}", pickle_.where_, begin_),
+                std::string(kPickleHint));
   }
 
   std::uint8_t op_at(std::size_t at) const { return static_cast<std::uint8_t>(bytes_[at]); }
@@ -129,33 +170,59 @@ class PickleMachine {
 
   void step(std::uint8_t op) {
     switch (op) {
-      case kProto: return protocol();
-      case kMark: return marks_.push_back(stack_.size());
-      case kNoneOp: return push(Kind::kNone, 0);
-      case kNewTrue: return push(Kind::kBool, 1);
-      case kNewFalse: return push(Kind::kBool, 0);
-      case kBinInt: return push(Kind::kInt, number<std::int32_t>());
-      case kBinInt1: return push(Kind::kInt, number<std::uint8_t>());
-      case kBinInt2: return push(Kind::kInt, number<std::uint16_t>());
-      case kShortBinString: return push_object(Kind::kText, {}, take(number<std::uint8_t>()));
-      case kBinString: return long_string();
-      case kBinPut: return put(number<std::uint8_t>());
-      case kLongBinPut: return put(number<std::uint32_t>());
-      case kBinGet: return get(number<std::uint8_t>());
-      case kEmptyDict: return push_object(Kind::kDict);
-      case kEmptyList: return push_object(Kind::kList);
-      case kEmptyTuple: return push_object(Kind::kTuple);
-      case kTupleOp: return push_object(Kind::kTuple, pop_to_mark());
-      case kTuple1: return push_object(Kind::kTuple, pop_several(1));
-      case kTuple2: return push_object(Kind::kTuple, pop_several(2));
-      case kTuple3: return push_object(Kind::kTuple, pop_several(3));
-      case kAppend: return extend(Kind::kList, pop_several(1));
-      case kAppends: return extend(Kind::kList, pop_to_mark());
-      case kSetItems: return extend(Kind::kDict, pop_to_mark());
-      case kGlobalOp: return global();
+      case kProto:
+        return protocol();
+      case kMark:
+        return marks_.push_back(stack_.size());
+      case kNoneOp:
+        return push(Kind::kNone, 0);
+      case kNewTrue:
+        return push(Kind::kBool, 1);
+      case kNewFalse:
+        return push(Kind::kBool, 0);
+      case kBinInt:
+        return push(Kind::kInt, number<std::int32_t>());
+      case kBinInt1:
+        return push(Kind::kInt, number<std::uint8_t>());
+      case kBinInt2:
+        return push(Kind::kInt, number<std::uint16_t>());
+      case kShortBinString:
+        return push_object(Kind::kText, {}, take(number<std::uint8_t>()));
+      case kBinString:
+        return long_string();
+      case kBinPut:
+        return put(number<std::uint8_t>());
+      case kLongBinPut:
+        return put(number<std::uint32_t>());
+      case kBinGet:
+        return get(number<std::uint8_t>());
+      case kEmptyDict:
+        return push_object(Kind::kDict);
+      case kEmptyList:
+        return push_object(Kind::kList);
+      case kEmptyTuple:
+        return push_object(Kind::kTuple);
+      case kTupleOp:
+        return push_object(Kind::kTuple, pop_to_mark());
+      case kTuple1:
+        return push_object(Kind::kTuple, pop_several(1));
+      case kTuple2:
+        return push_object(Kind::kTuple, pop_several(2));
+      case kTuple3:
+        return push_object(Kind::kTuple, pop_several(3));
+      case kAppend:
+        return extend(Kind::kList, pop_several(1));
+      case kAppends:
+        return extend(Kind::kList, pop_to_mark());
+      case kSetItems:
+        return extend(Kind::kDict, pop_to_mark());
+      case kGlobalOp:
+        return global();
       case kReduce:
-      case kNewObj: return construct();
-      case kBuild: return build();
+      case kNewObj:
+        return construct();
+      case kBuild:
+        return build();
       default:
         fail(fmt::format("pickle instruction {} (0x{:02x}) is not on the list of allowed ones", refused_name(op), op));
     }
@@ -173,7 +240,8 @@ class PickleMachine {
   }
 
   void extend(Kind kind, const std::vector<Value>& items) {
-    if (stack_.size() <= floor() || stack_.back().kind != kind) fail("the pickle adds elements to something that has none");
+    if (stack_.size() <= floor() || stack_.back().kind != kind)
+      fail("the pickle adds elements to something that has none");
     if (kind == Kind::kDict && items.size() % 2 != 0) fail("the pickle adds a key without a value");
     auto& target = pickle_.objects_[static_cast<std::size_t>(stack_.back().number)].items;
     target.insert(target.end(), items.begin(), items.end());
@@ -193,14 +261,21 @@ class PickleMachine {
   void construct() {
     const Value arguments = pop();
     const Value callable = pop();
-    if (callable.kind != Kind::kGlobal || arguments.kind != Kind::kTuple) fail("the pickle calls something that cannot be called");
+    if (callable.kind != Kind::kGlobal || arguments.kind != Kind::kTuple)
+      fail("the pickle calls something that cannot be called");
     if (pickle_.object(arguments).items.size() > kMaxState) fail("the pickle passes too many arguments");
     switch (callable.number) {
-      case kCsrMatrix: return push_object(Kind::kMatrix);
-      case kReconstruct: return push_object(Kind::kArray);
-      case kDtype: return push_object(Kind::kType, pickle_.object(arguments).items);
-      case kDefaultDict: return push_object(Kind::kDict);
-      default: fail(fmt::format("the pickle calls '{}', which is not allowed", kGlobals[static_cast<std::size_t>(callable.number)]));
+      case kCsrMatrix:
+        return push_object(Kind::kMatrix);
+      case kReconstruct:
+        return push_object(Kind::kArray);
+      case kDtype:
+        return push_object(Kind::kType, pickle_.object(arguments).items);
+      case kDefaultDict:
+        return push_object(Kind::kDict);
+      default:
+        fail(fmt::format("the pickle calls '{}', which is not allowed",
+                         kGlobals[static_cast<std::size_t>(callable.number)]));
     }
   }
 
@@ -232,18 +307,23 @@ Pickle::Pickle(std::span<const std::byte> bytes, std::string where) : where_(std
 }
 
 std::span<const Value> Pickle::items(Value value) const {
-  GNEISS_CHECK(value.kind == Kind::kTuple || value.kind == Kind::kList || value.kind == Kind::kDict, ErrorCode::kBadData,
+  GNEISS_CHECK(value.kind == Kind::kTuple || value.kind == Kind::kList || value.kind == Kind::kDict,
+               ErrorCode::kBadData,
                "{}: the pickle holds another kind of object than a list, tuple or dict where one is needed", where_);
   return object(value).items;
 }
 
 NpyArray Pickle::array(Value value) const {
   const auto need = [&](bool holds, std::string_view part) {
-    if (!holds) throw Error(ErrorCode::kBadData, fmt::format("the pickle holds no NumPy array where one is needed ({})", part), where_);
+    if (!holds)
+      throw Error(ErrorCode::kBadData, fmt::format("the pickle holds no NumPy array where one is needed ({})", part),
+                  where_);
   };
   need(value.kind == Kind::kArray, "kind");
   const auto& state = object(value).items;  // version, shape, dtype, fortran, data
-  need(state.size() == 5 && state[1].kind == Kind::kTuple && state[2].kind == Kind::kType && state[4].kind == Kind::kText, "state");
+  need(state.size() == 5 && state[1].kind == Kind::kTuple && state[2].kind == Kind::kType &&
+           state[4].kind == Kind::kText,
+       "state");
   const auto& type = object(state[2]).items;  // name, align, copy, then version, byte order, …
   need(type.size() >= 5 && type[0].kind == Kind::kText && type[4].kind == Kind::kText, "dtype");
   NpyArray array;
@@ -261,7 +341,9 @@ NpyArray Pickle::array(Value value) const {
 
 Pickle::Matrix Pickle::matrix(Value value) const {
   const auto need = [&](bool holds, std::string_view part) {
-    if (!holds) throw Error(ErrorCode::kBadData, fmt::format("the pickle holds no CSR matrix where one is needed ({})", part), where_);
+    if (!holds)
+      throw Error(ErrorCode::kBadData, fmt::format("the pickle holds no CSR matrix where one is needed ({})", part),
+                  where_);
   };
   need(value.kind == Kind::kMatrix, "kind");
   const auto& state = object(value).items;
@@ -274,7 +356,8 @@ Pickle::Matrix Pickle::matrix(Value value) const {
   const Value shape = part("_shape").kind == Kind::kTuple ? part("_shape") : part("shape");
   need(shape.kind == Kind::kTuple && object(shape).items.size() == 2, "shape");
   const auto& sizes = object(shape).items;
-  need(sizes[0].kind == Kind::kInt && sizes[1].kind == Kind::kInt && sizes[0].number >= 0 && sizes[1].number >= 0, "shape");
+  need(sizes[0].kind == Kind::kInt && sizes[1].kind == Kind::kInt && sizes[0].number >= 0 && sizes[1].number >= 0,
+       "shape");
   return {sizes[0].number, sizes[1].number, array(part("indptr")), array(part("indices")), array(part("data"))};
 }
 

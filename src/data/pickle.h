@@ -1,10 +1,10 @@
 // A reader for the pickles of the Planetoid data sets, and for nothing else.
 //
-// A pickle is a program; running an arbitrary one is running arbitrary code. This reader knows the 28 instructions and the
-// 6 names that occur in the published files (protocol 2: dicts of lists, NumPy arrays, SciPy CSR matrices); it builds plain
-// values from them and refuses everything else by name. Every value costs at least one byte of input, so memory is
-// bounded by the file.
-// Source: CPython Lib/pickletools.py (instruction set); the files of kimiyoung/planetoid.
+// A pickle is a program; running an arbitrary one is running arbitrary code. This reader knows the 28 instructions and
+// the 6 names that occur in the published files (protocol 2: dicts of lists, NumPy arrays, SciPy CSR matrices); it
+// builds plain values from them and refuses everything else by name. Every value costs at least one byte of input, so
+// memory is bounded by the file. Source: CPython Lib/pickletools.py (instruction set); the files of
+// kimiyoung/planetoid.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ class Pickle {
     NpyArray values;
   };
 
-  /// Parses a whole pickle; text in it points into `bytes`, which must outlive this. Errors: kBadData naming the byte, and
-  /// the instruction or name that is refused.
+  /// Parses a whole pickle; text in it points into `bytes`, which must outlive this. Errors: kBadData naming the byte,
+  /// and the instruction or name that is refused.
   Pickle(std::span<const std::byte> bytes, std::string where);
 
   Value root() const { return root_; }

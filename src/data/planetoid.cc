@@ -1,10 +1,10 @@
 // Planetoid: ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}, Python-2 pickles and one text file.
 //
-// Rules as PyG has them: nodes 0..len(allx)-1 are the rows of allx and ally; row i of tx and ty belongs to the i-th id of
-// test.index, in file order; train = the first len(y) nodes, val = the next 500, test = test.index; self loops removed,
-// duplicate edges merged. Ids missing from test.index (CiteSeer) get a zero row and no label, where PyG gives them class 0:
-// they are in no split, so no published number depends on it. NELL's relation nodes get one identity column each.
-// Source: pyg torch_geometric/io/planetoid.py; [yang2016planetoid].
+// Rules as PyG has them: nodes 0..len(allx)-1 are the rows of allx and ally; row i of tx and ty belongs to the i-th id
+// of test.index, in file order; train = the first len(y) nodes, val = the next 500, test = test.index; self loops
+// removed, duplicate edges merged. Ids missing from test.index (CiteSeer) get a zero row and no label, where PyG gives
+// them class 0: they are in no split, so no published number depends on it. NELL's relation nodes get one identity
+// column each. Source: pyg torch_geometric/io/planetoid.py; [yang2016planetoid].
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -47,11 +47,14 @@ std::filesystem::path find_prefix(const std::filesystem::path& path) {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     const auto prefix = strip(entry.path());
-    if (prefix && std::find(found.begin(), found.end(), prefix->string()) == found.end()) found.push_back(prefix->string());
+    if (prefix && std::find(found.begin(), found.end(), prefix->string()) == found.end())
+      found.push_back(prefix->string());
   }
   std::sort(found.begin(), found.end());
   if (found.empty()) fail(path.string(), "the folder holds no Planetoid files (ind.<name>.graph and its companions)");
-  if (found.size() > 1) fail(path.string(), fmt::format("the folder holds {} Planetoid sets", found.size()), "name one: " + join(found, ", "));
+  if (found.size() > 1)
+    fail(path.string(), fmt::format("the folder holds {} Planetoid sets", found.size()),
+         "name one: " + join(found, ", "));
   return found[0];
 }
 
@@ -66,7 +69,8 @@ void check_parts(const std::filesystem::path& prefix) {
     if (!std::filesystem::exists(path)) missing.push_back(path.filename().string());
   }
   if (!missing.empty()) {
-    fail(prefix.parent_path().string(), fmt::format("this Planetoid set is incomplete: {} missing", join(missing, ", ")),
+    fail(prefix.parent_path().string(),
+         fmt::format("this Planetoid set is incomplete: {} missing", join(missing, ", ")),
          "all eight parts are needed: x tx allx y ty ally graph test.index");
   }
 }
@@ -84,7 +88,8 @@ std::vector<std::int64_t> read_test_index(const std::filesystem::path& path) {
     const auto [stop, error] = std::from_chars(text.data() + at, text.data() + last, id);
     if (last > at) {
       if (error != std::errc{} || stop != text.data() + last || id < 0) {
-        fail(fmt::format("{}:{}", path.string(), line), fmt::format("expected a node id, got '{}'", text.substr(at, std::min<std::size_t>(last - at, 40))));
+        fail(fmt::format("{}:{}", path.string(), line),
+             fmt::format("expected a node id, got '{}'", text.substr(at, std::min<std::size_t>(last - at, 40))));
       }
       ids.push_back(id);
     }
@@ -106,10 +111,13 @@ std::vector<std::int64_t> node_rows(std::int64_t nodes, std::int64_t labelled, c
   return rows;
 }
 
-Features join_features(const Pickle::Matrix& allx, const Pickle::Matrix& tx, const std::vector<std::int64_t>& rows, bool identity) {
+Features join_features(const Pickle::Matrix& allx, const Pickle::Matrix& tx, const std::vector<std::int64_t>& rows,
+                       bool identity) {
   const Features known = sparse_features(allx.offsets, allx.indices, allx.values, allx.rows, allx.cols);
   const Features test = sparse_features(tx.offsets, tx.indices, tx.values, tx.rows, tx.cols);
-  const auto length = [](const Features& part, std::int64_t r) { return part.offsets[static_cast<std::size_t>(r) + 1] - part.offsets[static_cast<std::size_t>(r)]; };
+  const auto length = [](const Features& part, std::int64_t r) {
+    return part.offsets[static_cast<std::size_t>(r) + 1] - part.offsets[static_cast<std::size_t>(r)];
+  };
   Features out;
   out.sparse = true;
   out.rows = static_cast<std::int64_t>(rows.size());
@@ -132,7 +140,8 @@ Features join_features(const Pickle::Matrix& allx, const Pickle::Matrix& tx, con
       continue;
     }
     const Features& part = rows[v] >= 0 ? known : test;
-    const auto from = static_cast<std::size_t>(part.offsets[static_cast<std::size_t>(rows[v] >= 0 ? rows[v] : -2 - rows[v])]);
+    const auto from =
+        static_cast<std::size_t>(part.offsets[static_cast<std::size_t>(rows[v] >= 0 ? rows[v] : -2 - rows[v])]);
     const auto count = static_cast<std::size_t>(out.offsets[v + 1]) - at;
     std::copy_n(part.indices.begin() + from, count, out.indices.begin() + at);
     std::copy_n(part.values.begin() + from, count, out.values.begin() + at);
@@ -161,14 +170,17 @@ std::vector<std::int32_t> one_hot_classes(const NpyArray& array) {
 Labels join_labels(const NpyArray& ally, const NpyArray& ty, const std::vector<std::int64_t>& rows) {
   const std::vector<std::int32_t> known = one_hot_classes(ally);
   const std::vector<std::int32_t> test = one_hot_classes(ty);
-  if (ally.dim(1) != ty.dim(1)) fail(ty.where, fmt::format("{} classes, but {} has {}", ty.dim(1), ally.where, ally.dim(1)));
+  if (ally.dim(1) != ty.dim(1))
+    fail(ty.where, fmt::format("{} classes, but {} has {}", ty.dim(1), ally.where, ally.dim(1)));
   Labels labels;
   labels.kind = LabelKind::kSingle;
   labels.num_classes = ally.dim(1);
   labels.classes = Buffer<std::int32_t>(rows.size());
   for (std::size_t v = 0; v < rows.size(); ++v) {
     const std::int64_t r = rows[v];
-    labels.classes[v] = r >= 0 ? known[static_cast<std::size_t>(r)] : r == -1 ? -1 : test[static_cast<std::size_t>(-2 - r)];
+    labels.classes[v] = r >= 0    ? known[static_cast<std::size_t>(r)]
+                        : r == -1 ? -1
+                                  : test[static_cast<std::size_t>(-2 - r)];
   }
   return labels;
 }
@@ -178,7 +190,8 @@ graph::EdgeList read_edges(const Pickle& pickle, std::size_t file_bytes, std::in
   std::size_t count = 0;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) count += pickle.items(pairs[i + 1]).size();
   // A neighbour takes at least a byte of the file, unless one list is hung under many keys to blow up memory.
-  if (count > file_bytes) fail(pickle.where(), fmt::format("the neighbour lists hold {} entries in {} bytes", count, file_bytes));
+  if (count > file_bytes)
+    fail(pickle.where(), fmt::format("the neighbour lists hold {} entries in {} bytes", count, file_bytes));
   graph::EdgeList edges{Buffer<NodeId>(count), Buffer<NodeId>(count), {}};
   const auto id = [&](Pickle::Value value) {
     if (value.kind != Pickle::Kind::kInt || value.number < 0 || value.number >= nodes) {
@@ -210,7 +223,8 @@ std::vector<std::filesystem::path> geom_split_files(const std::filesystem::path&
 Split public_split(std::int64_t train, std::int64_t labelled, const std::vector<std::int64_t>& test) {
   Split split;
   for (std::int64_t v = 0; v < train; ++v) split.train.push_back(static_cast<NodeId>(v));
-  for (std::int64_t v = train; v < std::min(labelled, train + kValidationNodes); ++v) split.val.push_back(static_cast<NodeId>(v));
+  for (std::int64_t v = train; v < std::min(labelled, train + kValidationNodes); ++v)
+    split.val.push_back(static_cast<NodeId>(v));
   split.test.assign(test.begin(), test.end());
   std::sort(split.test.begin(), split.test.end());
   return split;
@@ -227,7 +241,8 @@ Split read_geom_split(const std::filesystem::path& folder, int index, std::int64
   const auto part = [&](const char* name) {
     const NpyArray mask = file.array(name);
     expect_dims(mask, 1, "a mask [nodes]");
-    if (mask.count != nodes) fail(mask.where, fmt::format("the mask has {} entries, the graph {} nodes", mask.count, nodes));
+    if (mask.count != nodes)
+      fail(mask.where, fmt::format("the mask has {} entries, the graph {} nodes", mask.count, nodes));
     return mask_ids(to_bools(mask));
   };
   return {part("train_mask"), part("val_mask"), part("test_mask")};
@@ -251,14 +266,17 @@ Dataset read_planetoid(const std::filesystem::path& path, const LoadOptions& opt
   const NpyArray ally_array = ally.pickle.array(ally.pickle.root());
   const NpyArray ty_array = ty.pickle.array(ty.pickle.root());
   const std::int64_t train = y.pickle.array(y.pickle.root()).dim(0);
-  const auto equal = [&](std::int64_t a, std::int64_t b, const char* what, const char* other, const std::string& where) {
-    if (a != b) fail(where, fmt::format("{} has {} and {} has {}; these parts do not belong together", what, a, other, b));
+  const auto equal = [&](std::int64_t a, std::int64_t b, const char* what, const char* other,
+                         const std::string& where) {
+    if (a != b)
+      fail(where, fmt::format("{} has {} and {} has {}; these parts do not belong together", what, a, other, b));
   };
   equal(allx_matrix.cols, tx_matrix.cols, "allx (columns)", "tx", tx.pickle.where());
   equal(allx_matrix.rows, ally_array.dim(0), "allx (rows)", "ally", ally.pickle.where());
   equal(tx_matrix.rows, ty_array.dim(0), "tx (rows)", "ty", ty.pickle.where());
   equal(tx_matrix.rows, static_cast<std::int64_t>(test.size()), "tx (rows)", "test.index (lines)", index_file);
-  if (train > allx_matrix.rows) fail(y.pickle.where(), fmt::format("{} training nodes, but allx has {} rows", train, allx_matrix.rows));
+  if (train > allx_matrix.rows)
+    fail(y.pickle.where(), fmt::format("{} training nodes, but allx has {} rows", train, allx_matrix.rows));
 
   const auto pairs = links.pickle.items(links.pickle.root());
   const auto listed = static_cast<std::int64_t>(pairs.size() / 2);
@@ -280,10 +298,12 @@ Dataset read_planetoid(const std::filesystem::path& path, const LoadOptions& opt
                                  : fmt::format("{} nodes have no features and no label", bare));
   }
   const FormatHabits habits{.remove_self_loops = true, .coalesce = true};
-  out.graph = make_graph(read_edges(links.pickle, links.file.bytes().size(), nodes), nodes, options, habits, links.pickle.where(), &out.notes);
+  out.graph = make_graph(read_edges(links.pickle, links.file.bytes().size(), nodes), nodes, options, habits,
+                         links.pickle.where(), &out.notes);
   out.num_splits = std::max(1, count_geom_splits(prefix.parent_path()));
   const int index = split_index(options.split, count_geom_splits(prefix.parent_path()), prefix.string());
-  out.split = index >= 0 ? read_geom_split(prefix.parent_path(), index, nodes) : public_split(train, allx_matrix.rows, test);
+  out.split =
+      index >= 0 ? read_geom_split(prefix.parent_path(), index, nodes) : public_split(train, allx_matrix.rows, test);
   return out;
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 graph::Graph rebuild(const graph::Graph& graph, const graph::BuildOptions& options) {
   const auto m = static_cast<std::size_t>(graph.num_edges());
-  graph::EdgeList edges{Buffer<NodeId>::copy_of(graph.sources()), Buffer<NodeId>(m), Buffer<float>::copy_of(graph.weights())};
+  graph::EdgeList edges{Buffer<NodeId>::copy_of(graph.sources()), Buffer<NodeId>(m),
+                        Buffer<float>::copy_of(graph.weights())};
   const auto offsets = graph.offsets();
   for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
     std::fill(edges.dst.begin() + offsets[v], edges.dst.begin() + offsets[v + 1], static_cast<NodeId>(v));
@@ -125,10 +126,12 @@ graph::Graph remove_self_loops(const graph::Graph& graph) { return rebuild(graph
 
 std::vector<std::string> feature_norms() { return {"none", "row", "standard", "train-standard", "binary"}; }
 
-void normalize_features(const std::string& norm, std::span<const NodeId> train, std::int64_t max_bytes, Features* features) {
+void normalize_features(const std::string& norm, std::span<const NodeId> train, std::int64_t max_bytes,
+                        Features* features) {
   const std::vector<std::string> known = feature_norms();
   if (std::find(known.begin(), known.end(), norm) == known.end()) {
-    throw Error(ErrorCode::kUsage, fmt::format("unknown feature normalisation '{}'", norm), {}, unknown_name_hint(norm, known));
+    throw Error(ErrorCode::kUsage, fmt::format("unknown feature normalisation '{}'", norm), {},
+                unknown_name_hint(norm, known));
   }
   if (norm == "none" || features->empty()) return;
   if (norm == "row") return normalize_rows(features);
@@ -139,7 +142,8 @@ void normalize_features(const std::string& norm, std::span<const NodeId> train, 
     std::iota(all.begin(), all.end(), 0);
     train = all;
   } else if (train.empty()) {
-    throw Error(ErrorCode::kUsage, "train-standard needs training nodes, the split has none", {}, "use standard, or give a split");
+    throw Error(ErrorCode::kUsage, "train-standard needs training nodes, the split has none", {},
+                "use standard, or give a split");
   }
   densify(max_bytes, features);
   standardize(train, features);
@@ -150,14 +154,16 @@ void densify(std::int64_t max_bytes, Features* features) {
   const double bytes = static_cast<double>(features->rows) * static_cast<double>(features->cols) * sizeof(float);
   if (bytes > static_cast<double>(max_bytes)) {
     throw Error(ErrorCode::kOutOfMemory,
-                fmt::format("dense features of {} x {} take {:.0f} bytes, the limit is {}", features->rows, features->cols, bytes, max_bytes),
+                fmt::format("dense features of {} x {} take {:.0f} bytes, the limit is {}", features->rows,
+                            features->cols, bytes, max_bytes),
                 {}, "keep them sparse (row or binary normalisation), or raise the limit");
   }
   const auto cols = static_cast<std::size_t>(features->cols);
   features->dense = Buffer<float>::zeros(static_cast<std::size_t>(features->rows) * cols);
   for (std::size_t r = 0; r < static_cast<std::size_t>(features->rows); ++r) {
     for (EdgeId k = features->offsets[r]; k < features->offsets[r + 1]; ++k) {
-      features->dense[r * cols + static_cast<std::size_t>(features->indices[static_cast<std::size_t>(k)])] += features->values[static_cast<std::size_t>(k)];
+      features->dense[r * cols + static_cast<std::size_t>(features->indices[static_cast<std::size_t>(k)])] +=
+          features->values[static_cast<std::size_t>(k)];
     }
   }
   features->sparse = false;
@@ -219,12 +225,14 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
   Buffer<float> weights;
   const graph::Graph& graph = dataset.graph;
   pick_sparse_rows(graph.offsets(), graph.sources(), graph.weights(), nodes, map, &offsets, &sources, &weights);
-  dataset.graph = graph::Graph(static_cast<std::int64_t>(nodes.size()), std::move(offsets), std::move(sources), std::move(weights));
+  dataset.graph =
+      graph::Graph(static_cast<std::int64_t>(nodes.size()), std::move(offsets), std::move(sources), std::move(weights));
 
   Features& features = dataset.features;
   if (features.sparse) {
     Features picked;
-    pick_sparse_rows(features.offsets, features.indices, features.values, nodes, {}, &picked.offsets, &picked.indices, &picked.values);
+    pick_sparse_rows(features.offsets, features.indices, features.values, nodes, {}, &picked.offsets, &picked.indices,
+                     &picked.values);
     features.offsets = std::move(picked.offsets);
     features.indices = std::move(picked.indices);
     features.values = std::move(picked.values);
@@ -234,7 +242,8 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
   features.rows = features.empty() ? 0 : static_cast<std::int64_t>(nodes.size());
   Labels& labels = dataset.labels;
   if (!labels.classes.empty()) labels.classes = pick_rows(labels.classes, nodes, 1);
-  if (!labels.targets.empty()) labels.targets = pick_rows(labels.targets, nodes, static_cast<std::size_t>(labels.num_classes));
+  if (!labels.targets.empty())
+    labels.targets = pick_rows(labels.targets, nodes, static_cast<std::size_t>(labels.num_classes));
 
   for (auto* part : {&dataset.split.train, &dataset.split.val, &dataset.split.test}) {
     std::vector<NodeId> kept;

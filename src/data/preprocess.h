@@ -23,9 +23,10 @@ std::vector<std::string> feature_norms();
 ///   standard        each column minus its mean, divided by its deviation, over all nodes; constant columns become 0
 ///   train-standard  the same with mean and deviation of `train` only (GraphSAINT)
 ///   binary          values > 0 become 1, others stay (PyG: read_npz)
-/// Standardising sparse features makes them dense. Errors: kUsage for an unknown name, or train-standard without training
-/// nodes; kOutOfMemory when the dense form is larger than `max_bytes`.
-void normalize_features(const std::string& norm, std::span<const NodeId> train, std::int64_t max_bytes, Features* features);
+/// Standardising sparse features makes them dense. Errors: kUsage for an unknown name, or train-standard without
+/// training nodes; kOutOfMemory when the dense form is larger than `max_bytes`.
+void normalize_features(const std::string& norm, std::span<const NodeId> train, std::int64_t max_bytes,
+                        Features* features);
 
 /// Dense form of sparse features. Errors: kOutOfMemory when it is larger than `max_bytes`.
 void densify(std::int64_t max_bytes, Features* features);

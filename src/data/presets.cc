@@ -1,10 +1,10 @@
 // The ten graphs of Morphling's dataset table (Table II), as generated stand-ins of the same size.
 //
-// Nodes, edges, feature widths and classes are the table's. OGB's two count each edge once, as their raw files store them,
-// so they are directed here too (`to_undirected` doubles them); the others store both directions. Feature densities are
-// not in the table: NELL's 0.79 % is the paper's own figure (99.21 % sparse; the published file is far sparser, 0.0106 %),
-// Physics' 0.392 % and CoraFull's 0.65 % come from the published files, the rest are taken as dense. Splits have the
-// published proportions.
+// Nodes, edges, feature widths and classes are the table's. OGB's two count each edge once, as their raw files store
+// them, so they are directed here too (`to_undirected` doubles them); the others store both directions. Feature
+// densities are not in the table: NELL's 0.79 % is the paper's own figure (99.21 % sparse; the published file is far
+// sparser, 0.0106 %), Physics' 0.392 % and CoraFull's 0.65 % come from the published files, the rest are taken as
+// dense. Splits have the published proportions.
 #include "data/generate.h"
 
 namespace gneiss::data {
@@ -42,9 +42,17 @@ std::vector<Preset> make_presets() {
   for (const Row& row : kTable) {
     Preset preset;
     preset.name = row.name;
-    preset.options = {.name = row.name, .nodes = row.nodes, .edges = row.edges, .classes = row.classes,
-                      .multilabel = row.multilabel, .directed = row.directed, .features = row.features,
-                      .density = row.density, .train = row.train, .val = row.val, .test = row.test};
+    preset.options = {.name = row.name,
+                      .nodes = row.nodes,
+                      .edges = row.edges,
+                      .classes = row.classes,
+                      .multilabel = row.multilabel,
+                      .directed = row.directed,
+                      .features = row.features,
+                      .density = row.density,
+                      .train = row.train,
+                      .val = row.val,
+                      .test = row.test};
     preset.summary = "generated stand-in of the published graph's size";
     all.push_back(preset);
   }

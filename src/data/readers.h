@@ -34,11 +34,13 @@ Dataset read_gneiss_folder(const std::filesystem::path& folder, const LoadOption
 /// Number of nodes or columns as a size that fits a NodeId. Errors: kBadData naming `what`.
 std::int64_t checked_node_count(std::int64_t count, const std::string& what, const std::string& where);
 
-/// Builds the graph with the options' edge rules over the format's habits; notes say what changed. `where` names the file.
+/// Builds the graph with the options' edge rules over the format's habits; notes say what changed. `where` names the
+/// file.
 graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const LoadOptions& options,
                         const FormatHabits& habits, const std::string& where, std::vector<std::string>* notes);
 
-/// CSR features from their three arrays, columns sorted within rows, duplicates summed. Errors: kBadData naming the array and index.
+/// CSR features from their three arrays, columns sorted within rows, duplicates summed. Errors: kBadData naming the
+/// array and index.
 Features sparse_features(const NpyArray& offsets, const NpyArray& indices, const NpyArray& values, std::int64_t rows,
                          std::int64_t cols);
 /// Dense [rows, cols] features from a 2-D array.
@@ -49,10 +51,10 @@ void sort_rows(Features* features);
 /// Edges of a CSR adjacency matrix: entry (i, j) is the edge i -> j. Weights are kept if `values` is given.
 graph::EdgeList csr_edges(const NpyArray& offsets, const NpyArray& indices, const NpyArray* values, std::int64_t nodes);
 
-/// Integer class labels, renumbered to 0..C-1 when some number in between has no node (class_names keep the old ones); -1
-/// and NaN-like negatives stay unlabelled. Errors: kBadData naming the first label below -1.
-Labels class_labels(std::span<const std::int64_t> values, const std::string& where, std::vector<std::string>* class_names,
-                    std::vector<std::string>* notes);
+/// Integer class labels, renumbered to 0..C-1 when some number in between has no node (class_names keep the old ones);
+/// -1 and NaN-like negatives stay unlabelled. Errors: kBadData naming the first label below -1.
+Labels class_labels(std::span<const std::int64_t> values, const std::string& where,
+                    std::vector<std::string>* class_names, std::vector<std::string>* notes);
 
 /// The ids where a mask is set.
 std::vector<NodeId> mask_ids(const std::vector<bool>& mask);

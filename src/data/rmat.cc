@@ -20,7 +20,8 @@ constexpr std::int64_t kNodeGrain = 1 << 10;
 
 void check(const RmatOptions& o) {
   const auto range = [](const char* key, double value, double low, double high) {
-    if (!(value >= low && value <= high)) throw Error(ErrorCode::kUsage, fmt::format("{} = {} is outside {}..{}", key, value, low, high), key);
+    if (!(value >= low && value <= high))
+      throw Error(ErrorCode::kUsage, fmt::format("{} = {} is outside {}..{}", key, value, low, high), key);
   };
   range("scale", static_cast<double>(o.scale), 1, 30);
   range("edge_factor", o.edge_factor, 0, 1e6);
@@ -33,7 +34,9 @@ void check(const RmatOptions& o) {
   const double n = std::ldexp(1, static_cast<int>(o.scale));
   const double bytes = n * (static_cast<double>(o.features) * 4 + 32) + n * o.edge_factor * (o.directed ? 4 : 8);
   const auto limit = static_cast<double>(o.max_bytes > 0 ? o.max_bytes : memory_limit_bytes());
-  if (bytes > limit) throw Error(ErrorCode::kOutOfMemory, fmt::format("rmat needs about {:.0f} MB, the limit is {:.0f} MB", bytes / 1e6, limit / 1e6), "scale");
+  if (bytes > limit)
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("rmat needs about {:.0f} MB, the limit is {:.0f} MB", bytes / 1e6, limit / 1e6), "scale");
 }
 
 /// A bijection of the ids of `bits` bits: odd multiplications and xor-shifts.
@@ -51,7 +54,9 @@ NodePair draw_pair(const RmatOptions& o, std::uint64_t seed, std::uint64_t draw,
   std::uint64_t v = 0;
   PhiloxBlock block{};
   for (std::int64_t bit = 0; bit < o.scale; ++bit) {
-    if (bit % 4 == 0) block = philox(seed, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32), static_cast<std::uint32_t>(bit), 0});
+    if (bit % 4 == 0)
+      block = philox(seed, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32),
+                            static_cast<std::uint32_t>(bit), 0});
     const double chance = block[static_cast<std::size_t>(bit % 4)] * 0x1.0p-32;
     const bool right = (chance >= o.a && chance < o.a + o.b) || chance >= o.a + o.b + o.c;
     u = u << 1 | (chance >= o.a + o.b ? 1U : 0U);
@@ -75,7 +80,13 @@ Dataset generate_rmat(const RmatOptions& o) {
   out.name = "rmat";
   out.format = "generator";
   const auto draws = std::llround(static_cast<double>(n) * o.edge_factor) * (o.directed ? 1 : 2);
-  out.graph = sample_graph({.nodes = n, .edges = draws, .directed = o.directed, .exact = false, .seed = derive_seed(o.seed, kPairs), .threads = o.threads}, fill);
+  out.graph = sample_graph({.nodes = n,
+                            .edges = draws,
+                            .directed = o.directed,
+                            .exact = false,
+                            .seed = derive_seed(o.seed, kPairs),
+                            .threads = o.threads},
+                           fill);
   out.features.rows = o.features > 0 ? n : 0;
   out.features.cols = o.features;
   out.features.dense = Buffer<float>(static_cast<std::size_t>(n * o.features));
@@ -89,10 +100,12 @@ Dataset generate_rmat(const RmatOptions& o) {
       float* const row = out.features.dense.data() + v * o.features;
       for (std::int64_t f = 0; f < o.features; f += 4) {
         const PhiloxBlock block = philox(values, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(f), 0, 0});
-        for (std::int64_t k = f; k < std::min(o.features, f + 4); ++k) row[k] = 2 * uniform_float(block[static_cast<std::size_t>(k - f)]) - 1;
+        for (std::int64_t k = f; k < std::min(o.features, f + 4); ++k)
+          row[k] = 2 * uniform_float(block[static_cast<std::size_t>(k - f)]) - 1;
       }
       const std::uint64_t word = philox(classes, {static_cast<std::uint32_t>(v), 0, 0, 0})[0];
-      out.labels.classes[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(word * static_cast<std::uint64_t>(o.classes) >> 32);
+      out.labels.classes[static_cast<std::size_t>(v)] =
+          static_cast<std::int32_t>(word * static_cast<std::uint64_t>(o.classes) >> 32);
     }
   });
   out.split = draw_split(out.labels, n, "ratio:60/20/20", derive_seed(o.seed, kSplit));

@@ -22,7 +22,8 @@ constexpr NodeId kDropped = -1;
 
 std::uint64_t pair_hash(std::uint64_t seed, NodeId a, NodeId b) {
   const auto [low, high] = std::minmax(a, b);
-  const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high), 0xED6E, 0});
+  const PhiloxBlock block =
+      philox(seed, {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high), 0xED6E, 0});
   return std::uint64_t{block[0]} << 32 | block[1];
 }
 
@@ -111,7 +112,8 @@ std::uint64_t drop_threshold(const SampleOptions& options, Rows& rows, std::int6
 void drop_surplus(const SampleOptions& options, Rows& rows, std::uint64_t threshold) {
   parallel_chunks(options.threads, options.nodes, kRowGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) {
-      for (EdgeId k = rows.offsets[static_cast<std::size_t>(v)]; k < rows.offsets[static_cast<std::size_t>(v) + 1]; ++k) {
+      for (EdgeId k = rows.offsets[static_cast<std::size_t>(v)]; k < rows.offsets[static_cast<std::size_t>(v) + 1];
+           ++k) {
         NodeId& source = rows.sources[static_cast<std::size_t>(k)];
         const bool pair = source != kDropped && source != v;
         if (pair && pair_hash(options.seed, source, static_cast<NodeId>(v)) <= threshold) source = kDropped;
@@ -144,7 +146,8 @@ std::uint64_t derive_seed(std::uint64_t seed, std::uint32_t purpose) {
 }
 
 double expected_draws(double wanted, const FillPairs& fill, const std::function<double(NodePair)>& probability) {
-  std::vector<NodePair> pairs(static_cast<std::size_t>(std::clamp(8 * wanted, 1024.0, static_cast<double>(kSampledDraws))));
+  std::vector<NodePair> pairs(
+      static_cast<std::size_t>(std::clamp(8 * wanted, 1024.0, static_cast<double>(kSampledDraws))));
   fill(0, pairs);
   std::vector<double> chances;
   for (const NodePair& pair : pairs) {
@@ -160,7 +163,8 @@ double expected_draws(double wanted, const FillPairs& fill, const std::function<
 }
 
 graph::Graph sample_graph(const SampleOptions& options, const FillPairs& fill) {
-  if (options.edges == 0 || options.nodes == 0) return {options.nodes, Buffer<EdgeId>::zeros(static_cast<std::size_t>(options.nodes) + 1), {}};
+  if (options.edges == 0 || options.nodes == 0)
+    return {options.nodes, Buffer<EdgeId>::zeros(static_cast<std::size_t>(options.nodes) + 1), {}};
   const bool loop = options.exact && !options.directed && options.edges % 2 == 1;
   const std::int64_t stored_per_pair = options.directed ? 1 : 2;
   const std::int64_t wanted = (options.edges - (loop ? 1 : 0)) / stored_per_pair;
@@ -180,8 +184,9 @@ graph::Graph sample_graph(const SampleOptions& options, const FillPairs& fill) {
     draws += 32 + missing * 1.5 * draws / static_cast<double>(std::max<std::int64_t>(distinct, 1));
     if (draws > 48.0 * static_cast<double>(wanted) + 1e6) break;
   }
-  throw Error(ErrorCode::kUsage, fmt::format("cannot place {} distinct edges among {} nodes", options.edges, options.nodes),
-              "edges", "ask for fewer edges, more nodes, a higher `power` or a lower `homophily`");
+  throw Error(ErrorCode::kUsage,
+              fmt::format("cannot place {} distinct edges among {} nodes", options.edges, options.nodes), "edges",
+              "ask for fewer edges, more nodes, a higher `power` or a lower `homophily`");
 }
 
 }  // namespace gneiss::data

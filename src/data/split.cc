@@ -56,8 +56,8 @@ std::vector<double> parse_ratio(const std::string& spec) {
   }
   const bool good = at == end && parts.size() == 3 && parts[0] > 0 && std::isfinite(parts[0] + parts[1] + parts[2]);
   if (!good) {
-    throw Error(ErrorCode::kUsage, fmt::format("split '{}': expected ratio:TRAIN/VAL/TEST with three numbers", spec), {},
-                "for example ratio:60/20/20");
+    throw Error(ErrorCode::kUsage, fmt::format("split '{}': expected ratio:TRAIN/VAL/TEST with three numbers", spec),
+                {}, "for example ratio:60/20/20");
   }
   return parts;
 }
@@ -67,7 +67,8 @@ Split ratio_split(const std::vector<NodeId>& nodes, const std::string& spec) {
   const double total = parts[0] + parts[1] + parts[2];
   const auto size = static_cast<double>(nodes.size());
   const auto train = static_cast<std::size_t>(std::llround(size * parts[0] / total));
-  const auto val_end = std::clamp(static_cast<std::size_t>(std::llround(size * (parts[0] + parts[1]) / total)), train, nodes.size());
+  const auto val_end =
+      std::clamp(static_cast<std::size_t>(std::llround(size * (parts[0] + parts[1]) / total)), train, nodes.size());
   const auto at = [&](std::size_t i) { return nodes.begin() + static_cast<std::ptrdiff_t>(i); };
   return {{at(0), at(train)}, {at(train), at(val_end)}, {at(val_end), at(nodes.size())}};
 }
@@ -107,7 +108,8 @@ Split per_class_split(const Labels& labels, const std::vector<NodeId>& nodes, bo
   const std::size_t val = std::min(kRandomVal, rest.size() / 3);
   const std::size_t test = std::min(kRandomTest, rest.size() - val);
   split.val.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(val));
-  split.test.assign(rest.begin() + static_cast<std::ptrdiff_t>(val), rest.begin() + static_cast<std::ptrdiff_t>(val + test));
+  split.test.assign(rest.begin() + static_cast<std::ptrdiff_t>(val),
+                    rest.begin() + static_cast<std::ptrdiff_t>(val + test));
   return split;
 }
 
@@ -116,7 +118,8 @@ Split per_class_split(const Labels& labels, const std::vector<NodeId>& nodes, bo
 Split draw_split(const Labels& labels, std::int64_t num_nodes, const std::string& spec, std::uint64_t seed) {
   if (spec == "none") return {};
   if (labels.kind == LabelKind::kNone) {
-    throw Error(ErrorCode::kBadData, fmt::format("split '{}': the data have no labels to split", spec), {}, "use --split none");
+    throw Error(ErrorCode::kBadData, fmt::format("split '{}': the data have no labels to split", spec), {},
+                "use --split none");
   }
   const std::vector<NodeId> nodes = shuffled_nodes(labels, num_nodes, seed);
   Split split;
@@ -126,7 +129,8 @@ Split draw_split(const Labels& labels, std::int64_t num_nodes, const std::string
     split = per_class_split(labels, nodes, spec == "random");
   } else {
     const std::vector<std::string> known = {"public", "random", "shchur", "ratio:60/20/20", "none"};
-    throw Error(ErrorCode::kUsage, fmt::format("unknown split '{}'", spec), {}, unknown_name_hint(spec, known) + ", or the number of a split in the file");
+    throw Error(ErrorCode::kUsage, fmt::format("unknown split '{}'", spec), {},
+                unknown_name_hint(spec, known) + ", or the number of a split in the file");
   }
   sort_parts(&split);
   return split;

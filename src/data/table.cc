@@ -23,7 +23,8 @@ namespace {
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
@@ -74,14 +75,16 @@ Layout scan(const std::filesystem::path& path, bool numbers) {
       layout.header = names && (numbers || key_named || fields.size() == 1);
       layout.keyed = layout.header ? key_named : !numbers && fields.size() == 2;
       // A lone column of words is a column of labels, unless its first word is a usual heading.
-      if (layout.header && !key_named && !numbers) layout.header = lower(fields[0]) == "label" || lower(fields[0]) == "target" || lower(fields[0]) == "class";
+      if (layout.header && !key_named && !numbers)
+        layout.header = lower(fields[0]) == "label" || lower(fields[0]) == "target" || lower(fields[0]) == "class";
       if (layout.header) continue;
     }
     std::int64_t count = 0;
     std::string_view rest = line;
     std::string_view field;
     while (next_field(layout.separator, &rest, &field)) ++count;
-    if (count != layout.fields) fail(lines.where(), fmt::format("expected {} fields as in the first line, got {}", layout.fields, count));
+    if (count != layout.fields)
+      fail(lines.where(), fmt::format("expected {} fields as in the first line, got {}", layout.fields, count));
     ++layout.rows;
   }
   if (layout.fields == 0) fail(path.string(), "the table is empty");
@@ -116,7 +119,8 @@ Table read_table(const std::filesystem::path& path, bool numbers) {
         table.text.emplace_back(field);
       } else {
         double value = 0;
-        if (!parse_real(field, &value)) fail(lines.where(), fmt::format("expected a number in field {}, got '{}'", f + 1, excerpt(field)));
+        if (!parse_real(field, &value))
+          fail(lines.where(), fmt::format("expected a number in field {}, got '{}'", f + 1, excerpt(field)));
         table.values[at++] = static_cast<float>(value);
       }
     }
@@ -127,7 +131,8 @@ Table read_table(const std::filesystem::path& path, bool numbers) {
 bool is_npy(const std::filesystem::path& path) { return path.extension() == ".npy"; }
 
 Table from_array(const NpyArray& array) {
-  if (array.shape.empty() || array.shape.size() > 2) fail(array.where, fmt::format("expected [nodes] or [nodes, width], got shape {}", shape_text(array)));
+  if (array.shape.empty() || array.shape.size() > 2)
+    fail(array.where, fmt::format("expected [nodes] or [nodes, width], got shape {}", shape_text(array)));
   Table table;
   table.where = array.where;
   table.rows = array.dim(0);
@@ -145,10 +150,12 @@ Table from_matrix(const std::filesystem::path& path) {
   table.values = std::move(matrix.values);
   if (matrix.array) return table;
   const double bytes = static_cast<double>(matrix.rows) * static_cast<double>(matrix.cols) * sizeof(float);
-  if (bytes > static_cast<double>(memory_limit_bytes())) fail(table.where, fmt::format("{} x {} features are larger than the memory", matrix.rows, matrix.cols));
+  if (bytes > static_cast<double>(memory_limit_bytes()))
+    fail(table.where, fmt::format("{} x {} features are larger than the memory", matrix.rows, matrix.cols));
   table.values = Buffer<float>::zeros(static_cast<std::size_t>(matrix.rows * matrix.cols));
   for (std::size_t e = 0; e < matrix.edges.src.size(); ++e) {
-    const auto at = static_cast<std::size_t>(matrix.edges.src[e]) * static_cast<std::size_t>(matrix.cols) + static_cast<std::size_t>(matrix.edges.dst[e]);
+    const auto at = static_cast<std::size_t>(matrix.edges.src[e]) * static_cast<std::size_t>(matrix.cols) +
+                    static_cast<std::size_t>(matrix.edges.dst[e]);
     table.values[at] = matrix.pattern ? 1.0F : matrix.edges.weight[e];
   }
   return table;
@@ -161,8 +168,11 @@ std::vector<NodeId> numbered_rows(const Table& table, std::int64_t nodes) {
   std::vector<bool> taken(static_cast<std::size_t>(nodes), false);
   for (std::size_t r = 0; r < row_of.size(); ++r) {
     std::int64_t id = static_cast<std::int64_t>(r) + 1;
-    const bool good = (!table.keyed || parse_int(table.keys[r], &id)) && id >= 1 && id <= nodes && !taken[static_cast<std::size_t>(id - 1)];
-    if (!good) fail(table.where, fmt::format("row {}: '{}' is no node of 1..{}, or has two rows", r + 1, excerpt(table.keys[r]), nodes));
+    const bool good = (!table.keyed || parse_int(table.keys[r], &id)) && id >= 1 && id <= nodes &&
+                      !taken[static_cast<std::size_t>(id - 1)];
+    if (!good)
+      fail(table.where,
+           fmt::format("row {}: '{}' is no node of 1..{}, or has two rows", r + 1, excerpt(table.keys[r]), nodes));
     row_of[r] = static_cast<NodeId>(id - 1);
     taken[static_cast<std::size_t>(id - 1)] = true;
   }
@@ -181,9 +191,11 @@ Labels multi_labels(const Table& table, const std::vector<NodeId>& row_of, std::
       const std::string& field = table.text[r * width + c];
       double value = std::numeric_limits<double>::quiet_NaN();
       const bool missing = field.empty() || lower(field) == "nan" || lower(field) == "na";
-      if (!missing && !parse_real(field, &value)) fail(table.where, fmt::format("row {}: '{}' is not a number", r + 1, excerpt(field)));
+      if (!missing && !parse_real(field, &value))
+        fail(table.where, fmt::format("row {}: '{}' is not a number", r + 1, excerpt(field)));
       if (kind == LabelKind::kMulti && !std::isnan(value) && value != 0 && value != 1) {
-        fail(table.where, fmt::format("row {}: with several columns labels must be 0 or 1, got '{}'", r + 1, excerpt(field)),
+        fail(table.where,
+             fmt::format("row {}: with several columns labels must be 0 or 1, got '{}'", r + 1, excerpt(field)),
              "one column of classes, or label_kind = regression");
       }
       labels.targets[static_cast<std::size_t>(row_of[r]) * width + c] = static_cast<float>(value);
@@ -192,7 +204,8 @@ Labels multi_labels(const Table& table, const std::vector<NodeId>& row_of, std::
   return labels;
 }
 
-Labels word_labels(const Table& table, const std::vector<NodeId>& row_of, std::int64_t nodes, bool whole, std::vector<std::string>* class_names) {
+Labels word_labels(const Table& table, const std::vector<NodeId>& row_of, std::int64_t nodes, bool whole,
+                   std::vector<std::string>* class_names) {
   // Numbers sort by value, words by their bytes.
   std::map<std::pair<std::int64_t, std::string>, std::int32_t> ids;
   const auto key = [&](const std::string& field) {
@@ -254,13 +267,16 @@ void place_features(const Table& table, const std::vector<NodeId>& row_of, std::
   const auto width = static_cast<std::size_t>(f.cols);
   const double bytes = static_cast<double>(nodes) * static_cast<double>(f.cols) * sizeof(float);
   if (bytes > static_cast<double>(memory_limit_bytes())) {
-    throw Error(ErrorCode::kOutOfMemory, fmt::format("features of {} x {} take {:.0f} bytes, more than the memory", nodes, f.cols, bytes), table.where);
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("features of {} x {} take {:.0f} bytes, more than the memory", nodes, f.cols, bytes),
+                table.where);
   }
   f.dense = Buffer<float>::zeros(static_cast<std::size_t>(nodes) * width);
   for (std::size_t r = 0; r < row_of.size(); ++r) {
     std::copy_n(table.values.begin() + r * width, width, f.dense.begin() + static_cast<std::size_t>(row_of[r]) * width);
   }
-  if (table.rows < nodes) out->notes.push_back(fmt::format("{} nodes have no row in the feature file: zeros", nodes - table.rows));
+  if (table.rows < nodes)
+    out->notes.push_back(fmt::format("{} nodes have no row in the feature file: zeros", nodes - table.rows));
 }
 
 void attach_tables(const LoadOptions& options, std::int64_t nodes, Dataset* out) {
@@ -279,7 +295,8 @@ Labels table_labels(const Table& table, const std::vector<NodeId>& row_of, std::
   if (kind != "auto" && kind != "class" && kind != "regression") {
     throw Error(ErrorCode::kUsage, fmt::format("unknown label kind '{}'", kind), {}, "known: auto, class, regression");
   }
-  if (table.cols > 1) return multi_labels(table, row_of, nodes, kind == "regression" ? LabelKind::kRegression : LabelKind::kMulti);
+  if (table.cols > 1)
+    return multi_labels(table, row_of, nodes, kind == "regression" ? LabelKind::kRegression : LabelKind::kMulti);
   bool whole = true;
   bool numeric = true;
   for (const std::string& field : table.text) {
@@ -288,9 +305,12 @@ Labels table_labels(const Table& table, const std::vector<NodeId>& row_of, std::
     numeric = numeric && parse_real(field, &real);
     whole = whole && numeric && std::isfinite(real) && real == std::floor(real) && std::abs(real) < 0x1.0p53;
   }
-  if (kind == "regression" || (kind == "auto" && numeric && !whole)) return multi_labels(table, row_of, nodes, LabelKind::kRegression);
+  if (kind == "regression" || (kind == "auto" && numeric && !whole))
+    return multi_labels(table, row_of, nodes, LabelKind::kRegression);
   std::int64_t exact;
-  const bool integers = whole && std::all_of(table.text.begin(), table.text.end(), [&](const std::string& f) { return is_missing(f) || parse_int(f, &exact); });
+  const bool integers = whole && std::all_of(table.text.begin(), table.text.end(), [&](const std::string& f) {
+                          return is_missing(f) || parse_int(f, &exact);
+                        });
   return word_labels(table, row_of, nodes, integers, class_names);
 }
 

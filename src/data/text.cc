@@ -54,7 +54,8 @@ bool LineReader::refill() {
     if (!u.member_open) {
       if (u.packed.find_first_not_of('\0') == std::string_view::npos) break;  // zero padding is customary
       if (!u.packed.starts_with("\x1f\x8b")) {
-        throw Error(ErrorCode::kBadData, "something that is not gzip follows the gzip data", where(), "copy or download the file again");
+        throw Error(ErrorCode::kBadData, "something that is not gzip follows the gzip data", where(),
+                    "copy or download the file again");
       }
       inflateReset(&u.stream);
       u.member_open = true;
@@ -70,7 +71,8 @@ bool LineReader::refill() {
     if (status == Z_STREAM_END) {
       u.member_open = false;
     } else if (status != Z_OK) {
-      throw Error(ErrorCode::kBadData, status == Z_BUF_ERROR ? "the gzip data are cut off" : "the gzip data are damaged",
+      throw Error(ErrorCode::kBadData,
+                  status == Z_BUF_ERROR ? "the gzip data are cut off" : "the gzip data are damaged",
                   fmt::format("{}: after line {}", path_, line_), "copy or download the file again");
     }
   }

@@ -11,8 +11,8 @@
 
 namespace gneiss::data {
 
-/// Reads a file line by line in bounded memory. A file that begins like gzip is unpacked on the way; several gzip members
-/// after each other are one text. Line ends may be \n or \r\n.
+/// Reads a file line by line in bounded memory. A file that begins like gzip is unpacked on the way; several gzip
+/// members after each other are one text. Line ends may be \n or \r\n.
 class LineReader {
  public:
   /// Errors: kBadData when the file cannot be read.
@@ -21,8 +21,8 @@ class LineReader {
   LineReader& operator=(const LineReader&) = delete;
   ~LineReader();
 
-  /// The next line without its end, valid until the next call; false at the end of the file. Errors: kBadData for damaged gzip data, for
-  /// something other than gzip after it, and for lines beyond 1 GiB.
+  /// The next line without its end, valid until the next call; false at the end of the file. Errors: kBadData for
+  /// damaged gzip data, for something other than gzip after it, and for lines beyond 1 GiB.
   bool next(std::string_view* line);
   /// Number of the line last read, from 1.
   std::int64_t line() const { return line_; }

@@ -59,7 +59,8 @@ class Validator {
     const Labels& labels = d_.labels;
     if (labels.kind == LabelKind::kNone) return warn("there are no labels");
     if (labels.kind != LabelKind::kSingle) return;
-    if (static_cast<std::int64_t>(labels.classes.size()) != d_.num_nodes()) error("{} labels for {} nodes", labels.classes.size(), d_.num_nodes());
+    if (static_cast<std::int64_t>(labels.classes.size()) != d_.num_nodes())
+      error("{} labels for {} nodes", labels.classes.size(), d_.num_nodes());
     for (std::size_t v = 0; v < labels.classes.size(); ++v) {
       if (labels.classes[v] < -1 || labels.classes[v] >= labels.num_classes) {
         error("label of node {} is {}, outside 0..{}", v, labels.classes[v], labels.num_classes - 1);
@@ -71,7 +72,8 @@ class Validator {
 
   void splits() {
     if (d_.labels.kind == LabelKind::kNone) return;
-    const std::pair<const char*, const std::vector<NodeId>*> parts[] = {{"train", &d_.split.train}, {"val", &d_.split.val}, {"test", &d_.split.test}};
+    const std::pair<const char*, const std::vector<NodeId>*> parts[] = {
+        {"train", &d_.split.train}, {"val", &d_.split.val}, {"test", &d_.split.test}};
     std::vector<const char*> owner(static_cast<std::size_t>(d_.num_nodes()), nullptr);
     for (const auto& [name, ids] : parts) {
       if (ids->empty() && ids == &d_.split.train) error("the split has no training nodes");
@@ -99,7 +101,8 @@ class Validator {
   void unlabelled(const char* name, const std::vector<NodeId>& ids) {
     if (d_.labels.kind != LabelKind::kSingle) return;
     const auto count = std::count_if(ids.begin(), ids.end(), [&](NodeId v) {
-      return v >= 0 && static_cast<std::size_t>(v) < d_.labels.classes.size() && d_.labels.classes[static_cast<std::size_t>(v)] < 0;
+      return v >= 0 && static_cast<std::size_t>(v) < d_.labels.classes.size() &&
+             d_.labels.classes[static_cast<std::size_t>(v)] < 0;
     });
     if (count > 0) warn("{} nodes of the {} split have no label", count, name);
   }
@@ -135,19 +138,23 @@ void check_finite(const Dataset& dataset, bool allow_nan) {
     if (count++ == 0) first = i;
   }
   if (count > 0) {
-    const auto row = f.sparse ? std::upper_bound(f.offsets.begin(), f.offsets.end(), static_cast<EdgeId>(first)) - f.offsets.begin() - 1
+    const auto row = f.sparse ? std::upper_bound(f.offsets.begin(), f.offsets.end(), static_cast<EdgeId>(first)) -
+                                    f.offsets.begin() - 1
                               : static_cast<std::ptrdiff_t>(first / static_cast<std::size_t>(f.cols));
-    throw Error(ErrorCode::kBadData, fmt::format("{} feature values are NaN or infinite, the first in row {}", count, row), dataset.name,
+    throw Error(ErrorCode::kBadData,
+                fmt::format("{} feature values are NaN or infinite, the first in row {}", count, row), dataset.name,
                 "clean the data, or allow them with --allow-nan");
   }
   const auto weights = dataset.graph.weights();
   const auto bad = std::find_if(weights.begin(), weights.end(), [](float w) { return !std::isfinite(w); });
   if (bad != weights.end()) {
-    throw Error(ErrorCode::kBadData, fmt::format("the weight of edge {} is NaN or infinite", bad - weights.begin()), dataset.name,
-                "clean the data, or drop the weights with --ignore-weights");
+    throw Error(ErrorCode::kBadData, fmt::format("the weight of edge {} is NaN or infinite", bad - weights.begin()),
+                dataset.name, "clean the data, or drop the weights with --ignore-weights");
   }
 }
 
-std::vector<Finding> validate(const Dataset& dataset, const ValidateOptions& options) { return Validator(dataset, options).run(); }
+std::vector<Finding> validate(const Dataset& dataset, const ValidateOptions& options) {
+  return Validator(dataset, options).run();
+}
 
 }  // namespace gneiss::data

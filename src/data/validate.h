@@ -20,13 +20,13 @@ struct ValidateOptions {
   bool allow_nan = false;
 };
 
-/// Looks at everything that training would stumble over: NaN and infinity in features (count and first row), labels out of
-/// range, empty and overlapping splits, split ids outside the graph, no training nodes, no nodes, no edges, one class, classes without a
-/// training node, isolated nodes. Never throws for what it finds.
+/// Looks at everything that training would stumble over: NaN and infinity in features (count and first row), labels out
+/// of range, empty and overlapping splits, split ids outside the graph, no training nodes, no nodes, no edges, one
+/// class, classes without a training node, isolated nodes. Never throws for what it finds.
 std::vector<Finding> validate(const Dataset& dataset, const ValidateOptions& options = {});
 
-/// Compares the files of a Gneiss folder with the sizes and checksums in its manifest. Errors: kBadData when there is no
-/// readable manifest.
+/// Compares the files of a Gneiss folder with the sizes and checksums in its manifest. Errors: kBadData when there is
+/// no readable manifest.
 std::vector<Finding> verify_files(const std::filesystem::path& folder);
 
 /// Throws kBadData with count and first row when a feature or an edge weight is NaN or infinite, unless `allow_nan`.

@@ -39,7 +39,8 @@ class Fields {
   template <class T>
   T get(std::uint64_t offset) const {
     if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) {
-      fail(where_, fmt::format("zip archive is cut off: a field at byte {} lies outside its {} bytes", offset, bytes_.size()));
+      fail(where_,
+           fmt::format("zip archive is cut off: a field at byte {} lies outside its {} bytes", offset, bytes_.size()));
     }
     T value;
     std::memcpy(&value, bytes_.data() + offset, sizeof(T));
@@ -47,7 +48,8 @@ class Fields {
   }
   std::string_view text(std::uint64_t offset, std::size_t size) const {
     if (offset > bytes_.size() || bytes_.size() - offset < size) {
-      fail(where_, fmt::format("zip archive is cut off: a name at byte {} lies outside its {} bytes", offset, bytes_.size()));
+      fail(where_,
+           fmt::format("zip archive is cut off: a name at byte {} lies outside its {} bytes", offset, bytes_.size()));
     }
     return {reinterpret_cast<const char*>(bytes_.data()) + offset, size};
   }
@@ -69,7 +71,8 @@ std::uint64_t find_end(const Fields& fields, const std::string& where) {
   const std::uint64_t last = fields.size() - kEndBytes;
   const std::uint64_t first = last > 0xFFFF ? last - 0xFFFF : 0;
   for (std::uint64_t at = last + 1; at-- > first;) {
-    if (fields.get<std::uint32_t>(at) == kEndSignature && fields.get<std::uint16_t>(at + 20) <= fields.size() - at - kEndBytes) {
+    if (fields.get<std::uint32_t>(at) == kEndSignature &&
+        fields.get<std::uint16_t>(at + 20) <= fields.size() - at - kEndBytes) {
       return at;
     }
   }
@@ -92,17 +95,20 @@ Directory find_directory(const Fields& fields, const std::string& where) {
     limit = record;
   }
   if (directory.offset > limit || directory.bytes > limit - directory.offset) {
-    fail(where, fmt::format("zip archive: directory of {} bytes at {} lies outside the file", directory.bytes, directory.offset));
+    fail(where, fmt::format("zip archive: directory of {} bytes at {} lies outside the file", directory.bytes,
+                            directory.offset));
   }
   if (directory.entries > directory.bytes / kDirectoryBytes) {
-    fail(where, fmt::format("zip archive: {} members cannot fit in a directory of {} bytes", directory.entries, directory.bytes));
+    fail(where, fmt::format("zip archive: {} members cannot fit in a directory of {} bytes", directory.entries,
+                            directory.bytes));
   }
   return directory;
 }
 
 void check_name(const std::string& name, const std::string& where) {
   const bool absolute = name.empty() || name[0] == '/' || (name.size() > 1 && name[1] == ':');
-  const bool climbs = name == ".." || name.starts_with("../") || name.find("/../") != std::string::npos || name.ends_with("/..");
+  const bool climbs =
+      name == ".." || name.starts_with("../") || name.find("/../") != std::string::npos || name.ends_with("/..");
   if (absolute || climbs || name.find('\\') != std::string::npos || name.find('\0') != std::string::npos) {
     fail(where, "zip archive: this member's name is not a plain relative path (path traversal)");
   }
@@ -179,27 +185,30 @@ void check_local_header(const Fields& fields, ZipMember* member, std::uint64_t l
   std::uint64_t bytes = fields.get<std::uint32_t>(begin + 22);
   apply_zip64(fields, begin + kLocalBytes + name_bytes, extra_bytes, where, {&bytes, &packed});
   const bool same_method = fields.get<std::uint16_t>(begin + 8) == (member->deflated ? 8 : 0);
-  const bool same_sizes = packed == member->packed_bytes && bytes == member->bytes &&
-                          fields.get<std::uint32_t>(begin + 14) == member->crc;
+  const bool same_sizes =
+      packed == member->packed_bytes && bytes == member->bytes && fields.get<std::uint32_t>(begin + 14) == member->crc;
   if (!same_method || (!sizes_follow && !same_sizes)) {
     fail(where, "zip archive: the member's own header gives other sizes, checksum or method than the directory");
   }
   member->data_offset = begin + kLocalBytes + name_bytes + extra_bytes;
   if (member->data_offset > limit || member->packed_bytes > limit - member->data_offset) {
-    fail(where, fmt::format("zip archive: {} bytes at {} reach beyond the data", member->packed_bytes, member->data_offset));
+    fail(where,
+         fmt::format("zip archive: {} bytes at {} reach beyond the data", member->packed_bytes, member->data_offset));
   }
   if (!member->deflated && member->packed_bytes != member->bytes) {
     fail(where, fmt::format("zip archive: stored member of {} bytes claims {}", member->packed_bytes, member->bytes));
   }
   if (member->deflated && member->bytes / kMaxRatio > member->packed_bytes) {
-    fail(where, fmt::format("zip archive: {} bytes cannot come from {} packed ones (zip bomb)", member->bytes, member->packed_bytes));
+    fail(where, fmt::format("zip archive: {} bytes cannot come from {} packed ones (zip bomb)", member->bytes,
+                            member->packed_bytes));
   }
 }
 
 void check_overlaps(const std::vector<ZipMember>& members, const std::string& archive) {
   std::vector<const ZipMember*> order;
   for (const ZipMember& member : members) order.push_back(&member);
-  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->header_offset < b->header_offset; });
+  std::sort(order.begin(), order.end(),
+            [](const auto* a, const auto* b) { return a->header_offset < b->header_offset; });
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (order[i]->header_offset < order[i - 1]->data_offset + order[i - 1]->packed_bytes) {
       fail(archive + ":" + order[i]->name, fmt::format("zip archive: this member overlaps '{}'", order[i - 1]->name));
@@ -273,7 +282,9 @@ Buffer<std::byte> ZipFile::peek(const ZipMember& member, std::size_t bytes) cons
 Buffer<std::byte> ZipFile::read(const ZipMember& member) const {
   const std::string where = path_ + ":" + member.name;
   if (member.bytes > static_cast<std::uint64_t>(memory_limit_bytes())) {
-    throw Error(ErrorCode::kOutOfMemory, fmt::format("this member holds {} bytes, the machine has {}", member.bytes, memory_limit_bytes()), where);
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("this member holds {} bytes, the machine has {}", member.bytes, memory_limit_bytes()),
+                where);
   }
   if (!member.deflated) {
     check_crc(member, packed(member));
@@ -288,7 +299,8 @@ Buffer<std::byte> ZipFile::read(const ZipMember& member) const {
 void ZipFile::check_crc(const ZipMember& member, std::span<const std::byte> content) const {
   const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
   if (crc != member.crc) {
-    fail(path_ + ":" + member.name, fmt::format("zip archive: checksum is {:08x}, the directory says {:08x}", crc, member.crc),
+    fail(path_ + ":" + member.name,
+         fmt::format("zip archive: checksum is {:08x}, the directory says {:08x}", crc, member.crc),
          "the file is damaged; copy or download it again");
   }
 }

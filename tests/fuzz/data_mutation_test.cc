@@ -1,7 +1,7 @@
 // Every reader on thousands of damaged copies of good files: each copy must either load or end in a gneiss::Error.
 //
-// The damage is drawn from a counter-based generator, so a failure is replayed by its number. Built with sanitizers this is
-// the fuzzer of the readers; without them it still finds crashes, hangs and foreign exceptions.
+// The damage is drawn from a counter-based generator, so a failure is replayed by its number. Built with sanitizers
+// this is the fuzzer of the readers; without them it still finds crashes, hangs and foreign exceptions.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -28,20 +28,32 @@ std::string damage(std::string text, RandomStream* random) {
     const auto at = static_cast<std::size_t>(random->below(text.size()));
     const auto length = static_cast<std::size_t>(1 + random->below(std::min<std::size_t>(16, text.size() - at)));
     switch (random->below(6)) {
-      case 0: text[at] = static_cast<char>(random->next()); break;
-      case 1: text[at] = static_cast<char>(text[at] ^ (1 << random->below(8))); break;
-      case 2: text.erase(at, length); break;
-      case 3: text.insert(at, text.substr(at, length)); break;
-      case 4: text.replace(at, length, std::string(length, '\xff')); break;
-      default: text.resize(at); break;
+      case 0:
+        text[at] = static_cast<char>(random->next());
+        break;
+      case 1:
+        text[at] = static_cast<char>(text[at] ^ (1 << random->below(8)));
+        break;
+      case 2:
+        text.erase(at, length);
+        break;
+      case 3:
+        text.insert(at, text.substr(at, length));
+        break;
+      case 4:
+        text.replace(at, length, std::string(length, '\xff'));
+        break;
+      default:
+        text.resize(at);
+        break;
     }
   }
   return text;
 }
 
 /// Loads damaged copies of `content` under `name`, everything else in the folder staying as it is.
-void fuzz(const TempFolder& folder, const std::string& name, const std::string& content, const std::filesystem::path& what,
-          const LoadOptions& options = {}) {
+void fuzz(const TempFolder& folder, const std::string& name, const std::string& content,
+          const std::filesystem::path& what, const LoadOptions& options = {}) {
   const auto start = std::chrono::steady_clock::now();
   int loaded = 0;
   int refused = 0;
@@ -106,7 +118,9 @@ TEST(MutationTest, Text) {
   const TempFolder folder;
   fuzz(folder, "e.txt", "# a\nid1,id2,w\n0,1,0.5\n1,2,1e3\n2,2,-4\n", folder.path() / "e.txt");
   fuzz(folder, "e.gz", gzip("0 1\n1 2\n2 3\n3 4\n"), folder.path() / "e.gz");
-  fuzz(folder, "m.mtx", "%%MatrixMarket matrix coordinate real symmetric\n%%GraphBLAS type double\n4 4 3\n1 1 2.5\n3 1 4\n4 2 -1\n", folder.path() / "m.mtx");
+  fuzz(folder, "m.mtx",
+       "%%MatrixMarket matrix coordinate real symmetric\n%%GraphBLAS type double\n4 4 3\n1 1 2.5\n3 1 4\n4 2 -1\n",
+       folder.path() / "m.mtx");
   LoadOptions options;
   options.features_path = folder.write("f.csv", "id,a,b\n0,1,2\n1,3,4\n");
   options.labels_path = folder.write("l.csv", "id,label\n0,x\n1,y\n");

@@ -57,25 +57,100 @@ TEST_P(PublishedTest, HasItsNumbers) {
 INSTANTIATE_TEST_SUITE_P(
     All, PublishedTest,
     ::testing::Values(
-        Published{"planetoid_cora", 2708, 5278, 1433, 49216, {351, 217, 418, 818, 426, 298, 180}, 0, 140, 500, 1000, 0.8100},
-        Published{"planetoid_citeseer", 3327, 4552, 3703, 105165, {249, 590, 668, 701, 596, 508}, 48, 120, 500, 1000, 0.7377},
-        Published{"shchur_cora", 2708, 5278, 1433, 49216, {298, 418, 818, 426, 217, 180, 351}, 0, 140, 210, 2358, 0.8100},
-        Published{"shchur_citeseer", 3312, 4536, 3703, 105165, {249, 596, 701, 508, 668, 590}, 48, 120, 180, 3012, 0.7377},
+        Published{
+            "planetoid_cora", 2708, 5278, 1433, 49216, {351, 217, 418, 818, 426, 298, 180}, 0, 140, 500, 1000, 0.8100},
+        Published{
+            "planetoid_citeseer", 3327, 4552, 3703, 105165, {249, 590, 668, 701, 596, 508}, 48, 120, 500, 1000, 0.7377},
+        Published{
+            "shchur_cora", 2708, 5278, 1433, 49216, {298, 418, 818, 426, 217, 180, 351}, 0, 140, 210, 2358, 0.8100},
+        Published{
+            "shchur_citeseer", 3312, 4536, 3703, 105165, {249, 596, 701, 508, 668, 590}, 48, 120, 180, 3012, 0.7377},
         Published{"cora_ml", 2995, 8158, 2879, 151171, {354, 402, 452, 442, 857, 193, 295}, 0, 140, 210, 2645, 0.7886},
-        Published{"amazon_computers", 13752, 245861, 767, 3675081, {436, 2142, 1414, 542, 5158, 308, 487, 818, 2156, 291}, 281, 200, 300, 13252, 0.7772},
-        Published{"coauthor_cs", 18333, 81894, 6805, 1092079, {708, 462, 2050, 429, 1394, 2193, 371, 924, 775, 118, 1444, 2033, 420, 4136, 876}, 0, 300, 450, 17583, 0.8081},
-        Published{"coauthor_physics", 34493, 247962, 8415, 1137311, {5750, 5045, 17426, 2753, 3519}, 0, 100, 150, 34243, 0.9314},
+        Published{"amazon_computers",
+                  13752,
+                  245861,
+                  767,
+                  3675081,
+                  {436, 2142, 1414, 542, 5158, 308, 487, 818, 2156, 291},
+                  281,
+                  200,
+                  300,
+                  13252,
+                  0.7772},
+        Published{"coauthor_cs",
+                  18333,
+                  81894,
+                  6805,
+                  1092079,
+                  {708, 462, 2050, 429, 1394, 2193, 371, 924, 775, 118, 1444, 2033, 420, 4136, 876},
+                  0,
+                  300,
+                  450,
+                  17583,
+                  0.8081},
+        Published{"coauthor_physics",
+                  34493,
+                  247962,
+                  8415,
+                  1137311,
+                  {5750, 5045, 17426, 2753, 3519},
+                  0,
+                  100,
+                  150,
+                  34243,
+                  0.9314},
         Published{"minesweeper", 10000, 39402, 7, 10000, {8000, 2000}, 0, 5000, 2500, 2500, 0.6828},
-        Published{"chameleon/chameleon.npz", 2277, 31371, 2325, 29157, {456, 460, 453, 521, 387}, 0, 1092, 729, 456, 0.2299},
-        Published{"chameleon/chameleon_directed.npz", 2277, 31371, 2325, 29157, {456, 460, 453, 521, 387}, 0, 1092, 729, 456, 0.2299},
-        Published{"chameleon/chameleon_filtered.npz", 890, 8854, 2325, 9903, {242, 134, 209, 164, 141}, 0, 409, 287, 194, 0.2361},
-        Published{"chameleon/chameleon_filtered_directed.npz", 890, 8854, 2325, 9903, {242, 134, 209, 164, 141}, 0, 409, 287, 194, 0.2361},
+        Published{
+            "chameleon/chameleon.npz", 2277, 31371, 2325, 29157, {456, 460, 453, 521, 387}, 0, 1092, 729, 456, 0.2299},
+        Published{"chameleon/chameleon_directed.npz",
+                  2277,
+                  31371,
+                  2325,
+                  29157,
+                  {456, 460, 453, 521, 387},
+                  0,
+                  1092,
+                  729,
+                  456,
+                  0.2299},
+        Published{"chameleon/chameleon_filtered.npz",
+                  890,
+                  8854,
+                  2325,
+                  9903,
+                  {242, 134, 209, 164, 141},
+                  0,
+                  409,
+                  287,
+                  194,
+                  0.2361},
+        Published{"chameleon/chameleon_filtered_directed.npz",
+                  890,
+                  8854,
+                  2325,
+                  9903,
+                  {242, 134, 209, 164, 141},
+                  0,
+                  409,
+                  287,
+                  194,
+                  0.2361},
         Published{"actor", 7600, 26659, 932, 40977, {853, 1337, 1630, 1815, 1965}, 0, 3648, 2432, 1520, 0.2167},
         Published{"texas/texas.npz", 183, 279, 1703, 15266, {33, 1, 18, 101, 30}, 0, 87, 59, 37, 0.0609},
         Published{"texas/texas_4_classes.npz", 183, 279, 1703, 15266, {33, 1, 18, 101, 30}, 0, 87, 58, 37, 0.0609},
         Published{"cornell", 183, 277, 1703, 17240, {38, 16, 30, 82, 17}, 0, 87, 59, 37, 0.1227},
         Published{"wisconsin", 251, 450, 1703, 24057, {10, 70, 118, 32, 21}, 0, 120, 80, 51, 0.1778},
-        Published{"flickr_lane", 7575, 239738, 12047, 182517, {834, 799, 856, 801, 795, 888, 843, 876, 883}, 0, 180, 270, 7125, 0.2386},
+        Published{"flickr_lane",
+                  7575,
+                  239738,
+                  12047,
+                  182517,
+                  {834, 799, 856, 801, 795, 888, 843, 876, 883},
+                  0,
+                  180,
+                  270,
+                  7125,
+                  0.2386},
         Published{"polblogs", 1490, 16715, 0, 0, {758, 732}, 266, 40, 60, 1390, 0.9058},
         Published{"karate_club/karate_club.npz", 34, 78, 0, 0, {12, 5, 11, 6}, 0, 12, 12, 10, 0.7308}),
     [](const auto& each) {
@@ -117,8 +192,10 @@ TEST(RealDataTest, GeomGcnSplitsOfCora) {
 }
 
 TEST(RealDataTest, LargestComponents) {
-  const std::pair<const char*, std::pair<std::int64_t, std::int64_t>> sets[] = {
-      {"shchur_cora", {2485, 5069}}, {"shchur_citeseer", {2110, 3668}}, {"cora_ml", {2810, 7981}}, {"amazon_computers", {13381, 245778}}};
+  const std::pair<const char*, std::pair<std::int64_t, std::int64_t>> sets[] = {{"shchur_cora", {2485, 5069}},
+                                                                                {"shchur_citeseer", {2110, 3668}},
+                                                                                {"cora_ml", {2810, 7981}},
+                                                                                {"amazon_computers", {13381, 245778}}};
   LoadOptions options;
   options.largest_component = true;
   for (const auto& [name, size] : sets) {
@@ -150,8 +227,10 @@ TEST(RealDataTest, NellGetsItsIdentityColumns) {
   REQUIRE_DATA(path, "planetoid_nell_partial");
   EXPECT_THAT(error_of([&] { load(path->string()); }).message(), HasSubstr("ind.nell.0.001.ally missing"));
   const TempFolder folder;
-  for (const auto& entry : std::filesystem::directory_iterator(*path)) std::filesystem::copy(entry.path(), folder.path() / entry.path().filename());
-  folder.write("ind.nell.0.001.ally", PickleWriter().array("i4", {8922, 210}, std::string(8922 * 210 * 4, '\0')).finish());
+  for (const auto& entry : std::filesystem::directory_iterator(*path))
+    std::filesystem::copy(entry.path(), folder.path() / entry.path().filename());
+  folder.write("ind.nell.0.001.ally",
+               PickleWriter().array("i4", {8922, 210}, std::string(8922 * 210 * 4, '\0')).finish());
   const DatasetInfo x = info(load(folder.path().string()));
   EXPECT_EQ(x.nodes, 65755);
   EXPECT_EQ(x.undirected_edges, 125775);
@@ -172,8 +251,10 @@ TEST(RealDataTest, EdgeLists) {
     const char* path;
     std::int64_t nodes, edges, undirected, self_loops;
   };
-  for (const Expected& e : {Expected{"snap_wiki_vote", 7115, 103689, 100762, 0}, Expected{"snap_p2p_gnutella05", 8846, 31839, 31839, 0},
-                            Expected{"konect_foodweb", 128, 2137, 2106, 0}, Expected{"musae_chameleon/edges.csv", 2277, 36101, 31371, 50}}) {
+  for (const Expected& e :
+       {Expected{"snap_wiki_vote", 7115, 103689, 100762, 0}, Expected{"snap_p2p_gnutella05", 8846, 31839, 31839, 0},
+        Expected{"konect_foodweb", 128, 2137, 2106, 0},
+        Expected{"musae_chameleon/edges.csv", 2277, 36101, 31371, 50}}) {
     REQUIRE_DATA(path, e.path);
     const DatasetInfo x = info(load(path->string()));
     EXPECT_EQ(x.nodes, e.nodes) << e.path;
@@ -230,7 +311,8 @@ TEST(RealDataTest, MatrixMarketConformanceSet) {
   EXPECT_EQ(entries("jagmesh7.mtx"), 7450);
   EXPECT_EQ(entries("west0067.mtx"), 294);
   EXPECT_EQ(entries("olm1000.mtx"), 3996);
-  EXPECT_EQ(list(load((*folder / "west0067.mtx").string()).graph.weights()), list(load((*folder / "west0067_jumbled.mtx").string()).graph.weights()));
+  EXPECT_EQ(list(load((*folder / "west0067.mtx").string()).graph.weights()),
+            list(load((*folder / "west0067_jumbled.mtx").string()).graph.weights()));
 }
 
 TEST(RealDataTest, EmbeddedKarateIsThePublishedOne) {

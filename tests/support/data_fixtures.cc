@@ -84,13 +84,23 @@ std::string npy_with_header(const std::string& dict, const std::string& data) {
 }
 
 std::string npy(const std::string& descr, const std::string& shape, const std::string& data, bool fortran) {
-  return npy_with_header("{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }\n", data);
+  return npy_with_header(
+      "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }\n",
+      data);
 }
 
-std::string npy_f4(const std::string& shape, const std::vector<float>& values) { return npy("<f4", shape, raw(values)); }
-std::string npy_i4(const std::string& shape, const std::vector<std::int32_t>& values) { return npy("<i4", shape, raw(values)); }
-std::string npy_i8(const std::string& shape, const std::vector<std::int64_t>& values) { return npy("<i8", shape, raw(values)); }
-std::string npy_bool(const std::string& shape, const std::vector<std::uint8_t>& values) { return npy("|b1", shape, raw(values)); }
+std::string npy_f4(const std::string& shape, const std::vector<float>& values) {
+  return npy("<f4", shape, raw(values));
+}
+std::string npy_i4(const std::string& shape, const std::vector<std::int32_t>& values) {
+  return npy("<i4", shape, raw(values));
+}
+std::string npy_i8(const std::string& shape, const std::vector<std::int64_t>& values) {
+  return npy("<i8", shape, raw(values));
+}
+std::string npy_bool(const std::string& shape, const std::vector<std::uint8_t>& values) {
+  return npy("|b1", shape, raw(values));
+}
 
 std::string deflate_raw(const std::string& content) { return compress(content, -MAX_WBITS); }
 std::string gzip(const std::string& content) { return compress(content, MAX_WBITS + 16); }
@@ -100,18 +110,23 @@ std::string zip(const std::vector<ZipPart>& parts, std::optional<std::uint16_t> 
   std::string directory;
   for (const ZipPart& part : parts) {
     const std::string packed = part.deflate ? deflate_raw(part.content) : part.content;
-    const auto crc = part.crc.value_or(static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(part.content.data()), static_cast<uInt>(part.content.size()))));
+    const auto crc = part.crc.value_or(static_cast<std::uint32_t>(
+        crc32(0, reinterpret_cast<const Bytef*>(part.content.data()), static_cast<uInt>(part.content.size()))));
     const auto method = part.method.value_or(part.deflate ? 8 : 0);
     const std::uint64_t bytes = part.bytes.value_or(part.content.size());
     const std::uint64_t packed_bytes = part.packed_bytes.value_or(packed.size());
     const std::string extra = part.zip64 ? zip64_field(bytes, packed_bytes) : "";
     const std::string local_extra = part.zip64 ? zip64_field(part.local_bytes.value_or(bytes), packed_bytes) : "";
-    const auto size_field = [&](std::uint64_t size) { return part.zip64 ? 0xFFFFFFFFU : static_cast<std::uint32_t>(size); };
+    const auto size_field = [&](std::uint64_t size) {
+      return part.zip64 ? 0xFFFFFFFFU : static_cast<std::uint32_t>(size);
+    };
     const auto offset = static_cast<std::uint32_t>(out.size());
     const std::string local_name = part.local_name.value_or(part.name);
 
     put<std::uint32_t>(&out, 0x04034b50);
-    for (const std::uint16_t field : {std::uint16_t{45}, part.flags, static_cast<std::uint16_t>(method), std::uint16_t{0}, std::uint16_t{0x21}}) put(&out, field);
+    for (const std::uint16_t field :
+         {std::uint16_t{45}, part.flags, static_cast<std::uint16_t>(method), std::uint16_t{0}, std::uint16_t{0x21}})
+      put(&out, field);
     put(&out, crc);
     put<std::uint32_t>(&out, size_field(packed_bytes));
     put<std::uint32_t>(&out, size_field(part.local_bytes.value_or(bytes)));
@@ -120,7 +135,9 @@ std::string zip(const std::vector<ZipPart>& parts, std::optional<std::uint16_t> 
     out += local_name + local_extra + packed;
 
     put<std::uint32_t>(&directory, 0x02014b50);
-    for (const std::uint16_t field : {std::uint16_t{45}, std::uint16_t{45}, part.flags, static_cast<std::uint16_t>(method), std::uint16_t{0}, std::uint16_t{0x21}}) put(&directory, field);
+    for (const std::uint16_t field : {std::uint16_t{45}, std::uint16_t{45}, part.flags,
+                                      static_cast<std::uint16_t>(method), std::uint16_t{0}, std::uint16_t{0x21}})
+      put(&directory, field);
     put(&directory, crc);
     put<std::uint32_t>(&directory, size_field(packed_bytes));
     put<std::uint32_t>(&directory, size_field(bytes));
@@ -174,7 +191,8 @@ PickleWriter& PickleWriter::string(std::string_view value) {
   return *this;
 }
 
-PickleWriter& PickleWriter::array(const std::string& type, const std::vector<std::int32_t>& shape, const std::string& data) {
+PickleWriter& PickleWriter::array(const std::string& type, const std::vector<std::int32_t>& shape,
+                                  const std::string& data) {
   op("cnumpy.core.multiarray\n_reconstruct\n").op("cnumpy\nndarray\n").integer(0).op("\x85").string("b").op("\x87R");
   op("(").integer(1).op("(");
   for (const std::int32_t size : shape) integer(size);
@@ -206,10 +224,13 @@ PickleWriter& PickleWriter::adjacency(const std::vector<std::vector<std::int32_t
 std::filesystem::path write_planetoid(const TempFolder& folder, const std::string& name) {
   const std::string prefix = "set/ind." + name + ".";
   folder.write(prefix + "x", PickleWriter().matrix(2, 4, {0, 1, 2}, {0, 1}, {1, 1}).finish());
-  folder.write(prefix + "allx", PickleWriter().matrix(5, 4, {0, 1, 2, 3, 4, 6}, {0, 1, 2, 3, 3, 0}, {1, 1, 1, 1, 1, 1}).finish());
+  folder.write(prefix + "allx",
+               PickleWriter().matrix(5, 4, {0, 1, 2, 3, 4, 6}, {0, 1, 2, 3, 3, 0}, {1, 1, 1, 1, 1, 1}).finish());
   folder.write(prefix + "tx", PickleWriter().matrix(2, 4, {0, 1, 2}, {1, 2}, {7, 8}).finish());
   folder.write(prefix + "y", PickleWriter().array("i4", {2, 3}, raw<std::int32_t>({1, 0, 0, 0, 1, 0})).finish());
-  folder.write(prefix + "ally", PickleWriter().array("i4", {5, 3}, raw<std::int32_t>({1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0})).finish());
+  folder.write(
+      prefix + "ally",
+      PickleWriter().array("i4", {5, 3}, raw<std::int32_t>({1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0})).finish());
   folder.write(prefix + "ty", PickleWriter().array("i4", {2, 3}, raw<std::int32_t>({0, 0, 1, 0, 1, 0})).finish());
   folder.write(prefix + "graph", PickleWriter().adjacency({{1, 1}, {0, 2}, {1, 2}, {4}, {3}, {7}, {}, {5}}).finish());
   folder.write(prefix + "test.index", "7\n5\n");
@@ -217,9 +238,9 @@ std::filesystem::path write_planetoid(const TempFolder& folder, const std::strin
 }
 
 std::vector<std::pair<std::string, std::string>> gnn_benchmark_members() {
-  return {{"adj_data", npy_f4("(3,)", {1, 2, 1})},      {"adj_indices", npy_i4("(3,)", {1, 2, 2})},
-          {"adj_indptr", npy_i4("(4,)", {0, 1, 2, 3})}, {"adj_shape", npy_i8("(2,)", {3, 3})},
-          {"attr_data", npy_f4("(2,)", {1, 3})},        {"attr_indices", npy_i4("(2,)", {0, 1})},
+  return {{"adj_data", npy_f4("(3,)", {1, 2, 1})},       {"adj_indices", npy_i4("(3,)", {1, 2, 2})},
+          {"adj_indptr", npy_i4("(4,)", {0, 1, 2, 3})},  {"adj_shape", npy_i8("(2,)", {3, 3})},
+          {"attr_data", npy_f4("(2,)", {1, 3})},         {"attr_indices", npy_i4("(2,)", {0, 1})},
           {"attr_indptr", npy_i4("(4,)", {0, 1, 2, 2})}, {"attr_shape", npy_i8("(2,)", {3, 2})},
           {"labels", npy_i4("(3,)", {0, 1, 1})}};
 }

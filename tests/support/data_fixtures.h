@@ -106,7 +106,8 @@ class PickleWriter {
 /// Edges 0-1 (twice), 1-2, 2-2, 3-4, 5-7. Returns the folder.
 std::filesystem::path write_planetoid(const TempFolder& folder, const std::string& name = "tiny");
 
-/// The members of a gnn-benchmark archive of 3 nodes: edges 0->1, 1->2, 2->2; features [[1, 0], [0, 3], [0, 0]]; labels 0, 1, 1.
+/// The members of a gnn-benchmark archive of 3 nodes: edges 0->1, 1->2, 2->2; features [[1, 0], [0, 3], [0, 0]]; labels
+/// 0, 1, 1.
 std::vector<std::pair<std::string, std::string>> gnn_benchmark_members();
 /// The members of a heterophilous archive of 4 nodes: edges 0-1, 1-2, 2-3; 2 features; classes 0, 1, 0, 1; two splits.
 std::vector<std::pair<std::string, std::string>> heterophilous_members();

@@ -35,9 +35,10 @@ TEST(ErrorTest, SaysWhatWhereAndHint) {
 }
 
 TEST(ErrorTest, HasAnExitCodeForEveryKind) {
-  const std::pair<ErrorCode, int> codes[] = {{ErrorCode::kInternal, 1}, {ErrorCode::kUsage, 2}, {ErrorCode::kUnsupported, 2}, {ErrorCode::kBadData, 3},
-                                             {ErrorCode::kShape, 3},    {ErrorCode::kOutOfMemory, 4}, {ErrorCode::kDisk, 4}, {ErrorCode::kNumeric, 5},
-                                             {ErrorCode::kPeerLost, 6}, {ErrorCode::kStopped, 75}};
+  const std::pair<ErrorCode, int> codes[] = {
+      {ErrorCode::kInternal, 1}, {ErrorCode::kUsage, 2},       {ErrorCode::kUnsupported, 2}, {ErrorCode::kBadData, 3},
+      {ErrorCode::kShape, 3},    {ErrorCode::kOutOfMemory, 4}, {ErrorCode::kDisk, 4},        {ErrorCode::kNumeric, 5},
+      {ErrorCode::kPeerLost, 6}, {ErrorCode::kStopped, 75}};
   for (const auto& [code, expected] : codes) EXPECT_EQ(exit_code(code), expected);
 }
 
@@ -99,7 +100,8 @@ TEST(FileTest, SaysWhyItCannotRead) {
   const TempFolder folder;
   EXPECT_THAT(error_of([&] { read_file(folder.path() / "absent"); }).message(), HasSubstr("No such file"));
   EXPECT_THAT(error_of([&] { MappedFile file(folder.path()); }).message(), HasSubstr("it is a folder"));
-  EXPECT_THAT(error_of([&] { read_file(folder.write("big", "12345"), 3); }).message(), HasSubstr("it has 5 bytes, at most 3 are expected"));
+  EXPECT_THAT(error_of([&] { read_file(folder.write("big", "12345"), 3); }).message(),
+              HasSubstr("it has 5 bytes, at most 3 are expected"));
   EXPECT_THAT(error_of([&] { read_file("/dev/null"); }).message(), HasSubstr("not a regular file"));
 }
 

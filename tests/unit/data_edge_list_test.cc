@@ -22,7 +22,8 @@ using ::testing::IsEmpty;
 std::vector<std::string> edges_of(const graph::Graph& graph) {
   std::vector<std::string> edges;
   for (std::size_t v = 0; v + 1 < graph.offsets().size(); ++v) {
-    for (auto k = static_cast<std::size_t>(graph.offsets()[v]); k < static_cast<std::size_t>(graph.offsets()[v + 1]); ++k) {
+    for (auto k = static_cast<std::size_t>(graph.offsets()[v]); k < static_cast<std::size_t>(graph.offsets()[v + 1]);
+         ++k) {
       edges.push_back(std::to_string(graph.sources()[k]) + ">" + std::to_string(v));
     }
   }
@@ -31,7 +32,9 @@ std::vector<std::string> edges_of(const graph::Graph& graph) {
 
 class EdgeListTest : public ::testing::Test {
  protected:
-  Dataset read(const std::string& text, const LoadOptions& options = {}) { return load(folder_.write("edges.txt", text).string(), options); }
+  Dataset read(const std::string& text, const LoadOptions& options = {}) {
+    return load(folder_.write("edges.txt", text).string(), options);
+  }
   Error error(const std::string& text, const LoadOptions& options = {}) {
     return error_of([&] { read(text, options); });
   }
@@ -45,7 +48,8 @@ TEST_F(EdgeListTest, SkipsCommentsBlankLinesAndCarriageReturns) {
 }
 
 TEST_F(EdgeListTest, ReadsEverySeparatorAndHeaders) {
-  for (const char* text : {"0 1\n1 2", "0\t1\n1\t2\n", "0,1\n1,2\n", "0;1\n1;2\n", "id1,id2\n0,1\n1,2\n", "source target\n0 1\n1 2\n", "\"0\",\"1\"\n\"1\",\"2\"\n"}) {
+  for (const char* text : {"0 1\n1 2", "0\t1\n1\t2\n", "0,1\n1,2\n", "0;1\n1;2\n", "id1,id2\n0,1\n1,2\n",
+                           "source target\n0 1\n1 2\n", "\"0\",\"1\"\n\"1\",\"2\"\n"}) {
     EXPECT_THAT(edges_of(read(text).graph), ElementsAre("0>1", "1>2")) << text;
   }
 }
@@ -142,7 +146,8 @@ TEST_F(EdgeListTest, NamesTheRowOfACompanionFile) {
   options.features_path = file("f.csv", "1,2\n3,x\n");
   EXPECT_THAT(error("0 1\n", options).message(), HasSubstr("expected a number in field 2, got 'x'"));
   options.features_path = file("f.csv", "1,2\n");
-  EXPECT_THAT(error("0 1\n", options).message(), HasSubstr("node 1 is outside 0..0, the rows of the feature or label file"));
+  EXPECT_THAT(error("0 1\n", options).message(),
+              HasSubstr("node 1 is outside 0..0, the rows of the feature or label file"));
   options.features_path = file("f.csv", "id,x\n0,1\n0,2\n");
   EXPECT_THAT(error("0 1\n", options).message(), HasSubstr("row 2: node '0' has two rows"));
   options.features_path = file("f.csv", "id,x\nbob,1\n");
@@ -157,7 +162,8 @@ TEST_F(EdgeListTest, NamesTheRowOfACompanionFile) {
   options.labels_path = file("l.csv", "0,1\n0,2\n");
   EXPECT_THAT(error("0 1\n", options).code(), ErrorCode::kBadData);
   options.labels_path = file("l.csv", "0,1,0\n0,2,0\n");
-  EXPECT_THAT(error("0 1\n", options).message(), HasSubstr("row 2: with several columns labels must be 0 or 1, got '2'"));
+  EXPECT_THAT(error("0 1\n", options).message(),
+              HasSubstr("row 2: with several columns labels must be 0 or 1, got '2'"));
   options.labels_path = file("l.csv", "0\n1\n");
   options.label_kind = "klass";
   EXPECT_EQ(error("0 1\n", options).code(), ErrorCode::kUsage);
@@ -173,7 +179,8 @@ TEST_F(EdgeListTest, ReportsDamagedGzip) {
   std::string damaged = good;
   damaged[good.size() - 5] = static_cast<char>(damaged[good.size() - 5] ^ 1);
   EXPECT_THAT(message(damaged), HasSubstr("damaged"));
-  EXPECT_THAT(edges_of(load(file("e.gz", good + std::string(20, '\0')).string()).graph), ElementsAre("0>1", "1>2", "2>3"));
+  EXPECT_THAT(edges_of(load(file("e.gz", good + std::string(20, '\0')).string()).graph),
+              ElementsAre("0>1", "1>2", "2>3"));
 }
 
 TEST_F(EdgeListTest, AnEmptyListIsAnEmptyGraph) {

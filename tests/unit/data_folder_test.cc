@@ -108,9 +108,11 @@ TEST_F(FolderTest, ReplacesOnlyWhenForcedAndOnlyItsOwn) {
   EXPECT_THAT(exists.hint(), HasSubstr("--force"));
   save(d, target_, true);
   folder_.write("precious/thesis.txt", "years of work");
-  EXPECT_THAT(error_of([&] { save(d, folder_.path() / "precious", true); }).message(), HasSubstr("is not a Gneiss folder"));
+  EXPECT_THAT(error_of([&] { save(d, folder_.path() / "precious", true); }).message(),
+              HasSubstr("is not a Gneiss folder"));
   folder_.write("other/manifest.json", R"({"name": "an extension"})");
-  EXPECT_THAT(error_of([&] { save(d, folder_.path() / "other", true); }).message(), HasSubstr("belongs to something else"));
+  EXPECT_THAT(error_of([&] { save(d, folder_.path() / "other", true); }).message(),
+              HasSubstr("belongs to something else"));
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "precious/thesis.txt"));
 }
 
@@ -118,7 +120,8 @@ TEST_F(FolderTest, LeavesNothingBehind) {
   save(generate_karate(), target_);
   save(generate_karate(), target_, true);
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    names.push_back(entry.path().filename().string());
   EXPECT_THAT(names, ElementsAre("saved"));
 }
 
@@ -139,7 +142,8 @@ TEST_F(FolderTest, FindsDamage) {
   EXPECT_THAT(findings[0].message, HasSubstr("features.npy: "));
   EXPECT_THAT(findings[0].message, HasSubstr("checksum"));
   std::filesystem::resize_file(target_ / "features.npy", 5000);
-  EXPECT_THAT(error_of([&] { load(target_.string()); }).message(), HasSubstr("the file has 5000 bytes, the manifest says"));
+  EXPECT_THAT(error_of([&] { load(target_.string()); }).message(),
+              HasSubstr("the file has 5000 bytes, the manifest says"));
   std::filesystem::remove(target_ / "features.npy");
   EXPECT_THAT(error_of([&] { load(target_.string()); }).message(), HasSubstr("lists this file, but it is not there"));
 }
@@ -155,13 +159,18 @@ TEST_F(FolderTest, ReadsAFolderMadeByHand) {
 }
 
 TEST_F(FolderTest, NamesWhatIsWrong) {
-  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 3, 2})).message(), HasSubstr("row offset [2] is 2, expected 3..3"));
-  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 2, 9})).message(), HasSubstr("row offset [2] is 9, expected 2..3"));
-  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(4,)", {0, 1, 2, 3})).message(), HasSubstr("offsets for 3 nodes, but the manifest says 2"));
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 3, 2})).message(),
+              HasSubstr("row offset [2] is 2, expected 3..3"));
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 2, 9})).message(),
+              HasSubstr("row offset [2] is 9, expected 2..3"));
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(4,)", {0, 1, 2, 3})).message(),
+              HasSubstr("offsets for 3 nodes, but the manifest says 2"));
   EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(0,)", {})).message(), HasSubstr("at least one number"));
-  EXPECT_THAT(error_with("in_indices.npy", npy_i4("(3,)", {0, 5, 0})).message(), HasSubstr("element [1] is 5, outside 0..1"));
+  EXPECT_THAT(error_with("in_indices.npy", npy_i4("(3,)", {0, 5, 0})).message(),
+              HasSubstr("element [1] is 5, outside 0..1"));
   by_hand("in_indices.npy", npy_i4("(3,)", {1, 0, 0}));
-  EXPECT_THAT(error_with("edge_weight.npy", npy_f4("(2,)", {1, 2})).message(), HasSubstr("expected 3 edge weights, got shape (2,)"));
+  EXPECT_THAT(error_with("edge_weight.npy", npy_f4("(2,)", {1, 2})).message(),
+              HasSubstr("expected 3 edge weights, got shape (2,)"));
   std::filesystem::remove(folder_.path() / "h/edge_weight.npy");
   EXPECT_THAT(error_with("features.npy", npy_f4("(3, 1)", {1, 2, 3})).message(), HasSubstr("expected 2 feature rows"));
   std::filesystem::remove(folder_.path() / "h/features.npy");
@@ -177,13 +186,19 @@ TEST_F(FolderTest, ChecksTheManifest) {
   EXPECT_THAT(message("{}"), HasSubstr("belongs to something else"));
   EXPECT_THAT(message(R"({"format": "gneiss", "version": 2})"), HasSubstr("version 2 is not read"));
   EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "version": 1})"), HasSubstr("'version' is given twice"));
-  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "num_nodes": -4})"), HasSubstr("expected a whole number from 0 on, got -4"));
-  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "num_nodes": 1e99})"), HasSubstr("expected a whole number"));
-  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "labels": {"kind": "odd"}})"), HasSubstr("unknown kind of labels 'odd'"));
-  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "class_names": [1]})"), HasSubstr("expected a list of strings"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "num_nodes": -4})"),
+              HasSubstr("expected a whole number from 0 on, got -4"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "num_nodes": 1e99})"),
+              HasSubstr("expected a whole number"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "labels": {"kind": "odd"}})"),
+              HasSubstr("unknown kind of labels 'odd'"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "class_names": [1]})"),
+              HasSubstr("expected a list of strings"));
   EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "name": 3})"), HasSubstr("expected a string"));
-  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "files": {"../x": {}}})"), HasSubstr("not the name of a file in the folder"));
-  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "files": {"x": {"bytes": 1, "crc32": "zz"}}})"), HasSubstr("hexadecimal"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "files": {"../x": {}}})"),
+              HasSubstr("not the name of a file in the folder"));
+  EXPECT_THAT(message(R"({"format": "gneiss", "version": 1, "files": {"x": {"bytes": 1, "crc32": "zz"}}})"),
+              HasSubstr("hexadecimal"));
   EXPECT_THAT(message(std::string(5000, '[')), HasSubstr("nested deeper"));
 }
 

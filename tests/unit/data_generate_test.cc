@@ -92,7 +92,8 @@ TEST(DcsbmTest, FeaturesTellTheClasses) {
 }
 
 TEST(DcsbmTest, DependsOnTheSeedAndNotOnThreads) {
-  for (const char* spec : {"dcsbm:nodes=5000,degree=12,features=20", "dcsbm:nodes=5000,features=200,density=0.05,directed=true", "rmat:scale=11"}) {
+  for (const char* spec : {"dcsbm:nodes=5000,degree=12,features=20",
+                           "dcsbm:nodes=5000,features=200,density=0.05,directed=true", "rmat:scale=11"}) {
     const Dataset one = generate(spec, 3, 1);
     expect_same(one, generate(spec, 3, 2));
     expect_same(one, generate(spec, 3, 5));
@@ -124,11 +125,11 @@ TEST(PresetTest, HasMorphlingsTable) {
     const char* name;
     std::int64_t nodes, edges, features, classes;
   };
-  constexpr Row kTable[] = {{"corafull", 19793, 126842, 8710, 70},        {"physics", 34493, 495924, 8415, 5},
-                            {"ppi", 56944, 1612348, 50, 121},             {"nell", 65755, 251550, 61278, 186},
-                            {"flickr", 88250, 899756, 500, 7},            {"reddit", 232965, 114615892, 602, 41},
-                            {"yelp", 716847, 13954819, 300, 100},         {"amazonproducts", 1569960, 264339468, 200, 107},
-                            {"ogbn-arxiv", 169343, 1166243, 128, 40},     {"ogbn-products", 2449029, 61859140, 100, 47}};
+  constexpr Row kTable[] = {{"corafull", 19793, 126842, 8710, 70},    {"physics", 34493, 495924, 8415, 5},
+                            {"ppi", 56944, 1612348, 50, 121},         {"nell", 65755, 251550, 61278, 186},
+                            {"flickr", 88250, 899756, 500, 7},        {"reddit", 232965, 114615892, 602, 41},
+                            {"yelp", 716847, 13954819, 300, 100},     {"amazonproducts", 1569960, 264339468, 200, 107},
+                            {"ogbn-arxiv", 169343, 1166243, 128, 40}, {"ogbn-products", 2449029, 61859140, 100, 47}};
   ASSERT_EQ(presets().size(), std::size(kTable));
   for (std::size_t i = 0; i < std::size(kTable); ++i) {
     const DcsbmOptions& o = presets()[i].options;

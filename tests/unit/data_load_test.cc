@@ -30,7 +30,9 @@ using ::testing::IsEmpty;
 
 class LoadTest : public ::testing::Test {
  protected:
-  std::string file(const std::string& name, const std::string& content) { return folder_.write(name, content).string(); }
+  std::string file(const std::string& name, const std::string& content) {
+    return folder_.write(name, content).string();
+  }
   Error error(const std::string& what, const LoadOptions& options = {}) {
     return error_of([&] { load(what, options); });
   }
@@ -62,13 +64,16 @@ TEST_F(LoadTest, SaysWhatItLookedFor) {
   EXPECT_EQ(error("karat").code(), ErrorCode::kUsage);
   EXPECT_EQ(error("no/such/file.npz").code(), ErrorCode::kBadData);
   std::filesystem::create_directory(folder_.path() / "empty");
-  EXPECT_THAT(error((folder_.path() / "empty").string()).message(), HasSubstr("looked for manifest.json, ind.*, *.npz"));
+  EXPECT_THAT(error((folder_.path() / "empty").string()).message(),
+              HasSubstr("looked for manifest.json, ind.*, *.npz"));
   file("many/a.npz", "x");
   file("many/b.npz", "x");
   EXPECT_THAT(error((folder_.path() / "many").string()).hint(), HasSubstr("name one: a.npz, b.npz"));
-  EXPECT_THAT(error(file("x.npz", npz({{"foo", npy_f4("(1,)", {1})}}))).message(), HasSubstr("no known layout; it has: foo"));
+  EXPECT_THAT(error(file("x.npz", npz({{"foo", npy_f4("(1,)", {1})}}))).message(),
+              HasSubstr("no known layout; it has: foo"));
   EXPECT_THAT(error(file("x.npy", npy_f4("(1,)", {1}))).message(), HasSubstr("one .npy array is no data set"));
-  EXPECT_THAT(error(file("x.bin", std::string("\x01\x02\x00\x03", 4))).message(), HasSubstr("a binary file of no known format"));
+  EXPECT_THAT(error(file("x.bin", std::string("\x01\x02\x00\x03", 4))).message(),
+              HasSubstr("a binary file of no known format"));
   EXPECT_THAT(error(file("x.txt", "")).message(), HasSubstr("the file is empty"));
 }
 
@@ -90,7 +95,8 @@ TEST_F(LoadTest, RefusesUnknownOptionValues) {
 }
 
 TEST_F(LoadTest, NamesTheFormatsItReads) {
-  EXPECT_THAT(data_format_names(), ElementsAre("gneiss", "planetoid", "gnn-benchmark", "heterophilous", "geom-gcn", "edge-list", "matrix-market"));
+  EXPECT_THAT(data_format_names(), ElementsAre("gneiss", "planetoid", "gnn-benchmark", "heterophilous", "geom-gcn",
+                                               "edge-list", "matrix-market"));
 }
 
 TEST_F(LoadTest, AppliesSharedOptions) {
@@ -120,12 +126,14 @@ TEST_F(LoadTest, RefusesGraphsBeyondTheLimit) {
   LoadOptions options;
   options.max_bytes = 100;
   EXPECT_EQ(error(file("e.txt", "0 1\n5 900\n7 8\n"), options).code(), ErrorCode::kOutOfMemory);
-  EXPECT_EQ(error(file("m.mtx", "%%MatrixMarket matrix coordinate pattern general\n2000000000 2000000000 0\n")).code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(error(file("m.mtx", "%%MatrixMarket matrix coordinate pattern general\n2000000000 2000000000 0\n")).code(),
+            ErrorCode::kOutOfMemory);
 }
 
 TEST_F(LoadTest, RefusesNanUnlessAllowed) {
   auto members = heterophilous_members();
-  members[0].second = npy_f4("(4, 2)", {1, 2, 3, 4, std::numeric_limits<float>::quiet_NaN(), 6, 7, std::numeric_limits<float>::infinity()});
+  members[0].second = npy_f4(
+      "(4, 2)", {1, 2, 3, 4, std::numeric_limits<float>::quiet_NaN(), 6, 7, std::numeric_limits<float>::infinity()});
   const std::string path = file("h.npz", npz(members));
   EXPECT_THAT(error(path).message(), HasSubstr("2 feature values are NaN or infinite, the first in row 2"));
   EXPECT_THAT(error(path).hint(), HasSubstr("--allow-nan"));
@@ -136,7 +144,10 @@ TEST_F(LoadTest, RefusesNanUnlessAllowed) {
 
 TEST(InfoTest, CountsEdges) {
   Dataset d;
-  d.graph = graph::build_graph({Buffer<NodeId>::copy_of(std::vector<NodeId>{0, 1, 0, 2, 2}), Buffer<NodeId>::copy_of(std::vector<NodeId>{1, 0, 1, 2, 1}), {}}, 4);
+  d.graph = graph::build_graph({Buffer<NodeId>::copy_of(std::vector<NodeId>{0, 1, 0, 2, 2}),
+                                Buffer<NodeId>::copy_of(std::vector<NodeId>{1, 0, 1, 2, 1}),
+                                {}},
+                               4);
   d.labels.kind = LabelKind::kSingle;
   d.labels.num_classes = 2;
   d.labels.classes = Buffer<std::int32_t>::copy_of(std::vector<std::int32_t>{0, 0, 1, -1});

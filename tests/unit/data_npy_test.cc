@@ -42,7 +42,8 @@ TEST(NpyTest, ReadsEveryNumberType) {
 
 TEST(NpyTest, ReadsHalfPrecision) {
   // 1, -2, the smallest subnormal, the largest number, infinity
-  const auto values = to_floats(parse(npy("<f2", "(5,)", raw<std::uint16_t>({0x3C00, 0xC000, 0x0001, 0x7BFF, 0x7C00}))));
+  const auto values =
+      to_floats(parse(npy("<f2", "(5,)", raw<std::uint16_t>({0x3C00, 0xC000, 0x0001, 0x7BFF, 0x7C00}))));
   EXPECT_THAT(list(std::span<const float>(values).first(4)), ElementsAre(1.0F, -2.0F, 0x1p-24F, 65504.0F));
   EXPECT_TRUE(std::isinf(values[4]));
 }
@@ -68,13 +69,24 @@ TEST(NpyTest, ReadsTextAsUtf8) {
 }
 
 TEST(NpyTest, NamesTheFirstValueThatDoesNotFit) {
-  EXPECT_THAT(error_of([] { to_ids(parse(npy("<i8", "(2, 2)", raw<std::int64_t>({0, 1, 2, 9}))), 5); }).message(), HasSubstr("element [1, 1] is 9, outside 0..4"));
-  EXPECT_THAT(error_of([] { to_ids(parse(npy("<i8", "(1,)", raw<std::int64_t>({-1}))), 5); }).message(), HasSubstr("[0] is -1"));
-  EXPECT_THAT(error_of([] { to_int64(parse(npy("<f4", "(2,)", raw<float>({1, 1.5F})))); }).message(), HasSubstr("element [1] is 1.5"));
-  EXPECT_THAT(error_of([] { to_int64(parse(npy("<u8", "(1,)", raw<std::uint64_t>({~0ULL})))); }).message(), HasSubstr("not a whole number of 64 bits"));
-  EXPECT_THAT(error_of([] { to_floats(parse(npy("<f8", "(1,)", raw<double>({1e300})))); }).message(), HasSubstr("beyond the range of 32-bit floats"));
-  EXPECT_THAT(error_of([] { to_bools(parse(npy("|u1", "(1,)", raw<std::uint8_t>({2})))); }).message(), HasSubstr("outside 0..1"));
-  EXPECT_THAT(error_of([] { to_floats(parse(npy("<U1", "(1,)", raw<std::uint32_t>({65})))); }).message(), HasSubstr("expected numbers, got text"));
+  EXPECT_THAT(error_of([] {
+                to_ids(parse(npy("<i8", "(2, 2)", raw<std::int64_t>({0, 1, 2, 9}))), 5);
+              }).message(),
+              HasSubstr("element [1, 1] is 9, outside 0..4"));
+  EXPECT_THAT(error_of([] { to_ids(parse(npy("<i8", "(1,)", raw<std::int64_t>({-1}))), 5); }).message(),
+              HasSubstr("[0] is -1"));
+  EXPECT_THAT(error_of([] {
+                to_int64(parse(npy("<f4", "(2,)", raw<float>({1, 1.5F}))));
+              }).message(),
+              HasSubstr("element [1] is 1.5"));
+  EXPECT_THAT(error_of([] { to_int64(parse(npy("<u8", "(1,)", raw<std::uint64_t>({~0ULL})))); }).message(),
+              HasSubstr("not a whole number of 64 bits"));
+  EXPECT_THAT(error_of([] { to_floats(parse(npy("<f8", "(1,)", raw<double>({1e300})))); }).message(),
+              HasSubstr("beyond the range of 32-bit floats"));
+  EXPECT_THAT(error_of([] { to_bools(parse(npy("|u1", "(1,)", raw<std::uint8_t>({2})))); }).message(),
+              HasSubstr("outside 0..1"));
+  EXPECT_THAT(error_of([] { to_floats(parse(npy("<U1", "(1,)", raw<std::uint32_t>({65})))); }).message(),
+              HasSubstr("expected numbers, got text"));
   EXPECT_THAT(error_of([] { to_strings(parse(npy("|u1", "(1,)", "a"))); }).message(), HasSubstr("expected text"));
 }
 
@@ -114,17 +126,21 @@ INSTANTIATE_TEST_SUITE_P(
         BadNpy{"Object", npy("|O", "(1,)", "xxxxxxxx"), "Python objects"},
         BadNpy{"BigEndian", npy(">f4", "(1,)", "xxxx"), "big-endian"},
         BadNpy{"Complex", npy("<c8", "(1,)", "xxxxxxxx"), "element type '<c8' is not read"},
-        BadNpy{"Structured", npy_with_header("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,), }", "xxxx"), "structured arrays"},
+        BadNpy{"Structured",
+               npy_with_header("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,), }", "xxxx"),
+               "structured arrays"},
         BadNpy{"Overflow", npy("<f8", "(4294967296, 4294967296)", ""), "overflows"},
         BadNpy{"OverflowOfBytes", npy("<f8", "(2305843009213693952,)", ""), "overflows"},
         BadNpy{"Negative", npy("<f4", "(-1,)", "xxxx"), "negative size"},
         BadNpy{"Truncated", npy("<f4", "(3,)", "xxxxxxxx"), "needs 12 bytes, 8 are there"},
         BadNpy{"BadNumber", npy("<f4", "(99999999999999999999,)", ""), "bad number in shape"},
-        BadNpy{"ManyDims", npy("<f4", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)", "xxxx"), "more than 32 dimensions"},
+        BadNpy{"ManyDims", npy("<f4", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)", "xxxx"),
+               "more than 32 dimensions"},
         BadNpy{"MissingKey", npy_with_header("{'descr': '<f4', 'shape': (1,), }", "xxxx"), "needs 'descr'"},
         BadNpy{"RepeatedKey", npy_with_header("{'descr': '<f4', 'descr': '<f8', }", "xxxx"), "repeated key 'descr'"},
         BadNpy{"UnknownKey", npy_with_header("{'colour': 'red', }", "xxxx"), "unexpected or repeated key 'colour'"},
-        BadNpy{"Trailing", npy_with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + 1", "xxxx"), "something follows the dict"},
+        BadNpy{"Trailing", npy_with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + 1", "xxxx"),
+               "something follows the dict"},
         BadNpy{"NoDict", npy_with_header("__import__('os')", ""), "expected '{'"},
         BadNpy{"OpenString", npy_with_header("{'descr", ""), "a string does not end"},
         BadNpy{"BadBool", npy_with_header("{'fortran_order': maybe", ""), "must be True or False"},

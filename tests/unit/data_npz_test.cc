@@ -23,7 +23,8 @@ using ::testing::HasSubstr;
 TEST(NpzTest, ReadsStoredAndDeflatedMembers) {
   const TempFolder folder;
   for (const bool deflate : {false, true}) {
-    const NpzFile file(folder.write("a.npz", npz({{"x", npy_f4("(2,)", {1, 2})}, {"y", npy_f4("(1,)", {3})}}, deflate)));
+    const NpzFile file(
+        folder.write("a.npz", npz({{"x", npy_f4("(2,)", {1, 2})}, {"y", npy_f4("(1,)", {3})}}, deflate)));
     EXPECT_THAT(file.names(), ElementsAre("x", "y"));
     EXPECT_THAT(list(to_floats(file.array("x"))), ElementsAre(1, 2));
     EXPECT_THAT(list(to_floats(file.array("y"))), ElementsAre(3));

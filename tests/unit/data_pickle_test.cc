@@ -39,7 +39,8 @@ TEST(PickleTest, ReadsAMatrix) {
 
 TEST(PickleTest, ReadsNeighbourListsAndTheMemo) {
   // One list is stored in the memo and used for two keys.
-  const Parsed parsed(PickleWriter().op("}(").integer(0).op("]q\x05(").integer(7).op("e").integer(1).op("h\x05u").finish());
+  const Parsed parsed(
+      PickleWriter().op("}(").integer(0).op("]q\x05(").integer(7).op("e").integer(1).op("h\x05u").finish());
   const auto items = parsed.pickle.items(parsed.pickle.root());
   ASSERT_EQ(items.size(), 4U);
   EXPECT_EQ(parsed.pickle.items(items[3])[0].number, 7);
@@ -62,33 +63,53 @@ TEST_P(BadPickleTest, IsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadPickleTest,
-    ::testing::Values(
-        BadPickle{"System", "\x80\x02" "cos\nsystem\n(U\x02lstR.", "Python object 'os system'"},
-        BadPickle{"Eval", "\x80\x02" "c__builtin__\neval\n.", "'__builtin__ eval'"},
-        BadPickle{"Global4", "\x80\x02\x93.", "instruction STACK_GLOBAL (0x93)"},
-        BadPickle{"Inst", "\x80\x02(ios\nsystem\n.", "instruction INST"},
-        BadPickle{"Obj", "\x80\x02(o.", "instruction OBJ"},
-        BadPickle{"Extension", "\x80\x02\x82\x01.", "instruction EXT1"},
-        BadPickle{"Persistent", "\x80\x02Pid\n.", "instruction PERSID"},
-        BadPickle{"Unknown", "\x80\x02\xfe.", "instruction unknown (0xfe)"},
-        BadPickle{"Protocol", "\x80\x04N.", "protocol 4"}, BadPickle{"NoProtocol", "N.", "begins with the byte 0x80"},
-        BadPickle{"Empty", "", "begins with the byte 0x80"}, BadPickle{"CutOff", "\x80\x02T\xff\xff\xff\x7fx", "cut off"},
-        BadPickle{"NoStop", "\x80\x02N", "cut off"}, BadPickle{"NegativeString", "\x80\x02T\xff\xff\xff\xffx.", "string of -1 bytes"},
-        BadPickle{"EmptyStack", "\x80\x02\x85.", "empty stack"}, BadPickle{"NoMark", "\x80\x02t.", "a mark that it has not set"},
-        BadPickle{"EmptyMemo", "\x80\x02h\x01.", "memo slot 1, which is empty"}, BadPickle{"PutNothing", "\x80\x02q\x01.", "empty stack"},
-        BadPickle{"TwoValues", "\x80\x02NN.", "does not end with one value"}, BadPickle{"AppendToNone", "\x80\x02NNa.", "adds elements to something that has none"},
-        BadPickle{"OddItems", "\x80\x02}(Nu.", "a key without a value"}, BadPickle{"CallNone", "\x80\x02N)R.", "cannot be called"},
-        BadPickle{"CallList", "\x80\x02" "c__builtin__\nlist\n)R.", "calls '__builtin__ list'"},
-        BadPickle{"BuildNone", "\x80\x02N)b.", "state to something that takes none"},
-        BadPickle{"OpenMark", "\x80\x02(N.", "does not end with one value"}),
+    ::testing::Values(BadPickle{"System",
+                                "\x80\x02"
+                                "cos\nsystem\n(U\x02lstR.",
+                                "Python object 'os system'"},
+                      BadPickle{"Eval",
+                                "\x80\x02"
+                                "c__builtin__\neval\n.",
+                                "'__builtin__ eval'"},
+                      BadPickle{"Global4", "\x80\x02\x93.", "instruction STACK_GLOBAL (0x93)"},
+                      BadPickle{"Inst", "\x80\x02(ios\nsystem\n.", "instruction INST"},
+                      BadPickle{"Obj", "\x80\x02(o.", "instruction OBJ"},
+                      BadPickle{"Extension", "\x80\x02\x82\x01.", "instruction EXT1"},
+                      BadPickle{"Persistent", "\x80\x02Pid\n.", "instruction PERSID"},
+                      BadPickle{"Unknown", "\x80\x02\xfe.", "instruction unknown (0xfe)"},
+                      BadPickle{"Protocol", "\x80\x04N.", "protocol 4"},
+                      BadPickle{"NoProtocol", "N.", "begins with the byte 0x80"},
+                      BadPickle{"Empty", "", "begins with the byte 0x80"},
+                      BadPickle{"CutOff", "\x80\x02T\xff\xff\xff\x7fx", "cut off"},
+                      BadPickle{"NoStop", "\x80\x02N", "cut off"},
+                      BadPickle{"NegativeString", "\x80\x02T\xff\xff\xff\xffx.", "string of -1 bytes"},
+                      BadPickle{"EmptyStack", "\x80\x02\x85.", "empty stack"},
+                      BadPickle{"NoMark", "\x80\x02t.", "a mark that it has not set"},
+                      BadPickle{"EmptyMemo", "\x80\x02h\x01.", "memo slot 1, which is empty"},
+                      BadPickle{"PutNothing", "\x80\x02q\x01.", "empty stack"},
+                      BadPickle{"TwoValues", "\x80\x02NN.", "does not end with one value"},
+                      BadPickle{"AppendToNone", "\x80\x02NNa.", "adds elements to something that has none"},
+                      BadPickle{"OddItems", "\x80\x02}(Nu.", "a key without a value"},
+                      BadPickle{"CallNone", "\x80\x02N)R.", "cannot be called"},
+                      BadPickle{"CallList",
+                                "\x80\x02"
+                                "c__builtin__\nlist\n)R.",
+                                "calls '__builtin__ list'"},
+                      BadPickle{"BuildNone", "\x80\x02N)b.", "state to something that takes none"},
+                      BadPickle{"OpenMark", "\x80\x02(N.", "does not end with one value"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(PickleTest, RefusesRepeatedStateThatWouldBlowUpMemory) {
   PickleWriter writer;
   writer.op("cscipy.sparse.csr\ncsr_matrix\n)\x81}(");
   for (int i = 0; i < 30; ++i) writer.integer(i).op("N");
-  writer.op("uq\x01" "b");
-  for (int i = 0; i < 3; ++i) writer.op("h\x01" "b");
+  writer.op(
+      "uq\x01"
+      "b");
+  for (int i = 0; i < 3; ++i)
+    writer.op(
+        "h\x01"
+        "b");
   EXPECT_THAT(error_of([&] { Parsed parsed(writer.finish()); }).message(), HasSubstr("too much state"));
 }
 
@@ -98,7 +119,8 @@ TEST(PickleTest, RefusesArraysWhosePartsDoNotFit) {
   EXPECT_THAT(error_of([&] { none.pickle.matrix(none.pickle.root()); }).message(), HasSubstr("no CSR matrix"));
   EXPECT_THAT(error_of([&] { none.pickle.items(none.pickle.root()); }).message(), HasSubstr("another kind of object"));
   const Parsed cut(PickleWriter().array("i4", {100}, "xxxx").finish());
-  EXPECT_THAT(error_of([&] { cut.pickle.array(cut.pickle.root()); }).message(), HasSubstr("needs 400 bytes, 4 are there"));
+  EXPECT_THAT(error_of([&] { cut.pickle.array(cut.pickle.root()); }).message(),
+              HasSubstr("needs 400 bytes, 4 are there"));
   const Parsed objects(PickleWriter().array("O8", {1}, "xxxxxxxx").finish());
   EXPECT_THAT(error_of([&] { objects.pickle.array(objects.pickle.root()); }).message(), HasSubstr("Python objects"));
 }

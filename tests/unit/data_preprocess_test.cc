@@ -34,7 +34,8 @@ Features dense(std::int64_t rows, std::int64_t cols, const std::vector<float>& v
   return f;
 }
 
-graph::Graph graph_of(std::int64_t nodes, const std::vector<NodeId>& src, const std::vector<NodeId>& dst, const std::vector<float>& weight = {}) {
+graph::Graph graph_of(std::int64_t nodes, const std::vector<NodeId>& src, const std::vector<NodeId>& dst,
+                      const std::vector<float>& weight = {}) {
   return graph::build_graph({buffer(src), buffer(dst), buffer(weight)}, nodes);
 }
 
@@ -59,7 +60,8 @@ TEST(PreprocessTest, StandardUsesAllNodesAndTrainStandardOnlySome) {
   Features f = dense(3, 2, {1, 7, 3, 7, 8, 7});
   normalize_features("standard", {}, kPlenty, &f);
   const float s = std::sqrt((9.0F + 1 + 16) / 3);
-  EXPECT_THAT(list(f.dense), ElementsAre(FloatNear(-3 / s, 1e-6F), 0, FloatNear(-1 / s, 1e-6F), 0, FloatNear(4 / s, 1e-6F), 0));
+  EXPECT_THAT(list(f.dense),
+              ElementsAre(FloatNear(-3 / s, 1e-6F), 0, FloatNear(-1 / s, 1e-6F), 0, FloatNear(4 / s, 1e-6F), 0));
   Features t = dense(3, 1, {1, 3, 8});
   const std::vector<NodeId> train = {0, 1};
   normalize_features("train-standard", train, kPlenty, &t);
@@ -69,7 +71,8 @@ TEST(PreprocessTest, StandardUsesAllNodesAndTrainStandardOnlySome) {
 TEST(PreprocessTest, RefusesWhatCannotBe) {
   Features f = dense(2, 2, {1, 0, 0, 1});
   EXPECT_THAT(error_of([&] { normalize_features("rows", {}, kPlenty, &f); }).hint(), HasSubstr("did you mean 'row'?"));
-  EXPECT_THAT(error_of([&] { normalize_features("train-standard", {}, kPlenty, &f); }).message(), HasSubstr("needs training nodes"));
+  EXPECT_THAT(error_of([&] { normalize_features("train-standard", {}, kPlenty, &f); }).message(),
+              HasSubstr("needs training nodes"));
   sparsify(&f);
   const Error error = error_of([&] { normalize_features("standard", {}, 8, &f); });
   EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);

@@ -24,7 +24,8 @@ using ::testing::IsEmpty;
 
 /// Dense copy of the features.
 std::vector<std::vector<float>> rows_of(const Features& f) {
-  std::vector<std::vector<float>> rows(static_cast<std::size_t>(f.rows), std::vector<float>(static_cast<std::size_t>(f.cols), 0));
+  std::vector<std::vector<float>> rows(static_cast<std::size_t>(f.rows),
+                                       std::vector<float>(static_cast<std::size_t>(f.cols), 0));
   for (std::size_t r = 0; r < rows.size(); ++r) {
     if (!f.sparse) {
       for (std::size_t c = 0; c < rows[r].size(); ++c) rows[r][c] = f.dense[r * rows[r].size() + c];
@@ -41,7 +42,8 @@ std::vector<std::vector<float>> rows_of(const Features& f) {
 std::vector<std::string> edges_of(const graph::Graph& graph) {
   std::vector<std::string> edges;
   for (std::size_t v = 0; v + 1 < graph.offsets().size(); ++v) {
-    for (auto k = static_cast<std::size_t>(graph.offsets()[v]); k < static_cast<std::size_t>(graph.offsets()[v + 1]); ++k) {
+    for (auto k = static_cast<std::size_t>(graph.offsets()[v]); k < static_cast<std::size_t>(graph.offsets()[v + 1]);
+         ++k) {
       edges.push_back(std::to_string(graph.sources()[k]) + ">" + std::to_string(v));
     }
   }
@@ -86,15 +88,17 @@ TEST(PlanetoidTest, ReadsGeomGcnSplits) {
   const TempFolder folder;
   const auto set = write_planetoid(folder);
   const auto mask = [](std::vector<std::uint8_t> bits) { return testing::npy_bool("(8,)", bits); };
-  folder.write("set/geom_gcn_splits/tiny_split_0.6_0.2_0.npz",
-               npz({{"train_mask", mask({0, 0, 0, 1, 0, 0, 0, 0})}, {"val_mask", mask({1, 0, 0, 0, 0, 0, 0, 0})}, {"test_mask", mask({0, 1, 1, 0, 0, 0, 0, 0})}}));
+  folder.write("set/geom_gcn_splits/tiny_split_0.6_0.2_0.npz", npz({{"train_mask", mask({0, 0, 0, 1, 0, 0, 0, 0})},
+                                                                    {"val_mask", mask({1, 0, 0, 0, 0, 0, 0, 0})},
+                                                                    {"test_mask", mask({0, 1, 1, 0, 0, 0, 0, 0})}}));
   LoadOptions options;
   options.split = "0";
   const Dataset d = load(set.string(), options);
   EXPECT_THAT(d.split.train, ElementsAre(3));
   EXPECT_THAT(d.split.test, ElementsAre(1, 2));
   options.split = "1";
-  EXPECT_THAT(error_of([&] { load(set.string(), options); }).message(), HasSubstr("--split 1: the data offer 1 splits, 0..0"));
+  EXPECT_THAT(error_of([&] { load(set.string(), options); }).message(),
+              HasSubstr("--split 1: the data offer 1 splits, 0..0"));
 }
 
 TEST(PlanetoidTest, NamesWhatIsMissing) {

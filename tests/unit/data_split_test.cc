@@ -20,7 +20,8 @@ using ::testing::SizeIs;
 /// `sizes[c]` nodes of class c, then `unlabelled` without.
 Labels labels_of(const std::vector<int>& sizes, int unlabelled = 0) {
   std::vector<std::int32_t> classes;
-  for (std::size_t c = 0; c < sizes.size(); ++c) classes.insert(classes.end(), static_cast<std::size_t>(sizes[c]), static_cast<std::int32_t>(c));
+  for (std::size_t c = 0; c < sizes.size(); ++c)
+    classes.insert(classes.end(), static_cast<std::size_t>(sizes[c]), static_cast<std::int32_t>(c));
   classes.insert(classes.end(), static_cast<std::size_t>(unlabelled), -1);
   Labels labels;
   labels.kind = LabelKind::kSingle;
@@ -47,7 +48,9 @@ TEST(SplitTest, ShchurTakesTwentyAndThirtyOfEachClass) {
   EXPECT_THAT(s.train, SizeIs(60));
   EXPECT_EQ(s.train.size() + s.val.size() + s.test.size(), 360U);  // unlabelled nodes are in no part
   for (int c = 0; c < 3; ++c) {
-    EXPECT_EQ(std::count_if(s.train.begin(), s.train.end(), [&](NodeId v) { return labels.classes[static_cast<std::size_t>(v)] == c; }), 20);
+    EXPECT_EQ(std::count_if(s.train.begin(), s.train.end(),
+                            [&](NodeId v) { return labels.classes[static_cast<std::size_t>(v)] == c; }),
+              20);
   }
 }
 
@@ -86,9 +89,12 @@ TEST(SplitTest, IsAFunctionOfTheSeed) {
 
 TEST(SplitTest, RefusesWhatItCannotDraw) {
   const Labels labels = labels_of({10, 10});
-  const auto fails = [&](const std::string& spec, const Labels& of) { return error_of([&] { draw_split(of, 20, spec, 0); }); };
+  const auto fails = [&](const std::string& spec, const Labels& of) {
+    return error_of([&] { draw_split(of, 20, spec, 0); });
+  };
   EXPECT_THAT(fails("shcur", labels).hint(), HasSubstr("did you mean 'shchur'?"));
-  for (const char* spec : {"ratio:", "ratio:60/20", "ratio:60/20/20/1", "ratio:a/b/c", "ratio:0/1/1", "ratio:-1/1/1", "ratio:60/20/20x", "ratio:1/2/"}) {
+  for (const char* spec : {"ratio:", "ratio:60/20", "ratio:60/20/20/1", "ratio:a/b/c", "ratio:0/1/1", "ratio:-1/1/1",
+                           "ratio:60/20/20x", "ratio:1/2/"}) {
     EXPECT_THAT(fails(spec, labels).message(), HasSubstr("expected ratio:TRAIN/VAL/TEST")) << spec;
   }
   EXPECT_THAT(fails("random", Labels()).message(), HasSubstr("no labels to split"));

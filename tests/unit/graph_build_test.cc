@@ -37,7 +37,8 @@ TEST(BuildTest, CoalesceSumsWeights) {
 }
 
 TEST(BuildTest, OptionsApplyInOrder) {
-  const Graph g = build_graph(edges({0, 1, 1}, {1, 1, 2}), 3, {.remove_self_loops = true, .to_undirected = true, .add_self_loops = true});
+  const Graph g = build_graph(edges({0, 1, 1}, {1, 1, 2}), 3,
+                              {.remove_self_loops = true, .to_undirected = true, .add_self_loops = true});
   EXPECT_THAT(list(g.offsets()), ElementsAre(0, 2, 5, 7));
   EXPECT_THAT(list(g.sources()), ElementsAre(0, 1, 0, 1, 2, 1, 2));
   EXPECT_TRUE(g.symmetric());
@@ -51,15 +52,26 @@ TEST(BuildTest, EmptyGraphs) {
 }
 
 TEST(BuildTest, NamesTheFirstBadEdge) {
-  EXPECT_THAT(error_of([] { build_graph(edges({0, 1}, {1, 7}), 3); }).message(), HasSubstr("edge 1 (1 -> 7) names node 7, outside 0..2"));
+  EXPECT_THAT(error_of([] {
+                build_graph(edges({0, 1}, {1, 7}), 3);
+              }).message(),
+              HasSubstr("edge 1 (1 -> 7) names node 7, outside 0..2"));
   EXPECT_THAT(error_of([] { build_graph(edges({0, -1}, {1, 0}), 3); }).message(), HasSubstr("names node -1"));
-  EXPECT_THAT(error_of([] { build_graph(edges({0}, {1, 2}), 3); }).message(), HasSubstr("1 sources but 2 destinations"));
+  EXPECT_THAT(error_of([] {
+                build_graph(edges({0}, {1, 2}), 3);
+              }).message(),
+              HasSubstr("1 sources but 2 destinations"));
   EXPECT_THAT(error_of([] { build_graph(edges({0}, {1}, {1, 2}), 3); }).message(), HasSubstr("2 weights for 1 edges"));
 }
 
 TEST(GraphTest, ChecksItsArrays) {
-  const auto make = [](const std::vector<EdgeId>& offsets, const std::vector<NodeId>& sources, const std::vector<float>& weights = {}) {
-    return error_of([&] { Graph g(3, Buffer<EdgeId>::copy_of(offsets), Buffer<NodeId>::copy_of(sources), Buffer<float>::copy_of(weights)); }).message();
+  const auto make = [](const std::vector<EdgeId>& offsets, const std::vector<NodeId>& sources,
+                       const std::vector<float>& weights = {}) {
+    return error_of([&] {
+             Graph g(3, Buffer<EdgeId>::copy_of(offsets), Buffer<NodeId>::copy_of(sources),
+                     Buffer<float>::copy_of(weights));
+           })
+        .message();
   };
   EXPECT_THAT(make({}, {}), HasSubstr("must start with 0"));
   EXPECT_THAT(make({1, 1}, {0}), HasSubstr("must start with 0"));
