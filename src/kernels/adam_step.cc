@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "adam_step";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<AdamStepArgs, T>("cpu", cpu::adam_step),
-    reference_variant<AdamStepArgs, T>(reference::adam_step<T>)};
+constexpr std::array kVariants = {f32_variant<AdamStepArgs, T>("cpu", cpu::adam_step),
+                                  reference_variant<AdamStepArgs, T>(reference::adam_step<T>)};
 
 }  // namespace
 

@@ -13,9 +13,8 @@ namespace {
 constexpr std::string_view kOp = "batch_norm";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<BatchNormArgs, T>("cpu", cpu::batch_norm),
-    reference_variant<BatchNormArgs, T>(reference::batch_norm<T>)};
+constexpr std::array kVariants = {f32_variant<BatchNormArgs, T>("cpu", cpu::batch_norm),
+                                  reference_variant<BatchNormArgs, T>(reference::batch_norm<T>)};
 
 }  // namespace
 

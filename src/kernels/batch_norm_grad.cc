@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "batch_norm_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<BatchNormGradArgs, T>("cpu", cpu::batch_norm_grad),
-    reference_variant<BatchNormGradArgs, T>(reference::batch_norm_grad<T>)};
+constexpr std::array kVariants = {f32_variant<BatchNormGradArgs, T>("cpu", cpu::batch_norm_grad),
+                                  reference_variant<BatchNormGradArgs, T>(reference::batch_norm_grad<T>)};
 
 }  // namespace
 

@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "batch_norm_inference";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<BatchNormInferenceArgs, T>("cpu", cpu::batch_norm_inference),
-    reference_variant<BatchNormInferenceArgs, T>(reference::batch_norm_inference<T>)};
+constexpr std::array kVariants = {f32_variant<BatchNormInferenceArgs, T>("cpu", cpu::batch_norm_inference),
+                                  reference_variant<BatchNormInferenceArgs, T>(reference::batch_norm_inference<T>)};
 
 }  // namespace
 

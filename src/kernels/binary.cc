@@ -17,14 +17,13 @@ template <class T>
 void expect_operand(std::string_view owner, const ConstMatrixView<T>& operand, const MatrixView<T>& c) {
   const bool rows_fit = operand.rows == c.rows || operand.rows == 1;
   const bool cols_fit = operand.cols == c.cols || (operand.cols > 0 && c.cols % operand.cols == 0);
-  GNEISS_CHECK(rows_fit && cols_fit, ErrorCode::kShape, "binary: {} is {}x{}, which does not broadcast to c, {}x{}", owner,
-               operand.rows, operand.cols, c.rows, c.cols);
+  GNEISS_CHECK(rows_fit && cols_fit, ErrorCode::kShape, "binary: {} is {}x{}, which does not broadcast to c, {}x{}",
+               owner, operand.rows, operand.cols, c.rows, c.cols);
 }
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<BinaryArgs, T>("cpu", cpu::binary),
-    reference_variant<BinaryArgs, T>(reference::binary<T>)};
+constexpr std::array kVariants = {f32_variant<BinaryArgs, T>("cpu", cpu::binary),
+                                  reference_variant<BinaryArgs, T>(reference::binary<T>)};
 
 }  // namespace
 

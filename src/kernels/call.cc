@@ -50,9 +50,10 @@ Reduce reduce_of(const Op& op) {
 
 Unary unary_of(std::string_view name) {
   constexpr std::pair<std::string_view, Unary> kNames[] = {
-      {"affine", Unary::kAffine},   {"relu", Unary::kRelu}, {"leaky_relu", Unary::kLeakyRelu}, {"elu", Unary::kElu},
-      {"sigmoid", Unary::kSigmoid}, {"tanh", Unary::kTanh}, {"exp", Unary::kExp},              {"log", Unary::kLog},
-      {"sqrt", Unary::kSqrt},       {"rsqrt", Unary::kRsqrt}};
+      {"affine", Unary::kAffine}, {"relu", Unary::kRelu},       {"leaky_relu", Unary::kLeakyRelu},
+      {"elu", Unary::kElu},       {"sigmoid", Unary::kSigmoid}, {"tanh", Unary::kTanh},
+      {"exp", Unary::kExp},       {"log", Unary::kLog},         {"sqrt", Unary::kSqrt},
+      {"rsqrt", Unary::kRsqrt}};
   for (const auto& [known, fn] : kNames) {
     if (known == name) return fn;
   }
@@ -87,7 +88,8 @@ class Binding {
   double traffic() const {
     double bytes = 0;
     const auto count = [&](ir::ValueId v) {
-      if (v != ir::kNoValue) bytes += static_cast<double>(std::max<std::int64_t>(from_.program->elements(v), 0)) * sizeof(T);
+      if (v != ir::kNoValue)
+        bytes += static_cast<double>(std::max<std::int64_t>(from_.program->elements(v), 0)) * sizeof(T);
     };
     std::for_each(op_.inputs.begin(), op_.inputs.end(), count);
     std::for_each(op_.results.begin(), op_.results.end(), count);
@@ -119,7 +121,13 @@ class Binding {
   }
 
   void use_spmm() {
-    SpmmArgs<T> args{flag("transpose") ? out_edges() : in_edges(), in(0), {}, op_.attrs.integer("heads", 1), reduce_of(op_), out(), index_out(1)};
+    SpmmArgs<T> args{flag("transpose") ? out_edges() : in_edges(),
+                     in(0),
+                     {},
+                     op_.attrs.integer("heads", 1),
+                     reduce_of(op_),
+                     out(),
+                     index_out(1)};
     if (op_.inputs.size() == 2) args.w = flat(in(1));
     call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
     use("spmm", spmm_variants<T>(), args);
@@ -142,11 +150,13 @@ class Binding {
   void use_unary() {
     const bool is_affine = op_.kind == OpKind::affine;
     const double alpha = is_affine ? real("scale", 1) : real("alpha", op_.kind == OpKind::elu ? 1 : 0);
-    use("unary", unary_variants<T>(), UnaryArgs<T>{unary_of(ir::traits(op_.kind).name), alpha, real("shift", 0), in(0), out()});
+    use("unary", unary_variants<T>(),
+        UnaryArgs<T>{unary_of(ir::traits(op_.kind).name), alpha, real("shift", 0), in(0), out()});
   }
 
   void use_columns(ColumnGroups fn, std::string_view attr) {
-    use("column_groups", column_groups_variants<T>(), ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out()});
+    use("column_groups", column_groups_variants<T>(),
+        ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out()});
   }
 
   /// The key is read at every run; everything else is fixed.
@@ -181,7 +191,8 @@ class Binding {
     call_.workspace_bytes = norm_workspace_bytes(rows, cols, sizeof(T));
     switch (op_.kind) {
       case OpKind::batch_norm:
-        return use("batch_norm", batch_norm_variants<T>(), BatchNormArgs<T>{in(0), in(1), in(2), eps, out(0), out(1), out(2)});
+        return use("batch_norm", batch_norm_variants<T>(),
+                   BatchNormArgs<T>{in(0), in(1), in(2), eps, out(0), out(1), out(2)});
       case OpKind::batch_norm_inference:
         return use("batch_norm_inference", batch_norm_inference_variants<T>(),
                    BatchNormInferenceArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out()});
@@ -226,7 +237,8 @@ class Binding {
     call_.workspace_bytes = loss_workspace_bytes(in(0).rows);
     if (op_.kind == OpKind::cross_entropy) {
       return use("cross_entropy", cross_entropy_variants<T>(),
-                 CrossEntropyArgs<T>{in(0), from_.labels, from_.loss_rows, from_.class_weights, real("label_smoothing", 0), out(0), out(1)});
+                 CrossEntropyArgs<T>{in(0), from_.labels, from_.loss_rows, from_.class_weights,
+                                     real("label_smoothing", 0), out(0), out(1)});
     }
     if (op_.kind == OpKind::bce_with_logits) {
       return use("bce_with_logits", bce_with_logits_variants<T>(),
@@ -253,7 +265,8 @@ class Binding {
     } else if (op_.kind == OpKind::degree) {
       const SparsePattern* edges = op_.attrs.text("side", "dst") == "dst" ? &in_edges() : &out_edges();
       fill([edges](std::int64_t v) {
-        return static_cast<T>(edges->offsets[static_cast<std::size_t>(v) + 1] - edges->offsets[static_cast<std::size_t>(v)]);
+        return static_cast<T>(edges->offsets[static_cast<std::size_t>(v) + 1] -
+                              edges->offsets[static_cast<std::size_t>(v)]);
       });
     } else {
       call_.variant = "data";
@@ -266,20 +279,30 @@ class Binding {
       case OpKind::param:
       case OpKind::constant:
       case OpKind::edge_weight:
-      case OpKind::degree: return use_leaf();
-      case OpKind::gemm: return use_gemm();
-      case OpKind::spx_gemm: return use_spx_gemm();
+      case OpKind::degree:
+        return use_leaf();
+      case OpKind::gemm:
+        return use_gemm();
+      case OpKind::spx_gemm:
+        return use_spx_gemm();
       case OpKind::to_dense:
         return use("to_dense", to_dense_variants<T>(), ToDenseArgs<T>{*from_.features(false), flat(in(0)), out()});
-      case OpKind::add: return use_binary(Binary::kAdd);
-      case OpKind::sub: return use_binary(Binary::kSub);
-      case OpKind::mul: return use_binary(Binary::kMul);
-      case OpKind::div: return use_binary(Binary::kDiv);
-      case OpKind::maximum: return use_binary(Binary::kMaximum);
-      case OpKind::minimum: return use_binary(Binary::kMinimum);
+      case OpKind::add:
+        return use_binary(Binary::kAdd);
+      case OpKind::sub:
+        return use_binary(Binary::kSub);
+      case OpKind::mul:
+        return use_binary(Binary::kMul);
+      case OpKind::div:
+        return use_binary(Binary::kDiv);
+      case OpKind::maximum:
+        return use_binary(Binary::kMaximum);
+      case OpKind::minimum:
+        return use_binary(Binary::kMinimum);
       case OpKind::maximum_grad:
         return use("extreme_grad", extreme_grad_variants<T>(),
-                   ExtremeGradArgs<T>{op_.attrs.text("fn", "maximum") == "maximum", !flag("side"), in(0), in(1), in(2), out()});
+                   ExtremeGradArgs<T>{op_.attrs.text("fn", "maximum") == "maximum", !flag("side"), in(0), in(1), in(2),
+                                      out()});
       case OpKind::affine:
       case OpKind::relu:
       case OpKind::leaky_relu:
@@ -289,21 +312,28 @@ class Binding {
       case OpKind::exp:
       case OpKind::log:
       case OpKind::sqrt:
-      case OpKind::rsqrt: return use_unary();
+      case OpKind::rsqrt:
+        return use_unary();
       case OpKind::unary_grad: {
         const std::string fn = op_.attrs.text("fn", "relu");
         return use("unary_grad", unary_grad_variants<T>(),
                    UnaryGradArgs<T>{unary_of(fn), real("alpha", 0), in(0), in(1), out()});
       }
-      case OpKind::dropout: return use_dropout();
+      case OpKind::dropout:
+        return use_dropout();
       case OpKind::sum_rows:
         call_.workspace_bytes = sum_rows_workspace_bytes(in(0).rows, in(0).cols, sizeof(T));
         return use("sum_rows", sum_rows_variants<T>(), SumRowsArgs<T>{in(0), out()});
-      case OpKind::sum_groups: return use_columns(ColumnGroups::kSumGroups, "groups");
-      case OpKind::expand_groups: return use_columns(ColumnGroups::kExpandGroups, "groups");
-      case OpKind::sum_heads: return use_columns(ColumnGroups::kSumHeads, "heads");
-      case OpKind::tile_heads: return use_columns(ColumnGroups::kTileHeads, "heads");
-      case OpKind::concat: return use_concat();
+      case OpKind::sum_groups:
+        return use_columns(ColumnGroups::kSumGroups, "groups");
+      case OpKind::expand_groups:
+        return use_columns(ColumnGroups::kExpandGroups, "groups");
+      case OpKind::sum_heads:
+        return use_columns(ColumnGroups::kSumHeads, "heads");
+      case OpKind::tile_heads:
+        return use_columns(ColumnGroups::kTileHeads, "heads");
+      case OpKind::concat:
+        return use_concat();
       case OpKind::slice:
         return use("copy_columns", copy_columns_variants<T>(),
                    CopyColumnsArgs<T>{in(0), op_.attrs.integer("begin", 0), out(), 0, op_.attrs.integer("cols", 0)});
@@ -311,30 +341,39 @@ class Binding {
       case OpKind::batch_norm_inference:
       case OpKind::batch_norm_grad:
       case OpKind::layer_norm:
-      case OpKind::layer_norm_grad: return use_norm();
-      case OpKind::batch_norm_update: return use_batch_norm_update();
+      case OpKind::layer_norm_grad:
+        return use_norm();
+      case OpKind::batch_norm_update:
+        return use_batch_norm_update();
       case OpKind::gather_src:
       case OpKind::gather_dst:
-        return use("gather", gather_variants<T>(), GatherArgs<T>{in_edges(), op_.kind == OpKind::gather_src, in(0), out()});
-      case OpKind::segment_reduce: return use_segment_reduce();
+        return use("gather", gather_variants<T>(),
+                   GatherArgs<T>{in_edges(), op_.kind == OpKind::gather_src, in(0), out()});
+      case OpKind::segment_reduce:
+        return use_segment_reduce();
       case OpKind::segment_arg_grad:
         return use("segment_arg_grad", segment_arg_grad_variants<T>(),
                    SegmentArgGradArgs<T>{in_edges().offsets, from_.index(op_.inputs[0]), in(1), out()});
-      case OpKind::spmm: return use_spmm();
-      case OpKind::spmm_arg_grad: return use_spmm_arg_grad();
+      case OpKind::spmm:
+        return use_spmm();
+      case OpKind::spmm_arg_grad:
+        return use_spmm_arg_grad();
       case OpKind::spmm_arg_weight_grad:
         return use("spmm_arg_weight_grad", spmm_arg_weight_grad_variants<T>(),
                    SpmmArgWeightGradArgs<T>{in_edges(), from_.index(op_.inputs[0]), in(1), in(2), flat(out())});
       case OpKind::sddmm:
         call_.flops = 2.0 * static_cast<double>(in_edges().nonzeros()) * static_cast<double>(in(0).cols);
-        return use("sddmm", sddmm_variants<T>(), SddmmArgs<T>{in_edges(), in(0), in(1), op_.attrs.integer("heads", 1), out()});
+        return use("sddmm", sddmm_variants<T>(),
+                   SddmmArgs<T>{in_edges(), in(0), in(1), op_.attrs.integer("heads", 1), out()});
       case OpKind::edge_softmax:
         return use("edge_softmax", edge_softmax_variants<T>(), EdgeSoftmaxArgs<T>{in_edges().offsets, in(0), out()});
       case OpKind::edge_softmax_grad:
-        return use("edge_softmax_grad", edge_softmax_grad_variants<T>(), EdgeSoftmaxGradArgs<T>{in_edges().offsets, in(0), in(1), out()});
+        return use("edge_softmax_grad", edge_softmax_grad_variants<T>(),
+                   EdgeSoftmaxGradArgs<T>{in_edges().offsets, in(0), in(1), out()});
       case OpKind::cross_entropy:
       case OpKind::bce_with_logits:
-      case OpKind::mse: return use_loss();
+      case OpKind::mse:
+        return use_loss();
     }
   }
 

@@ -33,7 +33,8 @@ void expect_pattern(std::string_view op, const SparsePattern& pattern) {
                             pattern.rows + 1));
   }
   if (!pattern.slots.empty()) {
-    expect_equal(op, {"the list of slots", "values", static_cast<std::int64_t>(pattern.slots.size())}, nonzeros_of(pattern));
+    expect_equal(op, {"the list of slots", "values", static_cast<std::int64_t>(pattern.slots.size())},
+                 nonzeros_of(pattern));
   }
   expect_offsets(op, pattern.offsets, pattern.nonzeros());
 }
@@ -52,7 +53,8 @@ void expect_offsets(std::string_view op, std::span<const EdgeId> offsets, std::i
 
 void expect_heads(std::string_view op, std::int64_t heads, const Extent& columns) {
   if (heads >= 1 && columns.size % heads == 0) return;
-  throw_shape(fmt::format("{}: {} has {} columns, which {} heads do not divide", op, columns.owner, columns.size, heads));
+  throw_shape(
+      fmt::format("{}: {} has {} columns, which {} heads do not divide", op, columns.owner, columns.size, heads));
 }
 
 void expect_row_list(std::string_view op, std::span<const NodeId> rows, std::int64_t n) {
@@ -60,7 +62,8 @@ void expect_row_list(std::string_view op, std::span<const NodeId> rows, std::int
   std::int64_t previous = -1;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] <= previous || rows[i] >= n) {
-      throw_shape(fmt::format("{}: entry {} of the row list is {}, expected ascending rows below {}", op, i, rows[i], n));
+      throw_shape(
+          fmt::format("{}: entry {} of the row list is {}, expected ascending rows below {}", op, i, rows[i], n));
     }
     previous = rows[i];
   }

@@ -47,7 +47,8 @@ void expect_shape(std::string_view op, std::string_view owner, const MatrixView<
 void expect_pattern(std::string_view op, const SparsePattern& pattern);
 /// Throws kShape if the pattern names slots.
 void expect_no_slots(std::string_view op, const SparsePattern& pattern);
-/// Throws kShape unless there is at least one offset and the last one is the number of edge rows (skipped for null data).
+/// Throws kShape unless there is at least one offset and the last one is the number of edge rows (skipped for null
+/// data).
 void expect_offsets(std::string_view op, std::span<const EdgeId> offsets, std::int64_t edge_rows);
 /// Throws kShape unless `heads` >= 1 divides the columns of `owner`.
 void expect_heads(std::string_view op, std::int64_t heads, const Extent& columns);

@@ -14,9 +14,8 @@ namespace {
 constexpr std::string_view kOp = "clip_norm";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<ClipNormArgs, T>("cpu", cpu::clip_norm),
-    reference_variant<ClipNormArgs, T>(reference::clip_norm<T>)};
+constexpr std::array kVariants = {f32_variant<ClipNormArgs, T>("cpu", cpu::clip_norm),
+                                  reference_variant<ClipNormArgs, T>(reference::clip_norm<T>)};
 
 }  // namespace
 

@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "column_groups";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<ColumnGroupsArgs, T>("cpu", cpu::column_groups),
-    reference_variant<ColumnGroupsArgs, T>(reference::column_groups<T>)};
+constexpr std::array kVariants = {f32_variant<ColumnGroupsArgs, T>("cpu", cpu::column_groups),
+                                  reference_variant<ColumnGroupsArgs, T>(reference::column_groups<T>)};
 
 }  // namespace
 

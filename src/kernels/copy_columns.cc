@@ -19,9 +19,8 @@ void expect_block(std::string_view owner, std::int64_t begin, std::int64_t count
 }
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<CopyColumnsArgs, T>("cpu", cpu::copy_columns),
-    reference_variant<CopyColumnsArgs, T>(reference::copy_columns<T>)};
+constexpr std::array kVariants = {f32_variant<CopyColumnsArgs, T>("cpu", cpu::copy_columns),
+                                  reference_variant<CopyColumnsArgs, T>(reference::copy_columns<T>)};
 
 }  // namespace
 

@@ -24,13 +24,14 @@ void expect_labels(std::span<const std::int32_t> labels, std::span<const NodeId>
 }
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<CrossEntropyArgs, T>("cpu", cpu::cross_entropy),
-    reference_variant<CrossEntropyArgs, T>(reference::cross_entropy<T>)};
+constexpr std::array kVariants = {f32_variant<CrossEntropyArgs, T>("cpu", cpu::cross_entropy),
+                                  reference_variant<CrossEntropyArgs, T>(reference::cross_entropy<T>)};
 
 }  // namespace
 
-std::size_t loss_workspace_bytes(std::int64_t n) { return static_cast<std::size_t>(2 * reduction_chunks(n)) * sizeof(double); }
+std::size_t loss_workspace_bytes(std::int64_t n) {
+  return static_cast<std::size_t>(2 * reduction_chunks(n)) * sizeof(double);
+}
 
 template <class T>
 void cross_entropy(const Context& context, const CrossEntropyArgs<T>& args) {
@@ -41,7 +42,8 @@ void cross_entropy(const Context& context, const CrossEntropyArgs<T>& args) {
   expect_equal(kOp, length_of("labels", args.labels), rows_of("logits", args.logits));
   expect_row_list(kOp, args.rows, n);
   expect_labels(args.labels, args.rows, classes);
-  if (!args.class_weights.empty()) expect_equal(kOp, length_of("class_weights", args.class_weights), cols_of("logits", args.logits));
+  if (!args.class_weights.empty())
+    expect_equal(kOp, length_of("class_weights", args.class_weights), cols_of("logits", args.logits));
   GNEISS_CHECK(args.label_smoothing >= 0 && args.label_smoothing <= 1, ErrorCode::kUsage,
                "cross_entropy: label_smoothing is {}, expected 0 <= label_smoothing <= 1", args.label_smoothing);
   expect_workspace(kOp, context, loss_workspace_bytes(n));

@@ -15,9 +15,8 @@ namespace {
 constexpr std::string_view kOp = "dropout";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<DropoutArgs, T>("cpu", cpu::dropout),
-    reference_variant<DropoutArgs, T>(reference::dropout<T>)};
+constexpr std::array kVariants = {f32_variant<DropoutArgs, T>("cpu", cpu::dropout),
+                                  reference_variant<DropoutArgs, T>(reference::dropout<T>)};
 
 }  // namespace
 

@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "edge_softmax";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<EdgeSoftmaxArgs, T>("cpu", cpu::edge_softmax),
-    reference_variant<EdgeSoftmaxArgs, T>(reference::edge_softmax<T>)};
+constexpr std::array kVariants = {f32_variant<EdgeSoftmaxArgs, T>("cpu", cpu::edge_softmax),
+                                  reference_variant<EdgeSoftmaxArgs, T>(reference::edge_softmax<T>)};
 
 }  // namespace
 

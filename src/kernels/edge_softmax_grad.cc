@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "edge_softmax_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<EdgeSoftmaxGradArgs, T>("cpu", cpu::edge_softmax_grad),
-    reference_variant<EdgeSoftmaxGradArgs, T>(reference::edge_softmax_grad<T>)};
+constexpr std::array kVariants = {f32_variant<EdgeSoftmaxGradArgs, T>("cpu", cpu::edge_softmax_grad),
+                                  reference_variant<EdgeSoftmaxGradArgs, T>(reference::edge_softmax_grad<T>)};
 
 }  // namespace
 

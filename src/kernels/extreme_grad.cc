@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "extreme_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<ExtremeGradArgs, T>("cpu", cpu::extreme_grad),
-    reference_variant<ExtremeGradArgs, T>(reference::extreme_grad<T>)};
+constexpr std::array kVariants = {f32_variant<ExtremeGradArgs, T>("cpu", cpu::extreme_grad),
+                                  reference_variant<ExtremeGradArgs, T>(reference::extreme_grad<T>)};
 
 }  // namespace
 

@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "gather";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<GatherArgs, T>("cpu", cpu::gather),
-    reference_variant<GatherArgs, T>(reference::gather<T>)};
+constexpr std::array kVariants = {f32_variant<GatherArgs, T>("cpu", cpu::gather),
+                                  reference_variant<GatherArgs, T>(reference::gather<T>)};
 
 }  // namespace
 

@@ -13,9 +13,8 @@ namespace {
 constexpr std::string_view kOp = "gemm";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<GemmArgs, T>("onednn", cpu::gemm),
-    reference_variant<GemmArgs, T>(reference::gemm<T>)};
+constexpr std::array kVariants = {f32_variant<GemmArgs, T>("onednn", cpu::gemm),
+                                  reference_variant<GemmArgs, T>(reference::gemm<T>)};
 
 }  // namespace
 
@@ -35,8 +34,9 @@ void gemm(const Context& context, const GemmArgs<T>& args) {
   const std::int64_t m = a_transposed ? args.a.cols : args.a.rows;
   const std::int64_t n = b_transposed ? args.b.rows : args.b.cols;
   expect_shape(kOp, "c", args.c, m, n);
-  expect_workspace(kOp, context, gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols,
-                                                    a_transposed ? args.a.rows : args.a.cols, sizeof(T)));
+  expect_workspace(kOp, context,
+                   gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols,
+                                        a_transposed ? args.a.rows : args.a.cols, sizeof(T)));
   choose(kOp, gemm_variants<T>(), args).run(context, args);
 }
 

@@ -1,8 +1,9 @@
 // What all kernels share: the context they run in, and tables of variants.
 //
-// An op is a contract (x.h), checks and a table of variants (x.cc), and one file per variant (reference/x.cc, cpu/x.cc).
-// The table is an explicit list, best first, ending in `reference`; the first variant that does not decline runs.
-// GNEISS_KERNEL=spmm:reference,gemm:onednn forces variants; GNEISS_VERBOSE=dispatch says on the log why others declined.
+// An op is a contract (x.h), checks and a table of variants (x.cc), and one file per variant (reference/x.cc,
+// cpu/x.cc). The table is an explicit list, best first, ending in `reference`; the first variant that does not decline
+// runs. GNEISS_KERNEL=spmm:reference,gemm:onednn forces variants; GNEISS_VERBOSE=dispatch says on the log why others
+// declined.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +40,8 @@ void report_choice(std::string_view op, std::string_view variant, std::string_vi
 /// Throws kUsage: `forced` names no variant of `op`.
 [[noreturn]] void throw_unknown_variant(std::string_view op, std::string_view forced, std::string_view known);
 
-/// The first variant that takes `args` (or the forced one; where that declines, the last one). `variants` ends in a variant
-/// that takes everything. Errors: kUsage if GNEISS_KERNEL forces a variant that the op does not have.
+/// The first variant that takes `args` (or the forced one; where that declines, the last one). `variants` ends in a
+/// variant that takes everything. Errors: kUsage if GNEISS_KERNEL forces a variant that the op does not have.
 template <class Args>
 const Variant<Args>& choose(std::string_view op, std::span<const Variant<Args>> variants, const Args& args) {
   const std::string_view forced = forced_variant(op);

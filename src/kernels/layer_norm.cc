@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "layer_norm";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<LayerNormArgs, T>("cpu", cpu::layer_norm),
-    reference_variant<LayerNormArgs, T>(reference::layer_norm<T>)};
+constexpr std::array kVariants = {f32_variant<LayerNormArgs, T>("cpu", cpu::layer_norm),
+                                  reference_variant<LayerNormArgs, T>(reference::layer_norm<T>)};
 
 }  // namespace
 

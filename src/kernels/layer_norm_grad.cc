@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "layer_norm_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<LayerNormGradArgs, T>("cpu", cpu::layer_norm_grad),
-    reference_variant<LayerNormGradArgs, T>(reference::layer_norm_grad<T>)};
+constexpr std::array kVariants = {f32_variant<LayerNormGradArgs, T>("cpu", cpu::layer_norm_grad),
+                                  reference_variant<LayerNormGradArgs, T>(reference::layer_norm_grad<T>)};
 
 }  // namespace
 

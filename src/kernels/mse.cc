@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "mse";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<MseArgs, T>("cpu", cpu::mse),
-    reference_variant<MseArgs, T>(reference::mse<T>)};
+constexpr std::array kVariants = {f32_variant<MseArgs, T>("cpu", cpu::mse),
+                                  reference_variant<MseArgs, T>(reference::mse<T>)};
 
 }  // namespace
 

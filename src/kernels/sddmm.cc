@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "sddmm";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SddmmArgs, T>("cpu", cpu::sddmm),
-    reference_variant<SddmmArgs, T>(reference::sddmm<T>)};
+constexpr std::array kVariants = {f32_variant<SddmmArgs, T>("cpu", cpu::sddmm),
+                                  reference_variant<SddmmArgs, T>(reference::sddmm<T>)};
 
 }  // namespace
 

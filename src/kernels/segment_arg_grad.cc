@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "segment_arg_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SegmentArgGradArgs, T>("cpu", cpu::segment_arg_grad),
-    reference_variant<SegmentArgGradArgs, T>(reference::segment_arg_grad<T>)};
+constexpr std::array kVariants = {f32_variant<SegmentArgGradArgs, T>("cpu", cpu::segment_arg_grad),
+                                  reference_variant<SegmentArgGradArgs, T>(reference::segment_arg_grad<T>)};
 
 }  // namespace
 

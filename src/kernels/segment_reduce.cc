@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "segment_reduce";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SegmentReduceArgs, T>("cpu", cpu::segment_reduce),
-    reference_variant<SegmentReduceArgs, T>(reference::segment_reduce<T>)};
+constexpr std::array kVariants = {f32_variant<SegmentReduceArgs, T>("cpu", cpu::segment_reduce),
+                                  reference_variant<SegmentReduceArgs, T>(reference::segment_reduce<T>)};
 
 }  // namespace
 

@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "sgd_step";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SgdStepArgs, T>("cpu", cpu::sgd_step),
-    reference_variant<SgdStepArgs, T>(reference::sgd_step<T>)};
+constexpr std::array kVariants = {f32_variant<SgdStepArgs, T>("cpu", cpu::sgd_step),
+                                  reference_variant<SgdStepArgs, T>(reference::sgd_step<T>)};
 
 }  // namespace
 

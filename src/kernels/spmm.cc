@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "spmm";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SpmmArgs, T>("cpu", cpu::spmm),
-    reference_variant<SpmmArgs, T>(reference::spmm<T>)};
+constexpr std::array kVariants = {f32_variant<SpmmArgs, T>("cpu", cpu::spmm),
+                                  reference_variant<SpmmArgs, T>(reference::spmm<T>)};
 
 }  // namespace
 

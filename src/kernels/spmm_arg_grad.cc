@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "spmm_arg_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SpmmArgGradArgs, T>("cpu", cpu::spmm_arg_grad),
-    reference_variant<SpmmArgGradArgs, T>(reference::spmm_arg_grad<T>)};
+constexpr std::array kVariants = {f32_variant<SpmmArgGradArgs, T>("cpu", cpu::spmm_arg_grad),
+                                  reference_variant<SpmmArgGradArgs, T>(reference::spmm_arg_grad<T>)};
 
 }  // namespace
 

@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "spmm_arg_weight_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SpmmArgWeightGradArgs, T>("cpu", cpu::spmm_arg_weight_grad),
-    reference_variant<SpmmArgWeightGradArgs, T>(reference::spmm_arg_weight_grad<T>)};
+constexpr std::array kVariants = {f32_variant<SpmmArgWeightGradArgs, T>("cpu", cpu::spmm_arg_weight_grad),
+                                  reference_variant<SpmmArgWeightGradArgs, T>(reference::spmm_arg_weight_grad<T>)};
 
 }  // namespace
 

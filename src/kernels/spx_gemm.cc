@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "spx_gemm";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SpxGemmArgs, T>("cpu", cpu::spx_gemm),
-    reference_variant<SpxGemmArgs, T>(reference::spx_gemm<T>)};
+constexpr std::array kVariants = {f32_variant<SpxGemmArgs, T>("cpu", cpu::spx_gemm),
+                                  reference_variant<SpxGemmArgs, T>(reference::spx_gemm<T>)};
 
 }  // namespace
 

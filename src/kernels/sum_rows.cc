@@ -13,9 +13,8 @@ namespace {
 constexpr std::string_view kOp = "sum_rows";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<SumRowsArgs, T>("cpu", cpu::sum_rows),
-    reference_variant<SumRowsArgs, T>(reference::sum_rows<T>)};
+constexpr std::array kVariants = {f32_variant<SumRowsArgs, T>("cpu", cpu::sum_rows),
+                                  reference_variant<SumRowsArgs, T>(reference::sum_rows<T>)};
 
 }  // namespace
 

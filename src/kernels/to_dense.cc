@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "to_dense";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<ToDenseArgs, T>("cpu", cpu::to_dense),
-    reference_variant<ToDenseArgs, T>(reference::to_dense<T>)};
+constexpr std::array kVariants = {f32_variant<ToDenseArgs, T>("cpu", cpu::to_dense),
+                                  reference_variant<ToDenseArgs, T>(reference::to_dense<T>)};
 
 }  // namespace
 

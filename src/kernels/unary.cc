@@ -12,9 +12,8 @@ namespace {
 constexpr std::string_view kOp = "unary";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<UnaryArgs, T>("cpu", cpu::unary),
-    reference_variant<UnaryArgs, T>(reference::unary<T>)};
+constexpr std::array kVariants = {f32_variant<UnaryArgs, T>("cpu", cpu::unary),
+                                  reference_variant<UnaryArgs, T>(reference::unary<T>)};
 
 }  // namespace
 

@@ -13,9 +13,8 @@ namespace {
 constexpr std::string_view kOp = "unary_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<UnaryGradArgs, T>("cpu", cpu::unary_grad),
-    reference_variant<UnaryGradArgs, T>(reference::unary_grad<T>)};
+constexpr std::array kVariants = {f32_variant<UnaryGradArgs, T>("cpu", cpu::unary_grad),
+                                  reference_variant<UnaryGradArgs, T>(reference::unary_grad<T>)};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Each forward kernel with its backward, against central differences in f64, on a directed, asymmetric, weighted graph with a
-// hub, isolated nodes, self loops and parallel edges.
+// Each forward kernel with its backward, against central differences in f64, on a directed, asymmetric, weighted graph
+// with a hub, isolated nodes, self loops and parallel edges.
 //
 // The scalar is sum(r * y) for random r: it sees every output, and its gradient with respect to y is r.
 #include <gtest/gtest.h>
@@ -11,11 +11,11 @@
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
 #include "kernels/bce_with_logits.h"
+#include "kernels/binary.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
 #include "kernels/extreme_grad.h"
-#include "kernels/binary.h"
 #include "kernels/gather.h"
 #include "kernels/gemm.h"
 #include "kernels/layer_norm.h"
@@ -71,7 +71,8 @@ void expect_gradient(const char* what, Values* x, const Values& gradient, const 
     const double below = scalar();
     (*x)[i] = before;
     const double numeric = (above - below) / (2 * kStep);
-    EXPECT_LT(std::abs(numeric - gradient[i]) / largest, kTolerance) << what << " " << i << ": " << gradient[i] << ", numeric " << numeric;
+    EXPECT_LT(std::abs(numeric - gradient[i]) / largest, kTolerance)
+        << what << " " << i << ": " << gradient[i] << ", numeric " << numeric;
   }
 }
 
@@ -86,7 +87,8 @@ class KernelGradients : public ::testing::Test {
 
   std::vector<EdgeId> in_lengths() const {
     std::vector<EdgeId> lengths;
-    for (std::int64_t v = 0; v < n_; ++v) lengths.push_back(g_.offsets[static_cast<std::size_t>(v) + 1] - g_.offsets[static_cast<std::size_t>(v)]);
+    for (std::int64_t v = 0; v < n_; ++v)
+      lengths.push_back(g_.offsets[static_cast<std::size_t>(v) + 1] - g_.offsets[static_cast<std::size_t>(v)]);
     return lengths;
   }
 };
@@ -105,12 +107,15 @@ TEST_F(KernelGradients, SpmmSumAndMean) {
       if (reduce == Reduce::kMean) {
         for (std::int64_t i = 0; i < n_ * kWidth; ++i) {
           const EdgeId length = in_lengths()[static_cast<std::size_t>(i / kWidth)];
-          dy[static_cast<std::size_t>(i)] = length == 0 ? 0 : dy[static_cast<std::size_t>(i)] / static_cast<double>(length);
+          dy[static_cast<std::size_t>(i)] =
+              length == 0 ? 0 : dy[static_cast<std::size_t>(i)] / static_cast<double>(length);
         }
       }
       Values dx(x.size()), dw(w.size());
-      spmm<double>(context_, {g_.out_edges(), matrix(dy, n_, kWidth), w, heads, Reduce::kSum, matrix(dx, n_, kWidth), {}});
-      sddmm<double>(context_, {g_.in_edges(), matrix(dy, n_, kWidth), matrix(x, n_, kWidth), heads, matrix(dw, m_, heads)});
+      spmm<double>(context_,
+                   {g_.out_edges(), matrix(dy, n_, kWidth), w, heads, Reduce::kSum, matrix(dx, n_, kWidth), {}});
+      sddmm<double>(context_,
+                    {g_.in_edges(), matrix(dy, n_, kWidth), matrix(x, n_, kWidth), heads, matrix(dw, m_, heads)});
       expect_gradient("x", &x, dx, scalar);
       expect_gradient("w", &w, dw, scalar);
     }
@@ -129,7 +134,8 @@ TEST_F(KernelGradients, SpmmMaximumAndMinimum) {
     };
     scalar();
     Values dx(x.size()), dw(w.size());
-    spmm_arg_grad<double>(context_, {g_.out_edges(), g_.offsets, arg_view, matrix(r, n_, kWidth), w, matrix(dx, n_, kWidth)});
+    spmm_arg_grad<double>(context_,
+                          {g_.out_edges(), g_.offsets, arg_view, matrix(r, n_, kWidth), w, matrix(dx, n_, kWidth)});
     spmm_arg_weight_grad<double>(context_, {g_.in_edges(), arg_view, matrix(r, n_, kWidth), matrix(x, n_, kWidth), dw});
     expect_gradient("x", &x, dx, scalar);
     expect_gradient("w", &w, dw, scalar);
@@ -138,7 +144,8 @@ TEST_F(KernelGradients, SpmmMaximumAndMinimum) {
 
 TEST_F(KernelGradients, SddmmGoesToBothEnds) {
   const std::int64_t heads = 2;
-  Values x = random_values(n_ * kWidth, 1), z = random_values(n_ * kWidth, 2), r = random_values(m_ * heads, 3), e(r.size());
+  Values x = random_values(n_ * kWidth, 1), z = random_values(n_ * kWidth, 2), r = random_values(m_ * heads, 3),
+         e(r.size());
   const auto scalar = [&] {
     sddmm<double>(context_, {g_.in_edges(), matrix(z, n_, kWidth), matrix(x, n_, kWidth), heads, matrix(e, m_, heads)});
     return inner(r, e);
@@ -196,7 +203,8 @@ TEST_F(KernelGradients, SegmentSumsAndExtremes) {
 
 TEST_F(KernelGradients, Products) {
   const std::int64_t m = 5, n = 3, k = 4;
-  Values a = random_values(m * k, 1), b = random_values(k * n, 2), r = random_values(m * n, 3), c(r.size()), da(a.size()), db(b.size());
+  Values a = random_values(m * k, 1), b = random_values(k * n, 2), r = random_values(m * n, 3), c(r.size()),
+         da(a.size()), db(b.size());
   const auto dense = [&] {
     gemm<double>(context_, {matrix(a, m, k), matrix(b, k, n), matrix(c, m, n), Orientation::kNN});
     return inner(r, c);
@@ -206,7 +214,8 @@ TEST_F(KernelGradients, Products) {
   expect_gradient("a", &a, da, dense);
   expect_gradient("b", &b, db, dense);
 
-  Values values = random_values(m_, 4), w = random_values(n_ * n, 5), s = random_values(n_ * n, 6), y(s.size()), dw(w.size());
+  Values values = random_values(m_, 4), w = random_values(n_ * n, 5), s = random_values(n_ * n, 6), y(s.size()),
+         dw(w.size());
   const auto sparse = [&] {
     spx_gemm<double>(context_, {g_.in_edges(), values, matrix(w, n_, n), matrix(y, n_, n)});
     return inner(s, y);
@@ -216,7 +225,8 @@ TEST_F(KernelGradients, Products) {
 }
 
 TEST_F(KernelGradients, FunctionsOfOneElement) {
-  for (const Unary fn : {Unary::kRelu, Unary::kLeakyRelu, Unary::kElu, Unary::kSigmoid, Unary::kTanh, Unary::kExp, Unary::kSqrt, Unary::kRsqrt}) {
+  for (const Unary fn : {Unary::kRelu, Unary::kLeakyRelu, Unary::kElu, Unary::kSigmoid, Unary::kTanh, Unary::kExp,
+                         Unary::kSqrt, Unary::kRsqrt}) {
     const bool positive = fn == Unary::kSqrt || fn == Unary::kRsqrt;
     Values x = random_values(40, 1, positive ? 0.5 : -2, 2), r = random_values(40, 2), y(40), dx(40);
     const auto scalar = [&] {
@@ -233,11 +243,14 @@ TEST_F(KernelGradients, MaximumAndMinimumOfTwo) {
   for (const bool maximum : {true, false}) {
     Values a = random_values(40, 1), b = random_values(40, 2), r = random_values(40, 3), c(40), da(40), db(40);
     const auto scalar = [&] {
-      binary<double>(context_, {maximum ? Binary::kMaximum : Binary::kMinimum, matrix(a, 5, 8), matrix(b, 5, 8), matrix(c, 5, 8)});
+      binary<double>(
+          context_, {maximum ? Binary::kMaximum : Binary::kMinimum, matrix(a, 5, 8), matrix(b, 5, 8), matrix(c, 5, 8)});
       return inner(r, c);
     };
-    extreme_grad<double>(context_, {maximum, true, matrix(a, 5, 8), matrix(b, 5, 8), matrix(r, 5, 8), matrix(da, 5, 8)});
-    extreme_grad<double>(context_, {maximum, false, matrix(a, 5, 8), matrix(b, 5, 8), matrix(r, 5, 8), matrix(db, 5, 8)});
+    extreme_grad<double>(context_,
+                         {maximum, true, matrix(a, 5, 8), matrix(b, 5, 8), matrix(r, 5, 8), matrix(da, 5, 8)});
+    extreme_grad<double>(context_,
+                         {maximum, false, matrix(a, 5, 8), matrix(b, 5, 8), matrix(r, 5, 8), matrix(db, 5, 8)});
     expect_gradient("a", &a, da, scalar);
     expect_gradient("b", &b, db, scalar);
   }
@@ -245,15 +258,18 @@ TEST_F(KernelGradients, MaximumAndMinimumOfTwo) {
 
 TEST_F(KernelGradients, BatchNorm) {
   const std::int64_t n = 9, d = 4;
-  Values x = random_values(n * d, 1), gamma = random_values(d, 2, 0.5, 2), beta = random_values(d, 3), r = random_values(n * d, 4);
+  Values x = random_values(n * d, 1), gamma = random_values(d, 2, 0.5, 2), beta = random_values(d, 3),
+         r = random_values(n * d, 4);
   Values y(x.size()), mean(d), var(d), dx(x.size()), dgamma(d), dbeta(d);
   const auto scalar = [&] {
-    batch_norm<double>(context_, {matrix(x, n, d), matrix(gamma, 1, d), matrix(beta, 1, d), 1e-5, matrix(y, n, d), matrix(mean, 1, d), matrix(var, 1, d)});
+    batch_norm<double>(context_, {matrix(x, n, d), matrix(gamma, 1, d), matrix(beta, 1, d), 1e-5, matrix(y, n, d),
+                                  matrix(mean, 1, d), matrix(var, 1, d)});
     return inner(r, y);
   };
   scalar();
-  batch_norm_grad<double>(context_, {matrix(x, n, d), matrix(gamma, 1, d), matrix(mean, 1, d), matrix(var, 1, d), matrix(r, n, d), 1e-5,
-                                     matrix(dx, n, d), matrix(dgamma, 1, d), matrix(dbeta, 1, d)});
+  batch_norm_grad<double>(
+      context_, {matrix(x, n, d), matrix(gamma, 1, d), matrix(mean, 1, d), matrix(var, 1, d), matrix(r, n, d), 1e-5,
+                 matrix(dx, n, d), matrix(dgamma, 1, d), matrix(dbeta, 1, d)});
   expect_gradient("x", &x, dx, scalar);
   expect_gradient("gamma", &gamma, dgamma, scalar);
   expect_gradient("beta", &beta, dbeta, scalar);
@@ -263,16 +279,18 @@ TEST_F(KernelGradients, LayerNorm) {
   const std::int64_t n = 9, d = 4;
   for (const bool graph_mode : {false, true}) {
     const std::int64_t groups = graph_mode ? 1 : n;
-    Values x = random_values(n * d, 1), gamma = random_values(d, 2, 0.5, 2), beta = random_values(d, 3), r = random_values(n * d, 4);
+    Values x = random_values(n * d, 1), gamma = random_values(d, 2, 0.5, 2), beta = random_values(d, 3),
+           r = random_values(n * d, 4);
     Values y(x.size()), mean(static_cast<std::size_t>(groups)), var(mean.size()), dx(x.size()), dgamma(d), dbeta(d);
     const auto scalar = [&] {
-      layer_norm<double>(context_, {graph_mode, matrix(x, n, d), matrix(gamma, 1, d), matrix(beta, 1, d), 1e-2, matrix(y, n, d),
-                                    matrix(mean, groups, 1), matrix(var, groups, 1)});
+      layer_norm<double>(context_, {graph_mode, matrix(x, n, d), matrix(gamma, 1, d), matrix(beta, 1, d), 1e-2,
+                                    matrix(y, n, d), matrix(mean, groups, 1), matrix(var, groups, 1)});
       return inner(r, y);
     };
     scalar();
-    layer_norm_grad<double>(context_, {graph_mode, matrix(x, n, d), matrix(gamma, 1, d), matrix(mean, groups, 1), matrix(var, groups, 1),
-                                       matrix(r, n, d), 1e-2, matrix(dx, n, d), matrix(dgamma, 1, d), matrix(dbeta, 1, d)});
+    layer_norm_grad<double>(
+        context_, {graph_mode, matrix(x, n, d), matrix(gamma, 1, d), matrix(mean, groups, 1), matrix(var, groups, 1),
+                   matrix(r, n, d), 1e-2, matrix(dx, n, d), matrix(dgamma, 1, d), matrix(dbeta, 1, d)});
     expect_gradient("x", &x, dx, scalar);
     expect_gradient("gamma", &gamma, dgamma, scalar);
     expect_gradient("beta", &beta, dbeta, scalar);
@@ -285,14 +303,24 @@ TEST_F(KernelGradients, Losses) {
   const std::vector<std::int32_t> labels = {0, 3, 1, 1, -1, 2, 0, 1};
   const std::vector<float> weights = {0.5F, 2, 1, 3};
   std::vector<float> targets(static_cast<std::size_t>(n * c));
-  for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = i % 5 == 0 ? std::nanf("") : static_cast<float>(i % 3) / 2;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    targets[i] = i % 5 == 0 ? std::nanf("") : static_cast<float>(i % 3) / 2;
   Values z = random_values(n * c, 1, -3, 3), loss(1), dz(z.size());
   const ConstMatrixView<float> target{targets.data(), n, c};
   const std::function<void()> losses[] = {
-      [&] { cross_entropy<double>(context_, {matrix(z, n, c), labels, rows, {}, 0, matrix(loss, 1, 1), matrix(dz, n, c)}); },
-      [&] { cross_entropy<double>(context_, {matrix(z, n, c), labels, rows, weights, 0.1, matrix(loss, 1, 1), matrix(dz, n, c)}); },
-      [&] { bce_with_logits<double>(context_, {matrix(z, n, c), target, rows, matrix(loss, 1, 1), matrix(dz, n, c)}); },
-      [&] { mse<double>(context_, {matrix(z, n, c), target, rows, matrix(loss, 1, 1), matrix(dz, n, c)}); }};
+      [&] {
+        cross_entropy<double>(context_, {matrix(z, n, c), labels, rows, {}, 0, matrix(loss, 1, 1), matrix(dz, n, c)});
+      },
+      [&] {
+        cross_entropy<double>(context_,
+                              {matrix(z, n, c), labels, rows, weights, 0.1, matrix(loss, 1, 1), matrix(dz, n, c)});
+      },
+      [&] {
+        bce_with_logits<double>(context_, {matrix(z, n, c), target, rows, matrix(loss, 1, 1), matrix(dz, n, c)});
+      },
+      [&] {
+        mse<double>(context_, {matrix(z, n, c), target, rows, matrix(loss, 1, 1), matrix(dz, n, c)});
+      }};
   for (const auto& run : losses) {
     run();
     const Values gradient = dz;

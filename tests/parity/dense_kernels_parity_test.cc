@@ -1,4 +1,5 @@
-// Variants of the dense ops, the losses and the optimizers against the reference, at sizes of one and of several chunks.
+// Variants of the dense ops, the losses and the optimizers against the reference, at sizes of one and of several
+// chunks.
 #include <gtest/gtest.h>
 
 #include "kernels/adam_step.h"
@@ -30,7 +31,8 @@ struct Shape {
   std::int64_t rows, cols, pad;
 };
 // Nothing, one element, tails of every vector, and several chunks of rows.
-constexpr Shape kShapes[] = {{0, 4, 0}, {3, 0, 0}, {1, 1, 0}, {7, 3, 2}, {5, 16, 0}, {64, 33, 3}, {2500, 33, 0}, {4100, 32, 0}};
+constexpr Shape kShapes[] = {{0, 4, 0},  {3, 0, 0},   {1, 1, 0},     {7, 3, 2},
+                             {5, 16, 0}, {64, 33, 3}, {2500, 33, 0}, {4100, 32, 0}};
 
 template <class Args>
 void check(const std::string& what, std::span<const kernels::Variant<Args>> variants, const Args& args,
@@ -40,8 +42,8 @@ void check(const std::string& what, std::span<const kernels::Variant<Args>> vari
 
 TEST(DenseKernels, GemmAgrees) {
   using kernels::Orientation;
-  const std::int64_t sizes[][3] = {{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {1, 1, 1}, {5, 7, 3}, {33, 16, 602},
-                                   {9000, 16, 33}, {16, 33, 9001}, {602, 32, 4100}};
+  const std::int64_t sizes[][3] = {{0, 3, 4},     {3, 0, 4},      {3, 4, 0},      {1, 1, 1},      {5, 7, 3},
+                                   {33, 16, 602}, {9000, 16, 33}, {16, 33, 9001}, {602, 32, 4100}};
   for (const auto& [m, n, k] : sizes) {
     for (const Orientation orientation : {Orientation::kNN, Orientation::kTN, Orientation::kNT}) {
       for (const std::int64_t pad : {0, 3}) {
@@ -55,7 +57,8 @@ TEST(DenseKernels, GemmAgrees) {
         Matrix<float> magnitudes(m, n, pad);
         kernels::gemm_variants<float>().back().run({}, {a_abs.view(), b_abs.view(), magnitudes.view(), orientation});
         const kernels::GemmArgs<float> args{a.view(), b.view(), c.view(), orientation};
-        check("gemm", kernels::gemm_variants<float>(), args, {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
+        check("gemm", kernels::gemm_variants<float>(), args,
+              {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
               kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float)));
       }
     }
@@ -71,7 +74,8 @@ TEST(DenseKernels, UnaryAgrees) {
       const kernels::UnaryArgs<float> args{static_cast<kernels::Unary>(fn), 0.3, -0.7, x.view(), y.view()};
       check("unary " + std::to_string(fn), kernels::unary_variants<float>(), args, {{&y.values, relative_bound(8)}});
       y = x;
-      check("unary in place", kernels::unary_variants<float>(), {args.fn, 0.3, -0.7, y.view(), y.view()}, {{&y.values, relative_bound(8)}});
+      check("unary in place", kernels::unary_variants<float>(), {args.fn, 0.3, -0.7, y.view(), y.view()},
+            {{&y.values, relative_bound(8)}});
     }
   }
 }
@@ -79,12 +83,14 @@ TEST(DenseKernels, UnaryAgrees) {
 TEST(DenseKernels, UnaryKeepsNotANumberAndInfinity) {
   using kernels::Unary;
   const float inf = std::numeric_limits<float>::infinity();
-  for (const Unary fn : {Unary::kRelu, Unary::kLeakyRelu, Unary::kElu, Unary::kSigmoid, Unary::kTanh, Unary::kExp, Unary::kLog}) {
+  for (const Unary fn :
+       {Unary::kRelu, Unary::kLeakyRelu, Unary::kElu, Unary::kSigmoid, Unary::kTanh, Unary::kExp, Unary::kLog}) {
     Matrix<float> x(1, 5);
     x.values = {std::nanf(""), inf, -inf, 90, -90};
     if (fn == Unary::kLog) x.values = {std::nanf(""), inf, 0, 1, -1};
     Matrix<float> y(1, 5);
-    check("unary " + std::to_string(static_cast<int>(fn)), kernels::unary_variants<float>(), {fn, 1.0, 0.0, x.view(), y.view()}, {{&y.values, relative_bound(8)}});
+    check("unary " + std::to_string(static_cast<int>(fn)), kernels::unary_variants<float>(),
+          {fn, 1.0, 0.0, x.view(), y.view()}, {{&y.values, relative_bound(8)}});
   }
 }
 
@@ -97,8 +103,8 @@ TEST(DenseKernels, UnaryGradAgrees) {
       if (!y.values.empty()) y.values[0] = 0;
       Matrix<float> dy = random_matrix(rows, cols, pad, 2);
       Matrix<float> dx(rows, cols, pad);
-      check("unary_grad " + std::to_string(fn), kernels::unary_grad_variants<float>(), {unary, 0.3, y.view(), dy.view(), dx.view()},
-            {{&dx.values, relative_bound(8)}});
+      check("unary_grad " + std::to_string(fn), kernels::unary_grad_variants<float>(),
+            {unary, 0.3, y.view(), dy.view(), dx.view()}, {{&dx.values, relative_bound(8)}});
     }
   }
 }
@@ -117,8 +123,8 @@ TEST(DenseKernels, BinaryAgreesForEveryBroadcast) {
             Matrix<float> b = random_matrix(rows, b_cols, pad, 2, 0.5, 2);
             if (!a.values.empty() && !b.values.empty()) a.values[0] = b.values[0] = 0;
             Matrix<float> c(rows, cols, pad);
-            check("binary " + std::to_string(fn), kernels::binary_variants<float>(), {static_cast<kernels::Binary>(fn), a.view(), b.view(), c.view()},
-                  {{&c.values, relative_bound(4)}});
+            check("binary " + std::to_string(fn), kernels::binary_variants<float>(),
+                  {static_cast<kernels::Binary>(fn), a.view(), b.view(), c.view()}, {{&c.values, relative_bound(4)}});
           }
         }
       }
@@ -134,7 +140,8 @@ TEST(DenseKernels, ExtremeGradAgrees) {
       if (!a.values.empty()) b.values[0] = a.values[0];
       Matrix<float> dy = random_matrix(rows, cols, pad, 3);
       Matrix<float> dx(rows, cols, pad);
-      check("extreme_grad", kernels::extreme_grad_variants<float>(), {mode % 2 == 0, mode / 2 == 0, a.view(), b.view(), dy.view(), dx.view()},
+      check("extreme_grad", kernels::extreme_grad_variants<float>(),
+            {mode % 2 == 0, mode / 2 == 0, a.view(), b.view(), dy.view(), dx.view()},
             {{&dx.values, relative_bound(0)}});
     }
   }
@@ -165,17 +172,20 @@ TEST(DenseKernels, ColumnsAgree) {
   for (const std::int64_t rows : {0, 1, 7, 3000}) {
     for (const std::int64_t heads : {1, 3, 8}) {
       const std::int64_t d = 5;
-      for (const ColumnGroups fn : {ColumnGroups::kSumGroups, ColumnGroups::kExpandGroups, ColumnGroups::kSumHeads, ColumnGroups::kTileHeads}) {
+      for (const ColumnGroups fn :
+           {ColumnGroups::kSumGroups, ColumnGroups::kExpandGroups, ColumnGroups::kSumHeads, ColumnGroups::kTileHeads}) {
         const std::int64_t narrow = fn == ColumnGroups::kSumGroups || fn == ColumnGroups::kExpandGroups ? heads : d;
         const bool grows = fn == ColumnGroups::kExpandGroups || fn == ColumnGroups::kTileHeads;
         Matrix<float> x = random_matrix(rows, grows ? narrow : heads * d, 1, 1);
         Matrix<float> y(rows, grows ? heads * d : narrow, 2);
-        check("column_groups", kernels::column_groups_variants<float>(), {fn, heads, x.view(), y.view()}, {{&y.values, relative_bound(8)}});
+        check("column_groups", kernels::column_groups_variants<float>(), {fn, heads, x.view(), y.view()},
+              {{&y.values, relative_bound(8)}});
       }
     }
     Matrix<float> src = random_matrix(rows, 9, 0, 1);
     Matrix<float> dst = random_matrix(rows, 11, 1, 2);
-    check("copy_columns", kernels::copy_columns_variants<float>(), {src.view(), 2, dst.view(), 4, 6}, {{&dst.values, relative_bound(0)}});
+    check("copy_columns", kernels::copy_columns_variants<float>(), {src.view(), 2, dst.view(), 4, 6},
+          {{&dst.values, relative_bound(0)}});
   }
 }
 
@@ -186,17 +196,21 @@ TEST(DenseKernels, BatchNormAgrees) {
     Matrix<float> beta = random_matrix(1, cols, 0, 3);
     Matrix<float> y(rows, cols, pad), mean(1, cols), var(1, cols);
     const std::size_t bytes = kernels::norm_workspace_bytes(rows, cols, sizeof(float));
-    check("batch_norm", kernels::batch_norm_variants<float>(), {x.view(), gamma.view(), beta.view(), 1e-5, y.view(), mean.view(), var.view()},
-          {{&y.values, relative_bound(16)}, {&mean.values, relative_bound(1)}, {&var.values, relative_bound(4)}}, bytes);
+    check("batch_norm", kernels::batch_norm_variants<float>(),
+          {x.view(), gamma.view(), beta.view(), 1e-5, y.view(), mean.view(), var.view()},
+          {{&y.values, relative_bound(16)}, {&mean.values, relative_bound(1)}, {&var.values, relative_bound(4)}},
+          bytes);
     mean = random_matrix(1, cols, 0, 4);
     var = random_matrix(1, cols, 0, 5, 0.5, 2);
     check("batch_norm_inference", kernels::batch_norm_inference_variants<float>(),
-          {x.view(), gamma.view(), beta.view(), mean.view(), var.view(), 1e-5, y.view()}, {{&y.values, relative_bound(16)}});
+          {x.view(), gamma.view(), beta.view(), mean.view(), var.view(), 1e-5, y.view()},
+          {{&y.values, relative_bound(16)}});
     Matrix<float> dy = random_matrix(rows, cols, pad, 6);
     Matrix<float> dx(rows, cols, pad), dgamma(1, cols), dbeta(1, cols);
     check("batch_norm_grad", kernels::batch_norm_grad_variants<float>(),
           {x.view(), gamma.view(), mean.view(), var.view(), dy.view(), 1e-5, dx.view(), dgamma.view(), dbeta.view()},
-          {{&dx.values, relative_bound(32)}, {&dgamma.values, relative_bound(64)}, {&dbeta.values, relative_bound(1)}}, bytes);
+          {{&dx.values, relative_bound(32)}, {&dgamma.values, relative_bound(64)}, {&dbeta.values, relative_bound(1)}},
+          bytes);
   }
 }
 
@@ -210,8 +224,10 @@ TEST(DenseKernels, LayerNormAgrees) {
       const std::int64_t groups = graph_mode ? 1 : rows;
       Matrix<float> y(rows, cols, pad), mean(groups, 1), var(groups, 1);
       const std::size_t bytes = kernels::norm_workspace_bytes(rows, cols, sizeof(float));
-      check("layer_norm", kernels::layer_norm_variants<float>(), {graph_mode, x.view(), gamma.view(), beta.view(), 1e-5, y.view(), mean.view(), var.view()},
-            {{&y.values, relative_bound(32)}, {&mean.values, relative_bound(2)}, {&var.values, relative_bound(4)}}, bytes);
+      check("layer_norm", kernels::layer_norm_variants<float>(),
+            {graph_mode, x.view(), gamma.view(), beta.view(), 1e-5, y.view(), mean.view(), var.view()},
+            {{&y.values, relative_bound(32)}, {&mean.values, relative_bound(2)}, {&var.values, relative_bound(4)}},
+            bytes);
       mean = random_matrix(groups, 1, 0, 4);
       var = random_matrix(groups, 1, 0, 5, 0.5, 2);
       Matrix<float> dy = random_matrix(rows, cols, pad, 6);
@@ -219,7 +235,8 @@ TEST(DenseKernels, LayerNormAgrees) {
       const double spread = kEps * 64 * std::sqrt(static_cast<double>(rows + 1));
       const auto bound = [spread](std::size_t, double want) { return spread * (1 + std::abs(want)); };
       check("layer_norm_grad", kernels::layer_norm_grad_variants<float>(),
-            {graph_mode, x.view(), gamma.view(), mean.view(), var.view(), dy.view(), 1e-5, dx.view(), dgamma.view(), dbeta.view()},
+            {graph_mode, x.view(), gamma.view(), mean.view(), var.view(), dy.view(), 1e-5, dx.view(), dgamma.view(),
+             dbeta.view()},
             {{&dx.values, relative_bound(64)}, {&dgamma.values, bound}, {&dbeta.values, relative_bound(1)}}, bytes);
     }
   }
@@ -238,15 +255,18 @@ TEST(DenseKernels, CrossEntropyAgrees) {
       Matrix<float> logits = random_matrix(n, classes, 1, 1, -8, 8);
       std::vector<std::int32_t> labels(static_cast<std::size_t>(n));
       RandomStream random(9, 9);
-      for (auto& label : labels) label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(classes + 1))) - 1;
+      for (auto& label : labels)
+        label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(classes + 1))) - 1;
       const std::vector<NodeId> rows = counted_rows(n);
       Matrix<float> weights = random_matrix(1, classes, 0, 2, 0.5, 2);
       for (const double smoothing : {0.0, 0.1}) {
         for (const bool weighted : {false, true}) {
           Matrix<float> loss(1, 1), dlogits(n, classes, 1);
-          kernels::CrossEntropyArgs<float> args{logits.view(), labels, rows, {}, smoothing, loss.view(), dlogits.view()};
+          kernels::CrossEntropyArgs<float> args{logits.view(), labels,      rows,          {},
+                                                smoothing,     loss.view(), dlogits.view()};
           if (weighted) args.class_weights = weights.values;
-          check("cross_entropy", kernels::cross_entropy_variants<float>(), args, {{&loss.values, relative_bound(32)}, {&dlogits.values, relative_bound(16)}},
+          check("cross_entropy", kernels::cross_entropy_variants<float>(), args,
+                {{&loss.values, relative_bound(32)}, {&dlogits.values, relative_bound(16)}},
                 kernels::loss_workspace_bytes(n));
         }
       }
@@ -263,29 +283,35 @@ TEST(DenseKernels, MultilabelAndSquaredLossesAgree) {
       const std::vector<NodeId> rows = counted_rows(n);
       Matrix<float> loss(1, 1), dlogits(n, classes, 1);
       const std::vector<Output> outputs = {{&loss.values, relative_bound(16)}, {&dlogits.values, relative_bound(8)}};
-      check("bce_with_logits", kernels::bce_with_logits_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), dlogits.view()},
-            outputs, kernels::loss_workspace_bytes(n));
-      check("mse", kernels::mse_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), dlogits.view()}, outputs,
+      check("bce_with_logits", kernels::bce_with_logits_variants<float>(),
+            {logits.view(), targets.view(), rows, loss.view(), dlogits.view()}, outputs,
             kernels::loss_workspace_bytes(n));
+      check("mse", kernels::mse_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), dlogits.view()},
+            outputs, kernels::loss_workspace_bytes(n));
     }
   }
 }
 
 TEST(DenseKernels, OptimizersAgree) {
   for (const std::int64_t n : {0, 1, 33, 70001}) {
-    Matrix<float> w = random_matrix(1, n, 0, 1), g = random_matrix(1, n, 0, 2), m = random_matrix(1, n, 0, 3), v = random_matrix(1, n, 0, 4, 0.1, 1);
+    Matrix<float> w = random_matrix(1, n, 0, 1), g = random_matrix(1, n, 0, 2), m = random_matrix(1, n, 0, 3),
+                  v = random_matrix(1, n, 0, 4, 0.1, 1);
     for (const std::int64_t step : {1, 7}) {
       for (const bool flag : {false, true}) {
-        check("adam_step", kernels::adam_step_variants<float>(), {step, 0.01, 0.9, 0.999, 1e-8, 0.1, flag, w.values, g.values, m.values, v.values},
+        check("adam_step", kernels::adam_step_variants<float>(),
+              {step, 0.01, 0.9, 0.999, 1e-8, 0.1, flag, w.values, g.values, m.values, v.values},
               {{&w.values, relative_bound(8)}, {&m.values, relative_bound(4)}, {&v.values, relative_bound(4)}});
-        check("sgd_step", kernels::sgd_step_variants<float>(), {step, 0.01, 0.9, 0.1, flag, w.values, g.values, m.values},
+        check("sgd_step", kernels::sgd_step_variants<float>(),
+              {step, 0.01, 0.9, 0.1, flag, w.values, g.values, m.values},
               {{&w.values, relative_bound(4)}, {&m.values, relative_bound(4)}});
       }
-      check("sgd_step", kernels::sgd_step_variants<float>(), {step, 0.01, 0.0, 0.1, false, w.values, g.values, {}}, {{&w.values, relative_bound(4)}});
+      check("sgd_step", kernels::sgd_step_variants<float>(), {step, 0.01, 0.0, 0.1, false, w.values, g.values, {}},
+            {{&w.values, relative_bound(4)}});
     }
     double norm = 0;
     for (const double most : {0.5, 1e9}) {
-      check("clip_norm", kernels::clip_norm_variants<float>(), {most, g.values, &norm}, {{&g.values, relative_bound(4)}}, kernels::clip_norm_workspace_bytes(n));
+      check("clip_norm", kernels::clip_norm_variants<float>(), {most, g.values, &norm},
+            {{&g.values, relative_bound(4)}}, kernels::clip_norm_workspace_bytes(n));
     }
   }
 }

@@ -33,15 +33,16 @@ class GraphKernels : public ::testing::TestWithParam<KernelGraph> {
   double longest_row(const SparsePattern& pattern) const {
     EdgeId most = 0;
     for (std::int64_t v = 0; v < pattern.rows; ++v) {
-      most = std::max(most, pattern.offsets[static_cast<std::size_t>(v) + 1] - pattern.offsets[static_cast<std::size_t>(v)]);
+      most = std::max(most,
+                      pattern.offsets[static_cast<std::size_t>(v) + 1] - pattern.offsets[static_cast<std::size_t>(v)]);
     }
     return static_cast<double>(most);
   }
 };
 
 /// spmm on one pattern, with outputs; `magnitudes` holds the same sum over absolute values.
-void check_spmm(const std::string& what, const SparsePattern& pattern, std::int64_t d, std::int64_t heads, bool weighted,
-                Reduce reduce, double terms, std::int64_t pad) {
+void check_spmm(const std::string& what, const SparsePattern& pattern, std::int64_t d, std::int64_t heads,
+                bool weighted, Reduce reduce, double terms, std::int64_t pad) {
   Matrix<float> x = random_matrix(pattern.cols, d, pad, 1);
   Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, heads, 0, 2);
   Matrix<float> y(pattern.rows, d, pad);
@@ -59,7 +60,8 @@ void check_spmm(const std::string& what, const SparsePattern& pattern, std::int6
   bound.y = magnitudes.view();
   bound.arg = {};
   kernels::spmm_variants<float>().back().run({}, bound);
-  Parity<kernels::SpmmArgs<float>> problem{what, kernels::spmm_variants<float>(), args, 0, {{&y.values, sum_bound(magnitudes.values, extreme ? 0 : terms)}}};
+  Parity<kernels::SpmmArgs<float>> problem{
+      what, kernels::spmm_variants<float>(), args, 0, {{&y.values, sum_bound(magnitudes.values, extreme ? 0 : terms)}}};
   if (extreme) problem.exact.push_back(&arg.values);
   EXPECT_GE(expect_parity(problem), 1);
 }
@@ -72,7 +74,8 @@ TEST_P(GraphKernels, SpmmAgrees) {
         const std::string what = "spmm d=" + std::to_string(d) + " reduce " + std::to_string(static_cast<int>(reduce)) +
                                  (weighted ? " weighted" : "");
         check_spmm(what, g().in_edges(), d, 1, weighted, reduce, longest_row(g().in_edges()), pad_of(d));
-        check_spmm(what + " transposed", g().out_edges(), d, 1, weighted, reduce, longest_row(g().out_edges()), pad_of(d));
+        check_spmm(what + " transposed", g().out_edges(), d, 1, weighted, reduce, longest_row(g().out_edges()),
+                   pad_of(d));
       }
     }
   }
@@ -85,13 +88,15 @@ TEST_P(GraphKernels, SpmmAgreesWithHeads) {
     for (const Reduce reduce : kReductions) {
       const std::string what = "spmm d=" + std::to_string(d) + " heads " + std::to_string(heads);
       check_spmm(what, g().in_edges(), d, heads, true, reduce, longest_row(g().in_edges()), pad_of(d));
-      check_spmm(what + " transposed", g().out_edges(), d, heads, true, reduce, longest_row(g().out_edges()), pad_of(d));
+      check_spmm(what + " transposed", g().out_edges(), d, heads, true, reduce, longest_row(g().out_edges()),
+                 pad_of(d));
     }
   }
 }
 
 TEST_P(GraphKernels, SddmmAgrees) {
-  const std::pair<std::int64_t, std::int64_t> shapes[] = {{1, 1}, {3, 1}, {16, 1}, {33, 1}, {64, 8}, {24, 8}, {128, 1}, {602, 1}, {10, 5}};
+  const std::pair<std::int64_t, std::int64_t> shapes[] = {{1, 1},  {3, 1},   {16, 1},  {33, 1}, {64, 8},
+                                                          {24, 8}, {128, 1}, {602, 1}, {10, 5}};
   for (const auto& [d, heads] : shapes) {
     if (g().edges() * d > kMostElements) continue;
     Matrix<float> y = random_matrix(g().rows, d, pad_of(d), 1);
@@ -101,9 +106,15 @@ TEST_P(GraphKernels, SddmmAgrees) {
     Matrix<float> y_abs = absolute(y);
     Matrix<float> x_abs = absolute(x);
     kernels::SddmmArgs<float> args{g().in_edges(), y.view(), x.view(), heads, e.view()};
-    kernels::sddmm_variants<float>().back().run({}, {g().in_edges(), y_abs.view(), x_abs.view(), heads, magnitudes.view()});
-    EXPECT_GE(expect_parity<kernels::SddmmArgs<float>>({"sddmm d=" + std::to_string(d), kernels::sddmm_variants<float>(), args, 0,
-                             {{&e.values, sum_bound(magnitudes.values, static_cast<double>(d / heads))}}}), 1);
+    kernels::sddmm_variants<float>().back().run({},
+                                                {g().in_edges(), y_abs.view(), x_abs.view(), heads, magnitudes.view()});
+    EXPECT_GE(expect_parity<kernels::SddmmArgs<float>>(
+                  {"sddmm d=" + std::to_string(d),
+                   kernels::sddmm_variants<float>(),
+                   args,
+                   0,
+                   {{&e.values, sum_bound(magnitudes.values, static_cast<double>(d / heads))}}}),
+              1);
   }
 }
 
@@ -114,12 +125,19 @@ TEST_P(GraphKernels, EdgeSoftmaxAgrees) {
       Matrix<float> a(g().edges(), heads, pad);
       kernels::EdgeSoftmaxArgs<float> args{g().offsets, e.view(), a.view()};
       // exp(e - max) inherits the rounding of its argument: up to 60 half units.
-      EXPECT_GE(expect_parity<kernels::EdgeSoftmaxArgs<float>>({"edge_softmax", kernels::edge_softmax_variants<float>(), args, 0, {{&a.values, relative_bound(64)}}}), 1);
+      EXPECT_GE(
+          expect_parity<kernels::EdgeSoftmaxArgs<float>>(
+              {"edge_softmax", kernels::edge_softmax_variants<float>(), args, 0, {{&a.values, relative_bound(64)}}}),
+          1);
       args.e = a.view();
       a = e;
       args.a = a.view();
-      EXPECT_GE(expect_parity<kernels::EdgeSoftmaxArgs<float>>({"edge_softmax in place", kernels::edge_softmax_variants<float>(), {g().offsets, a.view(), a.view()}, 0,
-                               {{&a.values, relative_bound(64)}}}), 1);
+      EXPECT_GE(expect_parity<kernels::EdgeSoftmaxArgs<float>>({"edge_softmax in place",
+                                                                kernels::edge_softmax_variants<float>(),
+                                                                {g().offsets, a.view(), a.view()},
+                                                                0,
+                                                                {{&a.values, relative_bound(64)}}}),
+                1);
     }
   }
 }
@@ -130,8 +148,12 @@ TEST_P(GraphKernels, EdgeSoftmaxGradAgrees) {
     Matrix<float> da = random_matrix(g().edges(), heads, heads % 2, 2);
     Matrix<float> de(g().edges(), heads, heads % 2);
     const double terms = longest_row(g().in_edges());
-    EXPECT_GE(expect_parity<kernels::EdgeSoftmaxGradArgs<float>>({"edge_softmax_grad", kernels::edge_softmax_grad_variants<float>(),
-                             {g().offsets, a.view(), da.view(), de.view()}, 0, {{&de.values, relative_bound(4 + terms)}}}), 1);
+    EXPECT_GE(expect_parity<kernels::EdgeSoftmaxGradArgs<float>>({"edge_softmax_grad",
+                                                                  kernels::edge_softmax_grad_variants<float>(),
+                                                                  {g().offsets, a.view(), da.view(), de.view()},
+                                                                  0,
+                                                                  {{&de.values, relative_bound(4 + terms)}}}),
+              1);
   }
 }
 
@@ -140,8 +162,12 @@ TEST_P(GraphKernels, GatherAgrees) {
     for (const bool by_source : {true, false}) {
       Matrix<float> x = random_matrix(by_source ? g().cols : g().rows, d, pad_of(d), 1);
       Matrix<float> e(g().edges(), d, pad_of(d));
-      EXPECT_GE(expect_parity<kernels::GatherArgs<float>>({"gather", kernels::gather_variants<float>(), {g().in_edges(), by_source, x.view(), e.view()}, 0,
-                               {{&e.values, relative_bound(0)}}}), 1);
+      EXPECT_GE(expect_parity<kernels::GatherArgs<float>>({"gather",
+                                                           kernels::gather_variants<float>(),
+                                                           {g().in_edges(), by_source, x.view(), e.view()},
+                                                           0,
+                                                           {{&e.values, relative_bound(0)}}}),
+                1);
     }
   }
 }
@@ -154,10 +180,16 @@ TEST_P(GraphKernels, SegmentReduceAgrees) {
         Matrix<float> e = random_matrix(g().edges(), d, pad_of(d), 1);
         Matrix<float> y(pattern.rows, d, pad_of(d));
         Matrix<std::int32_t> arg(pattern.rows, d, pad_of(d), -7);
-        EXPECT_GE(expect_parity<kernels::SegmentReduceArgs<float>>({"segment_reduce", kernels::segment_reduce_variants<float>(),
-                                 {pattern, e.view(), reduce, y.view(), arg.view()}, 0,
-                                 {{&y.values, relative_bound(longest_row(pattern) * longest_row(pattern))}},
-                                 reduce == Reduce::kMax || reduce == Reduce::kMin ? std::vector<std::vector<std::int32_t>*>{&arg.values} : std::vector<std::vector<std::int32_t>*>{}}), 1);
+        EXPECT_GE(
+            expect_parity<kernels::SegmentReduceArgs<float>>(
+                {"segment_reduce",
+                 kernels::segment_reduce_variants<float>(),
+                 {pattern, e.view(), reduce, y.view(), arg.view()},
+                 0,
+                 {{&y.values, relative_bound(longest_row(pattern) * longest_row(pattern))}},
+                 reduce == Reduce::kMax || reduce == Reduce::kMin ? std::vector<std::vector<std::int32_t>*>{&arg.values}
+                                                                  : std::vector<std::vector<std::int32_t>*>{}}),
+            1);
       }
     }
   }
@@ -169,20 +201,33 @@ TEST_P(GraphKernels, ArgGradientsAgree) {
     Matrix<float> w = random_matrix(g().edges(), 1, 0, 2, 0.5, 1);
     Matrix<float> y(g().rows, d, 0);
     Matrix<std::int32_t> arg(g().rows, d, pad_of(d));
-    kernels::spmm_variants<float>().back().run({}, {g().in_edges(), x.view(), w.values, 1, Reduce::kMax, y.view(), arg.view()});
+    kernels::spmm_variants<float>().back().run(
+        {}, {g().in_edges(), x.view(), w.values, 1, Reduce::kMax, y.view(), arg.view()});
     Matrix<float> dy = random_matrix(g().rows, d, pad_of(d), 3);
     Matrix<float> dx(g().cols, d, pad_of(d));
     const double terms = longest_row(g().out_edges());
-    EXPECT_GE(expect_parity<kernels::SpmmArgGradArgs<float>>({"spmm_arg_grad", kernels::spmm_arg_grad_variants<float>(),
-                             {g().out_edges(), g().offsets, arg.view(), dy.view(), w.values, dx.view()}, 0,
-                             {{&dx.values, relative_bound(terms * terms)}}}), 1);
+    EXPECT_GE(expect_parity<kernels::SpmmArgGradArgs<float>>(
+                  {"spmm_arg_grad",
+                   kernels::spmm_arg_grad_variants<float>(),
+                   {g().out_edges(), g().offsets, arg.view(), dy.view(), w.values, dx.view()},
+                   0,
+                   {{&dx.values, relative_bound(terms * terms)}}}),
+              1);
     std::vector<float> dw(w.values.size(), 77);
-    EXPECT_GE(expect_parity<kernels::SpmmArgWeightGradArgs<float>>({"spmm_arg_weight_grad", kernels::spmm_arg_weight_grad_variants<float>(),
-                             {g().in_edges(), arg.view(), dy.view(), x.view(), dw}, 0,
-                             {{&dw, relative_bound(static_cast<double>(d))}}}), 1);
+    EXPECT_GE(
+        expect_parity<kernels::SpmmArgWeightGradArgs<float>>({"spmm_arg_weight_grad",
+                                                              kernels::spmm_arg_weight_grad_variants<float>(),
+                                                              {g().in_edges(), arg.view(), dy.view(), x.view(), dw},
+                                                              0,
+                                                              {{&dw, relative_bound(static_cast<double>(d))}}}),
+        1);
     Matrix<float> de(g().edges(), d, pad_of(d));
-    EXPECT_GE(expect_parity<kernels::SegmentArgGradArgs<float>>({"segment_arg_grad", kernels::segment_arg_grad_variants<float>(),
-                             {g().offsets, arg.view(), dy.view(), de.view()}, 0, {{&de.values, relative_bound(0)}}}), 1);
+    EXPECT_GE(expect_parity<kernels::SegmentArgGradArgs<float>>({"segment_arg_grad",
+                                                                 kernels::segment_arg_grad_variants<float>(),
+                                                                 {g().offsets, arg.view(), dy.view(), de.view()},
+                                                                 0,
+                                                                 {{&de.values, relative_bound(0)}}}),
+              1);
   }
 }
 
@@ -194,12 +239,20 @@ TEST_P(GraphKernels, SparseFeaturesAgree) {
       Matrix<float> b = random_matrix(a.cols, d, pad_of(d), 2);
       Matrix<float> c(a.rows, d, pad_of(d));
       const double terms = longest_row(a);
-      EXPECT_GE(expect_parity<kernels::SpxGemmArgs<float>>({"spx_gemm", kernels::spx_gemm_variants<float>(), {a, values.values, b.view(), c.view()}, 0,
-                               {{&c.values, relative_bound(terms * terms)}}}), 1);
+      EXPECT_GE(expect_parity<kernels::SpxGemmArgs<float>>({"spx_gemm",
+                                                            kernels::spx_gemm_variants<float>(),
+                                                            {a, values.values, b.view(), c.view()},
+                                                            0,
+                                                            {{&c.values, relative_bound(terms * terms)}}}),
+                1);
       if (a.rows * a.cols > kMostElements) continue;
       Matrix<float> dst(a.rows, a.cols, 1);
-      EXPECT_GE(expect_parity<kernels::ToDenseArgs<float>>({"to_dense", kernels::to_dense_variants<float>(), {a, values.values, dst.view()}, 0,
-                               {{&dst.values, relative_bound(0)}}}), 1);
+      EXPECT_GE(expect_parity<kernels::ToDenseArgs<float>>({"to_dense",
+                                                            kernels::to_dense_variants<float>(),
+                                                            {a, values.values, dst.view()},
+                                                            0,
+                                                            {{&dst.values, relative_bound(0)}}}),
+                1);
     }
   }
 }
@@ -212,13 +265,18 @@ TEST_P(GraphKernels, DropoutOfEdgesAndSparseValuesAgreesBitForBit) {
     Matrix<float> x = random_matrix(g().edges(), heads, heads % 2, 1);
     Matrix<float> y(g().edges(), heads, heads % 2);
     kernels::DropoutArgs<float> args{0.4, 5, 9, 2, ids, &pattern, nullptr, x.view(), y.view()};
-    EXPECT_GE(expect_parity<kernels::DropoutArgs<float>>({"dropout of edges", kernels::dropout_variants<float>(), args, 0, {{&y.values, relative_bound(0)}}}), 1);
+    EXPECT_GE(expect_parity<kernels::DropoutArgs<float>>(
+                  {"dropout of edges", kernels::dropout_variants<float>(), args, 0, {{&y.values, relative_bound(0)}}}),
+              1);
   }
   ids.resize(static_cast<std::size_t>(g().rows));
   Matrix<float> x = random_matrix(g().edges(), 1, 0, 1);
   Matrix<float> y(g().edges(), 1, 0);
   kernels::DropoutArgs<float> args{0.4, 5, 9, 2, ids, nullptr, &pattern, x.view(), y.view()};
-  EXPECT_GE(expect_parity<kernels::DropoutArgs<float>>({"dropout of sparse values", kernels::dropout_variants<float>(), args, 0, {{&y.values, relative_bound(0)}}}), 1);
+  EXPECT_GE(
+      expect_parity<kernels::DropoutArgs<float>>(
+          {"dropout of sparse values", kernels::dropout_variants<float>(), args, 0, {{&y.values, relative_bound(0)}}}),
+      1);
 }
 
 std::string graph_name(const ::testing::TestParamInfo<KernelGraph>& graph) {

@@ -1,5 +1,5 @@
-// Small graphs with everything that breaks kernels: no edge, one node, isolated nodes, a hub, parallel edges, self loops, more
-// sources than destinations.
+// Small graphs with everything that breaks kernels: no edge, one node, isolated nodes, a hub, parallel edges, self
+// loops, more sources than destinations.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Runs every variant of an op against its last one, `reference`: under each instruction set of this machine, for several
-// numbers of threads, and asks for values within a bound and for the same bits whatever the number of threads.
+// Runs every variant of an op against its last one, `reference`: under each instruction set of this machine, for
+// several numbers of threads, and asks for values within a bound and for the same bits whatever the number of threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -119,7 +119,8 @@ void expect_close(const Parity<Args>& problem, const State& got, const State& wa
       const double expected = want.values[o][i];
       const double actual = got.values[o][i];
       const double bound = problem.outputs[o].bound(i, expected);
-      if (std::abs(actual - expected) <= bound || (std::isnan(expected) && std::isnan(actual)) || actual == expected) continue;
+      if (std::abs(actual - expected) <= bound || (std::isnan(expected) && std::isnan(actual)) || actual == expected)
+        continue;
       ADD_FAILURE() << where << ": output " << o << "[" << i << "] is " << actual << ", the reference has " << expected
                     << ", bound " << bound;
       return;
@@ -147,7 +148,8 @@ int expect_parity(const Parity<Args>& problem) {
       const State one = internal::run(problem, variant, 1, initial);
       internal::expect_close(problem, one, want, where);
       for (const int threads : {2, 3, 5}) {
-        EXPECT_TRUE(internal::run(problem, variant, threads, initial).same_bits(one)) << where << ", threads " << threads;
+        EXPECT_TRUE(internal::run(problem, variant, threads, initial).same_bits(one))
+            << where << ", threads " << threads;
       }
     }
     hwy::SetSupportedTargetsForTest(0);

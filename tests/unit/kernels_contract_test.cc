@@ -111,155 +111,222 @@ std::vector<Refusal> graph_refusals() {
       spmm_refusal("spmm: y has 3 columns, x has 4 columns", [](Store& s, auto& a) { a.y = s.matrix(3, 3); }),
       spmm_refusal("spmm: x has 4 columns, which 3 heads do not divide", [](Store&, auto& a) { a.heads = 3; }),
       spmm_refusal("spmm: x has 4 columns, which 0 heads do not divide", [](Store&, auto& a) { a.heads = 0; }),
-      spmm_refusal("spmm: w has 4 values, the pattern has 3 entries x heads", [](Store& s, auto& a) { a.w = s.list(4); }),
+      spmm_refusal("spmm: w has 4 values, the pattern has 3 entries x heads",
+                   [](Store& s, auto& a) { a.w = s.list(4); }),
       spmm_refusal("spmm: arg is 2x4, expected 3x4", [](Store& s, auto& a) { a.arg = s.arg(2, 4); }),
-      spmm_refusal("spmm: the pattern has 2 rows and 4 offsets, expected 3", [](Store&, auto& a) { a.pattern.rows = 2; }),
+      spmm_refusal("spmm: the pattern has 2 rows and 4 offsets, expected 3",
+                   [](Store&, auto& a) { a.pattern.rows = 2; }),
       spmm_refusal("spmm: the offsets end at 3, there are 2 edges",
                    [](Store&, auto& a) { a.pattern.indices = a.pattern.indices.first(2); }),
       spmm_refusal("spmm: the list of slots has 2 values, the pattern has 3 entries",
                    [](Store& s, auto& a) { a.pattern.slots = std::span(s.t_slots).first(2); }),
       {"spmm_arg_grad: in_offsets has 3 values, the pattern has 4 columns + 1",
-       calls<SpmmArgGradArgs<double>>(spmm_arg_grad, [](Store& s) -> SpmmArgGradArgs<double> {
-         return {s.transposed(), std::span(s.offsets).first(3), s.arg(3, 2), s.matrix(3, 2), {}, s.matrix(2, 2)};
-       })},
+       calls<SpmmArgGradArgs<double>>(
+           spmm_arg_grad,
+           [](Store& s) -> SpmmArgGradArgs<double> {
+             return {s.transposed(), std::span(s.offsets).first(3), s.arg(3, 2), s.matrix(3, 2), {}, s.matrix(2, 2)};
+           })},
       {"spmm_arg_grad: the list of slots has 0 values, the pattern has 3 entries",
-       calls<SpmmArgGradArgs<double>>(spmm_arg_grad, [](Store& s) -> SpmmArgGradArgs<double> {
-         SparsePattern pattern = s.transposed();
-         pattern.slots = {};
-         return {pattern, s.offsets, s.arg(3, 2), s.matrix(3, 2), {}, s.matrix(2, 2)};
-       })},
+       calls<SpmmArgGradArgs<double>>(spmm_arg_grad,
+                                      [](Store& s) -> SpmmArgGradArgs<double> {
+                                        SparsePattern pattern = s.transposed();
+                                        pattern.slots = {};
+                                        return {pattern, s.offsets, s.arg(3, 2), s.matrix(3, 2), {}, s.matrix(2, 2)};
+                                      })},
       {"spmm_arg_grad: dx is 3x2, expected 2x2",
-       calls<SpmmArgGradArgs<double>>(spmm_arg_grad, [](Store& s) -> SpmmArgGradArgs<double> {
-         return {s.transposed(), s.offsets, s.arg(3, 2), s.matrix(3, 2), {}, s.matrix(3, 2)};
-       })},
+       calls<SpmmArgGradArgs<double>>(spmm_arg_grad,
+                                      [](Store& s) -> SpmmArgGradArgs<double> {
+                                        return {s.transposed(), s.offsets, s.arg(3, 2),
+                                                s.matrix(3, 2), {},        s.matrix(3, 2)};
+                                      })},
       {"spmm_arg_weight_grad: dw has 2 values, the pattern has 3 entries",
-       calls<SpmmArgWeightGradArgs<double>>(spmm_arg_weight_grad, [](Store& s) -> SpmmArgWeightGradArgs<double> {
-         return {s.pattern(), s.arg(3, 2), s.matrix(3, 2), s.matrix(2, 2), s.list(2)};
-       })},
+       calls<SpmmArgWeightGradArgs<double>>(
+           spmm_arg_weight_grad,
+           [](Store& s) -> SpmmArgWeightGradArgs<double> {
+             return {s.pattern(), s.arg(3, 2), s.matrix(3, 2), s.matrix(2, 2), s.list(2)};
+           })},
       {"sddmm: the pattern names slots, expected the in-edges in their own order",
-       calls<SddmmArgs<double>>(sddmm, [](Store& s) -> SddmmArgs<double> {
-         return {s.transposed(), s.matrix(2, 4), s.matrix(3, 4), 2, s.matrix(3, 2)};
-       })},
+       calls<SddmmArgs<double>>(sddmm,
+                                [](Store& s) -> SddmmArgs<double> {
+                                  return {s.transposed(), s.matrix(2, 4), s.matrix(3, 4), 2, s.matrix(3, 2)};
+                                })},
       {"sddmm: e is 3x1, expected 3x2",
-       calls<SddmmArgs<double>>(sddmm, [](Store& s) -> SddmmArgs<double> {
-         return {s.pattern(), s.matrix(3, 4), s.matrix(2, 4), 2, s.matrix(3, 1)};
-       })},
+       calls<SddmmArgs<double>>(sddmm,
+                                [](Store& s) -> SddmmArgs<double> {
+                                  return {s.pattern(), s.matrix(3, 4), s.matrix(2, 4), 2, s.matrix(3, 1)};
+                                })},
       {"edge_softmax: the offsets end at 3, there are 4 edges",
-       calls<EdgeSoftmaxArgs<double>>(edge_softmax, [](Store& s) -> EdgeSoftmaxArgs<double> {
-         return {s.offsets, s.matrix(4, 2), s.matrix(4, 2)};
-       })},
+       calls<EdgeSoftmaxArgs<double>>(edge_softmax,
+                                      [](Store& s) -> EdgeSoftmaxArgs<double> {
+                                        return {s.offsets, s.matrix(4, 2), s.matrix(4, 2)};
+                                      })},
       {"edge_softmax: there are 0 offsets, expected one more than rows",
-       calls<EdgeSoftmaxArgs<double>>(edge_softmax, [](Store& s) -> EdgeSoftmaxArgs<double> {
-         return {{}, s.matrix(4, 2), s.matrix(4, 2)};
-       })},
+       calls<EdgeSoftmaxArgs<double>>(edge_softmax,
+                                      [](Store& s) -> EdgeSoftmaxArgs<double> {
+                                        return {{}, s.matrix(4, 2), s.matrix(4, 2)};
+                                      })},
       {"edge_softmax_grad: da is 2x2, expected 3x2",
-       calls<EdgeSoftmaxGradArgs<double>>(edge_softmax_grad, [](Store& s) -> EdgeSoftmaxGradArgs<double> {
-         return {s.offsets, s.matrix(3, 2), s.matrix(2, 2), s.matrix(3, 2)};
-       })},
+       calls<EdgeSoftmaxGradArgs<double>>(edge_softmax_grad,
+                                          [](Store& s) -> EdgeSoftmaxGradArgs<double> {
+                                            return {s.offsets, s.matrix(3, 2), s.matrix(2, 2), s.matrix(3, 2)};
+                                          })},
       {"gather: x has 2 rows, the pattern has 3 rows",
-       calls<GatherArgs<double>>(gather, [](Store& s) -> GatherArgs<double> {
-         return {s.pattern(), false, s.matrix(2, 4), s.matrix(3, 4)};
-       })},
+       calls<GatherArgs<double>>(gather,
+                                 [](Store& s) -> GatherArgs<double> {
+                                   return {s.pattern(), false, s.matrix(2, 4), s.matrix(3, 4)};
+                                 })},
       {"segment_reduce: e has 2 rows, the pattern has 3 entries",
-       calls<SegmentReduceArgs<double>>(segment_reduce, [](Store& s) -> SegmentReduceArgs<double> {
-         return {s.pattern(), s.matrix(2, 4), Reduce::kSum, s.matrix(3, 4), {}};
-       })},
+       calls<SegmentReduceArgs<double>>(segment_reduce,
+                                        [](Store& s) -> SegmentReduceArgs<double> {
+                                          return {s.pattern(), s.matrix(2, 4), Reduce::kSum, s.matrix(3, 4), {}};
+                                        })},
       {"segment_arg_grad: dy has 3 rows + 1, offsets has 4 values",
-       calls<SegmentArgGradArgs<double>>(segment_arg_grad, [](Store& s) -> SegmentArgGradArgs<double> {
-         return {s.offsets, s.arg(2, 4), s.matrix(2, 4), s.matrix(3, 4)};
-       })},
+       calls<SegmentArgGradArgs<double>>(segment_arg_grad,
+                                         [](Store& s) -> SegmentArgGradArgs<double> {
+                                           return {s.offsets, s.arg(2, 4), s.matrix(2, 4), s.matrix(3, 4)};
+                                         })},
       {"spx_gemm: b has 3 rows, the pattern has 2 columns",
-       calls<SpxGemmArgs<double>>(spx_gemm, [](Store& s) -> SpxGemmArgs<double> {
-         return {s.pattern(), s.list(3), s.matrix(3, 4), s.matrix(3, 4)};
-       })},
+       calls<SpxGemmArgs<double>>(spx_gemm,
+                                  [](Store& s) -> SpxGemmArgs<double> {
+                                    return {s.pattern(), s.list(3), s.matrix(3, 4), s.matrix(3, 4)};
+                                  })},
       {"to_dense: values has 2 values, the pattern has 3 entries",
-       calls<ToDenseArgs<double>>(to_dense, [](Store& s) -> ToDenseArgs<double> {
-         return {s.pattern(), s.list(2), s.matrix(3, 2)};
-       })},
+       calls<ToDenseArgs<double>>(to_dense,
+                                  [](Store& s) -> ToDenseArgs<double> {
+                                    return {s.pattern(), s.list(2), s.matrix(3, 2)};
+                                  })},
   };
 }
 
 std::vector<Refusal> dense_refusals() {
   return {
-      {"gemm: a has 4 columns, b has 3 rows", calls<GemmArgs<double>>(gemm, [](Store& s) -> GemmArgs<double> {
-         return {s.matrix(2, 4), s.matrix(3, 5), s.matrix(2, 5), Orientation::kNN};
-       })},
-      {"gemm: a has 2 rows, b has 3 rows", calls<GemmArgs<double>>(gemm, [](Store& s) -> GemmArgs<double> {
-         return {s.matrix(2, 4), s.matrix(3, 5), s.matrix(4, 5), Orientation::kTN};
-       })},
-      {"gemm: a has 4 columns, b has 5 columns", calls<GemmArgs<double>>(gemm, [](Store& s) -> GemmArgs<double> {
-         return {s.matrix(2, 4), s.matrix(3, 5), s.matrix(2, 3), Orientation::kNT};
-       })},
-      {"gemm: c is 2x4, expected 2x5", calls<GemmArgs<double>>(gemm, [](Store& s) -> GemmArgs<double> {
-         return {s.matrix(2, 3), s.matrix(3, 5), s.matrix(2, 4), Orientation::kNN};
-       })},
-      {"unary: y is 2x2, expected 2x3", calls<UnaryArgs<double>>(unary, [](Store& s) -> UnaryArgs<double> {
-         return {Unary::kRelu, 0, 0, s.matrix(2, 3), s.matrix(2, 2)};
-       })},
-      {"unary_grad: dx is 2x2, expected 2x3", calls<UnaryGradArgs<double>>(unary_grad, [](Store& s) -> UnaryGradArgs<double> {
-         return {Unary::kRelu, 0, s.matrix(2, 3), s.matrix(2, 3), s.matrix(2, 2)};
-       })},
+      {"gemm: a has 4 columns, b has 3 rows",
+       calls<GemmArgs<double>>(gemm,
+                               [](Store& s) -> GemmArgs<double> {
+                                 return {s.matrix(2, 4), s.matrix(3, 5), s.matrix(2, 5), Orientation::kNN};
+                               })},
+      {"gemm: a has 2 rows, b has 3 rows",
+       calls<GemmArgs<double>>(gemm,
+                               [](Store& s) -> GemmArgs<double> {
+                                 return {s.matrix(2, 4), s.matrix(3, 5), s.matrix(4, 5), Orientation::kTN};
+                               })},
+      {"gemm: a has 4 columns, b has 5 columns",
+       calls<GemmArgs<double>>(gemm,
+                               [](Store& s) -> GemmArgs<double> {
+                                 return {s.matrix(2, 4), s.matrix(3, 5), s.matrix(2, 3), Orientation::kNT};
+                               })},
+      {"gemm: c is 2x4, expected 2x5",
+       calls<GemmArgs<double>>(gemm,
+                               [](Store& s) -> GemmArgs<double> {
+                                 return {s.matrix(2, 3), s.matrix(3, 5), s.matrix(2, 4), Orientation::kNN};
+                               })},
+      {"unary: y is 2x2, expected 2x3",
+       calls<UnaryArgs<double>>(unary,
+                                [](Store& s) -> UnaryArgs<double> {
+                                  return {Unary::kRelu, 0, 0, s.matrix(2, 3), s.matrix(2, 2)};
+                                })},
+      {"unary_grad: dx is 2x2, expected 2x3",
+       calls<UnaryGradArgs<double>>(unary_grad,
+                                    [](Store& s) -> UnaryGradArgs<double> {
+                                      return {Unary::kRelu, 0, s.matrix(2, 3), s.matrix(2, 3), s.matrix(2, 2)};
+                                    })},
       {"unary_grad: log has no gradient in terms of its output",
-       calls<UnaryGradArgs<double>>(unary_grad, [](Store& s) -> UnaryGradArgs<double> {
-         return {Unary::kLog, 0, s.matrix(2, 3), s.matrix(2, 3), s.matrix(2, 3)};
-       }), ErrorCode::kUnsupported},
-      {"binary: b is 2x2, which does not broadcast to c, 2x3", calls<BinaryArgs<double>>(binary, [](Store& s) -> BinaryArgs<double> {
-         return {Binary::kAdd, s.matrix(2, 3), s.matrix(2, 2), s.matrix(2, 3)};
-       })},
-      {"binary: a is 1x3, expected 2x3", calls<BinaryArgs<double>>(binary, [](Store& s) -> BinaryArgs<double> {
-         return {Binary::kMaximum, s.matrix(1, 3), s.matrix(2, 3), s.matrix(2, 3)};
-       })},
-      {"extreme_grad: dy is 1x3, expected 2x3", calls<ExtremeGradArgs<double>>(extreme_grad, [](Store& s) -> ExtremeGradArgs<double> {
-         return {true, true, s.matrix(2, 3), s.matrix(2, 3), s.matrix(1, 3), s.matrix(2, 3)};
-       })},
-      {"dropout: p is 1.5, expected 0 <= p <= 1", calls<DropoutArgs<double>>(dropout, [](Store& s) -> DropoutArgs<double> {
-         return {1.5, 0, 0, 0, {}, nullptr, nullptr, s.matrix(2, 3), s.matrix(2, 3)};
-       }), ErrorCode::kUsage},
-      {"dropout: row_ids has 1 values, x has 2 rows with an id", calls<DropoutArgs<double>>(dropout, [](Store& s) -> DropoutArgs<double> {
-         static const std::int64_t ids[1] = {};
-         return {0.5, 0, 0, 0, ids, nullptr, nullptr, s.matrix(2, 3), s.matrix(2, 3)};
-       })},
-      {"sum_rows: y is 2x3, expected 1x3", calls<SumRowsArgs<double>>(sum_rows, [](Store& s) -> SumRowsArgs<double> {
-         return {s.matrix(4, 3), s.matrix(2, 3)};
-       })},
+       calls<UnaryGradArgs<double>>(unary_grad,
+                                    [](Store& s) -> UnaryGradArgs<double> {
+                                      return {Unary::kLog, 0, s.matrix(2, 3), s.matrix(2, 3), s.matrix(2, 3)};
+                                    }),
+       ErrorCode::kUnsupported},
+      {"binary: b is 2x2, which does not broadcast to c, 2x3",
+       calls<BinaryArgs<double>>(binary,
+                                 [](Store& s) -> BinaryArgs<double> {
+                                   return {Binary::kAdd, s.matrix(2, 3), s.matrix(2, 2), s.matrix(2, 3)};
+                                 })},
+      {"binary: a is 1x3, expected 2x3",
+       calls<BinaryArgs<double>>(binary,
+                                 [](Store& s) -> BinaryArgs<double> {
+                                   return {Binary::kMaximum, s.matrix(1, 3), s.matrix(2, 3), s.matrix(2, 3)};
+                                 })},
+      {"extreme_grad: dy is 1x3, expected 2x3",
+       calls<ExtremeGradArgs<double>>(extreme_grad,
+                                      [](Store& s) -> ExtremeGradArgs<double> {
+                                        return {true,           true,           s.matrix(2, 3),
+                                                s.matrix(2, 3), s.matrix(1, 3), s.matrix(2, 3)};
+                                      })},
+      {"dropout: p is 1.5, expected 0 <= p <= 1",
+       calls<DropoutArgs<double>>(dropout,
+                                  [](Store& s) -> DropoutArgs<double> {
+                                    return {1.5, 0, 0, 0, {}, nullptr, nullptr, s.matrix(2, 3), s.matrix(2, 3)};
+                                  }),
+       ErrorCode::kUsage},
+      {"dropout: row_ids has 1 values, x has 2 rows with an id",
+       calls<DropoutArgs<double>>(dropout,
+                                  [](Store& s) -> DropoutArgs<double> {
+                                    static const std::int64_t ids[1] = {};
+                                    return {0.5, 0, 0, 0, ids, nullptr, nullptr, s.matrix(2, 3), s.matrix(2, 3)};
+                                  })},
+      {"sum_rows: y is 2x3, expected 1x3", calls<SumRowsArgs<double>>(sum_rows,
+                                                                      [](Store& s) -> SumRowsArgs<double> {
+                                                                        return {s.matrix(4, 3), s.matrix(2, 3)};
+                                                                      })},
       {"column_groups: x has 5 columns, which 2 heads do not divide",
-       calls<ColumnGroupsArgs<double>>(column_groups, [](Store& s) -> ColumnGroupsArgs<double> {
-         return {ColumnGroups::kSumGroups, 2, s.matrix(2, 5), s.matrix(2, 2)};
-       })},
+       calls<ColumnGroupsArgs<double>>(column_groups,
+                                       [](Store& s) -> ColumnGroupsArgs<double> {
+                                         return {ColumnGroups::kSumGroups, 2, s.matrix(2, 5), s.matrix(2, 2)};
+                                       })},
       {"column_groups: y has 2 columns, a head of the wide side has 3 columns",
-       calls<ColumnGroupsArgs<double>>(column_groups, [](Store& s) -> ColumnGroupsArgs<double> {
-         return {ColumnGroups::kSumHeads, 2, s.matrix(2, 6), s.matrix(2, 2)};
-       })},
+       calls<ColumnGroupsArgs<double>>(column_groups,
+                                       [](Store& s) -> ColumnGroupsArgs<double> {
+                                         return {ColumnGroups::kSumHeads, 2, s.matrix(2, 6), s.matrix(2, 2)};
+                                       })},
       {"copy_columns: columns 2 .. 5 are asked of src, which has 4",
-       calls<CopyColumnsArgs<double>>(copy_columns, [](Store& s) -> CopyColumnsArgs<double> {
-         return {s.matrix(2, 4), 2, s.matrix(2, 6), 0, 3};
-       })},
-      {"batch_norm: gamma is 1x2, expected 1x3", calls<BatchNormArgs<double>>(batch_norm, [](Store& s) -> BatchNormArgs<double> {
-         return {s.matrix(4, 3), s.matrix(1, 2), s.matrix(1, 3), 1e-5, s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3)};
-       })},
+       calls<CopyColumnsArgs<double>>(copy_columns,
+                                      [](Store& s) -> CopyColumnsArgs<double> {
+                                        return {s.matrix(2, 4), 2, s.matrix(2, 6), 0, 3};
+                                      })},
+      {"batch_norm: gamma is 1x2, expected 1x3",
+       calls<BatchNormArgs<double>>(batch_norm,
+                                    [](Store& s) -> BatchNormArgs<double> {
+                                      return {s.matrix(4, 3), s.matrix(1, 2), s.matrix(1, 3), 1e-5,
+                                              s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3)};
+                                    })},
       {"batch_norm: the workspace has 0 bytes, expected 128",
        [](Store& s) {
-         batch_norm<double>({}, {s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3), 1e-5, s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3)});
-       }, ErrorCode::kInternal},
+         batch_norm<double>({}, {s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3), 1e-5, s.matrix(4, 3), s.matrix(1, 3),
+                                 s.matrix(1, 3)});
+       },
+       ErrorCode::kInternal},
       {"batch_norm_grad: dbeta is 3x1, expected 1x3",
-       calls<BatchNormGradArgs<double>>(batch_norm_grad, [](Store& s) -> BatchNormGradArgs<double> {
-         return {s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3), s.matrix(1, 3), s.matrix(4, 3), 1e-5, s.matrix(4, 3), s.matrix(1, 3), s.matrix(3, 1)};
-       })},
+       calls<BatchNormGradArgs<double>>(batch_norm_grad,
+                                        [](Store& s) -> BatchNormGradArgs<double> {
+                                          return {s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3),
+                                                  s.matrix(1, 3), s.matrix(4, 3), 1e-5,
+                                                  s.matrix(4, 3), s.matrix(1, 3), s.matrix(3, 1)};
+                                        })},
       {"batch_norm_inference: var is 1x4, expected 1x3",
-       calls<BatchNormInferenceArgs<double>>(batch_norm_inference, [](Store& s) -> BatchNormInferenceArgs<double> {
-         return {s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3), s.matrix(1, 3), s.matrix(1, 4), 1e-5, s.matrix(4, 3)};
-       })},
+       calls<BatchNormInferenceArgs<double>>(batch_norm_inference,
+                                             [](Store& s) -> BatchNormInferenceArgs<double> {
+                                               return {s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3), s.matrix(1, 3),
+                                                       s.matrix(1, 4), 1e-5,           s.matrix(4, 3)};
+                                             })},
       {"batch_norm_update: n is -1, expected rows >= 0",
-       calls<BatchNormUpdateArgs<double>>(batch_norm_update, [](Store& s) -> BatchNormUpdateArgs<double> {
-         return {-1, 0.1, s.matrix(1, 3), s.matrix(1, 3), s.matrix(1, 3), s.matrix(1, 3)};
-       })},
-      {"layer_norm: mean is 1x1, expected 4x1", calls<LayerNormArgs<double>>(layer_norm, [](Store& s) -> LayerNormArgs<double> {
-         return {false, s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3), 1e-5, s.matrix(4, 3), s.matrix(1, 1), s.matrix(4, 1)};
-       })},
+       calls<BatchNormUpdateArgs<double>>(
+           batch_norm_update,
+           [](Store& s) -> BatchNormUpdateArgs<double> {
+             return {-1, 0.1, s.matrix(1, 3), s.matrix(1, 3), s.matrix(1, 3), s.matrix(1, 3)};
+           })},
+      {"layer_norm: mean is 1x1, expected 4x1",
+       calls<LayerNormArgs<double>>(layer_norm,
+                                    [](Store& s) -> LayerNormArgs<double> {
+                                      return {false, s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3),
+                                              1e-5,  s.matrix(4, 3), s.matrix(1, 1), s.matrix(4, 1)};
+                                    })},
       {"layer_norm_grad: var is 4x1, expected 1x1",
-       calls<LayerNormGradArgs<double>>(layer_norm_grad, [](Store& s) -> LayerNormGradArgs<double> {
-         return {true, s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 1), s.matrix(4, 1), s.matrix(4, 3), 1e-5, s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 3)};
-       })},
+       calls<LayerNormGradArgs<double>>(layer_norm_grad,
+                                        [](Store& s) -> LayerNormGradArgs<double> {
+                                          return {true,           s.matrix(4, 3), s.matrix(1, 3), s.matrix(1, 1),
+                                                  s.matrix(4, 1), s.matrix(4, 3), 1e-5,           s.matrix(4, 3),
+                                                  s.matrix(1, 3), s.matrix(1, 3)};
+                                        })},
   };
 }
 
@@ -269,41 +336,63 @@ CrossEntropyArgs<double> good_cross_entropy(Store& s) {
 }
 
 std::vector<Refusal> training_refusals() {
-  const auto cross_entropy_refusal = [](std::string message, std::function<void(Store&, CrossEntropyArgs<double>&)> change,
+  const auto cross_entropy_refusal = [](std::string message,
+                                        std::function<void(Store&, CrossEntropyArgs<double>&)> change,
                                         ErrorCode code = ErrorCode::kShape) -> Refusal {
-    return {std::move(message), [change](Store& s) {
+    return {std::move(message),
+            [change](Store& s) {
               CrossEntropyArgs<double> args = good_cross_entropy(s);
               change(s, args);
               cross_entropy(s.context(), args);
-            }, code};
+            },
+            code};
   };
   static const NodeId descending[] = {2, 0};
   static const NodeId outside[] = {0, 4};
   return {
-      cross_entropy_refusal("cross_entropy: labels has 3 values, logits has 4 rows", [](Store& s, auto& a) { a.labels = s.labels(3); }),
-      cross_entropy_refusal("cross_entropy: row 2 has label 3, expected -1 .. 2", [](Store& s, auto&) { s.integers[2] = 3; }, ErrorCode::kBadData),
-      cross_entropy_refusal("cross_entropy: entry 1 of the row list is 0, expected ascending rows below 4", [](Store&, auto& a) { a.rows = descending; }),
-      cross_entropy_refusal("cross_entropy: entry 1 of the row list is 4, expected ascending rows below 4", [](Store&, auto& a) { a.rows = outside; }),
-      cross_entropy_refusal("cross_entropy: class_weights has 2 values, logits has 3 columns", [](Store& s, auto& a) { a.class_weights = std::span(s.targets).first(2); }),
-      cross_entropy_refusal("cross_entropy: label_smoothing is 2, expected 0 <= label_smoothing <= 1", [](Store&, auto& a) { a.label_smoothing = 2; }, ErrorCode::kUsage),
-      {"bce_with_logits: targets is 4x2, expected 4x3", calls<BceWithLogitsArgs<double>>(bce_with_logits, [](Store& s) -> BceWithLogitsArgs<double> {
-         return {s.matrix(4, 3), s.target(4, 2), {}, s.matrix(1, 1), s.matrix(4, 3)};
-       })},
-      {"mse: loss is 2x1, expected 1x1", calls<MseArgs<double>>(mse, [](Store& s) -> MseArgs<double> {
-         return {s.matrix(4, 3), s.target(4, 3), {}, s.matrix(2, 1), s.matrix(4, 3)};
-       })},
-      {"sgd_step: g has 3 values, w has 4 values", calls<SgdStepArgs<double>>(sgd_step, [](Store& s) -> SgdStepArgs<double> {
-         return {1, 0.1, 0, 0, false, s.list(4), s.list(3), {}};
-       })},
-      {"sgd_step: velocity has 0 values, w has 4 values", calls<SgdStepArgs<double>>(sgd_step, [](Store& s) -> SgdStepArgs<double> {
-         return {1, 0.1, 0.9, 0, false, s.list(4), s.list(4), {}};
-       })},
-      {"adam_step: v has 3 values, w has 4 values", calls<AdamStepArgs<double>>(adam_step, [](Store& s) -> AdamStepArgs<double> {
-         return {1, 0.1, 0.9, 0.99, 1e-8, 0, false, s.list(4), s.list(4), s.list(4), s.list(3)};
-       })},
-      {"clip_norm: there is no place for the norm", calls<ClipNormArgs<double>>(clip_norm, [](Store& s) -> ClipNormArgs<double> {
-         return {1, s.list(4), nullptr};
-       }), ErrorCode::kInternal},
+      cross_entropy_refusal("cross_entropy: labels has 3 values, logits has 4 rows",
+                            [](Store& s, auto& a) { a.labels = s.labels(3); }),
+      cross_entropy_refusal(
+          "cross_entropy: row 2 has label 3, expected -1 .. 2", [](Store& s, auto&) { s.integers[2] = 3; },
+          ErrorCode::kBadData),
+      cross_entropy_refusal("cross_entropy: entry 1 of the row list is 0, expected ascending rows below 4",
+                            [](Store&, auto& a) { a.rows = descending; }),
+      cross_entropy_refusal("cross_entropy: entry 1 of the row list is 4, expected ascending rows below 4",
+                            [](Store&, auto& a) { a.rows = outside; }),
+      cross_entropy_refusal("cross_entropy: class_weights has 2 values, logits has 3 columns",
+                            [](Store& s, auto& a) { a.class_weights = std::span(s.targets).first(2); }),
+      cross_entropy_refusal(
+          "cross_entropy: label_smoothing is 2, expected 0 <= label_smoothing <= 1",
+          [](Store&, auto& a) { a.label_smoothing = 2; }, ErrorCode::kUsage),
+      {"bce_with_logits: targets is 4x2, expected 4x3",
+       calls<BceWithLogitsArgs<double>>(bce_with_logits,
+                                        [](Store& s) -> BceWithLogitsArgs<double> {
+                                          return {s.matrix(4, 3), s.target(4, 2), {}, s.matrix(1, 1), s.matrix(4, 3)};
+                                        })},
+      {"mse: loss is 2x1, expected 1x1",
+       calls<MseArgs<double>>(mse,
+                              [](Store& s) -> MseArgs<double> {
+                                return {s.matrix(4, 3), s.target(4, 3), {}, s.matrix(2, 1), s.matrix(4, 3)};
+                              })},
+      {"sgd_step: g has 3 values, w has 4 values",
+       calls<SgdStepArgs<double>>(
+           sgd_step, [](Store& s) -> SgdStepArgs<double> { return {1, 0.1, 0, 0, false, s.list(4), s.list(3), {}}; })},
+      {"sgd_step: velocity has 0 values, w has 4 values",
+       calls<SgdStepArgs<double>>(
+           sgd_step,
+           [](Store& s) -> SgdStepArgs<double> { return {1, 0.1, 0.9, 0, false, s.list(4), s.list(4), {}}; })},
+      {"adam_step: v has 3 values, w has 4 values",
+       calls<AdamStepArgs<double>>(adam_step,
+                                   [](Store& s) -> AdamStepArgs<double> {
+                                     return {1,     0.1,       0.9,       0.99,      1e-8,     0,
+                                             false, s.list(4), s.list(4), s.list(4), s.list(3)};
+                                   })},
+      {"clip_norm: there is no place for the norm",
+       calls<ClipNormArgs<double>>(clip_norm,
+                                   [](Store& s) -> ClipNormArgs<double> {
+                                     return {1, s.list(4), nullptr};
+                                   }),
+       ErrorCode::kInternal},
   };
 }
 

@@ -45,10 +45,10 @@ class DenseOps : public ::testing::Test {
 };
 
 TEST_F(DenseOps, GemmMultipliesInThreeOrientations) {
-  Values a = {1, 2, 3, 4, 5, 6};      // 2x3
-  Values b = {1, 0, 0, 1, 1, 1};      // 3x2
-  Values a_t = {1, 4, 2, 5, 3, 6};    // 3x2
-  Values b_t = {1, 0, 1, 0, 1, 1};    // 2x3
+  Values a = {1, 2, 3, 4, 5, 6};    // 2x3
+  Values b = {1, 0, 0, 1, 1, 1};    // 3x2
+  Values a_t = {1, 4, 2, 5, 3, 6};  // 3x2
+  Values b_t = {1, 0, 1, 0, 1, 1};  // 2x3
   for (const auto& [x, y, orientation] : {std::tuple{&a, &b, Orientation::kNN}, std::tuple{&a_t, &b, Orientation::kTN},
                                           std::tuple{&a, &b_t, Orientation::kNT}}) {
     Values c(4, -1);
@@ -166,24 +166,29 @@ TEST_F(DenseOps, ColumnsAreSummedAndCopiedByGroup) {
 
 TEST_F(DenseOps, BatchNormUsesBiasedVarianceAndKeepsUnbiasedOnes) {
   Values x = {1, 3, 5, 7}, gamma = {2}, beta = {1}, y(4), mean(1), var(1);
-  batch_norm<float>(context_, {matrix(x, 4), matrix(gamma, 1), matrix(beta, 1), 0, matrix(y, 4), matrix(mean, 1), matrix(var, 1)});
+  batch_norm<float>(
+      context_, {matrix(x, 4), matrix(gamma, 1), matrix(beta, 1), 0, matrix(y, 4), matrix(mean, 1), matrix(var, 1)});
   EXPECT_THAT(mean, ElementsAre(4));
   EXPECT_THAT(var, ElementsAre(5));
   EXPECT_FLOAT_EQ(y[0], 1 - 6 / std::sqrt(5.0F));
   Values running_mean = {0}, running_var = {1};
-  batch_norm_update<float>(context_, {4, 0.1, matrix(mean, 1), matrix(var, 1), matrix(running_mean, 1), matrix(running_var, 1)});
+  batch_norm_update<float>(context_,
+                           {4, 0.1, matrix(mean, 1), matrix(var, 1), matrix(running_mean, 1), matrix(running_var, 1)});
   EXPECT_FLOAT_EQ(running_mean[0], 0.4F);
   EXPECT_FLOAT_EQ(running_var[0], 0.9F + 0.1F * 5 * 4 / 3);
-  batch_norm_inference<float>(context_, {matrix(x, 4), matrix(gamma, 1), matrix(beta, 1), matrix(mean, 1), matrix(var, 1), 0, matrix(y, 4)});
+  batch_norm_inference<float>(
+      context_, {matrix(x, 4), matrix(gamma, 1), matrix(beta, 1), matrix(mean, 1), matrix(var, 1), 0, matrix(y, 4)});
   EXPECT_FLOAT_EQ(y[3], 1 + 6 / std::sqrt(5.0F));
 }
 
 TEST_F(DenseOps, LayerNormNormalisesRowsOrTheWholeGraph) {
   Values x = {1, 3, 5, 7}, gamma = {1, 1}, beta = {0, 0}, y(4), mean(2), var(2), mean1(1), var1(1);
-  layer_norm<float>(context_, {false, matrix(x, 2), matrix(gamma, 1), matrix(beta, 1), 0, matrix(y, 2), matrix(mean, 2), matrix(var, 2)});
+  layer_norm<float>(context_, {false, matrix(x, 2), matrix(gamma, 1), matrix(beta, 1), 0, matrix(y, 2), matrix(mean, 2),
+                               matrix(var, 2)});
   EXPECT_THAT(y, ElementsAre(-1, 1, -1, 1));
   // eps outside the root, as PyG has it in this mode.
-  layer_norm<float>(context_, {true, matrix(x, 2), matrix(gamma, 1), matrix(beta, 1), 1, matrix(y, 2), matrix(mean1, 1), matrix(var1, 1)});
+  layer_norm<float>(context_, {true, matrix(x, 2), matrix(gamma, 1), matrix(beta, 1), 1, matrix(y, 2), matrix(mean1, 1),
+                               matrix(var1, 1)});
   EXPECT_FLOAT_EQ(y[0], -3 / (std::sqrt(5.0F) + 1));
 }
 

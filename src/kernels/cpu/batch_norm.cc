@@ -23,7 +23,8 @@ void add_values(const ConstMatrixView<float>& x, std::int64_t begin, std::int64_
   }
 }
 
-void add_squares(const ConstMatrixView<float>& x, const float* mean, std::int64_t begin, std::int64_t end, double* sums) {
+void add_squares(const ConstMatrixView<float>& x, const float* mean, std::int64_t begin, std::int64_t end,
+                 double* sums) {
   for (std::int64_t r = begin; r < end; ++r) {
     const float* row = x.row(r);
 #pragma omp simd

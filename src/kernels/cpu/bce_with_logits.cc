@@ -55,8 +55,8 @@ double loss_chunk(const BceWithLogitsArgs<float>& args, std::int64_t begin, std:
     }
     ++next;
     for (std::int64_t c = 0; c < args.logits.cols; c += kLanes) {
-      loss += entries_loss(std::min(kLanes, args.logits.cols - c), args.logits.row(r) + c, args.targets.row(r) + c, inverse,
-                           args.dlogits.row(r) + c);
+      loss += entries_loss(std::min(kLanes, args.logits.cols - c), args.logits.row(r) + c, args.targets.row(r) + c,
+                           inverse, args.dlogits.row(r) + c);
     }
   }
   return loss;

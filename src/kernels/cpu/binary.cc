@@ -37,7 +37,8 @@ struct Minimum {
 };
 
 template <class Fn>
-HWY_INLINE void sweep(std::int64_t length, const float* a, bool a_full, const float* b, bool b_full, float* c, const Fn& fn) {
+HWY_INLINE void sweep(std::int64_t length, const float* a, bool a_full, const float* b, bool b_full, float* c,
+                      const Fn& fn) {
   if (a_full && b_full) {
 #pragma omp simd
     for (std::int64_t i = 0; i < length; ++i) c[i] = fn(a[i], b[i]);
@@ -81,24 +82,30 @@ HWY_INLINE void sweep_rows(const BinaryArgs<float>& args, std::int64_t begin, st
 
 template <class Fn>
 HWY_INLINE void sweep_chunk(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
-  const auto whole = [&](const ConstMatrixView<float>& x) HWY_ATTR {
-    return x.rows == args.c.rows && x.cols == args.c.cols && x.contiguous();
-  };
+  const auto whole = [&](const ConstMatrixView<float>& x)
+                         HWY_ATTR { return x.rows == args.c.rows && x.cols == args.c.cols && x.contiguous(); };
   if (whole(args.a) && whole(args.b) && args.c.contiguous()) {
     const std::int64_t first = begin * args.c.cols;
-    return sweep((end - begin) * args.c.cols, args.a.data + first, true, args.b.data + first, true, args.c.data + first, fn);
+    return sweep((end - begin) * args.c.cols, args.a.data + first, true, args.b.data + first, true, args.c.data + first,
+                 fn);
   }
   sweep_rows(args, begin, end, fn);
 }
 
 void binary_chunk(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end) {
   switch (args.fn) {
-    case Binary::kAdd: return sweep_chunk(args, begin, end, Add{});
-    case Binary::kSub: return sweep_chunk(args, begin, end, Sub{});
-    case Binary::kMul: return sweep_chunk(args, begin, end, Mul{});
-    case Binary::kDiv: return sweep_chunk(args, begin, end, Div{});
-    case Binary::kMaximum: return sweep_chunk(args, begin, end, Maximum{});
-    case Binary::kMinimum: return sweep_chunk(args, begin, end, Minimum{});
+    case Binary::kAdd:
+      return sweep_chunk(args, begin, end, Add{});
+    case Binary::kSub:
+      return sweep_chunk(args, begin, end, Sub{});
+    case Binary::kMul:
+      return sweep_chunk(args, begin, end, Mul{});
+    case Binary::kDiv:
+      return sweep_chunk(args, begin, end, Div{});
+    case Binary::kMaximum:
+      return sweep_chunk(args, begin, end, Maximum{});
+    case Binary::kMinimum:
+      return sweep_chunk(args, begin, end, Minimum{});
   }
 }
 

@@ -1,4 +1,5 @@
-// Several f64 sums over the rows of a matrix: a part for each fixed chunk in the workspace, added in the order of the chunks.
+// Several f64 sums over the rows of a matrix: a part for each fixed chunk in the workspace, added in the order of the
+// chunks.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +10,9 @@
 
 namespace gneiss::kernels::cpu {
 
-/// Calls part(begin, end, sums) for fixed chunks of `rows` rows, each with its own `width` cleared sums, and returns the
-/// totals: the first `width` values of the workspace.
-/// The workspace holds (reduction_chunks(rows) + 1) * width values.
+/// Calls part(begin, end, sums) for fixed chunks of `rows` rows, each with its own `width` cleared sums, and returns
+/// the totals: the first `width` values of the workspace. The workspace holds (reduction_chunks(rows) + 1) * width
+/// values.
 template <class Part>
 double* chunk_sums(const Context& context, std::int64_t rows, std::int64_t width, const Part& part) {
   const std::int64_t grain = reduction_grain(rows);

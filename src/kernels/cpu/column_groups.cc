@@ -28,12 +28,16 @@ void groups_chunk(const ColumnGroupsArgs<float>& args, std::int64_t begin, std::
           y[h] = sum;
           break;
         }
-        case ColumnGroups::kExpandGroups: std::fill_n(y + h * width, width, x[h]); break;
+        case ColumnGroups::kExpandGroups:
+          std::fill_n(y + h * width, width, x[h]);
+          break;
         case ColumnGroups::kSumHeads:
 #pragma omp simd
           for (std::int64_t c = 0; c < width; ++c) y[c] += x[h * width + c];
           break;
-        case ColumnGroups::kTileHeads: std::copy_n(x, width, y + h * width); break;
+        case ColumnGroups::kTileHeads:
+          std::copy_n(x, width, y + h * width);
+          break;
       }
     }
   }
@@ -50,9 +54,9 @@ namespace gneiss::kernels::cpu {
 HWY_EXPORT(groups_chunk);
 
 void column_groups(const Context& context, const ColumnGroupsArgs<float>& args) {
-  parallel_rows(context.threads, args.x.rows, std::max(args.x.cols, args.y.cols), [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(groups_chunk)(args, begin, end);
-  });
+  parallel_rows(context.threads, args.x.rows, std::max(args.x.cols, args.y.cols),
+                [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(groups_chunk)
+                                                            (args, begin, end); });
 }
 
 }  // namespace gneiss::kernels::cpu

@@ -1,5 +1,5 @@
-// The fast f32 kernels: OpenMP over fixed chunks, Highway vectors chosen at run time. Arguments are trusted: the contracts
-// have checked them. Every kernel gives the same bits for any number of threads.
+// The fast f32 kernels: OpenMP over fixed chunks, Highway vectors chosen at run time. Arguments are trusted: the
+// contracts have checked them. Every kernel gives the same bits for any number of threads.
 #pragma once
 
 #include "kernels/adam_step.h"

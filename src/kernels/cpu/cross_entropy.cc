@@ -1,7 +1,7 @@
 // Masked softmax cross-entropy on the CPU: chunks of counted rows, exponentials on vectors, sums in f64.
 //
-// Formulas: reference/cross_entropy.cc. A chunk is a range of nodes, so that rows outside the list are cleared in the same
-// sweep; its part of the loss goes to the workspace and the parts are added in order.
+// Formulas: reference/cross_entropy.cc. A chunk is a range of nodes, so that rows outside the list are cleared in the
+// same sweep; its part of the loss goes to the workspace and the parts are added in order.
 #include <cmath>
 
 #include "kernels/chunks.h"
@@ -79,7 +79,8 @@ void cross_entropy(const Context& context, const CrossEntropyArgs<float>& args) 
   for (const NodeId row : args.rows) {
     const std::int32_t label = args.labels[static_cast<std::size_t>(row)];
     if (label < 0) continue;
-    weights += args.class_weights.empty() ? 1.0 : static_cast<double>(args.class_weights[static_cast<std::size_t>(label)]);
+    weights +=
+        args.class_weights.empty() ? 1.0 : static_cast<double>(args.class_weights[static_cast<std::size_t>(label)]);
   }
   const std::int64_t n = args.logits.rows;
   const std::int64_t grain = reduction_grain(n);

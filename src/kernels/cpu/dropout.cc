@@ -76,7 +76,8 @@ HWY_INLINE void draw(const DropoutRule& rule, Blocks& blocks) {
   hn::StoreInterleaved4(c0, c1, c2, c3, d, blocks.words);
 }
 
-HWY_INLINE void apply(const DropoutRule& rule, const std::uint32_t* words, std::int64_t count, const float* x, float* y) {
+HWY_INLINE void apply(const DropoutRule& rule, const std::uint32_t* words, std::int64_t count, const float* x,
+                      float* y) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) y[i] = (words[i] >> 8) >= rule.least ? x[i] * rule.scale : 0.0F;
 }
@@ -141,8 +142,8 @@ void drop_edge_chunk(const DropoutRule& rule, const DropoutArgs<float>& args, st
     while (pattern.offsets[static_cast<std::size_t>(v) + 1] <= k) ++v;
     return edge_row(args.row_ids, v, pattern.indices[static_cast<std::size_t>(k)]);
   };
-  drop_rows(rule, args, pattern.offsets[static_cast<std::size_t>(begin)], pattern.offsets[static_cast<std::size_t>(end)],
-            name);
+  drop_rows(rule, args, pattern.offsets[static_cast<std::size_t>(begin)],
+            pattern.offsets[static_cast<std::size_t>(end)], name);
 }
 
 /// Values of sparse rows: value k has its own column, so a lane gives one draw.
@@ -186,9 +187,10 @@ void dropout(const Context& context, const DropoutArgs<float>& args) {
                          static_cast<std::uint32_t>(std::ceil(args.p * 0x1.0p24)),
                          static_cast<float>(args.p < 1 ? 1 / (1 - args.p) : 0)};
   if (args.in_edges != nullptr) {
-    parallel_edge_rows(context.threads, args.in_edges->offsets, 16 * args.x.cols, [&](std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(drop_edge_chunk)(rule, args, begin, end);
-    });
+    parallel_edge_rows(context.threads, args.in_edges->offsets, 16 * args.x.cols,
+                       [&](std::int64_t begin, std::int64_t end) {
+                         HWY_DYNAMIC_DISPATCH(drop_edge_chunk)(rule, args, begin, end);
+                       });
   } else if (args.sparse_rows != nullptr) {
     parallel_edge_rows(context.threads, args.sparse_rows->offsets, 64, [&](std::int64_t begin, std::int64_t end) {
       HWY_DYNAMIC_DISPATCH(drop_sparse_chunk)(rule, args, begin, end);

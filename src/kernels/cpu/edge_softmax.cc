@@ -1,5 +1,5 @@
-// edge_softmax on the CPU, a chunk of rows at a time: subtract the row maxima, take all exponentials of the chunk in one
-// vector sweep over edges x heads, then normalise the rows. A chunk stays in L2 between the three sweeps.
+// edge_softmax on the CPU, a chunk of rows at a time: subtract the row maxima, take all exponentials of the chunk in
+// one vector sweep over edges x heads, then normalise the rows. A chunk stays in L2 between the three sweeps.
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
 

@@ -1,10 +1,10 @@
 // Dense products through oneDNN, cut into fixed blocks of rows.
 //
-// oneDNN's own threading may split sums by the number of threads, so every call is single-threaded and covers one block;
-// the loop over blocks is ours. nn and nt cut the rows of c; tn cuts the inner rows into at most 32 chunks, keeps one
-// partial c a chunk in the workspace and adds them in order. Block sizes come from the shape alone.
-#include <oneapi/dnnl/dnnl.h>
+// oneDNN's own threading may split sums by the number of threads, so every call is single-threaded and covers one
+// block; the loop over blocks is ours. nn and nt cut the rows of c; tn cuts the inner rows into at most 32 chunks,
+// keeps one partial c a chunk in the workspace and adds them in order. Block sizes come from the shape alone.
 #include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
 
 #include "base/error.h"
 #include "kernels/chunks.h"

@@ -1,7 +1,7 @@
 // Backward of layer normalisation: sums of dy and of dy * normalised x by column, then one sweep.
 //
-// Formulas: reference/layer_norm_grad.cc. In graph mode the two sums over the whole matrix follow from the sums by column:
-// sum(g) = sum_c gamma_c dbeta_c and sum(g * u) = s * sum_c gamma_c dgamma_c.
+// Formulas: reference/layer_norm_grad.cc. In graph mode the two sums over the whole matrix follow from the sums by
+// column: sum(g) = sum_c gamma_c dbeta_c and sum(g * u) = s * sum_c gamma_c dgamma_c.
 #include <cmath>
 
 #include "kernels/cpu/chunk_sums.h"
@@ -42,7 +42,8 @@ void add_products(const LayerNormGradArgs<float>& args, std::int64_t begin, std:
 }
 
 /// dx = (dy * gamma - shift) * inverse - (x - mean) * slope for one row.
-void input_row(const LayerNormGradArgs<float>& args, std::int64_t r, float mean, float inverse, float shift, float slope) {
+void input_row(const LayerNormGradArgs<float>& args, std::int64_t r, float mean, float inverse, float shift,
+               float slope) {
   const float* x = args.x.row(r);
   const float* dy = args.dy.row(r);
   const float* gamma = args.gamma.data;

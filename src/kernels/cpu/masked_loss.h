@@ -1,4 +1,5 @@
-// The frame of the losses over matrices of targets: count the labelled entries, sweep fixed chunks, add their parts in order.
+// The frame of the losses over matrices of targets: count the labelled entries, sweep fixed chunks, add their parts in
+// order.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 
 namespace gneiss::kernels::cpu {
 
-/// Calls chunk(begin, end, count) for fixed ranges of rows, where count is the number of labelled entries of the counted
-/// rows (at least 1), and writes the sum of what it returns, divided by count, to args.loss.
+/// Calls chunk(begin, end, count) for fixed ranges of rows, where count is the number of labelled entries of the
+/// counted rows (at least 1), and writes the sum of what it returns, divided by count, to args.loss.
 template <class Args, class Chunk>
 void masked_loss(const Context& context, const Args& args, const Chunk& chunk) {
   const std::int64_t n = args.logits.rows;
@@ -31,9 +32,8 @@ void masked_loss(const Context& context, const Args& args, const Chunk& chunk) {
   double count = 0;
   for (std::int64_t c = 0; c < chunks; ++c) count += partials[c];
   count = std::max(1.0, count);
-  parallel_chunks(context.threads, n, grain, [&](std::int64_t begin, std::int64_t end) {
-    partials[begin / grain] = chunk(begin, end, count);
-  });
+  parallel_chunks(context.threads, n, grain,
+                  [&](std::int64_t begin, std::int64_t end) { partials[begin / grain] = chunk(begin, end, count); });
   double loss = 0;
   for (std::int64_t c = 0; c < chunks; ++c) loss += partials[c];
   args.loss.at(0, 0) = static_cast<float>(loss / count);

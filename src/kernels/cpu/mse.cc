@@ -24,9 +24,8 @@ double loss_chunk(const MseArgs<float>& args, std::int64_t begin, std::int64_t e
 }  // namespace
 
 void mse(const Context& context, const MseArgs<float>& args) {
-  masked_loss(context, args, [&](std::int64_t begin, std::int64_t end, double count) {
-    return loss_chunk(args, begin, end, count);
-  });
+  masked_loss(context, args,
+              [&](std::int64_t begin, std::int64_t end, double count) { return loss_chunk(args, begin, end, count); });
 }
 
 }  // namespace gneiss::kernels::cpu

@@ -1,8 +1,8 @@
 // Loops of the cpu kernels: over runs of elements, and over rows in chunks of about equal numbers of edges.
 //
 // Chunks are found from the shapes and the offsets alone (never from the number of threads) and nothing is allocated:
-// a chunk's first row is a binary search on offsets. Rows cost their edges plus 2, the overhead of an empty row measured
-// against an edge of 32 columns.
+// a chunk's first row is a binary search on offsets. Rows cost their edges plus 2, the overhead of an empty row
+// measured against an edge of 32 columns.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ inline std::int64_t row_at_cost(std::span<const EdgeId> offsets, std::int64_t co
   return low;
 }
 
-/// Calls body(begin, end) for ranges of rows that together cover all rows of `offsets`, with about equal numbers of edges
-/// where each edge costs `edge_elements` elements.
+/// Calls body(begin, end) for ranges of rows that together cover all rows of `offsets`, with about equal numbers of
+/// edges where each edge costs `edge_elements` elements.
 template <class Body>
 void parallel_edge_rows(int threads, std::span<const EdgeId> offsets, std::int64_t edge_elements, const Body& body) {
   const std::int64_t rows = static_cast<std::int64_t>(offsets.size()) - 1;
@@ -55,8 +55,8 @@ void parallel_rows(int threads, std::int64_t rows, std::int64_t cols, const Body
   parallel_chunks(threads, rows, std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, cols)), body);
 }
 
-/// Calls body(length, pointers…) for runs of consecutive elements of matrices of one shape: long runs where all of them are
-/// contiguous, else a run a row.
+/// Calls body(length, pointers…) for runs of consecutive elements of matrices of one shape: long runs where all of them
+/// are contiguous, else a run a row.
 template <class Body, class First, class... Rest>
 void parallel_runs(int threads, const Body& body, const First& first, const Rest&... rest) {
   if (first.contiguous() && (rest.contiguous() && ...)) {

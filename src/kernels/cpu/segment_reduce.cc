@@ -51,9 +51,15 @@ void reduce_chunk(const SegmentReduceArgs<float>& args, std::int64_t row_begin, 
     std::int32_t* arg = args.arg.data == nullptr ? nullptr : args.arg.row(v);
     switch (args.reduce) {
       case Reduce::kSum:
-      case Reduce::kMean: sum_row(args, begin, end, args.y.row(v)); break;
-      case Reduce::kMax: extreme_row<true>(args, begin, end, args.y.row(v), arg); break;
-      case Reduce::kMin: extreme_row<false>(args, begin, end, args.y.row(v), arg); break;
+      case Reduce::kMean:
+        sum_row(args, begin, end, args.y.row(v));
+        break;
+      case Reduce::kMax:
+        extreme_row<true>(args, begin, end, args.y.row(v), arg);
+        break;
+      case Reduce::kMin:
+        extreme_row<false>(args, begin, end, args.y.row(v), arg);
+        break;
     }
   }
 }

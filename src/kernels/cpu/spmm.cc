@@ -1,10 +1,10 @@
 // spmm on the CPU: the whole output row in registers while its edges stream by.
 //
-// A panel of up to 16 vectors of columns (256 f32 with AVX-512, 64 with AVX2) is accumulated over the edges of a row and
-// stored once; widths are compile-time numbers of vectors, the last one masked. Rows of x are prefetched 16 KB ahead in
-// the flat list of edges (4 to 32 edges: nearer is covered by the out-of-order window, farther thrashes L1). Chunks of
-// rows have equal numbers of edges. Each output row is summed in the order of its edges, so threads cannot change bits.
-// Source: the CPU study's "v3" kernel: 2.5–3x a tiled kernel that keeps sums in memory.
+// A panel of up to 16 vectors of columns (256 f32 with AVX-512, 64 with AVX2) is accumulated over the edges of a row
+// and stored once; widths are compile-time numbers of vectors, the last one masked. Rows of x are prefetched 16 KB
+// ahead in the flat list of edges (4 to 32 edges: nearer is covered by the out-of-order window, farther thrashes L1).
+// Chunks of rows have equal numbers of edges. Each output row is summed in the order of its edges, so threads cannot
+// change bits. Source: the CPU study's "v3" kernel: 2.5–3x a tiled kernel that keeps sums in memory.
 #include <utility>
 
 #include "kernels/cpu/cpu.h"
@@ -12,8 +12,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/spmm.cc"
-#include <hwy/foreach_target.h>
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -46,9 +46,14 @@ class EdgeReader {
   using V = hn::Vec<D>;
 
   HWY_INLINE EdgeReader(const SpmmArgs<float>& args, const Panel& panel)
-      : x_(args.x.data + panel.column), stride_(args.x.stride), indices_(args.pattern.indices.data()),
-        slots_(args.pattern.slots.empty() ? nullptr : args.pattern.slots.data()), w_(args.w.data() + panel.head),
-        heads_(args.heads), last_(args.pattern.nonzeros() - 1), tail_(hn::FirstN(d_, Tail(panel.width))),
+      : x_(args.x.data + panel.column),
+        stride_(args.x.stride),
+        indices_(args.pattern.indices.data()),
+        slots_(args.pattern.slots.empty() ? nullptr : args.pattern.slots.data()),
+        w_(args.w.data() + panel.head),
+        heads_(args.heads),
+        last_(args.pattern.nonzeros() - 1),
+        tail_(hn::FirstN(d_, tail_of(panel.width))),
         weight_mask_(hn::FirstN(d_, static_cast<std::size_t>(std::min(args.heads, kLanes)))) {
     ahead_ = std::clamp<std::int64_t>(16384 / (panel.width * static_cast<std::int64_t>(sizeof(float))), 4, 32);
     if constexpr (kWeights == Weights::kOnePerHead) {
@@ -62,7 +67,7 @@ class EdgeReader {
   /// Starts the edge: prefetches a later row and loads what its weights need.
   HWY_INLINE void open(EdgeId k) {
     const float* later = x_ + static_cast<std::int64_t>(indices_[std::min(k + ahead_, last_)]) * stride_;
-    for (std::int64_t c = 0; c < kVectors * Lanes(); c += 16) hwy::Prefetch(later + c);
+    for (std::int64_t c = 0; c < kVectors * lanes(); c += 16) hwy::Prefetch(later + c);
     row_ = x_ + static_cast<std::int64_t>(indices_[k]) * stride_;
     if constexpr (kWeights == Weights::kOnes) return;
     const float* weight = w_ + (slots_ == nullptr ? k : slots_[k]) * heads_;
@@ -71,14 +76,14 @@ class EdgeReader {
   }
 
   HWY_INLINE V x(int i) const {
-    const float* at = row_ + i * Lanes();
+    const float* at = row_ + i * lanes();
     if (kMasked && i == kVectors - 1) return hn::MaskedLoad(tail_, d_, at);
     return hn::LoadU(d_, at);
   }
 
   HWY_INLINE V weight(int i) const {
     if constexpr (kWeights == Weights::kOnePerHead) {
-      return hn::TableLookupLanes(weight_, hn::SetTableIndices(d_, head_of_ + i * Lanes()));
+      return hn::TableLookupLanes(weight_, hn::SetTableIndices(d_, head_of_ + i * lanes()));
     } else {
       return weight_;
     }
@@ -96,7 +101,7 @@ class EdgeReader {
 
   template <class DT, class VT, class T>
   HWY_INLINE void store(int i, VT value, DT tag, T* row) const {
-    T* at = row + i * Lanes();
+    T* at = row + i * lanes();
     if (kMasked && i == kVectors - 1) {
       hn::BlendedStore(value, hn::RebindMask(tag, tail_), tag, at);
     } else {
@@ -105,10 +110,8 @@ class EdgeReader {
   }
 
  private:
-  static constexpr std::int64_t Lanes() { return hn::MaxLanes(D()); }
-  static std::size_t Tail(std::int64_t width) {
-    return static_cast<std::size_t>(width - (kVectors - 1) * Lanes());
-  }
+  static constexpr std::int64_t lanes() { return hn::MaxLanes(D()); }
+  static std::size_t tail_of(std::int64_t width) { return static_cast<std::size_t>(width - (kVectors - 1) * lanes()); }
 
   D d_;
   const float* x_;

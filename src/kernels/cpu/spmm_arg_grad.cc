@@ -4,8 +4,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/spmm_arg_grad.cc"
-#include <hwy/foreach_target.h>
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -52,9 +52,9 @@ namespace gneiss::kernels::cpu {
 HWY_EXPORT(grad_chunk);
 
 void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<float>& args) {
-  parallel_edge_rows(context.threads, args.out_edges.offsets, 2 * args.dx.cols, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(grad_chunk)(args, begin, end);
-  });
+  parallel_edge_rows(context.threads, args.out_edges.offsets, 2 * args.dx.cols,
+                     [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(grad_chunk)
+                                                                 (args, begin, end); });
 }
 
 }  // namespace gneiss::kernels::cpu

@@ -7,7 +7,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/unary.cc"
 #include <hwy/foreach_target.h>
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include "kernels/cpu/exp-inl.h"
@@ -63,15 +62,24 @@ void unary_run(const UnaryArgs<float>& args, std::int64_t length, const float* x
   const Tag d;
   const V alpha = hn::Set(d, static_cast<float>(args.alpha));
   switch (args.fn) {
-    case Unary::kAffine: return transform_run(length, x, y, Affine{alpha, hn::Set(d, static_cast<float>(args.shift))});
-    case Unary::kRelu: return transform_run(length, x, y, Relu{});
-    case Unary::kLeakyRelu: return transform_run(length, x, y, LeakyRelu{alpha});
-    case Unary::kElu: return transform_run(length, x, y, Elu{alpha});
-    case Unary::kSigmoid: return transform_run(length, x, y, Sigmoid{});
-    case Unary::kTanh: return transform_run(length, x, y, Tanh{});
-    case Unary::kExp: return transform_run(length, x, y, ExpOf{});
-    case Unary::kSqrt: return transform_run(length, x, y, Sqrt{});
-    case Unary::kRsqrt: return transform_run(length, x, y, Rsqrt{});
+    case Unary::kAffine:
+      return transform_run(length, x, y, Affine{alpha, hn::Set(d, static_cast<float>(args.shift))});
+    case Unary::kRelu:
+      return transform_run(length, x, y, Relu{});
+    case Unary::kLeakyRelu:
+      return transform_run(length, x, y, LeakyRelu{alpha});
+    case Unary::kElu:
+      return transform_run(length, x, y, Elu{alpha});
+    case Unary::kSigmoid:
+      return transform_run(length, x, y, Sigmoid{});
+    case Unary::kTanh:
+      return transform_run(length, x, y, Tanh{});
+    case Unary::kExp:
+      return transform_run(length, x, y, ExpOf{});
+    case Unary::kSqrt:
+      return transform_run(length, x, y, Sqrt{});
+    case Unary::kRsqrt:
+      return transform_run(length, x, y, Rsqrt{});
     case Unary::kLog:
       // libm: rare, and its results at 0, below 0 and at infinity are wanted.
       for (std::int64_t i = 0; i < length; ++i) y[i] = std::log(x[i]);

@@ -48,16 +48,25 @@ HWY_INLINE void sweep(std::int64_t length, const float* y, const float* dy, floa
 void unary_grad_run(const UnaryGradArgs<float>& args, std::int64_t length, const float* y, const float* dy, float* dx) {
   const auto alpha = static_cast<float>(args.alpha);
   switch (args.fn) {
-    case Unary::kRelu: return sweep(length, y, dy, dx, Relu{});
-    case Unary::kLeakyRelu: return sweep(length, y, dy, dx, LeakyRelu{alpha});
-    case Unary::kElu: return sweep(length, y, dy, dx, Elu{alpha});
-    case Unary::kSigmoid: return sweep(length, y, dy, dx, Sigmoid{});
-    case Unary::kTanh: return sweep(length, y, dy, dx, Tanh{});
-    case Unary::kExp: return sweep(length, y, dy, dx, Exp{});
-    case Unary::kSqrt: return sweep(length, y, dy, dx, Sqrt{});
-    case Unary::kRsqrt: return sweep(length, y, dy, dx, Rsqrt{});
+    case Unary::kRelu:
+      return sweep(length, y, dy, dx, Relu{});
+    case Unary::kLeakyRelu:
+      return sweep(length, y, dy, dx, LeakyRelu{alpha});
+    case Unary::kElu:
+      return sweep(length, y, dy, dx, Elu{alpha});
+    case Unary::kSigmoid:
+      return sweep(length, y, dy, dx, Sigmoid{});
+    case Unary::kTanh:
+      return sweep(length, y, dy, dx, Tanh{});
+    case Unary::kExp:
+      return sweep(length, y, dy, dx, Exp{});
+    case Unary::kSqrt:
+      return sweep(length, y, dy, dx, Sqrt{});
+    case Unary::kRsqrt:
+      return sweep(length, y, dy, dx, Rsqrt{});
     case Unary::kAffine:
-    case Unary::kLog: return;  // the contract refuses them
+    case Unary::kLog:
+      return;  // the contract refuses them
   }
 }
 

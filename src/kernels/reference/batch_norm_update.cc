@@ -10,7 +10,8 @@ void batch_norm_update(const Context&, const BatchNormUpdateArgs<T>& args) {
   const double keep = 1 - args.momentum;
   for (std::int64_t c = 0; c < args.mean.cols; ++c) {
     args.running_mean.at(0, c) = static_cast<T>(keep * args.running_mean.at(0, c) + args.momentum * args.mean.at(0, c));
-    args.running_var.at(0, c) = static_cast<T>(keep * args.running_var.at(0, c) + args.momentum * args.var.at(0, c) * unbiased);
+    args.running_var.at(0, c) =
+        static_cast<T>(keep * args.running_var.at(0, c) + args.momentum * args.var.at(0, c) * unbiased);
   }
 }
 

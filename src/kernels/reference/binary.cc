@@ -16,12 +16,18 @@ T element(const ConstMatrixView<T>& operand, std::int64_t width, std::int64_t r,
 template <class T>
 T apply(Binary fn, T a, T b) {
   switch (fn) {
-    case Binary::kAdd: return a + b;
-    case Binary::kSub: return a - b;
-    case Binary::kMul: return a * b;
-    case Binary::kDiv: return a == 0 && b == 0 ? T(0) : a / b;
-    case Binary::kMaximum: return a >= b || std::isnan(a) ? a : b;
-    case Binary::kMinimum: return a <= b || std::isnan(a) ? a : b;
+    case Binary::kAdd:
+      return a + b;
+    case Binary::kSub:
+      return a - b;
+    case Binary::kMul:
+      return a * b;
+    case Binary::kDiv:
+      return a == 0 && b == 0 ? T(0) : a / b;
+    case Binary::kMaximum:
+      return a >= b || std::isnan(a) ? a : b;
+    case Binary::kMinimum:
+      return a <= b || std::isnan(a) ? a : b;
   }
   return a;
 }

@@ -1,7 +1,7 @@
 // Masked softmax cross-entropy and its gradient.
 //
-// With q_c = w_c * ((1 - smoothing) * [c = label] + smoothing / classes) and W the sum of w[label] over the counted rows:
-// loss = sum over rows of sum_c q_c (log sum exp z - z_c) / W,  dz_c = (softmax_c * sum(q) - q_c) / W.
+// With q_c = w_c * ((1 - smoothing) * [c = label] + smoothing / classes) and W the sum of w[label] over the counted
+// rows: loss = sum over rows of sum_c q_c (log sum exp z - z_c) / W,  dz_c = (softmax_c * sum(q) - q_c) / W.
 #include "kernels/reference/reference.h"
 
 #include <algorithm>

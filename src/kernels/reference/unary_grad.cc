@@ -7,16 +7,25 @@ namespace {
 /// fn'(x) written in terms of y = fn(x).
 double slope(Unary fn, double alpha, double y) {
   switch (fn) {
-    case Unary::kRelu: return y > 0 ? 1 : 0;
-    case Unary::kLeakyRelu: return y > 0 ? 1 : alpha;
-    case Unary::kElu: return y > 0 ? 1 : y + alpha;
-    case Unary::kSigmoid: return y * (1 - y);
-    case Unary::kTanh: return 1 - y * y;
-    case Unary::kExp: return y;
-    case Unary::kSqrt: return y == 0 ? 0 : 0.5 / y;
-    case Unary::kRsqrt: return -0.5 * y * y * y;
+    case Unary::kRelu:
+      return y > 0 ? 1 : 0;
+    case Unary::kLeakyRelu:
+      return y > 0 ? 1 : alpha;
+    case Unary::kElu:
+      return y > 0 ? 1 : y + alpha;
+    case Unary::kSigmoid:
+      return y * (1 - y);
+    case Unary::kTanh:
+      return 1 - y * y;
+    case Unary::kExp:
+      return y;
+    case Unary::kSqrt:
+      return y == 0 ? 0 : 0.5 / y;
+    case Unary::kRsqrt:
+      return -0.5 * y * y * y;
     case Unary::kAffine:
-    case Unary::kLog: break;  // the contract refuses them
+    case Unary::kLog:
+      break;  // the contract refuses them
   }
   return 0;
 }

@@ -1,0 +1,67 @@
+#include "inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace gneiss::bench {
+namespace {
+
+/// A draw below `bound`, skewed towards 0.
+NodeId skewed(RandomStream& random, std::int64_t bound, double power) {
+  return static_cast<NodeId>(std::pow(random.uniform(), power) * static_cast<double>(bound));
+}
+
+GraphInput communities(std::int64_t nodes, std::int64_t edges, std::int64_t blocks) {
+  RandomStream random(1, 1);
+  std::vector<NodeId> name(static_cast<std::size_t>(nodes));
+  std::iota(name.begin(), name.end(), 0);
+  for (std::size_t i = name.size() - 1; i > 0; --i) std::swap(name[i], name[random.below(i + 1)]);
+  const std::int64_t block = (nodes + blocks - 1) / blocks;
+  std::vector<std::pair<NodeId, NodeId>> list(static_cast<std::size_t>(edges));
+  for (auto& [dst, src] : list) {
+    // Community members are spread over the popular and the unpopular, hence the stride.
+    const std::int64_t v = skewed(random, nodes, 1.5) * std::int64_t{7919} % nodes;
+    const std::int64_t first = v / block * block;
+    const bool inside = random.uniform() < 0.65;
+    const std::int64_t u =
+        inside ? first + skewed(random, std::min(block, nodes - first), 2) : skewed(random, nodes, 2);
+    dst = name[static_cast<std::size_t>(v)];
+    src = name[static_cast<std::size_t>(u)];
+  }
+  std::sort(list.begin(), list.end());
+  GraphInput graph{nodes, Buffer<EdgeId>::zeros(static_cast<std::size_t>(nodes) + 1), Buffer<NodeId>(list.size())};
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    ++graph.offsets[static_cast<std::size_t>(list[k].first) + 1];
+    graph.indices[k] = list[k].second;
+  }
+  for (std::size_t v = 1; v < graph.offsets.size(); ++v) graph.offsets[v] += graph.offsets[v - 1];
+  return graph;
+}
+
+}  // namespace
+
+const GraphInput& graph_input(std::string_view name) {
+  static std::map<std::string, GraphInput, std::less<>> graphs;
+  const auto found = graphs.find(name);
+  if (found != graphs.end()) return found->second;
+  if (name == "arxiv") return graphs.emplace(name, communities(169'343, 2'260'000, 105)).first->second;
+  if (name == "reddit-tenth") return graphs.emplace(name, communities(23'297, 12'400'000, 46)).first->second;
+  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {}, "known: arxiv, reddit-tenth");
+}
+
+Buffer<float> random_values(std::int64_t size, std::uint64_t seed) {
+  RandomStream random(seed, 2);
+  Buffer<float> values(static_cast<std::size_t>(size));
+  for (float& x : values) x = static_cast<float>(random.uniform(-1, 1));
+  return values;
+}
+
+}  // namespace gneiss::bench
