@@ -198,6 +198,19 @@ Layers all_layers(const Module& module, const Target& target) {
   return layers;
 }
 
+/// Numbers that a script takes; how many epochs to run is an option of training, not of the model.
+std::vector<ModelParameter> script_parameters(const Definition& script) {
+  std::vector<ModelParameter> list;
+  for (const Parameter& parameter : script.parameters) {
+    const std::string& type = parameter.type.name;
+    const bool whole_number = type == "int" || type == "long";
+    if (!whole_number && type != "float" && type != "double") continue;
+    if (parameter.name != "epochs")
+      list.push_back({parameter.name, whole_number ? "int" : "float", {}, {}, parameter.doc});
+  }
+  return list;
+}
+
 std::string program_name(const Target& target) {
   return target.lone_layer != nullptr ? target.lone_layer->name : target.model->name;
 }
@@ -246,7 +259,7 @@ std::vector<ModelParameter> model_parameters(const Source& source, std::string_v
   const std::unique_ptr<Module> module = parse(source, &diagnostics);
   Target target;
   if (diagnostics.has_errors() || !choose(source, *module, entry, &diagnostics, &target)) return {};
-  if (target.model->kind != DefinitionKind::kModel) return {};
+  if (target.model->kind != DefinitionKind::kModel) return script_parameters(*target.model);
   const Layers layers = all_layers(*module, target);
   std::vector<ModelParameter> list;
   const auto add = [&](const Definition& definition, std::size_t from) {

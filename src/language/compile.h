@@ -78,7 +78,8 @@ struct ModelParameter {
   std::string doc;
 };
 
-/// The arguments of the model that `compile` would choose; empty for a script or a text with mistakes.
+/// The arguments of the model that `compile` would choose; of a script its numbers other than `epochs`, which is an
+/// option of training. Empty for a text with mistakes.
 std::vector<ModelParameter> model_parameters(const Source& source, std::string_view entry = {});
 
 /// A built-in model by name (gcn, sage, …); nullptr if there is none.

@@ -109,6 +109,26 @@ bool ScriptRunner::open_ended(const Stmt& loop) const {
   return found;
 }
 
+/// What the caller left open may bound the epochs, and nothing else: its stand-in must not become a width.
+void ScriptRunner::check_open_parameters(const Definition& script) {
+  std::vector<const Expr*> allowed;
+  if (epoch_loop_ != nullptr) {
+    for (const ExprPtr& expr : epoch_loop_->exprs) {
+      visit_expr(*expr, [&](Expr& part) { allowed.push_back(&part); });
+    }
+  }
+  visit_all(
+      script.body, [](Stmt&) {},
+      [&](Expr& expr) {
+        const bool open =
+            expr.kind == ExprKind::kName && std::find(unbound_.begin(), unbound_.end(), expr.text) != unbound_.end();
+        if (!open || std::find(allowed.begin(), allowed.end(), &expr) != allowed.end()) return;
+        emitter().fail(Code::E0305, expr.span,
+                       fmt::format("script '{}' needs a value for '{}'", script.name, expr.text),
+                       "give it as an argument; only the number of epochs may be left open");
+      });
+}
+
 /// Loops over layers unroll. The loop that holds the optimizer is the epoch loop: its body is staged twice, and if both
 /// rounds do the same, once is kept and the rest is counted.
 void ScriptRunner::iterate(const Stmt& loop, const std::function<bool()>& more, const std::function<void()>& step) {
@@ -129,6 +149,7 @@ void ScriptRunner::iterate(const Stmt& loop, const std::function<bool()>& more, 
       if (epochs && has_epochs_)
         emitter().fail(Code::E0607, loop.span, "a second loop over epochs", "one loop holds the optimizer");
       has_epochs_ = has_epochs_ || epochs;
+      if (epochs) epoch_loop_ = &loop;
     } else if (epochs) {
       compare_epochs(first, second, events_.size(), loop);
       events_.resize(second);

@@ -35,6 +35,7 @@ class ScriptRunner : public Evaluator {
   void iterate(const Stmt& loop, const std::function<bool()>& more, const std::function<void()>& step) override;
   void compare_epochs(std::size_t first, std::size_t second, std::size_t end, const Stmt& loop);
   bool open_ended(const Stmt& loop) const;
+  void check_open_parameters(const Definition& script);
   Value call_method(const Expr& call) override;
   Value call_graph_method(const Expr& call, const std::string& method);
   void initialize_layers(const Expr& call);
@@ -57,6 +58,7 @@ class ScriptRunner : public Evaluator {
   Span sizes_span_;
   bool has_sizes_ = false;
   bool has_epochs_ = false;
+  const Stmt* epoch_loop_ = nullptr;
   std::vector<std::string> unbound_;  ///< int parameters that the caller left open
   ScriptSettings settings_;
 };

@@ -30,6 +30,7 @@ void ScriptRunner::check_events(const Definition& script) {
   if (!has(EventKind::kOptimizer)) missing("optimizer", "gnn.optimizer(\"adam\", 0.01);");
   if (!has_epochs_) missing("loop over epochs", "for (int e = 0; e < epochs; e++) { … }");
   if (!has_sizes_) missing("layer sizes", "gnn.initializeLayers(64, \"xaviers\");");
+  check_open_parameters(script);
   std::vector<Event> layers;
   std::vector<Event> backward_calls;
   bool optimized = false;
