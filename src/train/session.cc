@@ -90,7 +90,9 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
 std::int64_t planned_bytes(const ir::Plan& plan, const runtime::OptimizerConfig& optimizer) {
   // Values, gradients, optimizer state and the best weights so far.
   const int copies = 3 + runtime::Optimizer<float>::state_values(optimizer);
-  return plan.total_bytes(copies);
+  // The validation loss writes a gradient that nobody reads.
+  const std::int64_t loss_scratch = plan.program.elements(plan.program.output("logits")) * plan.value_bytes;
+  return plan.total_bytes(copies) + loss_scratch;
 }
 
 template <class T>

@@ -47,7 +47,7 @@ struct Blueprint {
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes = 4);
 
 /// Bytes that a session with this plan allocates beyond the dataset: parameters, gradients, optimizer state, one snapshot of the
-/// weights, constants, arena, scratch and sparse structures.
+/// weights, constants, arena, scratch (also that of the validation loss) and sparse structures.
 std::int64_t planned_bytes(const ir::Plan& plan, const runtime::OptimizerConfig& optimizer);
 
 template <class T>

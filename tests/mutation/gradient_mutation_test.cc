@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "passes/pipeline.h"
+#include "runtime/executor.h"
+#include "runtime/initialize.h"
 #include "support/awkward_graph.h"
 #include "support/compile_model.h"
 #include "support/gradient_check.h"
@@ -146,6 +152,39 @@ TEST(GradientMutation, ForgettingTheMeanOfTheLossIsCaught) {
   const ir::Program program = testing::compile_builtin("gcn", dataset, {{"act", std::string("tanh")}});
   const auto mutate = [&](ir::Program* p) { forget_the_mean(p, static_cast<std::int64_t>(dataset.split.train.size())); };
   EXPECT_GT(testing::check_gradients(program, dataset, {}, mutate).relative_error, 1e-3);
+}
+
+TEST(GradientMutation, UpdatingBeforeTheLastReadIsCaught) {
+  // The optimizer writes the weights that the backward pass still has to read.
+  const data::Dataset dataset = testing::awkward_dataset({});
+  ir::Program program = testing::compile_builtin("gcn", dataset, {{"act", std::string("tanh")}});
+  auto graphs = runtime::derive_graphs(dataset.graph, &program);
+  passes::Options options;
+  options.value_bytes = sizeof(double);
+  const ir::Plan plan = passes::build_plan(program, options);
+  runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
+  for (const ir::Param& param : plan.program.params) {
+    const MatrixView<double> values = executor.view(param.value);
+    runtime::initialize<double>(param, 3, {values.data, static_cast<std::size_t>(values.size())});
+  }
+  executor.run(ir::Phase::kSetup, {});
+  const auto gradients = [&](bool update_too_early) {
+    executor.run(ir::Phase::kForward, {});
+    if (update_too_early) {
+      for (double& w : executor.parameters()) w += 0.05;
+    }
+    executor.run(ir::Phase::kBackward, {});
+    return std::vector<double>(executor.gradients().begin(), executor.gradients().end());
+  };
+  const std::vector<double> right = gradients(false);
+  const std::vector<double> wrong = gradients(true);
+  double scale = 0;
+  double difference = 0;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    scale = std::max(scale, std::abs(right[i]));
+    difference = std::max(difference, std::abs(right[i] - wrong[i]));
+  }
+  EXPECT_GT(difference / scale, 1e-3);
 }
 
 TEST(GradientMutation, EveryMutantIsCaught) {
