@@ -107,7 +107,7 @@ Located locate(const std::string& what) {
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status)) return locate_folder(path);
   if (fs::exists(status)) return locate_file(path);
-  if (fs::exists(what + ".graph") && path.filename().string().starts_with("ind.")) return {"planetoid", path};
+  if (fs::exists(what + ".graph", error) && path.filename().string().starts_with("ind.")) return {"planetoid", path};
   const std::string name = what.substr(0, what.find(':'));
   const bool names_a_path = what.find_first_of("./") != std::string::npos;
   throw Error(names_a_path ? ErrorCode::kBadData : ErrorCode::kUsage,

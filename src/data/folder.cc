@@ -229,38 +229,7 @@ struct TemporaryFolder {
   }
 };
 
-}  // namespace
-
-Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
-  const fs::path folder = given.filename() == "manifest.json" ? given.parent_path() : given;
-  const Manifest manifest = read_manifest(folder);
-  check_sizes(folder, manifest);
-  Dataset out;
-  out.name = manifest.name;
-  out.format = "gneiss";
-  out.class_names = manifest.class_names;
-  out.notes = manifest.notes;
-  out.suggested_metric = manifest.suggested_metric;
-  out.graph = read_graph(folder, manifest.num_nodes);
-  if (options.ignore_weights && out.graph.weighted()) {
-    out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()),
-                             Buffer<NodeId>::copy_of(out.graph.sources()));
-  }
-  const std::int64_t nodes = out.num_nodes();
-  out.features = read_features(folder, nodes);
-  if (out.features.sparse) out.features.cols = std::max(out.features.cols, manifest.feature_width);
-  out.labels = read_labels(folder, manifest, nodes);
-  out.split = {read_part(folder, "train", nodes), read_part(folder, "val", nodes), read_part(folder, "test", nodes)};
-  if (fs::exists(folder / "orig_id.npy")) {
-    const Buffer<std::int64_t> ids = to_int64(checked_length(load_npy(folder / "orig_id.npy"), nodes, "original ids"));
-    out.orig_id.assign(ids.begin(), ids.end());
-  }
-  if (fs::exists(folder / "node_names.npy"))
-    out.node_names = to_strings(checked_length(load_npy(folder / "node_names.npy"), nodes, "names"));
-  return out;
-}
-
-void save(const Dataset& dataset, const fs::path& path, bool force) {
+void save_checked(const Dataset& dataset, const fs::path& path, bool force) {
   const fs::path target = path.has_filename() ? path : path.parent_path();
   check_target(target, force);
   TemporaryFolder temporary{target.string() + fmt::format(".tmp-{}", getpid())};
@@ -289,6 +258,51 @@ void save(const Dataset& dataset, const fs::path& path, bool force) {
                 target.string());
   }
   temporary.keep = true;
+}
+
+}  // namespace
+
+Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
+  const fs::path folder = given.filename() == "manifest.json" ? given.parent_path() : given;
+  const Manifest manifest = read_manifest(folder);
+  check_sizes(folder, manifest);
+  if (options.verify_checksums) {
+    for (const Finding& finding : verify_files(folder)) {
+      fail(folder.string(), finding.message, "the folder is damaged; copy or convert it again");
+    }
+  }
+  Dataset out;
+  out.name = manifest.name;
+  out.format = "gneiss";
+  out.class_names = manifest.class_names;
+  out.notes = manifest.notes;
+  out.suggested_metric = manifest.suggested_metric;
+  out.graph = read_graph(folder, manifest.num_nodes);
+  if (options.ignore_weights && out.graph.weighted()) {
+    out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()),
+                             Buffer<NodeId>::copy_of(out.graph.sources()));
+  }
+  const std::int64_t nodes = out.num_nodes();
+  out.features = read_features(folder, nodes);
+  if (out.features.sparse) out.features.cols = std::max(out.features.cols, manifest.feature_width);
+  out.labels = read_labels(folder, manifest, nodes);
+  out.split = {read_part(folder, "train", nodes), read_part(folder, "val", nodes), read_part(folder, "test", nodes)};
+  if (fs::exists(folder / "orig_id.npy")) {
+    const Buffer<std::int64_t> ids = to_int64(checked_length(load_npy(folder / "orig_id.npy"), nodes, "original ids"));
+    out.orig_id.assign(ids.begin(), ids.end());
+  }
+  if (fs::exists(folder / "node_names.npy"))
+    out.node_names = to_strings(checked_length(load_npy(folder / "node_names.npy"), nodes, "names"));
+  return out;
+}
+
+void save(const Dataset& dataset, const fs::path& path, bool force) {
+  try {
+    save_checked(dataset, path, force);
+  } catch (const fs::filesystem_error& error) {
+    throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", path.string(), error.code().message()),
+                path.string(), "check the path and its permissions");
+  }
 }
 
 std::vector<Finding> verify_files(const fs::path& folder) {

@@ -2,7 +2,8 @@
 #include "data/load.h"
 
 #include <algorithm>
-#include <functional>
+#include <filesystem>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -127,6 +128,21 @@ Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit,
   return dataset;
 }
 
+Dataset load_checked(const std::string& what, const LoadOptions& options) {
+  check_options(options);
+  const bool any = options.format == "auto";
+  if (any && is_generator(what)) {
+    Dataset dataset = generate(what, options.seed, options.threads, options.max_bytes);
+    apply_edge_options(options, &dataset);
+    return finish(std::move(dataset), options, false, "ratio:60/20/20");
+  }
+  const Located found = any ? locate(what) : Located{options.format, what};
+  const Format& format = find_format(found.format);
+  Dataset dataset = format.read(found.path, options);
+  if (format.info.name == "gneiss") apply_edge_options(options, &dataset);
+  return finish(std::move(dataset), options, format.binarize, format.split);
+}
+
 }  // namespace
 
 const std::vector<FormatInfo>& data_formats() {
@@ -145,18 +161,14 @@ std::vector<std::string> data_format_names() {
 }
 
 Dataset load(const std::string& what, const LoadOptions& options) {
-  check_options(options);
-  const bool any = options.format == "auto";
-  if (any && is_generator(what)) {
-    Dataset dataset = generate(what, options.seed, options.threads, options.max_bytes);
-    apply_edge_options(options, &dataset);
-    return finish(std::move(dataset), options, false, "ratio:60/20/20");
+  try {
+    return load_checked(what, options);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Error(ErrorCode::kBadData, fmt::format("cannot read '{}': {}", what, error.code().message()), what,
+                "check the path and its permissions");
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory, fmt::format("not enough memory to load '{}'", what), what);
   }
-  const Located found = any ? locate(what) : Located{options.format, what};
-  const Format& format = find_format(found.format);
-  Dataset dataset = format.read(found.path, options);
-  if (format.info.name == "gneiss") apply_edge_options(options, &dataset);
-  return finish(std::move(dataset), options, format.binarize, format.split);
 }
 
 }  // namespace gneiss::data

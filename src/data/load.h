@@ -37,8 +37,9 @@ struct LoadOptions {
   std::filesystem::path labels_path;    ///< likewise
   std::string label_kind = "auto";      ///< of labels_path: auto, class or regression
 
-  bool allow_nan = false;      ///< accept NaN and infinity in features
-  std::int64_t max_bytes = 0;  ///< refuse data larger than this; 0 = the memory that the process may use
+  bool verify_checksums = true;  ///< of a Gneiss folder's files; costs about a second per gigabyte
+  bool allow_nan = false;        ///< accept NaN and infinity in features
+  std::int64_t max_bytes = 0;    ///< refuse data larger than this; 0 = the memory that the process may use
 };
 
 /// Loads `what`: a generator spec ("karate", "dcsbm:nodes=1000,classes=5"), a preset ("ogbn-arxiv:scale=0.1"), or a

@@ -141,6 +141,10 @@ TEST_F(FolderTest, FindsDamage) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].message, HasSubstr("features.npy: "));
   EXPECT_THAT(findings[0].message, HasSubstr("checksum"));
+  EXPECT_THAT(error_of([&] { load(target_.string()); }).message(), HasSubstr("features.npy: "));
+  LoadOptions careless;
+  careless.verify_checksums = false;
+  EXPECT_EQ(load(target_.string(), careless).num_nodes(), 34);
   std::filesystem::resize_file(target_ / "features.npy", 5000);
   EXPECT_THAT(error_of([&] { load(target_.string()); }).message(),
               HasSubstr("the file has 5000 bytes, the manifest says"));

@@ -63,6 +63,9 @@ TEST_F(LoadTest, SaysWhatItLookedFor) {
   EXPECT_THAT(error("karat").hint(), HasSubstr("did you mean 'karate'?"));
   EXPECT_EQ(error("karat").code(), ErrorCode::kUsage);
   EXPECT_EQ(error("no/such/file.npz").code(), ErrorCode::kBadData);
+  EXPECT_EQ(error(std::string(100000, 'x')).code(), ErrorCode::kUsage);
+  EXPECT_EQ(error(std::string("a\0b", 3)).code(), ErrorCode::kUsage);
+  EXPECT_EQ(error("").code(), ErrorCode::kUsage);
   std::filesystem::create_directory(folder_.path() / "empty");
   EXPECT_THAT(error((folder_.path() / "empty").string()).message(),
               HasSubstr("looked for manifest.json, ind.*, *.npz"));
