@@ -57,7 +57,8 @@ void SettingFlags::add_value(CLI::App* command, const SettingInfo& setting) {
   const auto give = [this, setting](const std::string& value) { given_.push_back({setting.key, value, "--" + setting.flag}); };
   command->add_option_function<std::string>(flag_names(setting), give, help_text(setting))
       ->group(group_title(setting.key.substr(0, setting.key.find('.'))))
-      ->type_name("");
+      ->type_name("")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 void SettingFlags::add_to(CLI::App* command, const std::vector<std::string>& groups) {

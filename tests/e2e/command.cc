@@ -1,0 +1,113 @@
+#include "e2e/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace gneiss::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOut = ".stdout";
+constexpr const char* kErr = ".stderr";
+
+std::string read_all(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void redirect(const fs::path& path, int descriptor) {
+  const int file = open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  dup2(file, descriptor);
+  close(file);
+}
+
+pid_t start(const fs::path& folder, const std::vector<std::string>& arguments, const std::vector<std::pair<std::string, std::string>>& environment) {
+  std::vector<std::string> words = {GNEISS_BINARY};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const pid_t child = fork();
+  if (child != 0) return child;
+  if (chdir(folder.c_str()) != 0) _exit(126);
+  redirect(folder / kOut, STDOUT_FILENO);
+  redirect(folder / kErr, STDERR_FILENO);
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+CommandResult finish(const fs::path& folder, pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  CommandResult result;
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.out = read_all(folder / kOut);
+  result.err = read_all(folder / kErr);
+  return result;
+}
+
+/// True once some run folder in the making has lines of metrics.
+bool epochs_run(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().filename().string().find(".partial-") == std::string::npos) continue;
+    if (fs::file_size(entry.path() / "metrics.jsonl", ignored) > 0 && !ignored) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Workplace::Workplace() {
+  std::string name = (fs::temp_directory_path() / "gneiss-e2e-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  folder_ = name;
+}
+
+Workplace::~Workplace() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+CommandResult Workplace::gneiss(const std::vector<std::string>& arguments, const std::vector<std::pair<std::string, std::string>>& environment) const {
+  return finish(folder_, start(folder_, arguments, environment));
+}
+
+CommandResult Workplace::gneiss_with_signal(const std::vector<std::string>& arguments, int signal) const {
+  const pid_t child = start(folder_, arguments, {});
+  for (int i = 0; i < 3000 && !epochs_run(folder_); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  kill(child, signal);
+  return finish(folder_, child);
+}
+
+void Workplace::write(std::string_view name, std::string_view content) const {
+  std::ofstream(folder_ / name, std::ios::binary) << content;
+}
+
+std::string Workplace::read(std::string_view name) const { return read_all(folder_ / name); }
+
+std::vector<std::string> Workplace::list() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    if (name != kOut && name != kErr) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace gneiss::testing

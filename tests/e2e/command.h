@@ -1,0 +1,41 @@
+// Runs the gneiss command as a user would, in a folder of its own.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gneiss::testing {
+
+struct CommandResult {
+  int code = 0;  ///< exit status, or 128 + signal
+  std::string out;
+  std::string err;
+};
+
+/// A folder that is removed at the end, and the command in it.
+class Workplace {
+ public:
+  Workplace();
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  ~Workplace();
+
+  /// gneiss with these arguments and additions to the environment; its working folder is this one.
+  CommandResult gneiss(const std::vector<std::string>& arguments, const std::vector<std::pair<std::string, std::string>>& environment = {}) const;
+  /// Starts it, sends `signal` once stderr or metrics show that epochs run, and waits for the end.
+  CommandResult gneiss_with_signal(const std::vector<std::string>& arguments, int signal) const;
+
+  std::filesystem::path path(std::string_view name) const { return folder_ / name; }
+  void write(std::string_view name, std::string_view content) const;
+  std::string read(std::string_view name) const;
+  /// Names of what lies in the folder, sorted; the captured output is not counted.
+  std::vector<std::string> list() const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace gneiss::testing

@@ -1,0 +1,119 @@
+// Measured peak memory against the plan, and a count of allocations after the first epoch.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "data/load.h"
+#include "e2e/command.h"
+#include "train/full_graph.h"
+#include "train/metrics.h"
+
+namespace {
+
+std::atomic<bool> counting{false};
+std::atomic<long> allocations{0};
+
+void* counted(std::size_t bytes) {
+  if (counting) ++allocations;
+  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void* counted_aligned(std::size_t bytes, std::size_t alignment) {
+  if (counting) ++allocations;
+  void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes); }
+void* operator new[](std::size_t bytes) { return counted(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted_aligned(bytes, static_cast<std::size_t>(alignment)); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted_aligned(bytes, static_cast<std::size_t>(alignment)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace gneiss::testing {
+namespace {
+
+class Allocations : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Allocations, NoneAfterTheFirstEpoch) {
+  const data::Dataset dataset = data::load("dcsbm:nodes=500,classes=4,features=100,density=0.1,seed=3", {});
+  train::SessionOptions options;
+  options.model = GetParam();
+  options.model_args = {{"norm", std::string("batch")}, {"dropout", 0.5}};
+  options.optimizer.clip_norm = 1;
+  options.threads = 2;
+  train::Session<float> session(dataset, options);
+  const data::Split split = train::labelled_split(dataset);
+  train::Evaluator evaluator(train::Metric::kMacroF1, dataset.labels);
+  std::vector<float> weights(session.snapshot_size());
+  train::FullGraphOptions driver;
+  driver.epochs = 10;
+  driver.metric = train::Metric::kMacroF1;
+  const train::Watcher watcher{[](const train::EpochRecord& epoch) {
+                                 if (epoch.epoch == 1) counting = true;
+                                 if (epoch.epoch == 10) counting = false;
+                               },
+                               {}};
+  allocations = 0;
+  train::train_run(session, split, driver, evaluator, 1, watcher, weights);
+  EXPECT_EQ(allocations, 0) << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Allocations, ::testing::Values("gcn", "sage", "gin", "gat"), [](const auto& test) { return std::string(test.param); });
+
+TEST(Allocations, AreCountedAtAll) {
+  counting = true;
+  allocations = 0;
+  const auto value = std::make_unique<int>(1);
+  counting = false;
+  EXPECT_GE(allocations, 1);
+}
+
+struct Case {
+  const char* name;
+  std::vector<std::string> arguments;
+};
+
+class PeakMemory : public ::testing::TestWithParam<Case> {};
+
+TEST_P(PeakMemory, StaysWithinThePlan) {
+  const Workplace place;
+  std::vector<std::string> arguments = {"train"};
+  arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
+  arguments.insert(arguments.end(), {"--epochs", "3", "--json", "--no-save", "--threads", "2"});
+  const CommandResult result = place.gneiss(arguments);
+  ASSERT_EQ(result.code, 0) << result.err;
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  const auto peak = json["peak_rss_bytes"].get<double>();
+  const auto plan = json["plan_peak_bytes"].get<double>();
+  EXPECT_LE(peak, 1.1 * plan) << GetParam().name << ": measured " << peak / 1048576 << " MiB, planned " << plan / 1048576;
+  // A plan that is far too large would be of no use either.
+  EXPECT_GE(peak, 0.4 * plan) << GetParam().name << ": measured " << peak / 1048576 << " MiB, planned " << plan / 1048576;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Runs, PeakMemory,
+    ::testing::Values(Case{"small", {"karate"}}, Case{"gcn", {"dcsbm:nodes=30000,degree=20,features=64", "--num-layers", "3", "--hidden", "64"}},
+                      Case{"sage", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "sage", "--hidden", "64"}},
+                      Case{"gin", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "gin", "--hidden", "64", "--norm", "batch"}},
+                      Case{"gat", {"dcsbm:nodes=10000,degree=20,features=64", "--model", "gat", "--hidden", "32"}},
+                      Case{"sparse", {"dcsbm:nodes=30000,degree=10,features=2000,density=0.01", "--hidden", "32"}}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace gneiss::testing
