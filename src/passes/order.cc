@@ -25,8 +25,9 @@ struct Site {
 
 class OrderChooser {
  public:
-  OrderChooser(const ir::Program& program, OrderChoice order, const CostModel& model, std::vector<std::string>* decisions)
-      : from_(program), order_(order), model_(model), decisions_(decisions), makers_(ir::producers(program)),
+  OrderChooser(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders, const CostModel& model,
+               std::vector<std::string>* decisions)
+      : from_(program), order_(order), layer_orders_(layer_orders), model_(model), decisions_(decisions), makers_(ir::producers(program)),
         uses_(ir::use_counts(program)), rewriter_(program) {
     find_constant_and_trained();
   }
@@ -114,11 +115,22 @@ class OrderChooser {
     return aggregate + products * flops / (sparse_product ? model_.sparse_flops : model_.gemm_flops);
   }
 
+  /// The order asked for at a site, by the layer of its weight.
+  OrderChoice order_for(const Site& site) const {
+    for (const ir::Param& param : from_.params) {
+      if (param.value != site.gemm->inputs[1]) continue;
+      const auto found = layer_orders_.find(param.layer);
+      if (found != layer_orders_.end()) return found->second;
+    }
+    return order_;
+  }
+
   bool flip(const Site& site) {
     const double transform = seconds(site, false);
     const double aggregate = seconds(site, true);
     bool aggregate_first = aggregate < transform;
-    if (order_ != OrderChoice::kAuto) aggregate_first = order_ == OrderChoice::kAggregateFirst;
+    const OrderChoice order = order_for(site);
+    if (order != OrderChoice::kAuto) aggregate_first = order == OrderChoice::kAggregateFirst;
     decisions_->push_back(fmt::format("line {}: {} ({} -> {} columns; modelled {:.3g} s against {:.3g} s a step)",
                                       site.gemm->location.line, aggregate_first ? "(AX)W" : "A(XW)", site.width_in,
                                       site.width_out, aggregate_first ? aggregate : transform,
@@ -146,6 +158,7 @@ class OrderChooser {
 
   const ir::Program& from_;
   OrderChoice order_;
+  const LayerOrders& layer_orders_;
   CostModel model_;
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
@@ -157,9 +170,9 @@ class OrderChooser {
 
 }  // namespace
 
-ir::Program choose_order(const ir::Program& program, OrderChoice order, const CostModel& model,
-                         std::vector<std::string>* decisions) {
-  return OrderChooser(program, order, model, decisions).run();
+ir::Program choose_order(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders,
+                         const CostModel& model, std::vector<std::string>* decisions) {
+  return OrderChooser(program, order, layer_orders, model, decisions).run();
 }
 
 ir::Program lower_sparse_features(const ir::Program& program, std::vector<std::string>* decisions) {

@@ -26,6 +26,7 @@ struct LossSpec {
 struct Options {
   LossSpec loss;
   OrderChoice order = OrderChoice::kAuto;
+  LayerOrders layer_orders;           ///< over `order`, for the layers of a schedule
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;

@@ -171,7 +171,7 @@ TEST(GradientMutation, UpdatingBeforeTheLastReadIsCaught) {
   const auto gradients = [&](bool update_too_early) {
     executor.run(ir::Phase::kForward, {});
     if (update_too_early) {
-      for (double& w : executor.parameters()) w += 0.05;
+      for (double& w : executor.parameters()) w *= 1.1;
     }
     executor.run(ir::Phase::kBackward, {});
     return std::vector<double>(executor.gradients().begin(), executor.gradients().end());

@@ -136,9 +136,31 @@ TEST(ChooseOrder, NarrowsBeforeItAggregates) {
   EXPECT_NE(report->decisions[0].find("A(XW) (60 -> 4 columns"), std::string::npos) << report->decisions[0];
 }
 
+TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {
+  testing::AwkwardOptions sparse;
+  sparse.sparse_features = true;
+  const data::Dataset dataset = testing::awkward_dataset(sparse);
+  const ir::Plan plan = plan_of("gin", dataset, small());
+  EXPECT_EQ(count(plan, OpKind::to_dense), 0) << ir::print(plan.program);
+  passes::Options off;
+  off.disabled = {"distribute_products"};
+  EXPECT_EQ(count(plan_of("gin", dataset, small(), off), OpKind::to_dense), 1);
+}
+
+TEST(DistributeProducts, LeavesWhatWouldBecomeWider) {
+  // 5 features to 40 columns: summing 5 columns is cheaper than summing 40.
+  const ir::Plan plan = plan_of("gin", testing::awkward_dataset({}), {{"hidden_channels", std::int64_t{40}}, {"num_layers", std::int64_t{1}}});
+  for (const Op& op : plan.program.ops) {
+    if (op.kind == OpKind::spmm) {
+      EXPECT_LE(plan.program.type(op.results[0]).cols, 5) << ir::print(plan.program);
+    }
+  }
+}
+
 TEST(SparseFeatures, MeetOnlyTheSparseProduct) {
   testing::AwkwardOptions sparse;
   sparse.sparse_features = true;
+  sparse.features = 60;  // so many that narrowing comes first
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(sparse), small({{"input_dropout", 0.5}}));
   EXPECT_EQ(count(plan, OpKind::to_dense), 0);
   EXPECT_GE(count(plan, OpKind::spx_gemm), 3);  // forward, weight gradient, inference
