@@ -65,6 +65,17 @@ std::vector<ScheduleEntry> read_schedule(const Module& module, Diagnostics* diag
   return entries;
 }
 
+/// A schedule may only speak of layers that the program has.
+void check_schedule(const Module& module, const ir::Program& program, Diagnostics* diagnostics) {
+  std::int64_t layers = 0;
+  for (const ir::Param& param : program.params) layers = std::max<std::int64_t>(layers, param.layer + 1);
+  for (const ScheduleItem& item : module.schedule) {
+    if (item.layer <= layers) continue;
+    diagnostics->error(Code::E0611, item.key_span, fmt::format("a schedule for layer {} of {}", item.layer, layers))
+        .help = "layers count from 1";
+  }
+}
+
 const Definition* find_definition(const Module& module, DefinitionKind kind, std::string_view name) {
   const Definition* found = nullptr;
   for (const auto& definition : module.definitions) {
@@ -242,6 +253,7 @@ CompileResult compile(const Source& source, const CompileOptions& options) {
         if (target.lone_layer != nullptr) evaluator.emitter().hide_calls_in(target.model->name_span.source);
         evaluator.run_model(*target.model, take_arguments(target, options, &diagnostics));
       }
+      if (!diagnostics.has_errors()) check_schedule(*module, result.program, &diagnostics);
     } catch (const CompilationAbort&) {
       // Reported already; what was built so far is not a program.
     }

@@ -22,10 +22,9 @@ Tensor Emitter::gather(const Tensor& x, bool source, std::int32_t graph, const S
     fail(Code::E0408, span, fmt::format("'@{}' of {}: only a node value has ends", source ? "src" : "dst", describe(x)),
          std::move(help));
   }
-  const Tensor input = dense(x);
   set_location(span);
   const ir::ValueId id =
-      emit(source ? ir::OpKind::gather_src : ir::OpKind::gather_dst, {input.id}, {{"graph", std::int64_t{graph}}});
+      emit(source ? ir::OpKind::gather_src : ir::OpKind::gather_dst, {x.id}, {{"graph", std::int64_t{graph}}});
   return {id, ir::Domain::kEdge, graph, x.dims, -1};
 }
 
@@ -114,7 +113,7 @@ Tensor Emitter::concat(const std::vector<Tensor>& parts, const Span& span) {
   std::int64_t width = 0;
   for (const Tensor& part : parts) {
     check_domains(parts.front(), part, "concat", span);
-    inputs.push_back(dense(require_rows(part, "concat", span)).id);
+    inputs.push_back(require_rows(part, "concat", span).id);
     width += part.size();
   }
   if (inputs.empty()) fail(Code::E0401, span, "concat of nothing");
@@ -147,7 +146,6 @@ Tensor Emitter::sum_heads(const Tensor& x, std::int64_t heads, const Span& span)
   Tensor view = as_heads(x, heads, span);
   const std::int64_t channels = view.dims[1];
   if (heads != 1) {
-    view = dense(std::move(view));
     set_location(span);
     view.id = emit(ir::OpKind::sum_heads, {view.id}, {{"heads", heads}});
   }
@@ -157,7 +155,7 @@ Tensor Emitter::sum_heads(const Tensor& x, std::int64_t heads, const Span& span)
 
 Tensor Emitter::batch_norm(const Tensor& x, const std::vector<Tensor>& params, double eps, double momentum,
                            const Span& span) {
-  const Tensor input = dense(require_rows(x, "batch_norm", span));
+  const Tensor input = require_rows(x, "batch_norm", span);
   std::vector<ir::ValueId> inputs = {input.id};
   for (const Tensor& param : params) inputs.push_back(param.id);
   set_location(span);
@@ -166,7 +164,7 @@ Tensor Emitter::batch_norm(const Tensor& x, const std::vector<Tensor>& params, d
 
 Tensor Emitter::layer_norm(const Tensor& x, const std::vector<Tensor>& params, const std::string& mode, double eps,
                            const Span& span) {
-  const Tensor input = dense(require_rows(x, "layer_norm", span));
+  const Tensor input = require_rows(x, "layer_norm", span);
   std::vector<ir::ValueId> inputs = {input.id};
   for (const Tensor& param : params) inputs.push_back(param.id);
   set_location(span);

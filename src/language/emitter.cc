@@ -72,12 +72,8 @@ ir::ValueId Emitter::emit(ir::OpKind kind, std::vector<ir::ValueId> inputs, ir::
   return builder_.add_all(kind, std::move(inputs), std::move(attrs))[0];
 }
 
-/// Input features may be kept as compressed rows; only a product or dropout takes them so.
 Tensor Emitter::dense(Tensor x) {
-  if (program_.type(x.id).layout == ir::Layout::kDense) return x;
-  const auto [entry, fresh] = dense_.try_emplace(x.id, ir::kNoValue);
-  if (fresh) entry->second = emit(ir::OpKind::to_dense, {x.id});
-  x.id = entry->second;
+  if (program_.type(x.id).layout == ir::Layout::kSparse) x.id = emit(ir::OpKind::to_dense, {x.id});
   return x;
 }
 
@@ -172,8 +168,6 @@ Tensor Emitter::elementwise(ir::OpKind kind, Tensor a, Tensor b, const Span& spa
   Tensor result = a.domain == ir::Domain::kGlobal ? b : a;
   result.dims = broadcast(a, b, operator_text(kind), span);
   result.param = -1;
-  a = dense(std::move(a));
-  b = dense(std::move(b));
   set_location(span);
   result.id = emit(kind, {a.id, b.id});
   return result;
@@ -208,9 +202,8 @@ Tensor Emitter::multiply(Tensor a, Tensor b, const Span& span) {
   }
   b = as_matrix(std::move(b), span);
   if (a.domain == ir::Domain::kGlobal && a.dims.size() == 2) a = as_matrix(std::move(a), span);
-  const bool sparse = program_.type(a.id).layout == ir::Layout::kSparse;
   set_location(span);
-  Tensor result = like(a, emit(sparse ? ir::OpKind::spx_gemm : ir::OpKind::gemm, {a.id, b.id}));
+  Tensor result = like(a, emit(ir::OpKind::gemm, {a.id, b.id}));
   const bool global = a.domain == ir::Domain::kGlobal && a.dims.size() == 2;
   result.dims = b.param < 0 ? std::vector<std::int64_t>{b.dims[1]} : forms_[static_cast<std::size_t>(b.param)].columns;
   if (global) result.dims = {a.dims[0], b.dims[1]};
@@ -231,7 +224,6 @@ Tensor Emitter::reciprocal(double numerator, const Tensor& x, const Span& span) 
 Tensor Emitter::unary(ir::OpKind kind, const Tensor& x, const Span& span, ir::Attrs attrs) {
   Tensor input = x;
   if (form_of(input) == Form::kUndecided) input = as_matrix(std::move(input), span);
-  input = dense(std::move(input));
   set_location(span);
   return like(input, emit(kind, {input.id}, std::move(attrs)));
 }

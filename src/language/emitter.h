@@ -66,6 +66,8 @@ class Emitter {
   std::int32_t derive_graph(std::int32_t base, ir::GraphOrigin origin);
 
   // Leaves.
+  Tensor dense(Tensor x);  ///< what leaves the program is dense
+  /// Sparse features go into any op as they are; a pass decides where they stay sparse.
   Tensor features(std::int64_t width, bool sparse);
   /// `shape` holds the factors of each dimension: [F, heads * out] is {{F}, {heads, out}}.
   Tensor param(ir::Param param, const std::vector<std::vector<std::int64_t>>& shape, const Span& declared);
@@ -90,7 +92,6 @@ class Emitter {
 
   static std::int64_t inner_size(const Tensor& a);
   ir::ValueId emit(ir::OpKind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
-  Tensor dense(Tensor x);
   Tensor as_vector(Tensor x, const Span& span);
   Tensor as_matrix(Tensor x, const Span& span);
   Form form_of(const Tensor& x) const;
@@ -107,7 +108,6 @@ class Emitter {
   Span last_span_;
   std::vector<ParamForm> forms_;                                ///< one for each of program_.params
   std::map<std::pair<int, std::int32_t>, ir::ValueId> leaves_;  ///< edge_weight, degree by graph: made once
-  std::map<ir::ValueId, ir::ValueId> dense_;
   std::map<std::pair<const Source*, std::uint32_t>, LineColumn> locations_;
   std::int64_t streams_ = 0;
   std::int32_t param_layer_ = 0;

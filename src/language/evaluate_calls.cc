@@ -382,11 +382,14 @@ void Evaluator::finish(const Value& value, const Span& span) {
                   "end with a layer of width num_classes");
   }
   ir::Program& program = emitter_.program();
-  program.outputs.insert(program.outputs.begin(), {"logits", logits->id});
+  const ir::ValueId result = emitter_.dense(*logits).id;
+  program.outputs.insert(program.outputs.begin(), {"logits", result});
   if (program.output("embedding") != ir::kNoValue) return;
-  const bool plain_input =
-      layer_input_.id == ir::kNoValue || layer_input_.id == features_.id || layer_input_.domain != ir::Domain::kNode;
-  program.outputs.push_back({"embedding", plain_input ? logits->id : layer_input_.id});
+  // Input features, with dropout or without, are no embedding.
+  const bool made = layer_input_.id != ir::kNoValue && layer_input_.domain == ir::Domain::kNode;
+  const bool plain =
+      !made || layer_input_.id == features_.id || program.type(layer_input_.id).layout == ir::Layout::kSparse;
+  program.outputs.push_back({"embedding", plain ? result : layer_input_.id});
 }
 
 }  // namespace gneiss::language

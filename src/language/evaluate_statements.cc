@@ -341,7 +341,7 @@ void Evaluator::output(const Stmt& stmt) {
   }
   auto& outputs = emitter_.program().outputs;
   outputs.clear();
-  outputs.push_back({"embedding", tensor->id});
+  outputs.push_back({"embedding", emitter_.dense(*tensor).id});
 }
 
 void Evaluator::require(const Stmt& stmt) {

@@ -43,6 +43,21 @@ language::CompileResult compile_for(const data::Dataset& dataset, const SessionO
   throw Error(ErrorCode::kUsage, fmt::format("the model '{}' does not compile{}", options.model, text));
 }
 
+/// What the program's own schedule asks for; a choice made for the run stands above it.
+void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes::Options* passes) {
+  if (passes->order != passes::OrderChoice::kAuto) return;
+  for (const language::ScheduleEntry& entry : schedule) {
+    passes::OrderChoice order = passes::OrderChoice::kAuto;
+    if (entry.value == "transform_first") order = passes::OrderChoice::kTransformFirst;
+    if (entry.value == "aggregate_first") order = passes::OrderChoice::kAggregateFirst;
+    if (entry.layer == 0) {
+      passes->order = order;
+    } else {
+      passes->layer_orders[static_cast<std::int32_t>(entry.layer) - 1] = order;
+    }
+  }
+}
+
 void check_dataset(const data::Dataset& dataset) {
   GNEISS_CHECK(!dataset.features.empty(), ErrorCode::kBadData,
                "dataset '{}' has no node features; give some with --features FILE", dataset.name);
@@ -80,6 +95,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   blueprint.compiled = compile_for(dataset, options);
   blueprint.graphs = runtime::derive_graphs(dataset.graph, &blueprint.compiled.program);
   passes::Options passes = options.passes;
+  apply_schedule(blueprint.compiled.schedule, &passes);
   passes.loss = options.loss;
   passes.value_bytes = value_bytes;
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
