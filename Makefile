@@ -22,6 +22,7 @@ build: ## build the command into build/bin/gneiss
 demo: build ## train gcn, sage, gin and gat on two small graphs and show the scores
 	@GNEISS=$(BUILD)/bin/gneiss tools/demo
 
+# Test programs share the processors: a waiting thread that spins would hold up the one it waits for.
 check: ## build everything and run all tests
 	@tools/install-deps check
 	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
