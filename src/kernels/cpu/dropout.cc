@@ -78,8 +78,17 @@ HWY_INLINE void draw(const DropoutRule& rule, Blocks& blocks) {
 
 HWY_INLINE void apply(const DropoutRule& rule, const std::uint32_t* words, std::int64_t count, const float* x,
                       float* y) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) y[i] = (words[i] >> 8) >= rule.least ? x[i] * rule.scale : 0.0F;
+  const Tag d;
+  const hn::RebindToFloat<Tag> df;
+  const hn::RebindToSigned<Tag> di;  // 24 bits: signed comparison will do
+  const auto below = hn::Set(di, static_cast<std::int32_t>(rule.least) - 1);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const auto kept = hn::Gt(hn::BitCast(di, hn::ShiftRight<8>(hn::LoadU(d, words + i))), below);
+    const auto scaled = hn::Mul(hn::LoadU(df, x + i), hn::Set(df, rule.scale));
+    hn::StoreU(hn::IfThenElseZero(hn::RebindMask(df, kept), scaled), df, y + i);
+  }
+  for (; i < count; ++i) y[i] = (words[i] >> 8) >= rule.least ? x[i] * rule.scale : 0.0F;
 }
 
 /// A place in the sequence of blocks of consecutive rows.
