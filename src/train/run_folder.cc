@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 /// `,"name":value`, null for NaN.
 void print_number(std::FILE* file, const char* name, double value) {
   if (std::isfinite(value)) {
-    std::fprintf(file, ",\"%s\":%.9g", name, value);
+    std::fprintf(file, ",\"%s\":%.17g", name, value);
   } else {
     std::fprintf(file, ",\"%s\":null", name);
   }

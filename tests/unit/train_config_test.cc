@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "base/error.h"
@@ -32,6 +34,13 @@ TEST(Settings, EveryDefaultIsValidAndEveryFlagIsItsOwn) {
     EXPECT_TRUE(flags.insert(setting.flag).second) << setting.flag;
     for (const std::string& alias : setting.aliases) EXPECT_TRUE(flags.insert(alias).second) << alias;
   }
+}
+
+TEST(Settings, ThePageListsThemAsTheTableDoes) {
+  std::ifstream file(GNEISS_SOURCE_DIR "/docs/cli.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(page.find("<!-- settings: begin -->\n" + settings_markdown() + "\n<!-- settings: end -->"), std::string::npos)
+      << "docs/cli.md: replace the part between the settings marks by the output of `gneiss help settings`";
 }
 
 TEST(Settings, ValuesAreChecked) {
