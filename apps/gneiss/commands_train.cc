@@ -91,7 +91,7 @@ int run_train(const TrainArguments& arguments) {
   print(arguments.json ? result.json + "\n" : result_text(result));
   if (!result.interrupted) return 0;
   throw Error(ErrorCode::kStopped, fmt::format("stopped on request after epoch {} of run {}", result.losses.back().size(), result.losses.size()),
-              result.run_folder, "the weights so far are saved there");
+              result.run_folder, result.run_folder.empty() ? "nothing was saved (--no-save)" : "the weights so far are saved there");
 }
 
 int run_plan(const TrainArguments& arguments) {
