@@ -42,7 +42,7 @@ bench: ## build the benchmarks and run the ones that need nothing else
 	@tools/install-deps bench
 	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench --parallel $(JOBS)
-	@for b in build-bench/bench/*_bench; do echo "== $$b"; "$$b" || exit 1; done
+	@for b in build-bench/bin/*_bench; do echo "== $$b"; "$$b" || exit 1; done
 
 format: ## format the C++ sources
 	@tools/install-deps format
