@@ -230,6 +230,59 @@ Split public_split(std::int64_t train, std::int64_t labelled, const std::vector<
   return split;
 }
 
+/// The parts of a set, checked to belong together. `x` is the first rows of allx and is not needed.
+struct Parts {
+  Part tx, allx, y, ty, ally, links;
+  std::string index_file;
+  std::vector<std::int64_t> test;
+  Pickle::Matrix allx_matrix, tx_matrix;
+  NpyArray ally_array, ty_array;
+  std::int64_t train = 0;
+  std::int64_t nodes = 0;
+
+  explicit Parts(const std::filesystem::path& prefix)
+      : tx(part_path(prefix, "tx")),
+        allx(part_path(prefix, "allx")),
+        y(part_path(prefix, "y")),
+        ty(part_path(prefix, "ty")),
+        ally(part_path(prefix, "ally")),
+        links(part_path(prefix, "graph")),
+        index_file(part_path(prefix, "test.index").string()),
+        test(read_test_index(index_file)),
+        allx_matrix(allx.pickle.matrix(allx.pickle.root())),
+        tx_matrix(tx.pickle.matrix(tx.pickle.root())),
+        ally_array(ally.pickle.array(ally.pickle.root())),
+        ty_array(ty.pickle.array(ty.pickle.root())),
+        train(y.pickle.array(y.pickle.root()).dim(0)) {
+    check_shapes();
+    count_nodes();
+  }
+
+ private:
+  void check_shapes() const {
+    const auto equal = [](std::int64_t a, std::int64_t b, const char* what, const char* other,
+                          const std::string& where) {
+      if (a == b) return;
+      fail(where, fmt::format("{} has {} and {} has {}; these parts do not belong together", what, a, other, b));
+    };
+    equal(allx_matrix.cols, tx_matrix.cols, "allx (columns)", "tx", tx.pickle.where());
+    equal(allx_matrix.rows, ally_array.dim(0), "allx (rows)", "ally", ally.pickle.where());
+    equal(tx_matrix.rows, ty_array.dim(0), "tx (rows)", "ty", ty.pickle.where());
+    equal(tx_matrix.rows, static_cast<std::int64_t>(test.size()), "tx (rows)", "test.index (lines)", index_file);
+    if (train > allx_matrix.rows) {
+      fail(y.pickle.where(), fmt::format("{} training nodes, but allx has {} rows", train, allx_matrix.rows));
+    }
+  }
+
+  /// Every node has a key in the graph's dict, isolated ones too, so a test id beyond it is a mistake.
+  void count_nodes() {
+    const auto listed = static_cast<std::int64_t>(links.pickle.items(links.pickle.root()).size() / 2);
+    nodes = checked_node_count(std::max(listed, allx_matrix.rows), "nodes", links.pickle.where());
+    const std::int64_t last = test.empty() ? -1 : *std::max_element(test.begin(), test.end());
+    if (last >= nodes) fail(index_file, fmt::format("test node {} is outside 0..{}", last, nodes - 1));
+  }
+};
+
 }  // namespace
 
 int count_geom_splits(const std::filesystem::path& folder) {
@@ -250,60 +303,31 @@ Split read_geom_split(const std::filesystem::path& folder, int index, std::int64
 
 Dataset read_planetoid(const std::filesystem::path& path, const LoadOptions& options) {
   const std::filesystem::path prefix = find_prefix(path);
+  const std::filesystem::path folder = prefix.parent_path();
   check_parts(prefix);
-  const Part x(part_path(prefix, "x"));
-  const Part tx(part_path(prefix, "tx"));
-  const Part allx(part_path(prefix, "allx"));
-  const Part y(part_path(prefix, "y"));
-  const Part ty(part_path(prefix, "ty"));
-  const Part ally(part_path(prefix, "ally"));
-  const Part links(part_path(prefix, "graph"));
-  const std::string index_file = part_path(prefix, "test.index").string();
-  const std::vector<std::int64_t> test = read_test_index(index_file);
-
-  const Pickle::Matrix allx_matrix = allx.pickle.matrix(allx.pickle.root());
-  const Pickle::Matrix tx_matrix = tx.pickle.matrix(tx.pickle.root());
-  const NpyArray ally_array = ally.pickle.array(ally.pickle.root());
-  const NpyArray ty_array = ty.pickle.array(ty.pickle.root());
-  const std::int64_t train = y.pickle.array(y.pickle.root()).dim(0);
-  const auto equal = [&](std::int64_t a, std::int64_t b, const char* what, const char* other,
-                         const std::string& where) {
-    if (a != b)
-      fail(where, fmt::format("{} has {} and {} has {}; these parts do not belong together", what, a, other, b));
-  };
-  equal(allx_matrix.cols, tx_matrix.cols, "allx (columns)", "tx", tx.pickle.where());
-  equal(allx_matrix.rows, ally_array.dim(0), "allx (rows)", "ally", ally.pickle.where());
-  equal(tx_matrix.rows, ty_array.dim(0), "tx (rows)", "ty", ty.pickle.where());
-  equal(tx_matrix.rows, static_cast<std::int64_t>(test.size()), "tx (rows)", "test.index (lines)", index_file);
-  if (train > allx_matrix.rows)
-    fail(y.pickle.where(), fmt::format("{} training nodes, but allx has {} rows", train, allx_matrix.rows));
-
-  const auto pairs = links.pickle.items(links.pickle.root());
-  const auto listed = static_cast<std::int64_t>(pairs.size() / 2);
-  const std::int64_t last_test = test.empty() ? -1 : *std::max_element(test.begin(), test.end());
-  // Every node has a key in the graph's dict, isolated ones too; a test id beyond that would need one more node.
-  const std::int64_t nodes = checked_node_count(std::max(listed, allx_matrix.rows), "nodes", links.pickle.where());
-  if (last_test >= nodes) fail(index_file, fmt::format("test node {} is outside 0..{}", last_test, nodes - 1));
-
+  const Parts parts(prefix);
   Dataset out;
   out.name = prefix.filename().string().substr(std::min<std::size_t>(4, prefix.filename().string().size()));
   out.format = "planetoid";
-  const std::vector<std::int64_t> rows = node_rows(nodes, allx_matrix.rows, test, index_file);
+  const std::vector<std::int64_t> rows = node_rows(parts.nodes, parts.allx_matrix.rows, parts.test, parts.index_file);
   const bool identity = out.name.starts_with("nell");
-  out.features = join_features(allx_matrix, tx_matrix, rows, identity);
-  out.labels = join_labels(ally_array, ty_array, rows);
   const auto bare = std::count(rows.begin(), rows.end(), -1);
   if (bare > 0) {
     out.notes.push_back(identity ? fmt::format("{} relation nodes got an identity column each", bare)
                                  : fmt::format("{} nodes have no features and no label", bare));
   }
+  checked_node_count(parts.allx_matrix.cols + (identity ? bare : 0), "feature columns", parts.allx.pickle.where());
+  out.features = join_features(parts.allx_matrix, parts.tx_matrix, rows, identity);
+  out.labels = join_labels(parts.ally_array, parts.ty_array, rows);
+  const Part& links = parts.links;
   const FormatHabits habits{.remove_self_loops = true, .coalesce = true};
-  out.graph = make_graph(read_edges(links.pickle, links.file.bytes().size(), nodes), nodes, options, habits,
+  out.graph = make_graph(read_edges(links.pickle, links.file.bytes().size(), parts.nodes), parts.nodes, options, habits,
                          links.pickle.where(), &out.notes);
-  out.num_splits = std::max(1, count_geom_splits(prefix.parent_path()));
-  const int index = split_index(options.split, count_geom_splits(prefix.parent_path()), prefix.string());
-  out.split =
-      index >= 0 ? read_geom_split(prefix.parent_path(), index, nodes) : public_split(train, allx_matrix.rows, test);
+  const int drawn = count_geom_splits(folder);
+  out.num_splits = std::max(1, drawn);
+  const int index = split_index(options.split, drawn, prefix.string());
+  out.split = index >= 0 ? read_geom_split(folder, index, parts.nodes)
+                         : public_split(parts.train, parts.allx_matrix.rows, parts.test);
   return out;
 }
 
