@@ -38,6 +38,7 @@ struct PlanReport {
   std::int64_t data_bytes = 0;
   std::int64_t session_bytes = 0;   ///< what training allocates beyond the data
   std::int64_t baseline_bytes = 0;  ///< the process before any data
+  std::int64_t load_peak_bytes = 0;  ///< while the data were read
   std::int64_t peak_bytes = 0;
   std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
 };

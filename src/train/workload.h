@@ -26,14 +26,20 @@ class Workload {
   std::int64_t runs() const { return runs_; }
 
   std::int64_t baseline_bytes() const { return baseline_bytes_; }
-  /// Peak memory of the training: the process before any data, the data, the plan, and what the driver keeps.
+  /// Peak memory while the data were read, the process before included.
+  std::int64_t load_peak_bytes() const { return load_peak_bytes_; }
+  /// Peak memory of the training: the larger of what reading the data took, and the process with its data, the plan, and
+  /// what the driver keeps.
   std::int64_t peak_bytes(const ir::Plan& plan) const;
 
  private:
   void apply_model_text();
+  void measure_load();
 
   Config* config_;
   std::int64_t baseline_bytes_ = 0;
+  std::int64_t load_peak_bytes_ = 0;
+  std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read
   data::Dataset dataset_;
   SessionOptions session_;
   FullGraphOptions driver_;
