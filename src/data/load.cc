@@ -91,14 +91,14 @@ void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset
     if (has_own || !labelled) return;
     spec = habit;
     if (spec == std::string_view("shchur") && dataset->labels.kind != LabelKind::kSingle) spec = "ratio:60/20/20";
-    dataset->notes.push_back(fmt::format("the data bring no split; drew '{}' with seed {}", spec, options.seed));
+    dataset->notes.push_back(fmt::format("the data bring no split; drew '{}' with seed {}", spec, options.seed + options.split_draw));
   }
   if (spec == "public" || split_index(spec, std::max(1, dataset->num_splits), dataset->name) >= 0) {
     if (has_own) return;
     throw Error(ErrorCode::kUsage, fmt::format("--split {}: the data bring no split", spec), dataset->name,
                 "use --split random, shchur or ratio:60/20/20");
   }
-  dataset->split = draw_split(dataset->labels, dataset->num_nodes(), spec, options.seed);
+  dataset->split = draw_split(dataset->labels, dataset->num_nodes(), spec, options.seed + options.split_draw);
 }
 
 /// Edge options for what was not read from edges in a file (generators, our own folder).

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/process.h"
+#include "language/diagnostics.h"
 #include "train/options.h"
 #include "train/run_folder.h"
 #include "train/safetensors.h"
@@ -64,7 +65,8 @@ std::map<std::string, std::string> model_metadata(const Config& config, const da
           {"gneiss.classes", std::to_string(dataset.labels.num_classes)},
           {"gneiss.class_names", nlohmann::json(dataset.class_names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
           {"gneiss.split", load.split},
-          {"gneiss.data_seed", std::to_string(load.seed)}};
+          {"gneiss.data_seed", std::to_string(load.seed)},
+          {"gneiss.run", std::to_string(run)}};
 }
 
 /// The training of one config, run by run.
@@ -109,6 +111,7 @@ class Trainer {
     report_.planned_epochs = workload_->driver().epochs;
     report_.data_bytes = dataset.bytes();
     report_.notes = dataset.notes;
+    for (const language::Diagnostic& warning : session.compiled().diagnostics) report_.notes.push_back(language::render(warning));
     report_.config = config_.values();
     report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
     if (watcher_.on_start) watcher_.on_start(report_);

@@ -41,7 +41,6 @@ Config run_config(const fs::path& run, const SafeTensors& model, const Config& o
   config.set("model.name", fs::absolute(run / "model.gneiss").string(), Origin::kFlag, run.string());
   const std::string& split = metadata(model, "gneiss.split", weights);
   if (!split.empty()) config.set("data.split", split, Origin::kFile, weights.string());
-  config.set("data.split_per_run", "false", Origin::kFile, weights.string());
   config.set("data.seed", metadata(model, "gneiss.data_seed", weights), Origin::kFile, weights.string());
   config.merge(overrides);
   return config;
@@ -106,7 +105,7 @@ Restored restore(const fs::path& run, const Config& overrides) {
   Restored restored;
   restored.config = run_config(run, model, overrides);
   Config& config = restored.config;
-  restored.dataset = std::make_unique<data::Dataset>(data::load(resolve_data(config), load_options(config, 0, 1)));
+  restored.dataset = std::make_unique<data::Dataset>(data::load(resolve_data(config), load_options(config, metadata_number(model, "gneiss.run", weights), 1)));
   data::Dataset& dataset = *restored.dataset;
   const std::int64_t classes = metadata_number(model, "gneiss.classes", weights);
   if (dataset.labels.kind == data::LabelKind::kNone) stand_in_labels(classes, &dataset);

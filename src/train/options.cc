@@ -171,7 +171,7 @@ data::LoadOptions load_options(const Config& config, std::int64_t run, int num_s
   if (options.split == "cycle" || options.split == "all") {
     options.split = std::to_string(run % std::max(1, num_splits));
   } else if (split_changes(config)) {
-    options.seed += static_cast<std::uint64_t>(run);
+    options.split_draw = static_cast<std::uint64_t>(run);
   }
   options.threads = thread_count(config);
   options.to_undirected = config.optional_flag("data.to_undirected");

@@ -245,6 +245,17 @@ TEST(Split, CycleAndAllTakeTheRunsOwn) {
   EXPECT_NE(shchur["losses"][1], fixed["losses"][1]);
 }
 
+TEST(Split, ARunsOwnDrawIsOfTheSameDataAndIsFoundAgain) {
+  const Workplace place;
+  // The generator's text names no seed: the runs' splits differ, the graph must not.
+  const Json json = json_of(place.gneiss(
+      words("train dcsbm:nodes=400,classes=3 --split ratio:30/20/50 --split-per-run --runs 3 --epochs 15 --json --out run")));
+  const Json scored = json_of(place.gneiss(words("eval run --json")));
+  const Json runs = json["test"]["accuracy"]["runs"];
+  EXPECT_EQ(scored["test"]["accuracy"], runs[json["saved_run"].get<std::size_t>()]);
+  EXPECT_NE(runs[0], runs[1]);
+}
+
 TEST(Schedule, AndClippingAndSmoothingReachTheLoss) {
   const Workplace place;
   const Json plain = json_of(place.gneiss(words("train karate --epochs 10 --json --no-save")))["loss"];
