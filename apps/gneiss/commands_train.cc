@@ -1,8 +1,11 @@
 // train and plan.
 #include <fmt/format.h>
+#include <signal.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <thread>
 
 #include "commands.h"
 #include "gneiss/error.h"
@@ -15,16 +18,28 @@ namespace {
 
 constexpr double kMiB = 1024.0 * 1024.0;
 
-volatile std::sig_atomic_t stop_signal = 0;
+std::atomic<int> stop_signal = 0;
 
-/// The first signal asks for an orderly end; the second acts as if nobody caught it (exit status 128 + signal).
-void on_signal(int signal) {
+/// Waits for signals on a thread of its own: the first asks for an orderly end, the second acts as if nobody caught it (exit status
+/// 128 + signal).
+void watch_signals(sigset_t signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
   stop_signal = signal;
+  sigwait(&signals, &signal);
   std::signal(signal, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  std::raise(signal);
 }
 
+/// Blocks the signals in this thread and all that it will start, so that none is delivered on a thread that computes: oneDNN's
+/// generated kernels keep data below the stack's red zone, where a signal's frame would overwrite it.
 void catch_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, on_signal);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread(watch_signals, signals).detach();
 }
 
 /// What train and plan share.

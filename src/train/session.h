@@ -60,7 +60,7 @@ class Session {
 
   const ir::Plan& plan() const;
   const language::CompileResult& compiled() const;
-  /// Of this session's plan and optimizer.
+  /// Of plan() and the optimizer.
   std::int64_t planned_bytes() const;
 
   /// Draws fresh parameters from `seed`, clears optimizer state and sets running statistics back.
