@@ -230,7 +230,7 @@ TEST(Stop, ASignalInTheMiddleOfAProductHarmsNothing) {
   for (int i = 0; i < 5; ++i) {
     const Workplace place;
     const CommandResult result = place.gneiss_with_signal(
-        words("train dcsbm:nodes=2300,features=1000,classes=5 --epochs 1000000 --hidden 16 --no-save --json"), SIGTERM);
+        words("train dcsbm:nodes=2300,features=1000,classes=5 --epochs 1000000 --hidden 16 --out run --json"), SIGTERM);
     EXPECT_EQ(result.code, 75) << result.err;
   }
 }
