@@ -32,8 +32,8 @@ void watch_signals(sigset_t signals) {
   std::raise(signal);
 }
 
-/// Blocks the signals in this thread and all that it will start, so that none is delivered on a thread that computes: oneDNN's
-/// generated kernels keep data below the stack's red zone, where a signal's frame would overwrite it.
+/// Blocks the signals in this thread and all that it will start, so that none is delivered on a thread that computes: with
+/// oneDNN 2.6 a handler there ends in heap corruption (presumably its generated code keeps data below the stack's red zone).
 void catch_signals() {
   sigset_t signals;
   sigemptyset(&signals);

@@ -226,7 +226,7 @@ TEST(Stop, ASignalSavesAndExits75) {
 }
 
 TEST(Stop, ASignalInTheMiddleOfAProductHarmsNothing) {
-  // A signal's frame on the stack of a thread inside a generated kernel once damaged the heap, about every other time.
+  // A handler that runs on a thread inside a generated kernel damages the heap, but not every time: hence several tries.
   for (int i = 0; i < 5; ++i) {
     const Workplace place;
     const CommandResult result = place.gneiss_with_signal(
