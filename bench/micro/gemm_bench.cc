@@ -1,5 +1,10 @@
-// gemm at the shapes of GNNs (many rows, few columns): flop a second and the share of a large square product.
+// gemm at the shapes of GNNs (many rows, few columns): flop a second the share of a large square
+// product, for each variant. Compare variants with
+// --benchmark_enable_random_interleaving=true --benchmark_repetitions=9.
 #include <benchmark/benchmark.h>
+
+#include <string>
+#include <utility>
 
 #include "inputs.h"
 #include "kernels/gemm.h"
@@ -8,11 +13,9 @@
 namespace gneiss::bench {
 namespace {
 
-void gemm(benchmark::State& state, kernels::Orientation orientation) {
+void gemm(benchmark::State& state, const kernels::Variant<kernels::GemmArgs<float>>& variant,
+          kernels::Orientation orientation, std::int64_t in, std::int64_t out, int threads) {
   const std::int64_t rows = 169'343;
-  const std::int64_t in = state.range(0);
-  const std::int64_t out = state.range(1);
-  const int threads = static_cast<int>(state.range(2));
   const bool tn = orientation == kernels::Orientation::kTN;
   const bool nt = orientation == kernels::Orientation::kNT;
   // nn: x * w; tn: the weight gradient xᵀ * dy; nt: the input gradient dy * wᵀ.
@@ -23,31 +26,39 @@ void gemm(benchmark::State& state, kernels::Orientation orientation) {
                                       {other.data(), tn ? rows : in, out},
                                       {c.data(), tn ? in : rows, nt ? in : out},
                                       orientation};
-  Buffer<std::byte> scratch(kernels::gemm_workspace_bytes(orientation, in, out, rows, sizeof(float)) + 64);
-  for (auto _ : state) kernels::gemm<float>({threads, scratch.span()}, args);
+  const std::int64_t inner = tn ? rows : nt ? out : in;
+  Buffer<std::byte> scratch(kernels::gemm_workspace_bytes(orientation, args.c.rows, args.c.cols, inner, sizeof(float)) +
+                            64);
+  const kernels::Context context{threads, scratch.span()};
+  variant.run(context, args);  // the first touch of c is not the product's cost
+  for (auto _ : state) variant.run(context, args);
   const double flop = 2.0 * static_cast<double>(rows * in * out) * static_cast<double>(state.iterations());
   state.counters["flop/s"] = benchmark::Counter(flop, benchmark::Counter::kIsRate);
   state.counters["of_square"] =
       benchmark::Counter(flop / product_flop_per_second(threads), benchmark::Counter::kIsRate);
 }
 
-const std::vector<std::vector<std::int64_t>> kShapes = {{32, 128, 602}, {32, 256}, {1, 2}};
-
-BENCHMARK_CAPTURE(gemm, nn, kernels::Orientation::kNN)
-    ->ArgNames({"in", "out", "threads"})
-    ->ArgsProduct(kShapes)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(gemm, tn, kernels::Orientation::kTN)
-    ->ArgNames({"in", "out", "threads"})
-    ->ArgsProduct(kShapes)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(gemm, nt, kernels::Orientation::kNT)
-    ->ArgNames({"in", "out", "threads"})
-    ->ArgsProduct(kShapes)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
+const int kRegistered = [] {
+  const std::pair<std::string, kernels::Orientation> orientations[] = {
+      {"nn", kernels::Orientation::kNN}, {"tn", kernels::Orientation::kTN}, {"nt", kernels::Orientation::kNT}};
+  const std::pair<std::int64_t, std::int64_t> shapes[] = {{602, 32},  {128, 32},  {32, 32},  {32, 40},
+                                                          {100, 256}, {128, 256}, {256, 256}};
+  for (const auto& [name, orientation] : orientations) {
+    for (const auto& [in, out] : shapes) {
+      for (const auto& variant : kernels::gemm_variants<float>()) {
+        if (variant.name == "reference") continue;
+        for (const int threads : {1, 2}) {
+          const std::string full = "gemm/" + name + "/in:" + std::to_string(in) + "/out:" + std::to_string(out) + "/" +
+                                   std::string(variant.name) + "/threads:" + std::to_string(threads);
+          benchmark::RegisterBenchmark(full.c_str(), gemm, variant, orientation, in, out, threads)
+              ->UseRealTime()
+              ->Unit(benchmark::kMillisecond);
+        }
+      }
+    }
+  }
+  return 0;
+}();
 
 }  // namespace
 }  // namespace gneiss::bench

@@ -4,6 +4,7 @@
 #include "kernels/check.h"
 #include "kernels/chunks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/onednn/onednn.h"
 #include "kernels/reference/reference.h"
 #include "kernels/variants.h"
 
@@ -13,14 +14,16 @@ namespace {
 constexpr std::string_view kOp = "gemm";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<GemmArgs, T>("onednn", cpu::gemm),
+constexpr std::array kVariants = {f32_variant<GemmArgs, T>("cpu", cpu::gemm),
+                                  f32_variant<GemmArgs, T>("onednn", onednn::gemm),
                                   reference_variant<GemmArgs, T>(reference::gemm<T>)};
 
 }  // namespace
 
 std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::int64_t n, std::int64_t k,
                                  std::size_t value_bytes) {
-  if (orientation != Orientation::kTN || value_bytes != sizeof(float)) return 0;
+  if (value_bytes != sizeof(float)) return 0;
+  if (orientation != Orientation::kTN) return static_cast<std::size_t>(k * num_chunks(n, 16) * 16) * value_bytes;
   const std::int64_t chunks = gemm_tn_chunks(m, n, k);
   return chunks <= 1 ? 0 : static_cast<std::size_t>(chunks * m * n) * value_bytes;
 }

@@ -18,16 +18,16 @@ struct GemmArgs {
   Orientation orientation = Orientation::kNN;
 };
 
-/// Scratch that gemm needs for c [m,n] with inner size k.
-std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::int64_t n, std::int64_t k, std::size_t value_bytes);
-
+/// Scratch that gemm needs for c [m,n] with inner size k: b packed, or tn's partial results.
+std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::int64_t n, std::int64_t k,
+                                 std::size_t value_bytes);
 
 /// Multiplies two dense matrices.
 ///   nn: c = a * b      tn: c = aᵀ * b      nt: c = a * bᵀ
 /// Shapes    c: [m,n]; nn: a [m,k], b [k,n]; tn: a [k,m], b [k,n]; nt: a [m,k], b [n,k]
 /// Aliasing  c overlaps nothing. k = 0 gives zeros. Bitwise equal for any number of threads (fixed row blocks; tn adds
 ///           partial products of fixed row chunks in order).
-/// Cost      2·m·n·k flop; workspace for tn only
+/// Cost      2·m·n·k flop; workspace of the size of b (nn, nt) or of the partial results (tn)
 /// Errors    kShape if the sizes do not agree
 template <class T>
 void gemm(const Context& context, const GemmArgs<T>& args);

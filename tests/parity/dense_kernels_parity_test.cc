@@ -42,8 +42,9 @@ void check(const std::string& what, std::span<const kernels::Variant<Args>> vari
 
 TEST(DenseKernels, GemmAgrees) {
   using kernels::Orientation;
-  const std::int64_t sizes[][3] = {{0, 3, 4},     {3, 0, 4},      {3, 4, 0},      {1, 1, 1},      {5, 7, 3},
-                                   {33, 16, 602}, {9000, 16, 33}, {16, 33, 9001}, {602, 32, 4100}};
+  const std::int64_t sizes[][3] = {{0, 3, 4},       {3, 0, 4},      {3, 4, 0},      {1, 1, 1},
+                                   {5, 7, 3},       {33, 16, 602},  {9000, 16, 33}, {16, 33, 9001},
+                                   {602, 32, 4100}, {70, 47, 9000}, {25, 80, 300},  {13, 101, 130}};
   for (const auto& [m, n, k] : sizes) {
     for (const Orientation orientation : {Orientation::kNN, Orientation::kTN, Orientation::kNT}) {
       for (const std::int64_t pad : {0, 3}) {

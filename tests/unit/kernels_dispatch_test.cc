@@ -40,7 +40,7 @@ TEST(Dispatch, EnvironmentForcesVariants) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);
     EXPECT_EQ(error.message(), "gemm has no variant 'magic'");
-    EXPECT_EQ(error.hint(), "its variants are onednn, reference");
+    EXPECT_EQ(error.hint(), "its variants are cpu, onednn, reference");
   }
 }
 

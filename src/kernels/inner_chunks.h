@@ -1,0 +1,40 @@
+// aᵀ·b in fixed chunks of its inner rows: one partial result each, added in the order of the chunks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/chunks.h"
+#include "kernels/gemm.h"
+
+namespace gneiss::kernels {
+
+/// Fills args.c with the sum over chunks of inner rows of what multiply(part, begin, end) writes to part [m,n]. The
+/// workspace holds gemm_workspace_bytes for tn.
+template <class Multiply>
+void sum_inner_chunks(const Context& context, const GemmArgs<float>& args, const Multiply& multiply) {
+  const MatrixView<float>& c = args.c;
+  const std::int64_t inner = args.a.rows;
+  const std::int64_t chunks = gemm_tn_chunks(c.rows, c.cols, inner);
+  if (chunks == 1) return multiply(c, 0, inner);
+  auto* partials = reinterpret_cast<float*>(context.workspace.data());
+  const std::int64_t size = c.rows * c.cols;
+  parallel_chunks(context.threads, chunks, 1, [&](std::int64_t chunk, std::int64_t) {
+    multiply(MatrixView<float>{partials + chunk * size, c.rows, c.cols}, inner * chunk / chunks,
+             inner * (chunk + 1) / chunks);
+  });
+  const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 15) / (c.cols * chunks));
+  parallel_chunks(context.threads, c.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      float* row = c.row(r);
+      std::copy_n(partials + r * c.cols, c.cols, row);
+      for (std::int64_t chunk = 1; chunk < chunks; ++chunk) {
+        const float* partial = partials + chunk * size + r * c.cols;
+#pragma omp simd
+        for (std::int64_t j = 0; j < c.cols; ++j) row[j] += partial[j];
+      }
+    }
+  });
+}
+
+}  // namespace gneiss::kernels
