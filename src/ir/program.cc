@@ -139,16 +139,19 @@ std::vector<ValueId> Builder::add_all(OpKind kind, std::vector<ValueId> inputs, 
 
 ValueId Builder::add(OpKind kind, std::vector<ValueId> inputs, Attrs attrs, bool all_results) {
   const auto results = add_all(kind, std::move(inputs), std::move(attrs));
-  // The second result of a reduction says which edge won; sums have none to give.
-  const bool optional = kind == OpKind::spmm || kind == OpKind::segment_reduce;
-  if (optional && !all_results) {
+  if (!all_results) {
     Op& op = program_->ops.back();
-    if (op.results.size() > 1 && op.results[1] != kNoValue) {
+    for (std::size_t i = op.results.size(); i-- > 1 && is_optional_result(kind, i);) {
       program_->values.pop_back();
-      op.results[1] = kNoValue;
+      op.results[i] = kNoValue;
     }
   }
   return results.empty() ? kNoValue : results[0];
+}
+
+bool is_optional_result(OpKind kind, std::size_t index) {
+  // Which edge won a maximum; what the backward of attention needs.
+  return index > 0 && (kind == OpKind::spmm || kind == OpKind::segment_reduce || kind == OpKind::attention);
 }
 
 ValueId Builder::leaf(OpKind kind, const Type& type, Attrs attrs, std::string name) {

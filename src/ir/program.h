@@ -79,11 +79,13 @@ struct Attr {
 
 /// Attributes that ops use:
 ///   graph       the graph an edge op runs on (all of gather, segment_*, spmm*, sddmm, edge_softmax*, edge_weight, degree)
-///   heads       columns are [heads, channels]; weights and scores have `heads` columns (spmm, sddmm, sum/tile_heads)
+///   heads       columns are [heads, channels]; weights and scores have `heads` columns (spmm, sddmm, attention*,
+///               sum/tile_heads)
 ///   groups      number of column groups (sum_groups, expand_groups; expand_groups also `cols`)
 ///   fn          sum | mean | max | min (segment_reduce, spmm); name of the function (unary_grad); maximum | minimum and
 ///               `side` 0 | 1 (maximum_grad: gradient of the first or second operand)
-///   transpose   1: along out-edges, i.e. A^T (spmm); side = dst | src (segment_reduce, degree)
+///   transpose   1: along out-edges, i.e. A^T (spmm, attention_grad); side = dst | src (segment_reduce, degree)
+///   slope       of the leaky ReLU on the scores (attention*)
 ///   ta, tb      1: transposed operand (gemm)
 ///   scale,shift affine: scale * x + shift
 ///   alpha       slope or factor (leaky_relu, elu and their unary_grad)
@@ -113,6 +115,9 @@ class Attrs {
 
 /// When an op runs: once before training (everything it needs is constant), in every training step, or to evaluate.
 enum class Phase : std::uint8_t { kSetup, kForward, kBackward, kInference };
+
+/// May result `index` of an op of this kind be kNoValue when nobody uses it?
+bool is_optional_result(OpKind kind, std::size_t index);
 
 struct Op {
   OpKind kind = OpKind::input;

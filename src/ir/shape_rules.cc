@@ -275,6 +275,32 @@ std::string rule_sddmm(const Call& call) {
   return {};
 }
 
+/// z, s_src, s_dst, gate? -> y, tangent, lse.
+std::string rule_attention(const Call& call) {
+  std::string problem;
+  const GraphDef* graph = graph_of(call, &problem);
+  if (graph == nullptr) return problem;
+  const std::int64_t heads = call.attrs.integer("heads", 1);
+  if (!on_set(call.in[0], graph->src_set)) return fmt::format("attention: {} is not a value of the nodes that send", describe(call.in[0]));
+  if (heads <= 0 || call.in[0].cols % heads != 0) return fmt::format("attention: {} columns in {} heads", call.in[0].cols, heads);
+  const Type wanted[] = {node_type(graph->src_set, heads), node_type(graph->dst_set, heads), edge_type(graph_index(call), heads)};
+  for (std::size_t i = 1; i < call.in.size(); ++i) {
+    if (call.in[i] != wanted[i - 1]) {
+      return fmt::format("attention: operand {} is {}, not {}", i, describe(call.in[i]), describe(wanted[i - 1]));
+    }
+  }
+  const Type y = node_type(graph->dst_set, call.in[0].cols);
+  *call.out = {y, y, node_type(graph->dst_set, heads)};
+  return {};
+}
+
+/// z, s_src, s_dst, y, tangent, lse, dy, gate? -> dz, ds_src, ds_dst.
+std::string rule_attention_grad(const Call& call) {
+  *call.out = {call.in[0], call.in[1], call.in[2]};
+  if (call.in[3] != call.in[6] || call.in[4] != call.in[6]) return fmt::format("{}: dy does not have the shape of y", call.name());
+  return {};
+}
+
 std::string rule_loss(const Call& call) {
   if (call.in[0].domain != Domain::kNode) return fmt::format("{}: logits are {}, not a node value", call.name(), describe(call.in[0]));
   *call.out = {global_type(1, 1), call.in[0]};

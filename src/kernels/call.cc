@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "kernels/attention.h"
+#include "kernels/attention_grad.h"
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
 #include "kernels/batch_norm_inference.h"
@@ -137,6 +139,38 @@ class Binding {
     SpmmArgGradArgs<T> args{out_edges(), in_edges().offsets, from_.index(op_.inputs[0]), in(1), {}, out()};
     if (op_.inputs.size() == 3) args.w = flat(in(2));
     use("spmm_arg_grad", spmm_arg_grad_variants<T>(), args);
+  }
+
+  /// The result, or a view without rows if nobody wants it.
+  MatrixView<T> optional_out(std::size_t i) const { return op_.results[i] == ir::kNoValue ? MatrixView<T>() : out(i); }
+
+  void use_attention() {
+    AttentionArgs<T> args{in_edges(),         in(0), in(1),           in(2),          {}, op_.attrs.integer("heads", 1),
+                          real("slope", 0.2), out(), optional_out(1), optional_out(2)};
+    if (op_.inputs.size() == 4) args.gate = in(3);
+    call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
+    use("attention", attention_variants<T>(), args);
+  }
+
+  void use_attention_grad() {
+    AttentionGradArgs<T> args{flag("transpose") ? out_edges() : in_edges(),
+                              in(0),
+                              in(1),
+                              in(2),
+                              in(3),
+                              in(4),
+                              in(5),
+                              in(6),
+                              {},
+                              op_.attrs.integer("heads", 1),
+                              real("slope", 0.2),
+                              out(0),
+                              out(1),
+                              out(2)};
+    if (op_.inputs.size() == 8) args.gate = in(7);
+    call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
+    call_.workspace_bytes = attention_grad_workspace_bytes(args.ds_dst.rows, args.heads, sizeof(T));
+    use("attention_grad", attention_grad_variants<T>(), args);
   }
 
   void use_segment_reduce() {
@@ -370,6 +404,10 @@ class Binding {
       case OpKind::edge_softmax_grad:
         return use("edge_softmax_grad", edge_softmax_grad_variants<T>(),
                    EdgeSoftmaxGradArgs<T>{in_edges().offsets, in(0), in(1), out()});
+      case OpKind::attention:
+        return use_attention();
+      case OpKind::attention_grad:
+        return use_attention_grad();
       case OpKind::cross_entropy:
       case OpKind::bce_with_logits:
       case OpKind::mse:

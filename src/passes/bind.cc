@@ -75,7 +75,8 @@ void bind_all(ir::Plan* plan) {
 }
 
 bool runs_along_out_edges(const Op& op) {
-  return (op.kind == OpKind::spmm && op.attrs.integer("transpose", 0) != 0) || op.kind == OpKind::spmm_arg_grad ||
+  const bool either_way = op.kind == OpKind::spmm || op.kind == OpKind::attention_grad;
+  return (either_way && op.attrs.integer("transpose", 0) != 0) || op.kind == OpKind::spmm_arg_grad ||
          ((op.kind == OpKind::segment_reduce || op.kind == OpKind::degree) && op.attrs.text("side", "dst") == "src");
 }
 

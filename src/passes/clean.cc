@@ -66,9 +66,11 @@ ir::Program eliminate_dead_code(const ir::Program& program) {
                       });
     if (!live) continue;
     Op kept = op;
-    const bool optional = op.kind == OpKind::spmm || op.kind == OpKind::segment_reduce;
-    if (optional && op.results.size() > 1 && op.results[1] != ir::kNoValue && uses[static_cast<std::size_t>(op.results[1])] == 0) {
-      kept.results[1] = ir::kNoValue;
+    for (std::size_t i = 1; i < op.results.size(); ++i) {
+      const ValueId r = op.results[i];
+      if (ir::is_optional_result(op.kind, i) && r != ir::kNoValue && uses[static_cast<std::size_t>(r)] == 0) {
+        kept.results[i] = ir::kNoValue;
+      }
     }
     rewriter.copy(kept);
   }

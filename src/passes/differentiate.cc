@@ -27,16 +27,19 @@ std::vector<bool> trained_values(const ir::Program& program) {
   return trained;
 }
 
-/// Gives max and min reductions that have a gradient the result that says which edge won.
-void keep_winners(ir::Program* program, const std::vector<bool>& trained) {
+/// Gives ops that have a gradient the optional results it needs: which edge won a maximum, what attention saves.
+void keep_side_results(ir::Program* program, const std::vector<bool>& trained) {
   for (Op& op : program->ops) {
-    const bool reduces = op.kind == OpKind::spmm || op.kind == OpKind::segment_reduce;
-    if (!reduces || op.results.size() < 2 || op.results[1] != ir::kNoValue) continue;
-    if (op.phase == Phase::kInference || !trained[static_cast<std::size_t>(op.results[0])]) continue;
-    ir::Type type = program->type(op.results[0]);
-    type.scalar = ir::Scalar::kIndex;
-    op.results[1] = static_cast<ValueId>(program->values.size());
-    program->values.push_back({fmt::format("winner.{}", op.results[1]), type});
+    if (op.phase == Phase::kInference || op.results.size() < 2 || !trained[static_cast<std::size_t>(op.results[0])]) continue;
+    std::vector<ir::Type> operands;
+    for (const ValueId input : op.inputs) operands.push_back(program->type(input));
+    std::vector<ir::Type> types;
+    ir::infer_types(*program, op.kind, operands, op.attrs, &types);
+    for (std::size_t i = 1; i < op.results.size(); ++i) {
+      if (!ir::is_optional_result(op.kind, i) || op.results[i] != ir::kNoValue) continue;
+      op.results[i] = static_cast<ValueId>(program->values.size());
+      program->values.push_back({fmt::format("{}.{}", ir::traits(op.kind).name, op.results[i]), types[i]});
+    }
   }
 }
 
@@ -44,7 +47,7 @@ void keep_winners(ir::Program* program, const std::vector<bool>& trained) {
 
 ir::Program differentiate(const ir::Program& program) {
   ir::Program out = program;
-  keep_winners(&out, trained_values(program));
+  keep_side_results(&out, trained_values(program));
   const std::vector<bool> trained = trained_values(out);
   const std::vector<Op> forward = out.ops;
   std::vector<ValueId> gradients(out.values.size(), ir::kNoValue);

@@ -231,6 +231,16 @@ void sddmm(Context& c) {
   }
 }
 
+void attention(Context& c) {
+  std::vector<ValueId> inputs = {c.input(0),  c.input(1),  c.input(2), c.result(0),
+                                 c.result(1), c.result(2), c.grad()};
+  if (c.op().inputs.size() == 4) inputs.push_back(c.input(3));
+  const auto grads = c.builder().add_all(OpKind::attention_grad, inputs, with(c.op().attrs, "transpose", std::int64_t{1}));
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+    if (c.wants(i)) c.accumulate(i, grads[i]);
+  }
+}
+
 void edge_softmax(Context& c) {
   c.accumulate(0, c.builder().add(OpKind::edge_softmax_grad, {c.result(0), c.grad()}, graph_attr(c)));
 }
@@ -273,6 +283,7 @@ bool apply_gradient_rule(GradientContext& c) {
     case OpKind::spmm: spmm(c); return true;
     case OpKind::sddmm: sddmm(c); return true;
     case OpKind::edge_softmax: edge_softmax(c); return true;
+    case OpKind::attention: attention(c); return true;
     default: return false;
   }
 }

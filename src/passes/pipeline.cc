@@ -11,6 +11,7 @@
 #include "passes/bind.h"
 #include "passes/clean.h"
 #include "passes/distribute_products.h"
+#include "passes/fuse_attention.h"
 #include "passes/fuse_messages.h"
 #include "passes/memory.h"
 #include "passes/order.h"
@@ -36,9 +37,10 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 
 /// The order of the passes and why:
 ///   fuse_messages first, because everything after it reasons about sparse products, not about gathers;
+///   fuse_attention right after it: it knows attention by the sparse product at its end;
 ///   distribute_products next: what it takes apart, choose_order can turn round;
 ///   choose_order before differentiation, so that one decision serves forward and backward;
-///   all three sweep up after themselves: a half that stays behind would count as a use and be differentiated;
+///   all four sweep up after themselves: a half that stays behind would count as a use and be differentiated;
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
 ///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
@@ -46,6 +48,8 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 constexpr Pass kPasses[] = {
     {"fuse_messages", true, "gather, weight, reduce -> sparse product",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_messages(p)); }},
+    {"fuse_attention", true, "scores, softmax, sparse product -> attention",
+     [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_attention(p)); }},
     {"distribute_products", true, "(s x + A x) W -> s (x W) + A (x W) where cheaper",
      [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(distribute_products(p, o.order, d)); }},
     {"choose_order", true, "A(XW) or (AX)W by modelled time", run_order},

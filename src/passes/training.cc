@@ -31,6 +31,8 @@ std::vector<ValueId> append_inference(const ir::Program& program, ir::Program* o
       copy[static_cast<std::size_t>(op.results[0])] = inputs[0];
       continue;
     }
+    // The gate of attention is dropout of its weights, nothing else.
+    if (op.kind == OpKind::attention) inputs.resize(3);
     ir::Builder builder(out);
     builder.set_phase(Phase::kInference);
     builder.set_location(op.location);
@@ -145,6 +147,8 @@ ir::Program use_symmetry(const ir::Program& program) {
         (op.inputs.size() < 2 || equal_both_ways(program, makers, op.inputs[1], graph))) {
       op.attrs.set("transpose", std::int64_t{0});
     }
+    // A gate is kept in the order of the in-edges.
+    if (op.kind == OpKind::attention_grad && op.inputs.size() == 7) op.attrs.set("transpose", std::int64_t{0});
   }
   return out;
 }

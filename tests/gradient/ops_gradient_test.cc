@@ -173,6 +173,28 @@ std::vector<Case> all_cases() {
     const ValueId message = m.b().add(OpKind::gather_src, {m.node(6)}, Model::graph());
     return m.b().add(OpKind::segment_reduce, {m.b().add(OpKind::mul, {a, message})}, fn("sum"));
   });
+  // Scores of either sign; fused by the passes, or built fused.
+  const auto scores = [](Model& m) {
+    const ValueId from = m.b().add(OpKind::gather_src, {m.node(2)}, Model::graph());
+    const ValueId to = m.b().add(OpKind::gather_dst, {m.node(2)}, Model::graph());
+    return m.b().add(OpKind::leaky_relu, {m.b().add(OpKind::add, {from, to})}, {{"alpha", 0.2}});
+  };
+  add(OpKind::edge_softmax, "attention_with_dropout", [scores](Model& m) {
+    const ValueId a = m.b().add(OpKind::edge_softmax, {scores(m)}, Model::graph());
+    const ValueId dropped = m.b().add(OpKind::dropout, {a}, {{"p", 0.4}, {"stream", std::int64_t{3}}});
+    const ValueId message = m.b().add(OpKind::gather_src, {m.node(6)}, Model::graph());
+    return m.b().add(OpKind::segment_reduce, {m.b().add(OpKind::mul, {dropped, message})}, fn("sum"));
+  });
+  add(OpKind::edge_softmax, "softmax_used_twice", [scores](Model& m) {
+    const ValueId a = m.b().add(OpKind::edge_softmax, {scores(m)}, Model::graph());
+    const ValueId message = m.b().add(OpKind::gather_src, {m.node(6)}, Model::graph());
+    const ValueId y = m.b().add(OpKind::segment_reduce, {m.b().add(OpKind::mul, {a, message})}, fn("sum"));
+    const ValueId sharpness = m.b().add(OpKind::segment_reduce, {m.b().add(OpKind::mul, {a, a})}, fn("sum"));
+    return m.b().add(OpKind::concat, {y, sharpness});
+  });
+  add(OpKind::attention, "heads", [](Model& m) {
+    return m.b().add(OpKind::attention, {m.node(6), m.node(2), m.node(2)}, Model::graph({{"heads", std::int64_t{2}}, {"slope", 0.3}}));
+  });
   add(OpKind::spx_gemm, "dropped", [](Model& m) {
     const ValueId x = m.b().add(OpKind::dropout, {m.x()}, {{"p", 0.3}, {"stream", std::int64_t{1}}});
     return m.b().add(OpKind::gemm, {x, m.param(kFeatures, 4)});
@@ -232,7 +254,7 @@ TEST(OpsGradient, CoversEveryDifferentiableOp) {
   const std::set<std::string> exempt = {
       "input", "param", "constant", "edge_weight", "degree", "to_dense", "maximum_grad", "unary_grad", "batch_norm_inference",
       "batch_norm_grad", "batch_norm_update", "layer_norm_grad", "segment_arg_grad", "spmm_arg_grad", "spmm_arg_weight_grad",
-      "edge_softmax_grad", "cross_entropy", "bce_with_logits", "mse"};
+      "edge_softmax_grad", "attention_grad", "cross_entropy", "bce_with_logits", "mse"};
   std::set<std::string> covered;
   for (const Case& test_case : all_cases()) covered.insert(std::string(ir::traits(test_case.op).name));
   for (const OpKind kind : ir::all_op_kinds()) {

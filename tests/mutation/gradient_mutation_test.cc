@@ -45,6 +45,7 @@ std::function<bool(ir::Program*, Op*)> on_backward(OpKind kind, const std::funct
 std::vector<Mutant> all_mutants() {
   const auto text = [](const char* value) { return language::ArgValue(std::string(value)); };
   const ModelArgs heads = {{"heads", std::int64_t{2}}, {"act", text("tanh")}};
+  const ModelArgs v2 = {{"heads", std::int64_t{2}}, {"act", text("tanh")}, {"v2", true}};
   const ModelArgs smooth = {{"act", text("tanh")}};
   std::vector<Mutant> mutants;
   mutants.push_back({"the backward product forgets to transpose A", "gcn", smooth,
@@ -60,22 +61,28 @@ std::vector<Mutant> all_mutants() {
                      on_backward(OpKind::dropout, [](Op* op) { op->attrs.set("stream", op->attrs.integer("stream", 0) + 17); })});
   mutants.push_back({"dropout forgets to rescale", "gcn", {{"act", text("tanh")}, {"dropout", 0.5}},
                      on_backward(OpKind::dropout, [](Op* op) { op->attrs.set("p", 0.0); })});
-  mutants.push_back({"softmax is taken for elementwise", "gat", heads, [](ir::Program*, Op* op) {
+  mutants.push_back({"softmax is taken for elementwise", "gat", v2, [](ir::Program*, Op* op) {
                        if (op->kind != OpKind::edge_softmax_grad) return false;
                        op->kind = OpKind::mul;
                        op->attrs = {};
                        return true;
                      }});
-  mutants.push_back({"the weight gradient takes the two ends the wrong way round", "gat", heads, [](ir::Program*, Op* op) {
+  mutants.push_back({"the weight gradient takes the two ends the wrong way round", "gat", v2, [](ir::Program*, Op* op) {
                        if (op->kind != OpKind::sddmm) return false;
                        std::swap(op->inputs[0], op->inputs[1]);
                        return true;
                      }});
-  mutants.push_back({"the source scores' gradient is reduced at the destination", "gat", heads, [](ir::Program*, Op* op) {
+  mutants.push_back({"the source scores' gradient is reduced at the destination", "gat", v2, [](ir::Program*, Op* op) {
                        if (!backward(*op, OpKind::segment_reduce) || op->attrs.text("side", "dst") != "src") return false;
                        op->attrs.set("side", std::string("dst"));
                        return true;
                      }});
+  mutants.push_back({"attention's backward forgets the leaky ReLU of the scores", "gat", heads,
+                     on_backward(OpKind::attention_grad, [](Op* op) { op->attrs.set("slope", 1.0); })});
+  mutants.push_back({"attention's backward takes the result for its tangent", "gat", heads,
+                     on_backward(OpKind::attention_grad, [](Op* op) { op->inputs[4] = op->inputs[3]; })});
+  mutants.push_back({"attention's backward runs along in-edges", "gat", heads,
+                     on_backward(OpKind::attention_grad, [](Op* op) { op->attrs.set("transpose", std::int64_t{0}); })});
   mutants.push_back({"the ReLU's gradient ignores its sign", "gcn", {{"act", text("relu")}},
                      on_backward(OpKind::unary_grad, [](Op* op) {
                        op->attrs.set("fn", std::string("leaky_relu"));

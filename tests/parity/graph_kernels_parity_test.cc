@@ -1,6 +1,8 @@
 // Variants of the ops over graphs against the reference: every graph, width, head count, weighting and direction.
 #include <gtest/gtest.h>
 
+#include "kernels/attention.h"
+#include "kernels/attention_grad.h"
 #include "kernels/dropout.h"
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
@@ -115,6 +117,78 @@ TEST_P(GraphKernels, SddmmAgrees) {
                    0,
                    {{&e.values, sum_bound(magnitudes.values, static_cast<double>(d / heads))}}}),
               1);
+  }
+}
+
+/// Random inputs of attention; scores of a few units, so that the softmax is neither flat nor a single edge.
+struct AttentionInputs {
+  Matrix<float> z, s_src, s_dst, gate;
+
+  AttentionInputs(const KernelGraph& g, std::int64_t d, std::int64_t heads, bool gated, std::int64_t pad)
+      : z(random_matrix(g.cols, d, pad, 1)),
+        s_src(random_matrix(g.cols, heads, pad, 2, -3, 3)),
+        s_dst(random_matrix(g.rows, heads, pad, 3, -3, 3)),
+        gate(random_matrix(gated ? g.edges() : 0, heads, 0, 4, 0, 2)) {}
+};
+
+constexpr std::pair<std::int64_t, std::int64_t> kAttentionShapes[] = {{1, 1},  {33, 1},  {47, 1},   {32, 4},  {64, 8},
+                                                                       {15, 5}, {42, 21}, {160, 5}, {320, 2}};
+
+TEST_P(GraphKernels, AttentionAgrees) {
+  for (const auto& [d, heads] : kAttentionShapes) {
+    if (g().edges() * d > kMostElements) continue;
+    for (const bool gated : {false, true}) {
+      AttentionInputs in(g(), d, heads, gated, pad_of(d));
+      Matrix<float> y(g().rows, d, pad_of(d));
+      Matrix<float> tangent(g().rows, d, pad_of(d));
+      Matrix<float> lse(g().rows, heads, pad_of(d));
+      kernels::AttentionArgs<float> args{g().in_edges(),  in.z.view(), in.s_src.view(), in.s_dst.view(), in.gate.view(),
+                                         heads,           0.2,         y.view(),        tangent.view(),  lse.view()};
+      const std::string what = "attention d=" + std::to_string(d) + " heads " + std::to_string(heads) + (gated ? " gated" : "");
+      // Weights add up to 1 and carry the rounding of exp and of up to 32 running scales; values are at most 2.
+      EXPECT_GE(expect_parity<kernels::AttentionArgs<float>>({what,
+                                                              kernels::attention_variants<float>(),
+                                                              args,
+                                                              0,
+                                                              {{&y.values, relative_bound(64)},
+                                                               {&tangent.values, relative_bound(64)},
+                                                               {&lse.values, relative_bound(16)}}}),
+                1);
+      args.tangent = {};
+      args.lse = {};
+      EXPECT_GE(expect_parity<kernels::AttentionArgs<float>>(
+                    {what + " for inference", kernels::attention_variants<float>(), args, 0, {{&y.values, relative_bound(64)}}}),
+                1);
+    }
+  }
+}
+
+TEST_P(GraphKernels, AttentionGradAgrees) {
+  for (const auto& [d, heads] : kAttentionShapes) {
+    if (g().edges() * d > kMostElements) continue;
+    for (const bool gated : {false, true}) {
+      AttentionInputs in(g(), d, heads, gated, pad_of(d));
+      Matrix<float> y(g().rows, d), tangent(g().rows, d), lse(g().rows, heads);
+      kernels::attention_variants<float>().back().run(
+          {}, {g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), in.gate.view(), heads, 0.2, y.view(),
+               tangent.view(), lse.view()});
+      Matrix<float> dy = random_matrix(g().rows, d, pad_of(d), 5);
+      Matrix<float> dz(g().cols, d, pad_of(d)), ds_src(g().cols, heads, 1), ds_dst(g().rows, heads, 1);
+      kernels::AttentionGradArgs<float> args{g().out_edges(), in.z.view(),  in.s_src.view(), in.s_dst.view(), y.view(),
+                                             tangent.view(),  lse.view(),   dy.view(),       in.gate.view(),  heads,
+                                             0.2,             dz.view(),    ds_src.view(),   ds_dst.view()};
+      // A source's sums have up to as many terms of size 1 as it has out-edges, an inner product d / heads more.
+      const double terms = 64 + 4 * longest_row(g().out_edges()) * static_cast<double>(d / heads);
+      EXPECT_GE(expect_parity<kernels::AttentionGradArgs<float>>(
+                    {"attention_grad d=" + std::to_string(d) + " heads " + std::to_string(heads) + (gated ? " gated" : ""),
+                     kernels::attention_grad_variants<float>(),
+                     args,
+                     kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
+                     {{&dz.values, relative_bound(terms)},
+                      {&ds_src.values, relative_bound(terms)},
+                      {&ds_dst.values, relative_bound(64 + 4 * static_cast<double>(d / heads))}}}),
+                1);
+    }
   }
 }
 

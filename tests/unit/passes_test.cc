@@ -68,8 +68,37 @@ TEST(FuseMessages, LeavesNoWideEdgeValues) {
         EXPECT_LE(plan.program.type(r).cols, 2) << model << ": " << ir::print(plan.program);
       }
     }
-    EXPECT_GT(count(plan, OpKind::spmm), 0) << model;
+    EXPECT_GT(count(plan, OpKind::spmm) + count(plan, OpKind::attention), 0) << model;
   }
+}
+
+TEST(FuseAttention, NoEdgeValueIsLeftOfTheAttentionLayer) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  const ir::Plan plan = plan_of("gat", dataset, small_for("gat", {{"dropout", 0.0}, {"input_dropout", 0.0}}));
+  EXPECT_EQ(count(plan, OpKind::attention), 4) << "two layers, for training and for evaluation";
+  EXPECT_EQ(count(plan, OpKind::attention_grad), 2);
+  for (const Op& op : plan.program.ops) {
+    for (const ir::ValueId r : op.results) {
+      if (r == ir::kNoValue) continue;
+      EXPECT_NE(plan.program.type(r).domain, ir::Domain::kEdge) << ir::print(plan.program);
+    }
+  }
+}
+
+TEST(FuseAttention, DropoutBecomesTheGateAndEvaluationHasNone) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  const ir::Plan plan = plan_of("gat", dataset, small_for("gat"));
+  for (const Op& op : plan.program.ops) {
+    if (op.kind != OpKind::attention) continue;
+    const bool evaluates = op.phase == ir::Phase::kInference;
+    EXPECT_EQ(op.inputs.size(), evaluates ? 3U : 4U);
+    EXPECT_EQ(op.results[1] == ir::kNoValue, evaluates) << "evaluation saves nothing for backward";
+  }
+}
+
+TEST(FuseAttention, ScoresThatNeedBothEndsStayApart) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  EXPECT_EQ(count(plan_of("gat", dataset, small_for("gat", {{"v2", true}})), OpKind::attention), 0);
 }
 
 TEST(FuseMessages, InnerProductOfTheEndsBecomesSddmm) {

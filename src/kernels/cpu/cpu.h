@@ -3,6 +3,8 @@
 #pragma once
 
 #include "kernels/adam_step.h"
+#include "kernels/attention.h"
+#include "kernels/attention_grad.h"
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
 #include "kernels/batch_norm_inference.h"
@@ -37,6 +39,8 @@
 namespace gneiss::kernels::cpu {
 
 void adam_step(const Context& context, const AdamStepArgs<float>& args);
+void attention(const Context& context, const AttentionArgs<float>& args);
+void attention_grad(const Context& context, const AttentionGradArgs<float>& args);
 void batch_norm(const Context& context, const BatchNormArgs<float>& args);
 void batch_norm_grad(const Context& context, const BatchNormGradArgs<float>& args);
 void batch_norm_inference(const Context& context, const BatchNormInferenceArgs<float>& args);

@@ -5,6 +5,8 @@
 #pragma once
 
 #include "kernels/adam_step.h"
+#include "kernels/attention.h"
+#include "kernels/attention_grad.h"
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
 #include "kernels/batch_norm_inference.h"
@@ -41,6 +43,10 @@ namespace gneiss::kernels::reference {
 
 template <class T>
 void adam_step(const Context& context, const AdamStepArgs<T>& args);
+template <class T>
+void attention(const Context& context, const AttentionArgs<T>& args);
+template <class T>
+void attention_grad(const Context& context, const AttentionGradArgs<T>& args);
 template <class T>
 void batch_norm(const Context& context, const BatchNormArgs<T>& args);
 template <class T>

@@ -1,0 +1,45 @@
+// Contract and dispatch of attention.
+#include "kernels/attention.h"
+
+#include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/reference/reference.h"
+#include "kernels/variants.h"
+
+namespace gneiss::kernels {
+namespace {
+
+constexpr std::string_view kOp = "attention";
+
+template <class T>
+constexpr std::array kVariants = {f32_variant<AttentionArgs, T>("cpu", cpu::attention, few_heads<AttentionArgs, T>),
+                                  reference_variant<AttentionArgs, T>(reference::attention<T>)};
+
+}  // namespace
+
+template <class T>
+void attention(const Context& context, const AttentionArgs<T>& args) {
+  expect_pattern(kOp, args.pattern);
+  expect_no_slots(kOp, args.pattern);
+  expect_equal(kOp, rows_of("z", args.z), cols_of(args.pattern), "was the graph reordered without its features?");
+  expect_heads(kOp, args.heads, cols_of("z", args.z));
+  expect_shape(kOp, "s_src", args.s_src, args.pattern.cols, args.heads);
+  expect_shape(kOp, "s_dst", args.s_dst, args.pattern.rows, args.heads);
+  if (args.gate.rows != 0) expect_shape(kOp, "gate", args.gate, args.pattern.nonzeros(), args.heads);
+  expect_shape(kOp, "y", args.y, args.pattern.rows, args.z.cols);
+  if (args.tangent.rows != 0) expect_shape(kOp, "tangent", args.tangent, args.pattern.rows, args.z.cols);
+  if (args.lse.rows != 0) expect_shape(kOp, "lse", args.lse, args.pattern.rows, args.heads);
+  choose(kOp, attention_variants<T>(), args).run(context, args);
+}
+
+template <class T>
+std::span<const Variant<AttentionArgs<T>>> attention_variants() {
+  return kVariants<T>;
+}
+
+template void attention<float>(const Context&, const AttentionArgs<float>&);
+template void attention<double>(const Context&, const AttentionArgs<double>&);
+template std::span<const Variant<AttentionArgs<float>>> attention_variants<float>();
+template std::span<const Variant<AttentionArgs<double>>> attention_variants<double>();
+
+}  // namespace gneiss::kernels

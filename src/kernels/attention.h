@@ -1,0 +1,53 @@
+// Additive attention over in-edges, scores, softmax and weighted sum in one pass.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+/// The fast kernels of attention and its backward take at most this many heads.
+inline constexpr std::int64_t kMostAttentionHeads = 512;
+
+/// Why the fast kernels decline `args`, or "".
+template <template <class> class Args, class T>
+std::string_view few_heads(const Args<T>& args) {
+  return args.heads <= kMostAttentionHeads ? std::string_view() : "it takes up to 512 heads";
+}
+
+template <class T>
+struct AttentionArgs {
+  SparsePattern pattern;  ///< in-edges
+  ConstMatrixView<T> z;
+  ConstMatrixView<T> s_src;
+  ConstMatrixView<T> s_dst;
+  ConstMatrixView<T> gate;  ///< of each edge and head (dropout), or no data and no rows
+  std::int64_t heads = 1;
+  double slope = 0.2;
+  MatrixView<T> y;
+  MatrixView<T> tangent;  ///< no rows: not wanted
+  MatrixView<T> lse;      ///< no rows: not wanted
+};
+
+/// Attends to the sources of v's in-edges k = (u -> v), per head h; f is the leaky ReLU with the given slope:
+///   e[k,h] = f(s_src[u,h] + s_dst[v,h])      a[k,h] = exp(e[k,h]) / sum over the row of exp(e)
+///   y[v,h,:]       = sum over the row of a[k,h] * gate[k,h] * z[u,h,:]
+///   tangent[v,h,:] = ∂ y[v,h,:] / ∂ s_dst[v,h]: all that backward needs of the row, so that it need not read z again
+///   lse[v,h]       = log of the sum of exp(e), from which backward has a[k,h] = exp(e - lse) without storing an edge
+///   value
+/// Shapes    z: [n_src, heads*d]; s_src: [n_src, heads]; s_dst, lse: [n_dst, heads]; gate: [nnz, heads] in the order of
+/// the
+///           in-edges; y, tangent: [n_dst, heads*d]. A row without edges gives zeros.
+/// Aliasing  no result overlaps anything. Bitwise equal for any number of threads
+/// Cost      each row of z read once for each of its out-edges; nothing of the size of the edges
+/// Errors    kShape
+/// Source    Velickovic et al., ICLR 2018; pyg nn/conv/gat_conv.py
+template <class T>
+void attention(const Context& context, const AttentionArgs<T>& args);
+
+template <class T>
+std::span<const Variant<AttentionArgs<T>>> attention_variants();
+
+}  // namespace gneiss::kernels

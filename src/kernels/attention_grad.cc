@@ -1,0 +1,58 @@
+// Contract and dispatch of attention_grad.
+#include "kernels/attention_grad.h"
+
+#include "kernels/attention.h"
+
+#include "kernels/check.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/reference/reference.h"
+#include "kernels/variants.h"
+
+namespace gneiss::kernels {
+namespace {
+
+constexpr std::string_view kOp = "attention_grad";
+
+template <class T>
+constexpr std::array kVariants = {
+    f32_variant<AttentionGradArgs, T>("cpu", cpu::attention_grad, few_heads<AttentionGradArgs, T>),
+    reference_variant<AttentionGradArgs, T>(reference::attention_grad<T>)};
+
+}  // namespace
+
+std::size_t attention_grad_workspace_bytes(std::int64_t destinations, std::int64_t heads, std::size_t value_bytes) {
+  return static_cast<std::size_t>(destinations * heads * 3) * value_bytes;
+}
+
+template <class T>
+void attention_grad(const Context& context, const AttentionGradArgs<T>& args) {
+  const std::int64_t sources = args.pattern.rows;
+  const std::int64_t destinations = args.pattern.cols;
+  expect_pattern(kOp, args.pattern);
+  expect_equal(kOp, rows_of("z", args.z), rows_of(args.pattern), "was the graph reordered without its features?");
+  expect_heads(kOp, args.heads, cols_of("z", args.z));
+  expect_shape(kOp, "s_src", args.s_src, sources, args.heads);
+  expect_shape(kOp, "s_dst", args.s_dst, destinations, args.heads);
+  expect_shape(kOp, "y", args.y, destinations, args.z.cols);
+  expect_shape(kOp, "tangent", args.tangent, destinations, args.z.cols);
+  expect_shape(kOp, "lse", args.lse, destinations, args.heads);
+  expect_shape(kOp, "dy", args.dy, destinations, args.z.cols);
+  if (args.gate.rows != 0) expect_shape(kOp, "gate", args.gate, args.pattern.nonzeros(), args.heads);
+  expect_shape(kOp, "dz", args.dz, sources, args.z.cols);
+  expect_shape(kOp, "ds_src", args.ds_src, sources, args.heads);
+  expect_shape(kOp, "ds_dst", args.ds_dst, destinations, args.heads);
+  expect_workspace(kOp, context, attention_grad_workspace_bytes(destinations, args.heads, sizeof(T)));
+  choose(kOp, attention_grad_variants<T>(), args).run(context, args);
+}
+
+template <class T>
+std::span<const Variant<AttentionGradArgs<T>>> attention_grad_variants() {
+  return kVariants<T>;
+}
+
+template void attention_grad<float>(const Context&, const AttentionGradArgs<float>&);
+template void attention_grad<double>(const Context&, const AttentionGradArgs<double>&);
+template std::span<const Variant<AttentionGradArgs<float>>> attention_grad_variants<float>();
+template std::span<const Variant<AttentionGradArgs<double>>> attention_grad_variants<double>();
+
+}  // namespace gneiss::kernels

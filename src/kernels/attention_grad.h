@@ -1,0 +1,47 @@
+// Backward of attention, in one pass over out-edges.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+
+namespace gneiss::kernels {
+
+template <class T>
+struct AttentionGradArgs {
+  SparsePattern pattern;  ///< out-edges
+  ConstMatrixView<T> z;
+  ConstMatrixView<T> s_src;
+  ConstMatrixView<T> s_dst;
+  ConstMatrixView<T> y;
+  ConstMatrixView<T> tangent;
+  ConstMatrixView<T> lse;
+  ConstMatrixView<T> dy;
+  ConstMatrixView<T> gate;  ///< or no data and no rows
+  std::int64_t heads = 1;
+  double slope = 0.2;
+  MatrixView<T> dz;
+  MatrixView<T> ds_src;
+  MatrixView<T> ds_dst;
+};
+
+/// Scratch that attention_grad needs: s_dst, lse and <dy, y> of a destination side by side.
+std::size_t attention_grad_workspace_bytes(std::int64_t destinations, std::int64_t heads, std::size_t value_bytes);
+
+/// With a, e, f of attention, and g[k,h] = f'(e[k,h]) (1 or the slope):
+///   dz[u,h,:]   = sum over out-edges k = (u -> v) of a * gate * dy[v,h,:]
+///   ds_src[u,h] = <z[u,h,:], sum of a * g * gate * dy[v,h,:]> - sum of a * g * <dy[v,h,:], y[v,h,:]>
+///   ds_dst[v,h] = <dy[v,h,:], tangent[v,h,:]>
+/// The inner product with z[u] is taken once a row: no edge needs an inner product of its own.
+/// Shapes    as in attention; dz: [n_src, heads*d], ds_src: [n_src, heads], ds_dst: [n_dst, heads]
+/// Aliasing  no result overlaps anything. Bitwise equal for any number of threads
+/// Cost      each row of dy read once for each of its in-edges
+/// Errors    kShape
+template <class T>
+void attention_grad(const Context& context, const AttentionGradArgs<T>& args);
+
+template <class T>
+std::span<const Variant<AttentionGradArgs<T>>> attention_grad_variants();
+
+}  // namespace gneiss::kernels

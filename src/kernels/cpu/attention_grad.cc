@@ -1,0 +1,170 @@
+// Backward of attention on the CPU: a sweep over destinations for what is theirs alone, then one pass over out-edges.
+//
+// The sweep takes <dy, tangent> and <dy, y> and lays s_dst, lse and <dy, y> of a node side by side, so that an edge
+// finds all three on one cache line. The pass makes each edge's softmax weight anew from them, in batches as attention
+// does, and adds the neighbours' rows of dy to two sums; the inner product with z is taken once a row.
+#include "kernels/attention_grad.h"
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/parallel_rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/attention_grad.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/attention-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gneiss::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+HWY_INLINE float inner_product(const float* a, const float* b, std::int64_t length) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < length; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// The sweep over destinations [begin, end); `packed` has 3 * heads values a destination.
+void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_t begin, std::int64_t end) {
+  const std::int64_t heads = args.heads;
+  const std::int64_t width = args.z.cols / heads;
+  for (std::int64_t v = begin; v < end; ++v) {
+    float* to = packed + v * 3 * heads;
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const float* dy = args.dy.row(v) + h * width;
+      args.ds_dst.at(v, h) = inner_product(dy, args.tangent.row(v) + h * width, width);
+      to[h] = args.s_dst.at(v, h);
+      to[heads + h] = args.lse.at(v, h);
+      to[2 * heads + h] = inner_product(dy, args.y.row(v) + h * width, width);
+    }
+  }
+}
+
+/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0.
+template <int kHeads>
+class RowGradient {
+ public:
+  RowGradient(const AttentionGradArgs<float>& args, const float* packed, const attention::Panel& panel)
+      : args_(args),
+        packed_(packed),
+        panel_(panel),
+        heads_(kHeads > 0 ? kHeads : args.heads),
+        add_rows_(attention::add_rows_kernel(heads_, panel)) {}
+
+  void run(std::int64_t u) {
+    const EdgeId begin = args_.pattern.offsets[static_cast<std::size_t>(u)];
+    const EdgeId end = args_.pattern.offsets[static_cast<std::size_t>(u) + 1];
+    const std::int64_t step = attention::batch_edges(heads());
+    sums_.clear(panel_);
+    std::fill_n(shared_, heads(), 0.0F);
+    for (EdgeId k = begin; k < end; k += step) {
+      const std::int64_t count = std::min(step, end - k);
+      weigh(u, k, count);
+      add_rows_(args_.dy, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
+                panel_, sums_);
+    }
+    std::copy_n(sums_.plain, panel_.width, args_.dz.row(u) + panel_.column);
+    float* ds = args_.ds_src.row(u);
+    if (panel_.column == 0) {
+      for (std::int64_t h = 0; h < heads(); ++h) ds[h] = -shared_[h];
+    }
+    const float* z = args_.z.row(u) + panel_.column;
+    for (std::int64_t c = 0; c < panel_.width; ++c) ds[panel_.head_of[c]] += z[c] * sums_.steep[c];
+  }
+
+ private:
+  std::int64_t heads() const { return kHeads > 0 ? kHeads : heads_; }
+
+  /// Fills the batch with the weights of `count` edges from k on.
+  void weigh(std::int64_t u, EdgeId k, std::int64_t count) {
+    const NodeId* indices = args_.pattern.indices.data() + k;
+    const std::int64_t known = args_.pattern.nonzeros() - k;
+    const float* own = args_.s_src.row(u);
+    for (std::int64_t i = 0; i < count; ++i) {
+      hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * 3 * heads());
+      const float* other = packed_ + indices[i] * 3 * heads();
+      float* to = batch_.plain + i * heads();
+      for (std::int64_t h = 0; h < heads(); ++h) to[h] = own[h] + other[h];
+    }
+    attention::bend(batch_, count * heads(), static_cast<float>(args_.slope));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float* lse = packed_ + (indices[i] * 3 + 1) * heads();
+      float* at = batch_.plain + i * heads();
+      for (std::int64_t h = 0; h < heads(); ++h) at[h] -= lse[h];
+    }
+    attention::exponentiate(batch_, count * heads());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float* common = packed_ + (indices[i] * 3 + 2) * heads();
+      for (std::int64_t h = 0; h < heads(); ++h) shared_[h] += batch_.steep[i * heads() + h] * common[h];
+    }
+    if (args_.gate.rows == 0) return;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float* gate = args_.gate.row(args_.pattern.slot(k + i));
+      for (std::int64_t h = 0; h < heads(); ++h) {
+        batch_.plain[i * heads() + h] *= gate[h];
+        batch_.steep[i * heads() + h] *= gate[h];
+      }
+    }
+  }
+
+  const AttentionGradArgs<float>& args_;
+  const float* packed_;
+  const attention::Panel& panel_;
+  std::int64_t heads_;
+  attention::AddRows add_rows_;
+  attention::Batch batch_;
+  attention::Sums sums_;
+  float shared_[kHeads > 0 ? kHeads : kMostAttentionHeads];
+};
+
+template <int kHeads>
+void grad_rows(const AttentionGradArgs<float>& args, const float* packed, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t column = 0; column < args.z.cols; column += attention::kMostColumns) {
+    const attention::Panel panel(column, args.z.cols, args.heads);
+    RowGradient<kHeads> row(args, packed, panel);
+    for (std::int64_t u = begin; u < end; ++u) row.run(u);
+  }
+}
+
+void grad_chunk(const AttentionGradArgs<float>& args, const float* packed, std::int64_t begin, std::int64_t end) {
+  switch (args.heads) {
+    case 1:
+      return grad_rows<1>(args, packed, begin, end);
+    case 4:
+      return grad_rows<4>(args, packed, begin, end);
+    case 8:
+      return grad_rows<8>(args, packed, begin, end);
+    default:
+      return grad_rows<0>(args, packed, begin, end);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace gneiss::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gneiss::kernels::cpu {
+namespace {
+
+HWY_EXPORT(pack_chunk);
+HWY_EXPORT(grad_chunk);
+
+}  // namespace
+
+void attention_grad(const Context& context, const AttentionGradArgs<float>& args) {
+  auto* packed = reinterpret_cast<float*>(context.workspace.data());
+  parallel_rows(context.threads, args.pattern.cols, args.z.cols, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(pack_chunk)(args, packed, begin, end);
+  });
+  parallel_edge_rows(context.threads, args.pattern.offsets, 2 * args.z.cols, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(grad_chunk)(args, packed, begin, end);
+  });
+}
+
+}  // namespace gneiss::kernels::cpu
+#endif  // HWY_ONCE
