@@ -21,7 +21,7 @@ constexpr std::array kVariants = {
 }  // namespace
 
 std::size_t attention_grad_workspace_bytes(std::int64_t destinations, std::int64_t heads, std::size_t value_bytes) {
-  return static_cast<std::size_t>(destinations * heads * 3) * value_bytes;
+  return static_cast<std::size_t>(destinations * heads * kPackedValues) * value_bytes;
 }
 
 template <class T>

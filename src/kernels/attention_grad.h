@@ -26,7 +26,11 @@ struct AttentionGradArgs {
   MatrixView<T> ds_dst;
 };
 
-/// Scratch that attention_grad needs: s_dst, lse and <dy, y> of a destination side by side.
+/// Values that attention_grad keeps side by side for each head of a destination: s_dst, lse, <dy, y> and one to fill up, so
+/// that four heads lie on one cache line.
+inline constexpr std::int64_t kPackedValues = 4;
+
+/// Scratch that attention_grad needs.
 std::size_t attention_grad_workspace_bytes(std::int64_t destinations, std::int64_t heads, std::size_t value_bytes);
 
 /// With a, e, f of attention, and g[k,h] = f'(e[k,h]) (1 or the slope):

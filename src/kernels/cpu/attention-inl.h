@@ -16,6 +16,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include <utility>
 
@@ -49,17 +51,51 @@ struct Batch {
   alignas(64) float steep[kBatchValues + 64];  ///< of the second sum, where the gradient of the leaky ReLU joins in
 };
 
-/// Scores become leaky ReLUs (plain) and their derivatives (steep).
-HWY_INLINE void bend(Batch& batch, std::int64_t values, float slope) {
-  const Tag d;
-  const auto gentle = hn::Set(d, slope);
-  for (std::int64_t i = 0; i < values; i += kLanes) {
-    const auto raw = hn::Load(d, batch.plain + i);
-    const auto up = hn::Gt(raw, hn::Zero(d));
-    hn::Store(hn::IfThenElse(up, raw, hn::Mul(raw, gentle)), d, batch.plain + i);
-    hn::Store(hn::IfThenElse(up, hn::Set(d, 1.0F), gentle), d, batch.steep + i);
+/// Four values in a register (the compiler's own vectors: arithmetic and ?: work as on one value).
+using Four = float __attribute__((vector_size(16)));
+
+/// One value per head. Where the number of heads is known and a multiple of four it lives in registers, else in memory.
+template <int kHeads>
+struct PerHead {
+  static constexpr bool kInFours = kHeads > 0 && kHeads % 4 == 0;
+  using Part = std::conditional_t<kInFours, Four, float>;
+  static constexpr int kParts = kHeads == 0 ? kMostAttentionHeads : kInFours ? kHeads / 4 : kHeads;
+  Part of[kParts];
+
+  static std::size_t bytes(std::int64_t heads) { return sizeof(float) * static_cast<std::size_t>(kHeads > 0 ? kHeads : heads); }
+  static HWY_INLINE PerHead load(const float* from, std::int64_t heads) {
+    PerHead values;
+    std::memcpy(values.of, from, bytes(heads));
+    return values;
   }
-}
+  HWY_INLINE void store(float* to, std::int64_t heads) const { std::memcpy(to, of, bytes(heads)); }
+  /// Every value becomes fn(it, others...); fn takes floats or Fours.
+  template <class Fn, class... Others>
+  HWY_INLINE void update(std::int64_t heads, const Fn& fn, const Others&... others) {
+    if constexpr (kHeads > 0) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kParts; ++i) of[i] = fn(of[i], others.of[i]...);
+    } else {
+      for (std::int64_t h = 0; h < heads; ++h) of[h] = fn(of[h], others.of[h]...);
+    }
+  }
+  /// exp of every value, where they lie in registers.
+  HWY_INLINE void exponentiate() {
+    static_assert(kInFours);
+    const ExpOf exp;
+    const hn::CappedTag<float, 4> d;
+    constexpr int kStep = hn::MaxLanes(hn::CappedTag<float, 4>());
+    for (Part& part : of) {
+      for (int i = 0; i < 4; i += kStep) {
+        float* at = reinterpret_cast<float*>(&part) + i;
+        hn::StoreU(exp(hn::LoadU(d, at)), d, at);
+      }
+    }
+  }
+  HWY_INLINE void fill(float value, std::int64_t heads) {
+    update(heads, [value](auto) { return Part{} + value; });
+  }
+};
 
 /// plain = exp(plain), steep = exp(plain) * steep.
 HWY_INLINE void exponentiate(Batch& batch, std::int64_t values) {
@@ -70,6 +106,37 @@ HWY_INLINE void exponentiate(Batch& batch, std::int64_t values) {
     hn::Store(weight, d, batch.plain + i);
     hn::Store(hn::Mul(weight, hn::Load(d, batch.steep + i)), d, batch.steep + i);
   }
+}
+
+/// Multiplies both weights of edge i of the batch.
+template <int kHeads>
+HWY_INLINE void scale_edge(Batch& batch, std::int64_t i, const float* factors, std::int64_t heads) {
+  using Values = PerHead<kHeads>;
+  const Values by = Values::load(factors, heads);
+  for (float* weights : {batch.plain + i * heads, batch.steep + i * heads}) {
+    Values scaled = Values::load(weights, heads);
+    scaled.update(heads, [](auto w, auto f) { return w * f; }, by);
+    scaled.store(weights, heads);
+  }
+}
+
+/// Lane i: base[node * stride], for the nodes at `nodes`; lanes from `count` on repeat the first node.
+HWY_INLINE Vector gather_nodes(const float* base, std::int64_t stride, const NodeId* nodes, std::int64_t count) {
+  const Tag d;
+  const hn::RebindToSigned<Tag> di;
+  auto index = hn::Set(di, nodes[0]);
+  if (count >= kLanes) {
+    index = hn::LoadU(di, nodes);
+  } else if constexpr (kMasks) {
+    const auto mask = hn::FirstN(di, static_cast<std::size_t>(count));
+    index = hn::IfThenElse(mask, hn::MaskedLoad(mask, di, nodes), index);
+  } else {
+    alignas(64) std::int32_t lanes[kLanes];
+    hn::Store(index, di, lanes);
+    std::copy_n(nodes, count, lanes);
+    index = hn::Load(di, lanes);
+  }
+  return hn::GatherIndex(d, base, hn::Mul(index, hn::Set(di, static_cast<std::int32_t>(stride))));
 }
 
 /// Columns [column, column + width) of a row, at most kMostColumns, and the head of each of them.

@@ -7,6 +7,7 @@
 #include "kernels/attention.h"
 
 #include <cmath>
+#include <limits>
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
@@ -23,16 +24,13 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// The running softmax of a row, per head.
-struct Softmax {
-  float highest[kMostAttentionHeads];
-  float total[kMostAttentionHeads];
-  float steep[kMostAttentionHeads];  ///< the total with the derivative of the leaky ReLU
-};
-
 /// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0.
 template <int kHeads>
 class RowAttention {
+  using Values = attention::PerHead<kHeads>;
+  /// Values per head in memory, with room for whole vectors behind them.
+  static constexpr std::int64_t kRoom = (kHeads > 0 ? kHeads : kMostAttentionHeads) + attention::kLanes;
+
  public:
   RowAttention(const AttentionArgs<float>& args, const attention::Panel& panel)
       : args_(args),
@@ -47,14 +45,18 @@ class RowAttention {
     sums_.clear(panel_);
     for (EdgeId k = begin; k < end; k += step) {
       const std::int64_t count = std::min(step, end - k);
-      weigh(v, k, count, k == begin);
+      if constexpr (kHeads == 1) {
+        weigh_one_head(v, k, count, k == begin);
+      } else {
+        weigh(v, k, count, k == begin);
+      }
       add_rows_(args_.z, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
                 panel_, sums_);
     }
     if (begin == end) {
-      std::fill_n(softmax_.highest, heads(), 0.0F);
-      std::fill_n(softmax_.total, heads(), 1.0F);
-      std::fill_n(softmax_.steep, heads(), 0.0F);
+      highest_.fill(0, heads());
+      total_.fill(1, heads());
+      steep_.fill(0, heads());
     }
     finish(v);
   }
@@ -66,62 +68,124 @@ class RowAttention {
   void weigh(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
     const NodeId* indices = args_.pattern.indices.data() + k;
     const std::int64_t known = args_.pattern.nonzeros() - k;
-    const float* own = args_.s_dst.row(v);
+    const auto slope = static_cast<float>(args_.slope);
+    const Values own = Values::load(args_.s_dst.row(v), heads());
+    Values highest;
     for (std::int64_t i = 0; i < count; ++i) {
       hwy::Prefetch(args_.s_src.row(indices[std::min(i + attention::kBatchEdges, known - 1)]));
-      const float* other = args_.s_src.row(indices[i]);
-      float* to = batch_.plain + i * heads();
-      for (std::int64_t h = 0; h < heads(); ++h) to[h] = other[h] + own[h];
+      Values score = Values::load(args_.s_src.row(indices[i]), heads());
+      score.update(heads(), [](auto s, auto t) { return s + t; }, own);
+      Values bent = score;
+      bent.update(heads(), [slope](auto s) { return s > 0 ? 1.0F : slope; });
+      score.update(heads(), [](auto s, auto factor) { return s * factor; }, bent);
+      if (i == 0) highest = score;
+      highest.update(heads(), [](auto most, auto s) { return s > most ? s : most; }, score);
+      score.store(batch_.plain + i * heads(), heads());
+      bent.store(batch_.steep + i * heads(), heads());
     }
-    attention::bend(batch_, count * heads(), static_cast<float>(args_.slope));
-    raise(count, first);
+    raise(highest, first);
+    if constexpr (Values::kInFours) {
+      exponentiate_in_registers(count);
+    } else {
+      exponentiate_in_memory(count);
+    }
+    if (args_.gate.rows == 0) return;
     for (std::int64_t i = 0; i < count; ++i) {
-      float* at = batch_.plain + i * heads();
-      for (std::int64_t h = 0; h < heads(); ++h) at[h] -= softmax_.highest[h];
+      attention::scale_edge<kHeads>(batch_, i, args_.gate.row(k + i), heads());
+    }
+  }
+
+  /// An edge at a time: its stores are read back whole, which wider vectors would have to wait for.
+  void exponentiate_in_registers(std::int64_t count) {
+    const auto plus = [](auto sum, auto term) { return sum + term; };
+    Values total = total_;
+    Values steep = steep_;
+    for (std::int64_t i = 0; i < count; ++i) {
+      Values weight = Values::load(batch_.plain + i * kHeads, kHeads);
+      weight.update(kHeads, [](auto s, auto most) { return s - most; }, highest_);
+      weight.exponentiate();
+      weight.store(batch_.plain + i * kHeads, kHeads);
+      total.update(kHeads, plus, weight);
+      weight.update(kHeads, [](auto w, auto factor) { return w * factor; }, Values::load(batch_.steep + i * kHeads, kHeads));
+      weight.store(batch_.steep + i * kHeads, kHeads);
+      steep.update(kHeads, plus, weight);
+    }
+    total_ = total;
+    steep_ = steep;
+  }
+
+  void exponentiate_in_memory(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t h = 0; h < heads(); ++h) batch_.plain[i * heads() + h] -= highest_.of[h];
     }
     attention::exponentiate(batch_, count * heads());
     for (std::int64_t i = 0; i < count; ++i) {
       for (std::int64_t h = 0; h < heads(); ++h) {
-        softmax_.total[h] += batch_.plain[i * heads() + h];
-        softmax_.steep[h] += batch_.steep[i * heads() + h];
-      }
-    }
-    if (args_.gate.rows == 0) return;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const float* gate = args_.gate.row(k + i);
-      for (std::int64_t h = 0; h < heads(); ++h) {
-        batch_.plain[i * heads() + h] *= gate[h];
-        batch_.steep[i * heads() + h] *= gate[h];
+        total_.of[h] += batch_.plain[i * heads() + h];
+        steep_.of[h] += batch_.steep[i * heads() + h];
       }
     }
   }
 
-  /// Lifts the highest scores to those of the batch, and scales what was summed under lower ones.
-  void raise(std::int64_t count, bool first) {
-    float highest[kHeads > 0 ? kHeads : kMostAttentionHeads];
-    for (std::int64_t h = 0; h < heads(); ++h) highest[h] = batch_.plain[h];
-    for (std::int64_t i = 1; i < count; ++i) {
-      for (std::int64_t h = 0; h < heads(); ++h) highest[h] = std::max(highest[h], batch_.plain[i * heads() + h]);
+  /// The same for one head, a vector of edges at a time.
+  void weigh_one_head(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
+    const attention::Tag d;
+    const NodeId* indices = args_.pattern.indices.data() + k;
+    const auto own = hn::Set(d, args_.s_dst.at(v, 0));
+    const auto slope = hn::Set(d, static_cast<float>(args_.slope));
+    const ExpOf exp;
+    auto most = hn::Set(d, -std::numeric_limits<float>::infinity());
+    for (std::int64_t i = 0; i < count; i += attention::kLanes) {
+      const auto raw = hn::Add(attention::gather_nodes(args_.s_src.data, args_.s_src.stride, indices + i, count - i), own);
+      const auto bent = hn::IfThenElse(hn::Gt(raw, hn::Zero(d)), hn::Set(d, 1.0F), slope);
+      const auto score = hn::Mul(raw, bent);
+      most = hn::Max(most, score);
+      hn::Store(score, d, batch_.plain + i);
+      hn::Store(bent, d, batch_.steep + i);
     }
+    Values highest;
+    highest.of[0] = hn::GetLane(hn::MaxOfLanes(d, most));
+    raise(highest, first);
+    const auto shift = hn::Set(d, highest_.of[0]);
+    auto total = hn::Zero(d);
+    auto steep = hn::Zero(d);
+    for (std::int64_t i = 0; i < count; i += attention::kLanes) {
+      const auto used = hn::FirstN(d, static_cast<std::size_t>(std::min(attention::kLanes, count - i)));
+      const auto weight = hn::IfThenElseZero(used, exp(hn::Sub(hn::Load(d, batch_.plain + i), shift)));
+      const auto bent = hn::Mul(weight, hn::Load(d, batch_.steep + i));
+      total = hn::Add(total, weight);
+      steep = hn::Add(steep, bent);
+      hn::Store(weight, d, batch_.plain + i);
+      hn::Store(bent, d, batch_.steep + i);
+    }
+    total_.of[0] += hn::GetLane(hn::SumOfLanes(d, total));
+    steep_.of[0] += hn::GetLane(hn::SumOfLanes(d, steep));
+    if (args_.gate.rows == 0) return;
+    for (std::int64_t i = 0; i < count; ++i) attention::scale_edge<1>(batch_, i, args_.gate.row(k + i), 1);
+  }
+
+  /// Lifts the highest scores to those of a batch, and scales what was summed under lower ones.
+  void raise(const Values& highest, bool first) {
     if (first) {
-      for (std::int64_t h = 0; h < heads(); ++h) {
-        softmax_.highest[h] = highest[h];
-        softmax_.total[h] = softmax_.steep[h] = 0;
-      }
+      highest_ = highest;
+      total_.fill(0, heads());
+      steep_.fill(0, heads());
       return;
     }
-    float factor[kHeads > 0 ? kHeads : kMostAttentionHeads];
+    float before[kRoom];
+    float factor[kRoom];
+    highest_.store(before, heads());
+    highest_.update(heads(), [](auto most, auto s) { return s > most ? s : most; }, highest);
+    highest_.store(factor, heads());
     bool any = false;
     for (std::int64_t h = 0; h < heads(); ++h) {
-      const bool higher = highest[h] > softmax_.highest[h];
-      factor[h] = higher ? std::exp(softmax_.highest[h] - highest[h]) : 1.0F;
-      if (!higher) continue;
-      any = true;
-      softmax_.highest[h] = highest[h];
-      softmax_.total[h] *= factor[h];
-      softmax_.steep[h] *= factor[h];
+      any = any || factor[h] != before[h];
+      factor[h] = std::exp(before[h] - factor[h]);
     }
     if (!any) return;
+    const Values by = Values::load(factor, heads());
+    total_.update(heads(), [](auto sum, auto f) { return sum * f; }, by);
+    steep_.update(heads(), [](auto sum, auto f) { return sum * f; }, by);
     for (std::int64_t c = 0; c < panel_.width; ++c) {
       sums_.plain[c] *= factor[panel_.head_of[c]];
       sums_.steep[c] *= factor[panel_.head_of[c]];
@@ -129,12 +193,16 @@ class RowAttention {
   }
 
   void finish(std::int64_t v) {
-    // Room for whole vectors, of which only the first `heads` values count.
-    float scale[(kHeads > 0 ? kHeads : kMostAttentionHeads) + 64];
-    float steepness[(kHeads > 0 ? kHeads : kMostAttentionHeads) + 64];
+    float scale[kRoom];
+    float steepness[kRoom];
+    total_.store(scale, heads());
+    steep_.store(steepness, heads());
+    float* lse = args_.lse.rows != 0 && panel_.column == 0 ? args_.lse.row(v) : nullptr;
+    if (lse != nullptr) highest_.store(lse, heads());
     for (std::int64_t h = 0; h < heads(); ++h) {
-      scale[h] = 1 / softmax_.total[h];
-      steepness[h] = softmax_.steep[h] * scale[h];
+      if (lse != nullptr) lse[h] += std::log(scale[h]);
+      scale[h] = 1 / scale[h];
+      steepness[h] *= scale[h];
     }
     const attention::Tag d;
     for (int i = 0; i < panel_.vectors; ++i) {
@@ -149,10 +217,6 @@ class RowAttention {
     }
     std::copy_n(sums_.plain, panel_.width, args_.y.row(v) + panel_.column);
     if (args_.tangent.rows != 0) std::copy_n(sums_.steep, panel_.width, args_.tangent.row(v) + panel_.column);
-    if (args_.lse.rows != 0 && panel_.column == 0) {
-      float* lse = args_.lse.row(v);
-      for (std::int64_t h = 0; h < heads(); ++h) lse[h] = softmax_.highest[h] + std::log(softmax_.total[h]);
-    }
   }
 
   const AttentionArgs<float>& args_;
@@ -161,7 +225,10 @@ class RowAttention {
   attention::AddRows add_rows_;
   attention::Batch batch_;
   attention::Sums sums_;
-  Softmax softmax_;
+  // The running softmax of a row, relative to its highest score; steep_ is the total with the derivatives of the ReLU.
+  Values highest_;
+  Values total_;
+  Values steep_;
 };
 
 template <int kHeads>

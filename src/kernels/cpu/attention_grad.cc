@@ -27,12 +27,12 @@ HWY_INLINE float inner_product(const float* a, const float* b, std::int64_t leng
   return sum;
 }
 
-/// The sweep over destinations [begin, end); `packed` has 3 * heads values a destination.
+/// The sweep over destinations [begin, end); `packed` has kPackedValues * heads values a destination.
 void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_t begin, std::int64_t end) {
   const std::int64_t heads = args.heads;
   const std::int64_t width = args.z.cols / heads;
   for (std::int64_t v = begin; v < end; ++v) {
-    float* to = packed + v * 3 * heads;
+    float* to = packed + v * kPackedValues * heads;
     for (std::int64_t h = 0; h < heads; ++h) {
       const float* dy = args.dy.row(v) + h * width;
       args.ds_dst.at(v, h) = inner_product(dy, args.tangent.row(v) + h * width, width);
@@ -46,6 +46,8 @@ void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_
 /// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0.
 template <int kHeads>
 class RowGradient {
+  using Values = attention::PerHead<kHeads>;
+
  public:
   RowGradient(const AttentionGradArgs<float>& args, const float* packed, const attention::Panel& panel)
       : args_(args),
@@ -59,20 +61,30 @@ class RowGradient {
     const EdgeId end = args_.pattern.offsets[static_cast<std::size_t>(u) + 1];
     const std::int64_t step = attention::batch_edges(heads());
     sums_.clear(panel_);
-    std::fill_n(shared_, heads(), 0.0F);
+    shared_.fill(0, heads());
     for (EdgeId k = begin; k < end; k += step) {
       const std::int64_t count = std::min(step, end - k);
-      weigh(u, k, count);
+      if constexpr (kHeads == 1) {
+        weigh_one_head(u, k, count);
+      } else {
+        weigh(u, k, count);
+      }
       add_rows_(args_.dy, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
                 panel_, sums_);
     }
     std::copy_n(sums_.plain, panel_.width, args_.dz.row(u) + panel_.column);
     float* ds = args_.ds_src.row(u);
     if (panel_.column == 0) {
-      for (std::int64_t h = 0; h < heads(); ++h) ds[h] = -shared_[h];
+      shared_.update(heads(), [](auto sum) { return -sum; });
+      shared_.store(ds, heads());
     }
     const float* z = args_.z.row(u) + panel_.column;
-    for (std::int64_t c = 0; c < panel_.width; ++c) ds[panel_.head_of[c]] += z[c] * sums_.steep[c];
+    if (panel_.width == args_.z.cols) {
+      const std::int64_t width = panel_.width / heads();
+      for (std::int64_t h = 0; h < heads(); ++h) ds[h] += inner_product(z + h * width, sums_.steep + h * width, width);
+    } else {
+      for (std::int64_t c = 0; c < panel_.width; ++c) ds[panel_.head_of[c]] += z[c] * sums_.steep[c];
+    }
   }
 
  private:
@@ -82,31 +94,67 @@ class RowGradient {
   void weigh(std::int64_t u, EdgeId k, std::int64_t count) {
     const NodeId* indices = args_.pattern.indices.data() + k;
     const std::int64_t known = args_.pattern.nonzeros() - k;
-    const float* own = args_.s_src.row(u);
+    const auto slope = static_cast<float>(args_.slope);
+    const Values own = Values::load(args_.s_src.row(u), heads());
     for (std::int64_t i = 0; i < count; ++i) {
-      hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * 3 * heads());
-      const float* other = packed_ + indices[i] * 3 * heads();
-      float* to = batch_.plain + i * heads();
-      for (std::int64_t h = 0; h < heads(); ++h) to[h] = own[h] + other[h];
+      hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * kPackedValues * heads());
+      const float* other = packed_ + indices[i] * kPackedValues * heads();
+      Values score = Values::load(other, heads());
+      score.update(heads(), [](auto s, auto t) { return s + t; }, own);
+      Values bent = score;
+      bent.update(heads(), [slope](auto s) { return s > 0 ? 1.0F : slope; });
+      score.update(heads(), [](auto s, auto factor, auto lse) { return s * factor - lse; }, bent,
+                   Values::load(other + heads(), heads()));
+      if constexpr (Values::kInFours) {
+        score.exponentiate();
+        bent.update(heads(), [](auto factor, auto weight) { return factor * weight; }, score);
+        share(bent, other);
+      }
+      score.store(batch_.plain + i * heads(), heads());
+      bent.store(batch_.steep + i * heads(), heads());
     }
-    attention::bend(batch_, count * heads(), static_cast<float>(args_.slope));
-    for (std::int64_t i = 0; i < count; ++i) {
-      const float* lse = packed_ + (indices[i] * 3 + 1) * heads();
-      float* at = batch_.plain + i * heads();
-      for (std::int64_t h = 0; h < heads(); ++h) at[h] -= lse[h];
+    if constexpr (!Values::kInFours) {
+      attention::exponentiate(batch_, count * heads());
+      for (std::int64_t i = 0; i < count; ++i) {
+        share(Values::load(batch_.steep + i * heads(), heads()), packed_ + indices[i] * kPackedValues * heads());
+      }
     }
-    attention::exponentiate(batch_, count * heads());
-    for (std::int64_t i = 0; i < count; ++i) {
-      const float* common = packed_ + (indices[i] * 3 + 2) * heads();
-      for (std::int64_t h = 0; h < heads(); ++h) shared_[h] += batch_.steep[i * heads() + h] * common[h];
+    apply_gate(k, count);
+  }
+
+  /// The same for one head, a vector of edges at a time.
+  void weigh_one_head(std::int64_t u, EdgeId k, std::int64_t count) {
+    const attention::Tag d;
+    const NodeId* indices = args_.pattern.indices.data() + k;
+    const auto own = hn::Set(d, args_.s_src.at(u, 0));
+    const auto slope = hn::Set(d, static_cast<float>(args_.slope));
+    const ExpOf exp;
+    auto shared = hn::Zero(d);
+    for (std::int64_t i = 0; i < count; i += attention::kLanes) {
+      const auto used = hn::FirstN(d, static_cast<std::size_t>(std::min(attention::kLanes, count - i)));
+      const auto other = [&](int what) HWY_ATTR { return attention::gather_nodes(packed_ + what, kPackedValues, indices + i, count - i); };
+      const auto raw = hn::Add(own, other(0));
+      const auto bent = hn::IfThenElse(hn::Gt(raw, hn::Zero(d)), hn::Set(d, 1.0F), slope);
+      const auto weight = hn::IfThenElseZero(used, exp(hn::Sub(hn::Mul(raw, bent), other(1))));
+      const auto steep = hn::Mul(weight, bent);
+      shared = hn::MulAdd(steep, other(2), shared);
+      hn::Store(weight, d, batch_.plain + i);
+      hn::Store(steep, d, batch_.steep + i);
     }
+    shared_.of[0] += hn::GetLane(hn::SumOfLanes(d, shared));
+    apply_gate(k, count);
+  }
+
+  /// Adds steep * <dy, y> of an edge, whose other end's values are at `other`.
+  HWY_INLINE void share(const Values& steep, const float* other) {
+    shared_.update(heads(), [](auto sum, auto weight, auto common) { return sum + weight * common; }, steep,
+                   Values::load(other + 2 * heads(), heads()));
+  }
+
+  void apply_gate(EdgeId k, std::int64_t count) {
     if (args_.gate.rows == 0) return;
     for (std::int64_t i = 0; i < count; ++i) {
-      const float* gate = args_.gate.row(args_.pattern.slot(k + i));
-      for (std::int64_t h = 0; h < heads(); ++h) {
-        batch_.plain[i * heads() + h] *= gate[h];
-        batch_.steep[i * heads() + h] *= gate[h];
-      }
+      attention::scale_edge<kHeads>(batch_, i, args_.gate.row(args_.pattern.slot(k + i)), heads());
     }
   }
 
@@ -117,7 +165,7 @@ class RowGradient {
   attention::AddRows add_rows_;
   attention::Batch batch_;
   attention::Sums sums_;
-  float shared_[kHeads > 0 ? kHeads : kMostAttentionHeads];
+  Values shared_;  ///< sum of a * f'(e) * <dy, y>
 };
 
 template <int kHeads>
