@@ -76,6 +76,7 @@ std::string rule_gemm(const Call& call) {
   const bool ta = call.attrs.integer("ta", 0) != 0;
   const bool tb = call.attrs.integer("tb", 0) != 0;
   if (ta) {
+    if (call.in.size() == 3) return fmt::format("{}: no addend where the left operand is transposed", call.name());
     if (!same_rows(a, b)) return fmt::format("{}: {} and {} have different rows", call.name(), describe(a), describe(b));
     if (tb) return fmt::format("{}: both operands transposed", call.name());
     call.out->push_back(global_type(a.cols, b.cols));
@@ -85,6 +86,10 @@ std::string rule_gemm(const Call& call) {
   const std::int64_t inner = tb ? b.cols : b.rows;
   if (a.cols != inner) return fmt::format("{}: left has {} columns, right has {} rows", call.name(), a.cols, inner);
   call.out->push_back(with_cols(a, tb ? b.rows : b.cols));
+  const Type& result = call.out->back();
+  if (call.in.size() == 3 && call.in[2] != result && call.in[2] != global_type(1, result.cols)) {
+    return fmt::format("{}: the addend {} does not fit {}", call.name(), describe(call.in[2]), describe(result));
+  }
   return {};
 }
 
@@ -121,6 +126,18 @@ std::string rule_broadcast(const Call& call) {
     return fmt::format("{}: {} columns do not fit {} columns", call.name(), a.cols, b.cols);
   }
   call.out->push_back(with_cols(a_row && !b_row ? b : a, wide));
+  return {};
+}
+
+std::string rule_mul_add(const Call& call) {
+  std::vector<Type> product;
+  const std::string problem = rule_broadcast({call.program, call.kind, {call.in[1], call.in[2]}, call.attrs, &product});
+  if (!problem.empty()) return problem;
+  const bool row = product[0].domain == Domain::kGlobal && product[0].rows == 1;
+  if (call.in[0].cols % product[0].cols != 0 || (!row && !same_rows(call.in[0], product[0]))) {
+    return fmt::format("{}: {} and {} do not fit", call.name(), describe(call.in[0]), describe(product[0]));
+  }
+  call.out->push_back(with_cols(call.in[0], call.in[0].cols));
   return {};
 }
 

@@ -26,8 +26,8 @@ struct AttentionGradArgs {
   MatrixView<T> ds_dst;
 };
 
-/// Values that attention_grad keeps side by side for each head of a destination: s_dst, lse, <dy, y> and one to fill up, so
-/// that four heads lie on one cache line.
+/// Values that attention_grad keeps side by side for each head of a destination: s_dst, lse, <dy, y> and one to fill
+/// up, so that four heads lie on one cache line.
 inline constexpr std::int64_t kPackedValues = 4;
 
 /// Scratch that attention_grad needs.

@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::string_view kOp = "binary";
 
-/// Throws kShape unless `operand` broadcasts to the shape of `c`.
-template <class T>
-void expect_operand(std::string_view owner, const ConstMatrixView<T>& operand, const MatrixView<T>& c) {
-  const bool rows_fit = operand.rows == c.rows || operand.rows == 1;
-  const bool cols_fit = operand.cols == c.cols || (operand.cols > 0 && c.cols % operand.cols == 0);
-  GNEISS_CHECK(rows_fit && cols_fit, ErrorCode::kShape, "binary: {} is {}x{}, which does not broadcast to c, {}x{}",
-               owner, operand.rows, operand.cols, c.rows, c.cols);
-}
-
 template <class T>
 constexpr std::array kVariants = {f32_variant<BinaryArgs, T>("cpu", cpu::binary),
                                   reference_variant<BinaryArgs, T>(reference::binary<T>)};
@@ -29,8 +20,8 @@ constexpr std::array kVariants = {f32_variant<BinaryArgs, T>("cpu", cpu::binary)
 
 template <class T>
 void binary(const Context& context, const BinaryArgs<T>& args) {
-  expect_operand("a", args.a, args.c);
-  expect_operand("b", args.b, args.c);
+  expect_broadcast(kOp, "a", args.a, "c", args.c);
+  expect_broadcast(kOp, "b", args.b, "c", args.c);
   if (args.fn == Binary::kMaximum || args.fn == Binary::kMinimum) {
     expect_shape(kOp, "a", args.a, args.c.rows, args.c.cols);
     expect_shape(kOp, "b", args.b, args.c.rows, args.c.cols);

@@ -25,6 +25,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/layer_norm_grad.h"
 #include "kernels/mse.h"
+#include "kernels/mul_add.h"
 #include "kernels/sddmm.h"
 #include "kernels/segment_arg_grad.h"
 #include "kernels/segment_reduce.h"
@@ -110,6 +111,7 @@ class Binding {
     GemmArgs<T> args{in(0), in(1), out(), Orientation::kNN};
     if (flag("ta")) args.orientation = Orientation::kTN;
     if (flag("tb")) args.orientation = Orientation::kNT;
+    if (op_.inputs.size() == 3) args.addend = in(2);
     const std::int64_t inner = flag("ta") ? args.a.rows : args.a.cols;
     call_.workspace_bytes = gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols, inner, sizeof(T));
     call_.flops = 2.0 * static_cast<double>(args.c.size()) * static_cast<double>(inner);
@@ -190,7 +192,12 @@ class Binding {
 
   void use_columns(ColumnGroups fn, std::string_view attr) {
     use("column_groups", column_groups_variants<T>(),
-        ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out()});
+        ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out(), weights()});
+  }
+
+  /// The second operand, or a view without rows.
+  ConstMatrixView<T> weights() const {
+    return op_.inputs.size() == 2 ? ConstMatrixView<T>(in(1)) : ConstMatrixView<T>();
   }
 
   /// The key is read at every run; everything else is fixed.
@@ -323,6 +330,8 @@ class Binding {
         return use("to_dense", to_dense_variants<T>(), ToDenseArgs<T>{*from_.features(false), flat(in(0)), out()});
       case OpKind::add:
         return use_binary(Binary::kAdd);
+      case OpKind::mul_add:
+        return use("mul_add", mul_add_variants<T>(), MulAddArgs<T>{in(0), in(1), in(2), out()});
       case OpKind::sub:
         return use_binary(Binary::kSub);
       case OpKind::mul:
@@ -357,7 +366,7 @@ class Binding {
         return use_dropout();
       case OpKind::sum_rows:
         call_.workspace_bytes = sum_rows_workspace_bytes(in(0).rows, in(0).cols, sizeof(T));
-        return use("sum_rows", sum_rows_variants<T>(), SumRowsArgs<T>{in(0), out()});
+        return use("sum_rows", sum_rows_variants<T>(), SumRowsArgs<T>{in(0), out(), weights()});
       case OpKind::sum_groups:
         return use_columns(ColumnGroups::kSumGroups, "groups");
       case OpKind::expand_groups:

@@ -1,7 +1,7 @@
 // From an op of the IR to a kernel call: the only place that knows both.
 //
-// The same code serves planning and running. A planner gives views with sizes and no data and learns which variant will run,
-// how much scratch it needs and what it costs; the executor gives real views and gets a call to make each step.
+// The same code serves planning and running. A planner gives views with sizes and no data and learns which variant will
+// run, how much scratch it needs and what it costs; the executor gives real views and gets a call to make each step.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ template <class T>
 struct Operands {
   const ir::Program* program = nullptr;
   const StepKey* key = nullptr;
-  std::function<MatrixView<T>(ir::ValueId)> real;                  ///< dense values; sparse features: [nnz, 1] values
-  std::function<MatrixView<std::int32_t>(ir::ValueId)> index;      ///< which edge won; an empty view for kNoValue
+  std::function<MatrixView<T>(ir::ValueId)> real;              ///< dense values; sparse features: [nnz, 1] values
+  std::function<MatrixView<std::int32_t>(ir::ValueId)> index;  ///< which edge won; an empty view for kNoValue
   std::function<const SparsePattern*(std::int32_t graph)> in_edges;
   std::function<const SparsePattern*(std::int32_t graph)> out_edges;
   std::function<const SparsePattern*(bool transposed)> features;

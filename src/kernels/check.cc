@@ -26,6 +26,14 @@ void expect_shape(std::string_view op, std::string_view owner, std::int64_t got_
   throw_shape(fmt::format("{}: {} is {}x{}, expected {}x{}", op, owner, got_rows, got_cols, rows, cols));
 }
 
+void expect_broadcast(std::string_view op, std::string_view owner, std::int64_t rows, std::int64_t cols,
+                      std::string_view to, std::int64_t to_rows, std::int64_t to_cols) {
+  const bool rows_fit = rows == to_rows || rows == 1;
+  const bool cols_fit = cols == to_cols || (cols > 0 && to_cols % cols == 0);
+  GNEISS_CHECK(rows_fit && cols_fit, ErrorCode::kShape, "{}: {} is {}x{}, which does not broadcast to {}, {}x{}", op,
+               owner, rows, cols, to, to_rows, to_cols);
+}
+
 void expect_pattern(std::string_view op, const SparsePattern& pattern) {
   const auto offsets = static_cast<std::int64_t>(pattern.offsets.size());
   if (offsets != pattern.rows + 1) {

@@ -43,6 +43,16 @@ void expect_shape(std::string_view op, std::string_view owner, const MatrixView<
   expect_shape(op, owner, view.rows, view.cols, rows, cols);
 }
 
+/// Throws kShape unless `rows` x `cols` broadcasts to the shape `to_rows` x `to_cols` of `to`: as many rows or one, and
+/// a divisor of the columns.
+void expect_broadcast(std::string_view op, std::string_view owner, std::int64_t rows, std::int64_t cols,
+                      std::string_view to, std::int64_t to_rows, std::int64_t to_cols);
+template <class T, class U>
+void expect_broadcast(std::string_view op, std::string_view owner, const MatrixView<T>& operand, std::string_view to,
+                      const MatrixView<U>& result) {
+  expect_broadcast(op, owner, operand.rows, operand.cols, to, result.rows, result.cols);
+}
+
 /// Throws kShape unless the arrays of the pattern fit its sizes.
 void expect_pattern(std::string_view op, const SparsePattern& pattern);
 /// Throws kShape if the pattern names slots.

@@ -26,6 +26,10 @@ void column_groups(const Context& context, const ColumnGroupsArgs<T>& args) {
   expect_heads(kOp, args.heads, wide);
   const bool by_head = args.fn == ColumnGroups::kSumGroups || args.fn == ColumnGroups::kExpandGroups;
   expect_equal(kOp, narrow, {"a head of the wide side", "columns", by_head ? args.heads : wide.size / args.heads});
+  if (args.weights.rows != 0) {
+    expect_equal(kOp, cols_of("weights", args.weights), cols_of("x", args.x));
+    expect_broadcast(kOp, "weights", args.weights, "x", args.x);
+  }
   choose(kOp, column_groups_variants<T>(), args).run(context, args);
 }
 

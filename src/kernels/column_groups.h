@@ -16,10 +16,12 @@ struct ColumnGroupsArgs {
   std::int64_t heads = 1;
   ConstMatrixView<T> x;
   MatrixView<T> y;
+  ConstMatrixView<T> weights = {};  ///< kSumGroups only, or no rows
 };
 
 /// With w = [heads, d] columns, column h·d + c:
 ///   kSumGroups     y[:,h] = sum over c of x[:, h·d+c]          x: [n, heads·d] -> y: [n, heads]
+///                  with weights [n or 1, heads·d]: of x * weights, an inner product for each head
 ///   kExpandGroups  y[:, h·d+c] = x[:,h]                        x: [n, heads]   -> y: [n, heads·d]
 ///   kSumHeads      y[:,c] = sum over h of x[:, h·d+c]          x: [n, heads·d] -> y: [n, d]
 ///   kTileHeads     y[:, h·d+c] = x[:,c]                        x: [n, d]       -> y: [n, heads·d]

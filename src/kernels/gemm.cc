@@ -1,6 +1,7 @@
 // Contract and dispatch of gemm.
 #include "kernels/gemm.h"
 
+#include "base/error.h"
 #include "kernels/check.h"
 #include "kernels/chunks.h"
 #include "kernels/cpu/cpu.h"
@@ -37,6 +38,11 @@ void gemm(const Context& context, const GemmArgs<T>& args) {
   const std::int64_t m = a_transposed ? args.a.cols : args.a.rows;
   const std::int64_t n = b_transposed ? args.b.rows : args.b.cols;
   expect_shape(kOp, "c", args.c, m, n);
+  if (args.addend.rows != 0) {
+    GNEISS_CHECK(!a_transposed, ErrorCode::kShape, "gemm: tn takes no addend");
+    expect_equal(kOp, cols_of("addend", args.addend), cols_of("c", args.c));
+    expect_broadcast(kOp, "addend", args.addend, "c", args.c);
+  }
   expect_workspace(kOp, context,
                    gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols,
                                         a_transposed ? args.a.rows : args.a.cols, sizeof(T)));

@@ -16,6 +16,7 @@ struct GemmArgs {
   ConstMatrixView<T> b;
   MatrixView<T> c;
   Orientation orientation = Orientation::kNN;
+  ConstMatrixView<T> addend = {};  ///< nn and nt only, or no rows
 };
 
 /// Scratch that gemm needs for c [m,n] with inner size k: b packed, or tn's partial results.
@@ -24,8 +25,10 @@ std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::i
 
 /// Multiplies two dense matrices.
 ///   nn: c = a * b      tn: c = aᵀ * b      nt: c = a * bᵀ
-/// Shapes    c: [m,n]; nn: a [m,k], b [k,n]; tn: a [k,m], b [k,n]; nt: a [m,k], b [n,k]
-/// Aliasing  c overlaps nothing. k = 0 gives zeros. Bitwise equal for any number of threads (fixed row blocks; tn adds
+/// plus the addend, if there is one (a row is added to every row).
+/// Shapes    c: [m,n]; addend: [m or 1, n]; nn: a [m,k], b [k,n]; tn: a [k,m], b [k,n]; nt: a [m,k], b [n,k]
+/// Aliasing  c may be the addend, else it overlaps nothing. k = 0 gives zeros. Bitwise equal for any number of threads
+/// (fixed row blocks; tn adds
 ///           partial products of fixed row chunks in order).
 /// Cost      2·m·n·k flop; workspace of the size of b (nn, nt) or of the partial results (tn)
 /// Errors    kShape if the sizes do not agree

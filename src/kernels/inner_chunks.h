@@ -9,6 +9,19 @@
 
 namespace gneiss::kernels {
 
+/// Fills rows [begin, end) of c with what the product is added to: the addend, or zeros.
+inline void start_rows(const GemmArgs<float>& args, std::int64_t begin, std::int64_t end) {
+  const bool in_place = args.addend.rows == args.c.rows && args.addend.data == args.c.data;
+  if (in_place) return;
+  for (std::int64_t r = begin; r < end; ++r) {
+    if (args.addend.rows == 0) {
+      std::fill_n(args.c.row(r), args.c.cols, 0.0F);
+    } else {
+      std::copy_n(args.addend.row(args.addend.rows == 1 ? 0 : r), args.c.cols, args.c.row(r));
+    }
+  }
+}
+
 /// Fills args.c with the sum over chunks of inner rows of what multiply(part, begin, end) writes to part [m,n]. The
 /// workspace holds gemm_workspace_bytes for tn.
 template <class Multiply>

@@ -25,6 +25,10 @@ std::size_t sum_rows_workspace_bytes(std::int64_t n, std::int64_t d, std::size_t
 template <class T>
 void sum_rows(const Context& context, const SumRowsArgs<T>& args) {
   expect_shape(kOp, "y", args.y, 1, args.x.cols);
+  if (args.weights.rows != 0) {
+    expect_equal(kOp, rows_of("weights", args.weights), rows_of("x", args.x));
+    expect_broadcast(kOp, "weights", args.weights, "x", args.x);
+  }
   expect_workspace(kOp, context, sum_rows_workspace_bytes(args.x.rows, args.x.cols, sizeof(T)));
   choose(kOp, sum_rows_variants<T>(), args).run(context, args);
 }

@@ -12,14 +12,15 @@ template <class T>
 struct SumRowsArgs {
   ConstMatrixView<T> x;
   MatrixView<T> y;
+  ConstMatrixView<T> weights = {};  ///< or no rows
 };
 
 /// Scratch for x [n,d].
 std::size_t sum_rows_workspace_bytes(std::int64_t n, std::int64_t d, std::size_t value_bytes);
 
-
-/// y[0,:] = sum over rows of x, in fixed chunks added in order (bitwise equal for any number of threads).
-/// Shapes    x: [n,d]; y: [1,d]. Errors kShape
+/// y[0,c] = sum over rows r of x[r,c] * weights[r, group of c], in fixed chunks added in order (bitwise equal for any
+/// number of threads). Without weights, the plain sum. Shapes    x: [n,d]; y: [1,d]; weights: [n, divisor of d]. Errors
+/// kShape
 template <class T>
 void sum_rows(const Context& context, const SumRowsArgs<T>& args);
 

@@ -46,7 +46,13 @@ ValueId mean_divisor(Context& c, std::string_view side) {
   return b.add(OpKind::maximum, {degree, one});
 }
 
+/// Later passes give ops further operands that these rules would overlook.
+void expect_unfused(const Context& c, std::size_t inputs) {
+  GNEISS_ASSERT(c.op().inputs.size() == inputs, "'{}' was fused before it was differentiated", ir::traits(c.op().kind).name);
+}
+
 void gemm(Context& c) {
+  expect_unfused(c, 2);
   const bool tb = c.op().attrs.integer("tb", 0) != 0;
   const ValueId dy = c.grad();
   if (c.wants(0)) c.accumulate(0, c.builder().add(OpKind::gemm, {dy, c.input(1)}, {{"tb", std::int64_t{!tb}}}));
@@ -110,6 +116,7 @@ void log(Context& c) { c.accumulate(0, c.builder().add(OpKind::div, {c.grad(), c
 void dropout(Context& c) { c.accumulate(0, c.builder().add(OpKind::dropout, {c.grad()}, c.op().attrs)); }
 
 void sum_rows(Context& c) {
+  expect_unfused(c, 1);
   ir::Type column = c.type(c.input(0));
   column.cols = 1;
   const ValueId ones = c.builder().leaf(OpKind::constant, column, {{"value", 1.0}});
@@ -117,6 +124,7 @@ void sum_rows(Context& c) {
 }
 
 void sum_groups(Context& c) {
+  expect_unfused(c, 1);
   c.accumulate(0, c.builder().add(OpKind::expand_groups, {c.grad()}, with(c.op().attrs, "cols", c.type(c.input(0)).cols)));
 }
 

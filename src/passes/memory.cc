@@ -116,7 +116,8 @@ class MemoryPlanner {
     const Op& op = op_at(i);
     if (!ir::traits(op.kind).in_place || op.results.empty() || op.results[0] == ir::kNoValue) return ir::kNoValue;
     const ir::Type& result = program_.type(op.results[0]);
-    for (const ValueId v : op.inputs) {
+    for (std::size_t k = op.kind == OpKind::gemm ? 2 : 0; k < op.inputs.size(); ++k) {
+      const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
       const bool in_arena = group_[static_cast<std::size_t>(v)] >= 0;
       if (dies_here && in_arena && program_.type(v) == result) return v;

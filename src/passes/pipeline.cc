@@ -12,6 +12,7 @@
 #include "passes/clean.h"
 #include "passes/distribute_products.h"
 #include "passes/fuse_attention.h"
+#include "passes/fuse_elementwise.h"
 #include "passes/fuse_messages.h"
 #include "passes/memory.h"
 #include "passes/order.h"
@@ -44,7 +45,7 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
 ///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
-///   cse when everything is there, dce last to sweep up; use_symmetry before memory decides about transposes.
+///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through; use_symmetry before memory decides about transposes.
 constexpr Pass kPasses[] = {
     {"fuse_messages", true, "gather, weight, reduce -> sparse product",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_messages(p)); }},
@@ -71,6 +72,8 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_common_subexpressions(p); }},
     {"dce", true, "no op without a use",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(p); }},
+    {"fuse_elementwise", true, "sums and products into the ops beside them",
+     [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_elementwise(p)); }},
     {"separate_gradients", false, "a place of its own for every gradient",
      [](const ir::Program& p, const Options&, Decisions*) { return separate_gradients(p); }},
 };

@@ -18,6 +18,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/layer_norm_grad.h"
 #include "kernels/mse.h"
+#include "kernels/mul_add.h"
 #include "kernels/sgd_step.h"
 #include "kernels/sum_rows.h"
 #include "kernels/unary.h"
@@ -61,6 +62,22 @@ TEST(DenseKernels, GemmAgrees) {
         check("gemm", kernels::gemm_variants<float>(), args,
               {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
               kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float)));
+        for (const std::int64_t rows : {std::int64_t{1}, m}) {
+          if (tn || m == 0) continue;
+          Matrix<float> addend = random_matrix(rows, n, pad, 3);
+          kernels::GemmArgs<float> added = args;
+          added.addend = addend.view();
+          for (float& bound : magnitudes.values) bound += 1;
+          check("gemm with an addend", kernels::gemm_variants<float>(), added,
+                {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
+                kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float)));
+          if (rows != m) continue;
+          c = addend;
+          added.addend = c.view();
+          check("gemm in its addend's place", kernels::gemm_variants<float>(), added,
+                {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
+                kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float)));
+        }
       }
     }
   }
@@ -165,6 +182,31 @@ TEST(DenseKernels, SumRowsAgrees) {
     Matrix<float> y(1, cols);
     check("sum_rows", kernels::sum_rows_variants<float>(), {x.view(), y.view()}, {{&y.values, relative_bound(1)}},
           kernels::sum_rows_workspace_bytes(rows, cols, sizeof(float)));
+    for (const std::int64_t groups : {std::int64_t{1}, cols}) {
+      Matrix<float> weights = random_matrix(rows, groups, pad, 2);
+      check("sum_rows with weights", kernels::sum_rows_variants<float>(), {x.view(), y.view(), weights.view()},
+            {{&y.values, relative_bound(1)}}, kernels::sum_rows_workspace_bytes(rows, cols, sizeof(float)));
+    }
+  }
+}
+
+TEST(DenseKernels, MulAddAgrees) {
+  for (const auto& [rows, cols, pad] : kShapes) {
+    const std::int64_t factors[][2] = {
+        {rows, cols}, {1, cols}, {rows, 1}, {1, 1}, {rows, cols % 3 == 0 ? cols / 3 : cols}};
+    for (const auto& [a_rows, a_cols] : factors) {
+      for (const auto& [b_rows, b_cols] : factors) {
+        Matrix<float> x = random_matrix(rows, cols, pad, 1);
+        Matrix<float> a = random_matrix(a_rows, a_cols, pad, 2);
+        Matrix<float> b = random_matrix(b_rows, b_cols, 1, 3);
+        Matrix<float> y(rows, cols, pad);
+        kernels::MulAddArgs<float> args{x.view(), a.view(), b.view(), y.view()};
+        check("mul_add", kernels::mul_add_variants<float>(), args, {{&y.values, relative_bound(4)}});
+        y = x;
+        args.x = y.view();
+        check("mul_add in place", kernels::mul_add_variants<float>(), args, {{&y.values, relative_bound(4)}});
+      }
+    }
   }
 }
 
@@ -181,6 +223,12 @@ TEST(DenseKernels, ColumnsAgree) {
         Matrix<float> y(rows, grows ? heads * d : narrow, 2);
         check("column_groups", kernels::column_groups_variants<float>(), {fn, heads, x.view(), y.view()},
               {{&y.values, relative_bound(8)}});
+        for (const std::int64_t weight_rows : {std::int64_t{1}, std::int64_t{rows}}) {
+          if (fn != ColumnGroups::kSumGroups || rows == 0) continue;
+          Matrix<float> weights = random_matrix(weight_rows, heads * d, 1, 2);
+          check("inner products", kernels::column_groups_variants<float>(),
+                {fn, heads, x.view(), y.view(), weights.view()}, {{&y.values, relative_bound(8)}});
+        }
       }
     }
     Matrix<float> src = random_matrix(rows, 9, 0, 1);

@@ -131,8 +131,8 @@ struct AttentionInputs {
         gate(random_matrix(gated ? g.edges() : 0, heads, 0, 4, 0, 2)) {}
 };
 
-constexpr std::pair<std::int64_t, std::int64_t> kAttentionShapes[] = {{1, 1},  {33, 1},  {47, 1},   {32, 4},  {64, 8},
-                                                                       {15, 5}, {42, 21}, {160, 5}, {320, 2}};
+constexpr std::pair<std::int64_t, std::int64_t> kAttentionShapes[] = {{1, 1},  {33, 1},  {47, 1},  {32, 4}, {64, 8},
+                                                                      {15, 5}, {42, 21}, {160, 5}, {320, 2}};
 
 TEST_P(GraphKernels, AttentionAgrees) {
   for (const auto& [d, heads] : kAttentionShapes) {
@@ -142,9 +142,10 @@ TEST_P(GraphKernels, AttentionAgrees) {
       Matrix<float> y(g().rows, d, pad_of(d));
       Matrix<float> tangent(g().rows, d, pad_of(d));
       Matrix<float> lse(g().rows, heads, pad_of(d));
-      kernels::AttentionArgs<float> args{g().in_edges(),  in.z.view(), in.s_src.view(), in.s_dst.view(), in.gate.view(),
-                                         heads,           0.2,         y.view(),        tangent.view(),  lse.view()};
-      const std::string what = "attention d=" + std::to_string(d) + " heads " + std::to_string(heads) + (gated ? " gated" : "");
+      kernels::AttentionArgs<float> args{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), in.gate.view(),
+                                         heads,          0.2,         y.view(),        tangent.view(),  lse.view()};
+      const std::string what =
+          "attention d=" + std::to_string(d) + " heads " + std::to_string(heads) + (gated ? " gated" : "");
       // Weights add up to 1 and carry the rounding of exp and of up to 32 running scales; values are at most 2.
       EXPECT_GE(expect_parity<kernels::AttentionArgs<float>>({what,
                                                               kernels::attention_variants<float>(),
@@ -156,8 +157,11 @@ TEST_P(GraphKernels, AttentionAgrees) {
                 1);
       args.tangent = {};
       args.lse = {};
-      EXPECT_GE(expect_parity<kernels::AttentionArgs<float>>(
-                    {what + " for inference", kernels::attention_variants<float>(), args, 0, {{&y.values, relative_bound(64)}}}),
+      EXPECT_GE(expect_parity<kernels::AttentionArgs<float>>({what + " for inference",
+                                                              kernels::attention_variants<float>(),
+                                                              args,
+                                                              0,
+                                                              {{&y.values, relative_bound(64)}}}),
                 1);
     }
   }
@@ -174,20 +178,22 @@ TEST_P(GraphKernels, AttentionGradAgrees) {
                tangent.view(), lse.view()});
       Matrix<float> dy = random_matrix(g().rows, d, pad_of(d), 5);
       Matrix<float> dz(g().cols, d, pad_of(d)), ds_src(g().cols, heads, 1), ds_dst(g().rows, heads, 1);
-      kernels::AttentionGradArgs<float> args{g().out_edges(), in.z.view(),  in.s_src.view(), in.s_dst.view(), y.view(),
-                                             tangent.view(),  lse.view(),   dy.view(),       in.gate.view(),  heads,
-                                             0.2,             dz.view(),    ds_src.view(),   ds_dst.view()};
+      kernels::AttentionGradArgs<float> args{
+          g().out_edges(), in.z.view(),  in.s_src.view(), in.s_dst.view(), y.view(), tangent.view(),
+          lse.view(),      dy.view(),    in.gate.view(),  heads,           0.2,      dz.view(),
+          ds_src.view(),   ds_dst.view()};
       // A source's sums have up to as many terms of size 1 as it has out-edges, an inner product d / heads more.
       const double terms = 64 + 4 * longest_row(g().out_edges()) * static_cast<double>(d / heads);
-      EXPECT_GE(expect_parity<kernels::AttentionGradArgs<float>>(
-                    {"attention_grad d=" + std::to_string(d) + " heads " + std::to_string(heads) + (gated ? " gated" : ""),
-                     kernels::attention_grad_variants<float>(),
-                     args,
-                     kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
-                     {{&dz.values, relative_bound(terms)},
-                      {&ds_src.values, relative_bound(terms)},
-                      {&ds_dst.values, relative_bound(64 + 4 * static_cast<double>(d / heads))}}}),
-                1);
+      EXPECT_GE(
+          expect_parity<kernels::AttentionGradArgs<float>>(
+              {"attention_grad d=" + std::to_string(d) + " heads " + std::to_string(heads) + (gated ? " gated" : ""),
+               kernels::attention_grad_variants<float>(),
+               args,
+               kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
+               {{&dz.values, relative_bound(terms)},
+                {&ds_src.values, relative_bound(terms)},
+                {&ds_dst.values, relative_bound(64 + 4 * static_cast<double>(d / heads))}}}),
+          1);
     }
   }
 }

@@ -101,6 +101,34 @@ TEST(FuseAttention, ScoresThatNeedBothEndsStayApart) {
   EXPECT_EQ(count(plan_of("gat", dataset, small_for("gat", {{"v2", true}})), OpKind::attention), 0);
 }
 
+TEST(FuseElementwise, LeavesNoSumOfAProduct) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  for (const char* model : {"sage", "gin", "gat"}) {
+    const ir::Plan plan = plan_of(model, dataset, small_for(model));
+    passes::Options apart;
+    apart.disabled.insert("fuse_elementwise");
+    const ir::Plan unfused = plan_of(model, dataset, small_for(model), apart);
+    EXPECT_LT(plan.program.ops.size(), unfused.program.ops.size()) << model;
+    EXPECT_LE(plan.arena_bytes, unfused.arena_bytes) << model;
+    EXPECT_EQ(count(plan, OpKind::expand_groups), 0) << model << ": " << ir::print(plan.program);
+  }
+}
+
+TEST(FuseElementwise, ASumTakesThePlaceOfItsAddendOnly) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  const ir::Plan plan = plan_of("sage", dataset, small_for("sage"));
+  std::int64_t fused = 0;
+  for (const Op& op : plan.program.ops) {
+    if (op.kind != OpKind::gemm || op.inputs.size() != 3) continue;
+    ++fused;
+    const ir::Placement& result = plan.placements[static_cast<std::size_t>(op.results[0])];
+    const ir::Placement& left = plan.placements[static_cast<std::size_t>(op.inputs[0])];
+    const bool apart = result.storage != left.storage || result.offset_bytes + result.bytes <= left.offset_bytes || left.offset_bytes + left.bytes <= result.offset_bytes;
+    EXPECT_TRUE(apart) << ir::print(plan.program);
+  }
+  EXPECT_GT(fused, 0);
+}
+
 TEST(FuseMessages, InnerProductOfTheEndsBecomesSddmm) {
   const data::Dataset dataset = testing::awkward_dataset({});
   ir::Program program = testing::compile_text(

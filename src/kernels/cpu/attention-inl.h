@@ -62,7 +62,9 @@ struct PerHead {
   static constexpr int kParts = kHeads == 0 ? kMostAttentionHeads : kInFours ? kHeads / 4 : kHeads;
   Part of[kParts];
 
-  static std::size_t bytes(std::int64_t heads) { return sizeof(float) * static_cast<std::size_t>(kHeads > 0 ? kHeads : heads); }
+  static std::size_t bytes(std::int64_t heads) {
+    return sizeof(float) * static_cast<std::size_t>(kHeads > 0 ? kHeads : heads);
+  }
   static HWY_INLINE PerHead load(const float* from, std::int64_t heads) {
     PerHead values;
     std::memcpy(values.of, from, bytes(heads));
@@ -115,7 +117,8 @@ HWY_INLINE void scale_edge(Batch& batch, std::int64_t i, const float* factors, s
   const Values by = Values::load(factors, heads);
   for (float* weights : {batch.plain + i * heads, batch.steep + i * heads}) {
     Values scaled = Values::load(weights, heads);
-    scaled.update(heads, [](auto w, auto f) { return w * f; }, by);
+    scaled.update(
+        heads, [](auto w, auto f) { return w * f; }, by);
     scaled.store(weights, heads);
   }
 }

@@ -74,12 +74,15 @@ class RowAttention {
     for (std::int64_t i = 0; i < count; ++i) {
       hwy::Prefetch(args_.s_src.row(indices[std::min(i + attention::kBatchEdges, known - 1)]));
       Values score = Values::load(args_.s_src.row(indices[i]), heads());
-      score.update(heads(), [](auto s, auto t) { return s + t; }, own);
+      score.update(
+          heads(), [](auto s, auto t) { return s + t; }, own);
       Values bent = score;
       bent.update(heads(), [slope](auto s) { return s > 0 ? 1.0F : slope; });
-      score.update(heads(), [](auto s, auto factor) { return s * factor; }, bent);
+      score.update(
+          heads(), [](auto s, auto factor) { return s * factor; }, bent);
       if (i == 0) highest = score;
-      highest.update(heads(), [](auto most, auto s) { return s > most ? s : most; }, score);
+      highest.update(
+          heads(), [](auto most, auto s) { return s > most ? s : most; }, score);
       score.store(batch_.plain + i * heads(), heads());
       bent.store(batch_.steep + i * heads(), heads());
     }
@@ -102,11 +105,13 @@ class RowAttention {
     Values steep = steep_;
     for (std::int64_t i = 0; i < count; ++i) {
       Values weight = Values::load(batch_.plain + i * kHeads, kHeads);
-      weight.update(kHeads, [](auto s, auto most) { return s - most; }, highest_);
+      weight.update(
+          kHeads, [](auto s, auto most) { return s - most; }, highest_);
       weight.exponentiate();
       weight.store(batch_.plain + i * kHeads, kHeads);
       total.update(kHeads, plus, weight);
-      weight.update(kHeads, [](auto w, auto factor) { return w * factor; }, Values::load(batch_.steep + i * kHeads, kHeads));
+      weight.update(
+          kHeads, [](auto w, auto factor) { return w * factor; }, Values::load(batch_.steep + i * kHeads, kHeads));
       weight.store(batch_.steep + i * kHeads, kHeads);
       steep.update(kHeads, plus, weight);
     }
@@ -136,7 +141,8 @@ class RowAttention {
     const ExpOf exp;
     auto most = hn::Set(d, -std::numeric_limits<float>::infinity());
     for (std::int64_t i = 0; i < count; i += attention::kLanes) {
-      const auto raw = hn::Add(attention::gather_nodes(args_.s_src.data, args_.s_src.stride, indices + i, count - i), own);
+      const auto raw =
+          hn::Add(attention::gather_nodes(args_.s_src.data, args_.s_src.stride, indices + i, count - i), own);
       const auto bent = hn::IfThenElse(hn::Gt(raw, hn::Zero(d)), hn::Set(d, 1.0F), slope);
       const auto score = hn::Mul(raw, bent);
       most = hn::Max(most, score);
@@ -175,7 +181,8 @@ class RowAttention {
     float before[kRoom];
     float factor[kRoom];
     highest_.store(before, heads());
-    highest_.update(heads(), [](auto most, auto s) { return s > most ? s : most; }, highest);
+    highest_.update(
+        heads(), [](auto most, auto s) { return s > most ? s : most; }, highest);
     highest_.store(factor, heads());
     bool any = false;
     for (std::int64_t h = 0; h < heads(); ++h) {
@@ -184,8 +191,10 @@ class RowAttention {
     }
     if (!any) return;
     const Values by = Values::load(factor, heads());
-    total_.update(heads(), [](auto sum, auto f) { return sum * f; }, by);
-    steep_.update(heads(), [](auto sum, auto f) { return sum * f; }, by);
+    total_.update(
+        heads(), [](auto sum, auto f) { return sum * f; }, by);
+    steep_.update(
+        heads(), [](auto sum, auto f) { return sum * f; }, by);
     for (std::int64_t c = 0; c < panel_.width; ++c) {
       sums_.plain[c] *= factor[panel_.head_of[c]];
       sums_.steep[c] *= factor[panel_.head_of[c]];

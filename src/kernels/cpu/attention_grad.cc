@@ -100,14 +100,17 @@ class RowGradient {
       hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * kPackedValues * heads());
       const float* other = packed_ + indices[i] * kPackedValues * heads();
       Values score = Values::load(other, heads());
-      score.update(heads(), [](auto s, auto t) { return s + t; }, own);
+      score.update(
+          heads(), [](auto s, auto t) { return s + t; }, own);
       Values bent = score;
       bent.update(heads(), [slope](auto s) { return s > 0 ? 1.0F : slope; });
-      score.update(heads(), [](auto s, auto factor, auto lse) { return s * factor - lse; }, bent,
-                   Values::load(other + heads(), heads()));
+      score.update(
+          heads(), [](auto s, auto factor, auto lse) { return s * factor - lse; }, bent,
+          Values::load(other + heads(), heads()));
       if constexpr (Values::kInFours) {
         score.exponentiate();
-        bent.update(heads(), [](auto factor, auto weight) { return factor * weight; }, score);
+        bent.update(
+            heads(), [](auto factor, auto weight) { return factor * weight; }, score);
         share(bent, other);
       }
       score.store(batch_.plain + i * heads(), heads());
@@ -132,7 +135,9 @@ class RowGradient {
     auto shared = hn::Zero(d);
     for (std::int64_t i = 0; i < count; i += attention::kLanes) {
       const auto used = hn::FirstN(d, static_cast<std::size_t>(std::min(attention::kLanes, count - i)));
-      const auto other = [&](int what) HWY_ATTR { return attention::gather_nodes(packed_ + what, kPackedValues, indices + i, count - i); };
+      const auto other = [&](int what) HWY_ATTR {
+        return attention::gather_nodes(packed_ + what, kPackedValues, indices + i, count - i);
+      };
       const auto raw = hn::Add(own, other(0));
       const auto bent = hn::IfThenElse(hn::Gt(raw, hn::Zero(d)), hn::Set(d, 1.0F), slope);
       const auto weight = hn::IfThenElseZero(used, exp(hn::Sub(hn::Mul(raw, bent), other(1))));
@@ -147,8 +152,9 @@ class RowGradient {
 
   /// Adds steep * <dy, y> of an edge, whose other end's values are at `other`.
   HWY_INLINE void share(const Values& steep, const float* other) {
-    shared_.update(heads(), [](auto sum, auto weight, auto common) { return sum + weight * common; }, steep,
-                   Values::load(other + 2 * heads(), heads()));
+    shared_.update(
+        heads(), [](auto sum, auto weight, auto common) { return sum + weight * common; }, steep,
+        Values::load(other + 2 * heads(), heads()));
   }
 
   void apply_gate(EdgeId k, std::int64_t count) {

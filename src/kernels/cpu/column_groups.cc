@@ -12,12 +12,25 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
+HWY_INLINE void inner_products(const float* x, const float* w, std::int64_t heads, std::int64_t width, float* y) {
+  for (std::int64_t h = 0; h < heads; ++h) {
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t c = 0; c < width; ++c) sum += x[h * width + c] * w[h * width + c];
+    y[h] = sum;
+  }
+}
+
 void groups_chunk(const ColumnGroupsArgs<float>& args, std::int64_t begin, std::int64_t end) {
   const bool grows = args.fn == ColumnGroups::kExpandGroups || args.fn == ColumnGroups::kTileHeads;
   const std::int64_t width = (grows ? args.y.cols : args.x.cols) / args.heads;
   for (std::int64_t r = begin; r < end; ++r) {
     const float* x = args.x.row(r);
     float* y = args.y.row(r);
+    if (args.weights.rows != 0) {
+      inner_products(x, args.weights.row(args.weights.rows == 1 ? 0 : r), args.heads, width, y);
+      continue;
+    }
     if (args.fn == ColumnGroups::kSumHeads) std::fill_n(y, width, 0.0F);
     for (std::int64_t h = 0; h < args.heads; ++h) {
       switch (args.fn) {
@@ -55,8 +68,10 @@ HWY_EXPORT(groups_chunk);
 
 void column_groups(const Context& context, const ColumnGroupsArgs<float>& args) {
   parallel_rows(context.threads, args.x.rows, std::max(args.x.cols, args.y.cols),
-                [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(groups_chunk)
-                                                            (args, begin, end); });
+                [&](std::int64_t begin, std::int64_t end) {
+                  HWY_DYNAMIC_DISPATCH(groups_chunk)
+                  (args, begin, end);
+                });
 }
 
 }  // namespace gneiss::kernels::cpu

@@ -23,6 +23,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/layer_norm_grad.h"
 #include "kernels/mse.h"
+#include "kernels/mul_add.h"
 #include "kernels/sddmm.h"
 #include "kernels/segment_arg_grad.h"
 #include "kernels/segment_reduce.h"
@@ -59,6 +60,7 @@ void gemm(const Context& context, const GemmArgs<float>& args);
 void layer_norm(const Context& context, const LayerNormArgs<float>& args);
 void layer_norm_grad(const Context& context, const LayerNormGradArgs<float>& args);
 void mse(const Context& context, const MseArgs<float>& args);
+void mul_add(const Context& context, const MulAddArgs<float>& args);
 void sddmm(const Context& context, const SddmmArgs<float>& args);
 void segment_arg_grad(const Context& context, const SegmentArgGradArgs<float>& args);
 void segment_reduce(const Context& context, const SegmentReduceArgs<float>& args);

@@ -201,6 +201,7 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
     const std::int64_t inner = std::min(block, k - first);
     const std::int64_t step = row_block(inner, n);
     for (std::int64_t row = begin; row < end; row += step) {
+      if (first == 0 && args.addend.rows != 0) start_rows(args, row, std::min(end, row + step));
       const float* panel = packed + first * padded;
       for (std::int64_t column = 0; column < n;) {
         const int vectors = panel_vectors(n - column);
@@ -217,7 +218,7 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
                                        .width = std::min(width, n - column),
                                        .a_ahead = 0,
                                        .b_ahead = 0,
-                                       .adds = first > 0});
+                                       .adds = first > 0 || args.addend.rows != 0});
         panel += inner * width;
         column += width;
       }
@@ -287,7 +288,7 @@ void gemm(const Context& context, const GemmArgs<float>& args) {
   if (args.c.empty()) return;
   const bool transposed = args.orientation == Orientation::kTN;
   if ((transposed ? args.a.rows : args.a.cols) == 0) {
-    for (std::int64_t r = 0; r < args.c.rows; ++r) std::fill_n(args.c.row(r), args.c.cols, 0.0F);
+    start_rows(args, 0, args.c.rows);
   } else if (transposed) {
     sum_inner_chunks(context, args, [&](const MatrixView<float>& part, std::int64_t begin, std::int64_t end) {
       HWY_DYNAMIC_DISPATCH(multiply_transposed)(args, part, begin, end);

@@ -22,6 +22,21 @@ void sum_chunk(const ConstMatrixView<float>& x, std::int64_t begin, std::int64_t
   }
 }
 
+void weighted_sum_chunk(const SumRowsArgs<float>& args, std::int64_t begin, std::int64_t end, double* sums) {
+  const std::int64_t groups = args.weights.cols;
+  const std::int64_t width = args.x.cols / groups;
+  std::fill_n(sums, args.x.cols, 0.0);
+  for (std::int64_t r = begin; r < end; ++r) {
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const double weight = args.weights.at(r, g);
+      const float* x = args.x.row(r) + g * width;
+      double* to = sums + g * width;
+#pragma omp simd
+      for (std::int64_t c = 0; c < width; ++c) to[c] += weight * x[c];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace gneiss::kernels::cpu
@@ -31,6 +46,7 @@ HWY_AFTER_NAMESPACE();
 namespace gneiss::kernels::cpu {
 
 HWY_EXPORT(sum_chunk);
+HWY_EXPORT(weighted_sum_chunk);
 
 void sum_rows(const Context& context, const SumRowsArgs<float>& args) {
   const std::int64_t d = args.x.cols;
@@ -38,7 +54,12 @@ void sum_rows(const Context& context, const SumRowsArgs<float>& args) {
   const std::int64_t chunks = num_chunks(args.x.rows, grain);
   auto* partials = reinterpret_cast<double*>(context.workspace.data());
   parallel_chunks(context.threads, args.x.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(sum_chunk)(args.x, begin, end, partials + begin / grain * d);
+    double* sums = partials + begin / grain * d;
+    if (args.weights.rows == 0) {
+      HWY_DYNAMIC_DISPATCH(sum_chunk)(args.x, begin, end, sums);
+    } else {
+      HWY_DYNAMIC_DISPATCH(weighted_sum_chunk)(args, begin, end, sums);
+    }
   });
   for (std::int64_t c = 0; c < d; ++c) {
     double sum = 0;

@@ -31,10 +31,10 @@ struct Operand {
   std::int64_t stride;
 };
 
-/// c = a * b with inner size k, on one thread. Row-major, as dnnl_sgemm is.
-void multiply(const MatrixView<float>& c, std::int64_t k, const Operand& a, const Operand& b) {
+/// c = a * b + before * c with inner size k, on one thread. Row-major, as dnnl_sgemm is.
+void multiply(const MatrixView<float>& c, std::int64_t k, const Operand& a, const Operand& b, float before = 0.0F) {
   const OneThread guard;
-  dnnl_sgemm(a.transposed, b.transposed, c.rows, c.cols, k, 1.0F, a.data, a.stride, b.data, b.stride, 0.0F, c.data,
+  dnnl_sgemm(a.transposed, b.transposed, c.rows, c.cols, k, 1.0F, a.data, a.stride, b.data, b.stride, before, c.data,
              c.stride);
 }
 
@@ -51,17 +51,19 @@ void gemm(const Context& context, const GemmArgs<float>& args) {
   const bool a_transposed = args.orientation == Orientation::kTN;
   const std::int64_t k = a_transposed ? args.a.rows : args.a.cols;
   if (k == 0) {
-    for (std::int64_t r = 0; r < args.c.rows; ++r) std::fill_n(args.c.row(r), args.c.cols, 0.0F);
+    start_rows(args, 0, args.c.rows);
   } else if (a_transposed) {
     sum_inner_chunks(context, args, [&](const MatrixView<float>& part, std::int64_t begin, std::int64_t end) {
       multiply(part, end - begin, {'T', args.a.row(begin), args.a.stride}, {'N', args.b.row(begin), args.b.stride});
     });
   } else {
     const Operand b{args.orientation == Orientation::kNT ? 'T' : 'N', args.b.data, args.b.stride};
+    const bool adds = args.addend.rows != 0;
     parallel_chunks(context.threads, args.c.rows, block_rows(args.c.cols, k),
                     [&](std::int64_t begin, std::int64_t end) {
+                      if (adds) start_rows(args, begin, end);
                       multiply({args.c.row(begin), end - begin, args.c.cols, args.c.stride}, k,
-                               {'N', args.a.row(begin), args.a.stride}, b);
+                               {'N', args.a.row(begin), args.a.stride}, b, adds ? 1.0F : 0.0F);
                     });
   }
 }

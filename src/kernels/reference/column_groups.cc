@@ -18,7 +18,8 @@ void column_groups(const Context&, const ColumnGroupsArgs<T>& args) {
       if (grows) {
         args.y.at(r, j) = args.x.at(r, narrow);
       } else {
-        args.y.at(r, narrow) += args.x.at(r, j);
+        const T weight = args.weights.rows == 0 ? T(1) : args.weights.at(args.weights.rows == 1 ? 0 : r, j);
+        args.y.at(r, narrow) += weight * args.x.at(r, j);
       }
     }
   }

@@ -10,7 +10,7 @@ void gemm(const Context&, const GemmArgs<T>& args) {
   const std::int64_t inner = a_transposed ? args.a.rows : args.a.cols;
   for (std::int64_t i = 0; i < args.c.rows; ++i) {
     for (std::int64_t j = 0; j < args.c.cols; ++j) {
-      double sum = 0;
+      double sum = args.addend.rows == 0 ? 0 : static_cast<double>(args.addend.at(args.addend.rows == 1 ? 0 : i, j));
       for (std::int64_t k = 0; k < inner; ++k) {
         const double a = a_transposed ? args.a.at(k, i) : args.a.at(i, k);
         sum += a * (b_transposed ? args.b.at(j, k) : args.b.at(k, j));

@@ -26,6 +26,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/layer_norm_grad.h"
 #include "kernels/mse.h"
+#include "kernels/mul_add.h"
 #include "kernels/sddmm.h"
 #include "kernels/segment_arg_grad.h"
 #include "kernels/segment_reduce.h"
@@ -85,6 +86,8 @@ template <class T>
 void layer_norm_grad(const Context& context, const LayerNormGradArgs<T>& args);
 template <class T>
 void mse(const Context& context, const MseArgs<T>& args);
+template <class T>
+void mul_add(const Context& context, const MulAddArgs<T>& args);
 template <class T>
 void sddmm(const Context& context, const SddmmArgs<T>& args);
 template <class T>

@@ -1,0 +1,131 @@
+#include "passes/fuse_elementwise.h"
+
+#include <utility>
+
+#include "passes/rewriter.h"
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::ValueId;
+
+class Fuser {
+ public:
+  explicit Fuser(const ir::Program& program)
+      : from_(program), makers_(ir::producers(program)), uses_(ir::use_counts(program)), rewriter_(program) {}
+
+  ir::Program run() {
+    for (const Op& op : from_.ops) {
+      const bool fused = (op.kind == OpKind::add && (fuse_addend(op) || fuse_product(op))) ||
+                         (op.kind == OpKind::sum_groups && fuse_inner_product(op)) ||
+                         (op.kind == OpKind::sum_rows && fuse_weighted_sum(op)) || drop_expansion(op);
+      if (!fused) rewriter_.copy(op);
+    }
+    return rewriter_.finish();
+  }
+
+ private:
+  const Op& maker(ValueId value) const { return from_.ops[static_cast<std::size_t>(makers_[static_cast<std::size_t>(value)])]; }
+
+  /// The op of this kind, in the phase of `user`, that makes `value` for one use only.
+  const Op* sole(const Op& user, ValueId value, OpKind kind) const {
+    const Op& op = maker(value);
+    return op.kind == kind && op.phase == user.phase && uses_[static_cast<std::size_t>(value)] == 1 ? &op : nullptr;
+  }
+
+  /// What an op that broadcasts may read instead of `value`: the groups themselves instead of their copies.
+  ValueId narrow(ValueId value) const {
+    const Op& op = maker(value);
+    return op.kind == OpKind::expand_groups ? op.inputs[0] : value;
+  }
+
+  void emit(const Op& op, OpKind kind, const std::vector<ValueId>& inputs, const ir::Attrs& attrs) {
+    std::vector<ValueId> mapped;
+    for (const ValueId input : inputs) mapped.push_back(rewriter_.map(input));
+    rewriter_.set(op.results[0], rewriter_.builder_at(op).add(kind, mapped, attrs));
+  }
+
+  bool fuse_addend(const Op& op) {
+    const ir::Type& result = from_.type(op.results[0]);
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+      const Op* product = sole(op, op.inputs[side], OpKind::gemm);
+      const ir::Type& addend = from_.type(op.inputs[1 - side]);
+      if (product == nullptr || product->inputs.size() != 2 || product->attrs.integer("ta", 0) != 0) continue;
+      const bool row = addend.domain == ir::Domain::kGlobal && addend.rows == 1 && addend.cols == result.cols;
+      if (from_.type(op.inputs[side]) != result || (addend != result && !row)) continue;
+      emit(op, OpKind::gemm, {product->inputs[0], product->inputs[1], op.inputs[1 - side]}, product->attrs);
+      return true;
+    }
+    return false;
+  }
+
+  bool fuse_product(const Op& op) {
+    const ir::Type& result = from_.type(op.results[0]);
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+      const Op* product = sole(op, op.inputs[side], OpKind::mul);
+      if (product == nullptr || from_.type(op.inputs[1 - side]) != result) continue;
+      emit(op, OpKind::mul_add, {op.inputs[1 - side], narrow(product->inputs[0]), narrow(product->inputs[1])}, {});
+      return true;
+    }
+    return false;
+  }
+
+  bool fuse_inner_product(const Op& op) {
+    const Op* product = op.inputs.size() == 1 ? sole(op, op.inputs[0], OpKind::mul) : nullptr;
+    if (product == nullptr) return false;
+    const ir::Type& wide = from_.type(op.inputs[0]);
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ir::Type& weights = from_.type(product->inputs[1 - side]);
+      const bool row = weights.domain == ir::Domain::kGlobal && weights.rows == 1 && weights.cols == wide.cols;
+      if (from_.type(product->inputs[side]) != wide || (weights != wide && !row)) continue;
+      emit(op, OpKind::sum_groups, {product->inputs[side], product->inputs[1 - side]}, op.attrs);
+      return true;
+    }
+    return false;
+  }
+
+  bool fuse_weighted_sum(const Op& op) {
+    const Op* product = op.inputs.size() == 1 ? sole(op, op.inputs[0], OpKind::mul) : nullptr;
+    if (product == nullptr) return false;
+    const ir::Type& wide = from_.type(op.inputs[0]);
+    // The copies of groups, if there are any, are the weights.
+    const std::size_t first = narrow(product->inputs[0]) == product->inputs[0] ? 0 : 1;
+    for (const std::size_t side : {first, 1 - first}) {
+      const ValueId weights = narrow(product->inputs[1 - side]);
+      const ir::Type& type = from_.type(weights);
+      const bool same_rows = type.domain == wide.domain && type.space == wide.space && type.rows == wide.rows;
+      if (from_.type(product->inputs[side]) != wide || !same_rows) continue;
+      emit(op, OpKind::sum_rows, {product->inputs[side], weights}, op.attrs);
+      return true;
+    }
+    return false;
+  }
+
+  bool drop_expansion(const Op& op) {
+    const bool broadcasts = op.kind == OpKind::add || op.kind == OpKind::sub || op.kind == OpKind::mul || op.kind == OpKind::div;
+    if (!broadcasts) return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId groups = narrow(op.inputs[side]);
+      const ir::Type& other = from_.type(op.inputs[1 - side]);
+      if (groups == op.inputs[side] || other.cols != from_.type(op.results[0]).cols) continue;
+      std::vector<ValueId> inputs = op.inputs;
+      inputs[side] = groups;
+      emit(op, op.kind, inputs, op.attrs);
+      return true;
+    }
+    return false;
+  }
+
+  const ir::Program& from_;
+  std::vector<std::int32_t> makers_;
+  std::vector<std::int32_t> uses_;
+  Rewriter rewriter_;
+};
+
+}  // namespace
+
+ir::Program fuse_elementwise(const ir::Program& program) { return Fuser(program).run(); }
+
+}  // namespace gneiss::passes
