@@ -147,7 +147,7 @@ ir::Plan build_plan(const ir::Program& model, const Options& options) {
     ir::verify(plan.program, pass.name);
   }
   recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
-  recorder.run("bind_kernels", plan.program, [&](Decisions*) { bind_kernels(&plan); });
+  recorder.run("bind_kernels", plan.program, [&](Decisions* decisions) { bind_kernels(&plan, options.source_blocks, decisions); });
   return plan;
 }
 
