@@ -11,6 +11,7 @@
 #include "passes/bind.h"
 #include "passes/clean.h"
 #include "passes/distribute_products.h"
+#include "passes/factor_weights.h"
 #include "passes/fuse_messages.h"
 #include "passes/memory.h"
 #include "passes/order.h"
@@ -38,7 +39,9 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   fuse_messages first, because everything after it reasons about sparse products, not about gathers;
 ///   distribute_products next: what it takes apart, choose_order can turn round;
 ///   choose_order before differentiation, so that one decision serves forward and backward;
-///   all three sweep up after themselves: a half that stays behind would count as a use and be differentiated;
+///   factor_weights after them, because the scalings would stand between a product and an aggregation, and before
+///   differentiation, which then needs no rule of its own for them;
+///   all four sweep up after themselves: a half that stays behind would count as a use and be differentiated;
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
 ///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
@@ -49,6 +52,8 @@ constexpr Pass kPasses[] = {
     {"distribute_products", true, "(s x + A x) W -> s (x W) + A (x W) where cheaper",
      [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(distribute_products(p, o.order, d)); }},
     {"choose_order", true, "A(XW) or (AX)W by modelled time", run_order},
+    {"factor_weights", true, "weights a[src] b[dst] -> scalings of rows on dense graphs",
+     [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(factor_weights(p, o.factor_degree, d)); }},
     {"sparse_features", false, "sparse input features through the sparse product",
      [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
     {"add_inference", false, "a copy of the model for evaluation",

@@ -28,6 +28,7 @@ struct Options {
   LossSpec loss;
   OrderChoice order = OrderChoice::kAuto;
   LayerOrders layer_orders;           ///< over `order`, for the layers of a schedule
+  double factor_degree = 2;  ///< edges a node for each column from which weights become scalings of rows
   SourceBlocking source_blocks = SourceBlocking::kAuto;
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
