@@ -53,8 +53,9 @@ const GraphInput& graph_input(std::string_view name) {
   const auto found = graphs.find(name);
   if (found != graphs.end()) return found->second;
   if (name == "arxiv") return graphs.emplace(name, communities(169'343, 2'260'000, 105)).first->second;
+  if (name == "reddit") return graphs.emplace(name, communities(232'965, 114'615'892, 46)).first->second;
   if (name == "reddit-tenth") return graphs.emplace(name, communities(23'297, 12'400'000, 46)).first->second;
-  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {}, "known: arxiv, reddit-tenth");
+  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {}, "known: arxiv, reddit, reddit-tenth");
 }
 
 Buffer<float> random_values(std::int64_t size, std::uint64_t seed) {

@@ -1,7 +1,15 @@
 // spmm: edges and bytes a second, and the share of a uniform gather of equal rows from a table as large as x.
-// A share above 1 means that hubs and communities hit the caches.
+// A share above 1 means that hubs and communities hit the caches. With blocks of sources (`block_kb` of x, 0 = none)
+// the table of the limit is one block.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "base/parallel.h"
+#include "graph/source_blocks.h"
 #include "inputs.h"
 #include "kernels/spmm.h"
 #include "limits.h"
@@ -11,11 +19,19 @@ namespace {
 
 enum Mode : std::int64_t { kSum, kWeighted, kHeads, kMax };
 
+const graph::SourceBlocks& source_blocks(const std::string& name, std::int64_t block) {
+  static std::map<std::tuple<std::string, std::int64_t>, graph::SourceBlocks> known;
+  const auto [entry, is_new] = known.try_emplace({name, block});
+  if (is_new) entry->second = graph::block_sources(graph_input(name).pattern(), block, available_threads());
+  return entry->second;
+}
+
 void spmm(benchmark::State& state, const char* name) {
   const GraphInput& graph = graph_input(name);
   const std::int64_t d = state.range(0);
   const auto mode = static_cast<Mode>(state.range(1));
   const int threads = static_cast<int>(state.range(2));
+  const std::int64_t block_bytes = state.range(3) * 1024;
   const std::int64_t heads = mode == kHeads ? 8 : 1;
   Buffer<float> x = random_values(graph.nodes * d, 1);
   Buffer<float> w = random_values(mode == kWeighted || mode == kHeads ? graph.edges() * heads : 0, 2);
@@ -23,13 +39,20 @@ void spmm(benchmark::State& state, const char* name) {
   Buffer<std::int32_t> arg(static_cast<std::size_t>(mode == kMax ? graph.nodes * d : 0));
   kernels::SpmmArgs<float> args{graph.pattern(),       {x.data(), graph.nodes, d}, w.span(), heads,
                                 kernels::Reduce::kSum, {y.data(), graph.nodes, d}, {}};
+  if (block_bytes > 0) {
+    const std::int64_t block = std::min(graph::kMostBlockCols, num_chunks(block_bytes, d * 4));
+    args.blocks = source_blocks(name, block).view();
+    state.counters["edges/segment"] =
+        static_cast<double>(graph.edges()) / static_cast<double>(args.blocks.segments.size());
+  }
   if (mode == kMax) {
     args.reduce = kernels::Reduce::kMax;
     args.arg = {arg.data(), graph.nodes, d};
   }
   for (auto _ : state) kernels::spmm<float>({threads, {}}, args);
   const double edges = static_cast<double>(graph.edges()) * static_cast<double>(state.iterations());
-  const double limit = gather_bytes_per_second(threads, d * 4, graph.nodes * d * 4);
+  const std::int64_t table_bytes = block_bytes > 0 ? block_bytes : graph.nodes * d * 4;
+  const double limit = gather_bytes_per_second(threads, d * 4, table_bytes);
   state.counters["edges/s"] = benchmark::Counter(edges, benchmark::Counter::kIsRate);
   state.counters["GB/s"] = benchmark::Counter(edges * static_cast<double>(d) * 4e-9, benchmark::Counter::kIsRate);
   state.counters["of_gather"] =
@@ -38,14 +61,21 @@ void spmm(benchmark::State& state, const char* name) {
 
 const std::vector<std::int64_t> kThreads = {1, 2};
 
+const std::vector<std::string> kNames = {"d", "mode", "threads", "block_kb"};
+
 BENCHMARK_CAPTURE(spmm, arxiv, "arxiv")
-    ->ArgNames({"d", "mode", "threads"})
-    ->ArgsProduct({{16, 32, 64, 128, 256}, {kSum, kWeighted, kHeads, kMax}, kThreads})
+    ->ArgNames(kNames)
+    ->ArgsProduct({{16, 32, 64, 128, 256}, {kSum, kWeighted, kHeads, kMax}, kThreads, {0}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(spmm, reddit_tenth, "reddit-tenth")
-    ->ArgNames({"d", "mode", "threads"})
-    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads})
+    ->ArgNames(kNames)
+    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0, 4096}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(spmm, reddit, "reddit")
+    ->ArgNames(kNames)
+    ->ArgsProduct({{32, 41, 128, 256}, {kSum, kWeighted}, kThreads, {0, 2048, 4096, 8192, 16384}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

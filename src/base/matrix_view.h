@@ -55,4 +55,29 @@ struct SparsePattern {
   EdgeId slot(EdgeId k) const { return slots.empty() ? k : slots[static_cast<std::size_t>(k)]; }
 };
 
+/// The entries of one row whose columns lie in one block.
+struct RowSegment {
+  EdgeId first = 0;  ///< its first entry in the pattern; the others follow
+  std::int32_t row = 0;
+  std::int32_t length = 0;
+};
+
+/// Where a task over a run of segments starts.
+struct SegmentChunk {
+  std::int64_t segment = 0;
+  std::int64_t id = 0;
+};
+
+/// A SparsePattern once more, cut into blocks of columns: block after block, rows ascending within a block. The first block
+/// has a segment for every row, the others for rows with entries in them.
+struct BlockedPattern {
+  std::int64_t block_cols = 0;                ///< columns of a block, at most 65536; 0: there is no blocked pattern
+  std::span<const std::uint16_t> ids;         ///< [nnz] column - first column of the block, segment after segment
+  std::span<const RowSegment> segments;
+  std::span<const SegmentChunk> chunks;       ///< [chunks + 1], about equal in entries, none across a border of blocks
+  std::span<const std::int64_t> block_chunks; ///< [blocks + 1] the first chunk of each block
+
+  bool empty() const { return block_cols == 0; }
+};
+
 }  // namespace gneiss

@@ -38,7 +38,7 @@ std::string describe_step(const Plan& plan, const Step& step) {
 std::int64_t Plan::total_bytes(int parameter_copies) const {
   std::int64_t bytes = parameter_bytes * parameter_copies + state_bytes + constant_bytes + arena_bytes + workspace_bytes +
                        feature_transpose_bytes;
-  for (const GraphUse& use : graph_uses) bytes += use.bytes;
+  for (const GraphUse& use : graph_uses) bytes += use.bytes + use.block_bytes;
   return bytes;
 }
 

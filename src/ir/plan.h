@@ -39,6 +39,9 @@ struct GraphUse {
   bool used = false;
   bool transpose = false;      ///< some op runs along out-edges
   std::int64_t bytes = 0;      ///< of structures made for this run (derived graph, transpose); 0 if only the dataset's
+  std::int64_t in_block = 0;   ///< sources of a block of the in-edges cut by sources; 0: they are not cut
+  std::int64_t out_block = 0;  ///< the same of the out-edges
+  std::int64_t block_bytes = 0;  ///< of the edges cut by sources, at most
 };
 
 /// How a pass spent its time and what it decided.

@@ -131,7 +131,8 @@ class Binding {
                      op_.attrs.integer("heads", 1),
                      reduce_of(op_),
                      out(),
-                     index_out(1)};
+                     index_out(1),
+                     from_.source_blocks(graph(), flag("transpose"))};
     if (op_.inputs.size() == 2) args.w = flat(in(1));
     call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
     use("spmm", spmm_variants<T>(), args);

@@ -31,6 +31,7 @@ struct Operands {
   std::function<MatrixView<std::int32_t>(ir::ValueId)> index;  ///< which edge won; an empty view for kNoValue
   std::function<const SparsePattern*(std::int32_t graph)> in_edges;
   std::function<const SparsePattern*(std::int32_t graph)> out_edges;
+  std::function<BlockedPattern(std::int32_t graph, bool out_edges)> source_blocks;  ///< empty where there are none
   std::function<const SparsePattern*(bool transposed)> features;
   std::function<std::span<const float>(std::int32_t graph)> edge_weights;  ///< empty: all ones
   std::function<std::span<const std::int64_t>(std::int32_t node_set)> row_ids;

@@ -19,7 +19,11 @@ struct SpmmArgs {
   Reduce reduce = Reduce::kSum;
   MatrixView<T> y;
   MatrixView<std::int32_t> arg;
+  BlockedPattern blocks = {};  ///< of `pattern`, or empty
 };
+
+/// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times this of a cache.
+inline constexpr std::int64_t kSpmmBlockColumns = 256;
 
 /// Aggregates the rows of x over the entries of each row of the pattern.
 ///   sum, mean:  y[v,h,:] = sum over k in row v of w[slot k, h] * x[index k, h, :]   (mean: divided by the row's length)
@@ -29,7 +33,8 @@ struct SpmmArgs {
 /// Aliasing  y, arg overlap nothing. Empty row: 0. Bitwise equal for any number of threads.
 /// Cost      2·nnz·heads·d flop; >= (nnz + rows)·heads·d·sizeof(T) moved; allocates nothing
 /// Errors    kShape
-/// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead
+/// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead; its blocked
+///           form where the arguments carry the pattern cut by sources
 template <class T>
 void spmm(const Context& context, const SpmmArgs<T>& args);
 

@@ -63,6 +63,10 @@ void bind_all(ir::Plan* plan) {
   };
   operands.in_edges = [&](std::int32_t g) { return &sizes.in[static_cast<std::size_t>(g)]; };
   operands.out_edges = [&](std::int32_t g) { return &sizes.out[static_cast<std::size_t>(g)]; };
+  operands.source_blocks = [&](std::int32_t g, bool out_edges) {
+    const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(g)];
+    return BlockedPattern{out_edges ? use.out_block : use.in_block, {}, {}, {}, {}};
+  };
   operands.features = [&](bool transposed) { return transposed ? &sizes.features_transposed : &sizes.features; };
   operands.edge_weights = [](std::int32_t) { return std::span<const float>(); };
   operands.row_ids = [](std::int32_t) { return std::span<const std::int64_t>(); };
@@ -120,8 +124,9 @@ void find_structures(ir::Plan* plan) {
 
 }  // namespace
 
-void bind_kernels(ir::Plan* plan) {
+void bind_kernels(ir::Plan* plan, SourceBlocking blocking, std::vector<std::string>* decisions) {
   find_structures(plan);
+  choose_source_blocks(plan, blocking, decisions);
   if (plan->value_bytes == sizeof(double)) {
     bind_all<double>(plan);
   } else {

@@ -1,11 +1,16 @@
 // The last pass: a kernel for every op, and what the run needs besides the values.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "ir/plan.h"
+#include "passes/source_blocks.h"
 
 namespace gneiss::passes {
 
 /// Fills steps, workspace_bytes, graph_uses and feature_transpose of `plan`, choosing kernel variants from sizes alone.
-void bind_kernels(ir::Plan* plan);
+/// `decisions` gets one sentence per choice.
+void bind_kernels(ir::Plan* plan, SourceBlocking blocking, std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

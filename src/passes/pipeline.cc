@@ -11,6 +11,7 @@
 #include "passes/bind.h"
 #include "passes/clean.h"
 #include "passes/distribute_products.h"
+#include "passes/factor_weights.h"
 #include "passes/fuse_attention.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/fuse_messages.h"
@@ -41,6 +42,8 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   fuse_attention right after it: it knows attention by the sparse product at its end;
 ///   distribute_products next: what it takes apart, choose_order can turn round;
 ///   choose_order before differentiation, so that one decision serves forward and backward;
+///   factor_weights after them, because the scalings would stand between a product and an aggregation, and before
+///   differentiation, which then needs no rule of its own for them;
 ///   all four sweep up after themselves: a half that stays behind would count as a use and be differentiated;
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
@@ -54,6 +57,8 @@ constexpr Pass kPasses[] = {
     {"distribute_products", true, "(s x + A x) W -> s (x W) + A (x W) where cheaper",
      [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(distribute_products(p, o.order, d)); }},
     {"choose_order", true, "A(XW) or (AX)W by modelled time", run_order},
+    {"factor_weights", true, "weights a[src] b[dst] -> scalings of rows on dense graphs",
+     [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(factor_weights(p, o.factor_degree, d)); }},
     {"sparse_features", false, "sparse input features through the sparse product",
      [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
     {"add_inference", false, "a copy of the model for evaluation",
@@ -154,7 +159,7 @@ ir::Plan build_plan(const ir::Program& model, const Options& options) {
     ir::verify(plan.program, pass.name);
   }
   recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
-  recorder.run("bind_kernels", plan.program, [&](Decisions*) { bind_kernels(&plan); });
+  recorder.run("bind_kernels", plan.program, [&](Decisions* decisions) { bind_kernels(&plan, options.source_blocks, decisions); });
   return plan;
 }
 

@@ -14,6 +14,7 @@
 #include "ir/plan.h"
 #include "ir/program.h"
 #include "passes/order.h"
+#include "passes/source_blocks.h"
 
 namespace gneiss::passes {
 
@@ -27,6 +28,8 @@ struct Options {
   LossSpec loss;
   OrderChoice order = OrderChoice::kAuto;
   LayerOrders layer_orders;           ///< over `order`, for the layers of a schedule
+  double factor_degree = 2;  ///< edges a node for each column from which weights become scalings of rows
+  SourceBlocking source_blocks = SourceBlocking::kAuto;
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;

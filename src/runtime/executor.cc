@@ -24,7 +24,7 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
                       std::span<const float> class_weights, int threads)
     : plan_(plan),
       dataset_(dataset),
-      structures_(dataset, plan, std::move(derived)),
+      structures_(dataset, plan, std::move(derived), threads),
       parameters_(Buffer<T>::zeros(static_cast<std::size_t>(plan.parameter_bytes) / sizeof(T))),
       gradients_(Buffer<T>::zeros(static_cast<std::size_t>(plan.parameter_bytes) / sizeof(T))),
       states_(Buffer<T>::zeros(static_cast<std::size_t>(plan.state_bytes) / sizeof(T))),
@@ -58,6 +58,7 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   };
   from.in_edges = [this](std::int32_t g) { return structures_.in_edges(g); };
   from.out_edges = [this](std::int32_t g) { return structures_.out_edges(g); };
+  from.source_blocks = [this](std::int32_t g, bool out_edges) { return structures_.source_blocks(g, out_edges); };
   from.features = [this](bool transposed) { return structures_.features(transposed); };
   from.edge_weights = [this](std::int32_t g) { return structures_.edge_weights(g); };
   from.row_ids = [this](std::int32_t) { return std::span<const std::int64_t>(dataset_.orig_id); };

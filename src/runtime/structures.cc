@@ -28,13 +28,17 @@ std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given
   return derived;
 }
 
-Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived)
+Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived,
+                       int threads)
     : dataset_(dataset), derived_(std::move(derived)), transposes_(plan.graph_uses.size()) {
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
     const graph::Graph& graph = graph_at(static_cast<std::int32_t>(g));
     in_.push_back(graph.in_edges());
     if (plan.graph_uses[g].transpose) transposes_[g] = graph::transpose(graph.in_edges());
     out_.push_back(plan.graph_uses[g].transpose ? transposes_[g].pattern() : SparsePattern());
+    const ir::GraphUse& use = plan.graph_uses[g];
+    in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads) : graph::SourceBlocks());
+    out_blocks_.push_back(use.out_block > 0 ? graph::block_sources(out_[g], use.out_block, threads) : graph::SourceBlocks());
   }
   if (!dataset.features.sparse) return;
   features_in_ = dataset.features.pattern();

@@ -7,6 +7,7 @@
 
 #include "data/dataset.h"
 #include "graph/graph.h"
+#include "graph/source_blocks.h"
 #include "ir/plan.h"
 
 namespace gneiss::runtime {
@@ -18,11 +19,16 @@ std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given
 /// Patterns by graph and direction, for the life of a run.
 class Structures {
  public:
-  /// Takes the derived graphs; builds the transposes that the plan asks for. `dataset` must outlive this.
-  Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived);
+  /// Takes the derived graphs; builds the transposes and source blocks that the plan asks for. `dataset` must outlive this.
+  Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived,
+             int threads);
 
   const SparsePattern* in_edges(std::int32_t graph) const { return &in_[static_cast<std::size_t>(graph)]; }
   const SparsePattern* out_edges(std::int32_t graph) const { return &out_[static_cast<std::size_t>(graph)]; }
+  /// The in-edges (or the out-edges) cut by sources; an empty pattern where the plan asks for none.
+  BlockedPattern source_blocks(std::int32_t graph, bool out_edges) const {
+    return (out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(graph)].view();
+  }
   const SparsePattern* features(bool transposed) const { return transposed ? &features_out_ : &features_in_; }
   std::span<const float> edge_weights(std::int32_t graph) const { return graph_at(graph).weights(); }
 
@@ -35,6 +41,8 @@ class Structures {
   graph::Transpose feature_transpose_;
   std::vector<SparsePattern> in_;
   std::vector<SparsePattern> out_;
+  std::vector<graph::SourceBlocks> in_blocks_;
+  std::vector<graph::SourceBlocks> out_blocks_;
   SparsePattern features_in_;
   SparsePattern features_out_;
 };

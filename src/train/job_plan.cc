@@ -22,11 +22,16 @@ struct MemoryRow {
 std::vector<MemoryRow> memory_rows(const PlanReport& report) {
   const ir::Plan& plan = report.plan;
   std::int64_t graphs = 0;
-  for (const ir::GraphUse& use : plan.graph_uses) graphs += use.bytes;
-  const std::int64_t listed = graphs + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + plan.workspace_bytes;
+  std::int64_t blocks = 0;
+  for (const ir::GraphUse& use : plan.graph_uses) {
+    graphs += use.bytes;
+    blocks += use.block_bytes;
+  }
+  const std::int64_t listed = graphs + blocks + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + plan.workspace_bytes;
   return {{"process before any data", report.baseline_bytes},
           {"data set", report.data_bytes},
           {"derived graphs and transposes", graphs},
+          {"edges cut by sources", blocks},
           {"transposed features", plan.feature_transpose_bytes},
           {"constants computed once", plan.constant_bytes},
           {"arena of intermediate values", plan.arena_bytes},

@@ -140,6 +140,11 @@ passes::OrderChoice order_choice(const std::string& name) {
   return passes::OrderChoice::kAuto;
 }
 
+passes::SourceBlocking source_blocking(const std::string& name) {
+  if (name == "on") return passes::SourceBlocking::kOn;
+  return name == "off" ? passes::SourceBlocking::kOff : passes::SourceBlocking::kAuto;
+}
+
 }  // namespace
 
 void apply_script(const language::ScriptSettings& script, const std::string& where, Config* config) {
@@ -199,6 +204,7 @@ SessionOptions session_options(const Config& config, const data::Dataset& datase
   options.class_weights = class_weights(config, dataset);
   for (const std::string& pass : config.list("passes.off")) options.passes.disabled.insert(pass);
   options.passes.order = order_choice(config.text("passes.order"));
+  options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
   options.optimizer = optimizer_config(config);
   options.seed = static_cast<std::uint64_t>(config.integer("train.seed"));
   options.threads = thread_count(config);

@@ -120,6 +120,7 @@ TEST_P(PeakMemory, StaysWithinThePlan) {
 INSTANTIATE_TEST_SUITE_P(
     Runs, PeakMemory,
     ::testing::Values(Case{"small", {"karate"}}, Case{"gcn", {"dcsbm:nodes=30000,degree=20,features=64", "--num-layers", "3", "--hidden", "64"}},
+                      Case{"dense", {"dcsbm:nodes=20000,degree=200,features=64", "--num-layers", "3", "--hidden", "32", "--source-blocks", "on"}},
                       Case{"sage", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "sage", "--hidden", "64"}},
                       Case{"gin", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "gin", "--hidden", "64", "--norm", "batch"}},
                       Case{"gat", {"dcsbm:nodes=10000,degree=20,features=64", "--model", "gat", "--hidden", "32"}},

@@ -108,6 +108,36 @@ TEST(Metamorphic, OptionalPassesChangeRoundingOnly) {
   }
 }
 
+TEST(Metamorphic, BlocksOfSourcesChangeRoundingOnly) {
+  const data::Dataset awkward = testing::awkward_dataset({});
+  const data::Dataset communities = community_graph();
+  for (const auto& model : models()) {
+    for (const data::Dataset* dataset : {&awkward, &communities}) {
+      train::SessionOptions options = options_for(model);
+      const Trace<float> whole = trace<float>(*dataset, options, 5);
+      options.passes.source_blocks = passes::SourceBlocking::kOn;
+      const Trace<float> cut = trace<float>(*dataset, options, 5);
+      expect_close(whole, cut, 1e-4, model.first + " in blocks of sources");
+      for (const int threads : {2, 5}) {
+        options.threads = threads;
+        EXPECT_EQ(cut.weights, trace<float>(*dataset, options, 5).weights) << model.first << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(Metamorphic, FactoredWeightsChangeRoundingOnly) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  const data::Dataset dataset = testing::awkward_dataset(unweighted);
+  for (const auto& model : models()) {
+    train::SessionOptions options = options_for(model);
+    const Trace<double> whole = trace<double>(dataset, options, 5);
+    options.passes.factor_degree = 0;
+    expect_close(whole, trace<double>(dataset, options, 5), 1e-9, model.first + " with weights taken apart");
+  }
+}
+
 /// The dataset with node v renamed to rename[v] and its edges listed in another order: destinations from last to first. Parallel
 /// edges keep theirs, because of several self loops on a node the last one's weight counts (PyG's rule).
 data::Dataset renamed(const data::Dataset& from, const std::vector<NodeId>& rename) {

@@ -1,6 +1,7 @@
 // Variants of the ops over graphs against the reference: every graph, width, head count, weighting and direction.
 #include <gtest/gtest.h>
 
+#include "graph/source_blocks.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/dropout.h"
@@ -42,14 +43,15 @@ class GraphKernels : public ::testing::TestWithParam<KernelGraph> {
   }
 };
 
-/// spmm on one pattern, with outputs; `magnitudes` holds the same sum over absolute values.
-void check_spmm(const std::string& what, const SparsePattern& pattern, std::int64_t d, std::int64_t heads,
-                bool weighted, Reduce reduce, double terms, std::int64_t pad) {
+/// spmm on one pattern, with outputs; `magnitudes` holds the same sum over absolute values. Returns how many variants
+/// besides the reference took it.
+int check_spmm(const std::string& what, const SparsePattern& pattern, std::int64_t d, std::int64_t heads, bool weighted,
+               Reduce reduce, double terms, std::int64_t pad, const BlockedPattern& blocks = {}) {
   Matrix<float> x = random_matrix(pattern.cols, d, pad, 1);
   Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, heads, 0, 2);
   Matrix<float> y(pattern.rows, d, pad);
   Matrix<std::int32_t> arg(pattern.rows, d, pad, -7);
-  kernels::SpmmArgs<float> args{pattern, x.view(), w.values, heads, reduce, y.view(), {}};
+  kernels::SpmmArgs<float> args{pattern, x.view(), w.values, heads, reduce, y.view(), {}, blocks};
   const bool extreme = reduce == Reduce::kMax || reduce == Reduce::kMin;
   if (extreme) args.arg = arg.view();
   Matrix<float> magnitudes(pattern.rows, d, pad);
@@ -65,7 +67,9 @@ void check_spmm(const std::string& what, const SparsePattern& pattern, std::int6
   Parity<kernels::SpmmArgs<float>> problem{
       what, kernels::spmm_variants<float>(), args, 0, {{&y.values, sum_bound(magnitudes.values, extreme ? 0 : terms)}}};
   if (extreme) problem.exact.push_back(&arg.values);
-  EXPECT_GE(expect_parity(problem), 1);
+  const int taken = expect_parity(problem);
+  EXPECT_GE(taken, 1);
+  return taken;
 }
 
 TEST_P(GraphKernels, SpmmAgrees) {
@@ -92,6 +96,35 @@ TEST_P(GraphKernels, SpmmAgreesWithHeads) {
       check_spmm(what, g().in_edges(), d, heads, true, reduce, longest_row(g().in_edges()), pad_of(d));
       check_spmm(what + " transposed", g().out_edges(), d, heads, true, reduce, longest_row(g().out_edges()),
                  pad_of(d));
+    }
+  }
+}
+
+/// Blocks of one source, of a few with a rest, and one block of all.
+TEST_P(GraphKernels, SpmmAgreesBlockByBlock) {
+  struct Case {
+    std::int64_t d, heads;
+    bool weighted;
+  };
+  const Case cases[] = {{1, 1, false},   {32, 1, false}, {33, 1, true}, {41, 1, false}, {64, 1, true},
+                        {200, 1, false}, {300, 1, true}, {24, 8, true}, {42, 21, true}, {600, 20, true}};
+  const KernelGraph sorted = sorted_rows(g());
+  for (const SparsePattern& pattern : {sorted.in_edges(), sorted.out_edges()}) {
+    for (const std::int64_t block : {std::int64_t{1}, std::int64_t{7}, pattern.cols / 3 + 1, std::int64_t{65536}}) {
+      if (block == 1 && pattern.cols > 500) continue;
+      const graph::SourceBlocks blocks = graph::block_sources(pattern, block, 2);
+      EXPECT_LE(blocks.bytes(), graph::most_source_block_bytes(pattern.rows, pattern.cols, pattern.nonzeros(), block));
+      for (const Case& c : cases) {
+        if (g().edges() * c.d > kMostElements) continue;
+        for (const Reduce reduce : {Reduce::kSum, Reduce::kMean}) {
+          const std::string what = "spmm d=" + std::to_string(c.d) + " heads " + std::to_string(c.heads) +
+                                   " in blocks of " + std::to_string(block);
+          // A rounding for each block comes on top of those of the terms.
+          const double terms = longest_row(pattern) + static_cast<double>(blocks.block_chunks.size());
+          EXPECT_EQ(check_spmm(what, pattern, c.d, c.heads, c.weighted, reduce, terms, pad_of(c.d), blocks.view()), 2);
+        }
+      }
+      check_spmm("max with blocks", pattern, 16, 1, false, Reduce::kMax, 0, 0, blocks.view());
     }
   }
 }

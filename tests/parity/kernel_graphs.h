@@ -54,6 +54,18 @@ inline KernelGraph make_kernel_graph(std::string name, std::int64_t rows, std::i
   return g;
 }
 
+/// The same graph with every row's sources in order, as a graph::Graph has them.
+inline KernelGraph sorted_rows(const KernelGraph& from) {
+  std::vector<std::pair<NodeId, NodeId>> edges;
+  for (std::size_t v = 0; v + 1 < from.offsets.size(); ++v) {
+    for (auto k = static_cast<std::size_t>(from.offsets[v]); k < static_cast<std::size_t>(from.offsets[v + 1]); ++k) {
+      edges.push_back({static_cast<NodeId>(v), from.indices[k]});
+    }
+  }
+  std::sort(edges.begin(), edges.end());
+  return make_kernel_graph(from.name, from.rows, from.cols, std::move(edges));
+}
+
 /// `count` random edges; sources are skewed towards low ids.
 inline std::vector<std::pair<NodeId, NodeId>> random_edges(std::int64_t rows, std::int64_t cols, std::int64_t count,
                                                            std::uint64_t seed) {

@@ -21,7 +21,8 @@ ir::Plan plan_again(const ir::Plan& plan, const std::function<void(ir::Program*)
   again.feature_nonzeros = plan.feature_nonzeros;
   mutate(&again.program);
   passes::plan_memory(&again);
-  passes::bind_kernels(&again);
+  std::vector<std::string> decisions;
+  passes::bind_kernels(&again, passes::SourceBlocking::kOff, &decisions);
   return again;
 }
 

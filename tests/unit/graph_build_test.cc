@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "graph/graph.h"
+#include "graph/source_blocks.h"
 #include "graph/symmetry.h"
 #include "support/data_fixtures.h"
 
@@ -113,6 +117,27 @@ TEST(TransposeTest, TwiceIsTheOriginal) {
   EXPECT_EQ(list(twice.offsets), list(g.offsets()));
   EXPECT_EQ(list(twice.indices), list(g.sources()));
   for (std::size_t k = 0; k < twice.slots.size(); ++k) EXPECT_EQ(twice.slots[k], static_cast<EdgeId>(k));
+}
+
+TEST(SourceBlocksTest, CutsRowsAtTheBordersOfBlocks) {
+  // Row 0 has sources 0, 1, 4; row 1 has 2, 3; row 2 none; row 3 has 4 twice.
+  const Graph g = build_graph(edges({0, 1, 4, 2, 3, 4, 4}, {0, 0, 0, 1, 1, 3, 3}), 5);
+  const SourceBlocks blocks = block_sources(g.in_edges(), 2, 2);
+  EXPECT_THAT(list(blocks.ids), ElementsAre(0, 1, 0, 1, 0, 0, 0));
+  std::vector<std::array<EdgeId, 3>> segments;
+  for (const RowSegment& s : blocks.segments) segments.push_back({s.first, s.row, s.length});
+  // The first block names every row, the second only row 1, the third rows 0 and 3.
+  EXPECT_THAT(segments, ElementsAre(std::array<EdgeId, 3>{0, 0, 2}, std::array<EdgeId, 3>{3, 1, 0},
+                                    std::array<EdgeId, 3>{5, 2, 0}, std::array<EdgeId, 3>{5, 3, 0},
+                                    std::array<EdgeId, 3>{7, 4, 0}, std::array<EdgeId, 3>{3, 1, 2},
+                                    std::array<EdgeId, 3>{2, 0, 1}, std::array<EdgeId, 3>{5, 3, 2}));
+  EXPECT_THAT(list(blocks.block_chunks), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(SourceBlocksTest, NeedsSortedRows) {
+  const std::vector<EdgeId> offsets = {0, 3};
+  const std::vector<NodeId> indices = {0, 3, 1};
+  EXPECT_THROW(block_sources({1, 4, offsets, indices, {}}, 2, 1), Error);
 }
 
 TEST(SelfLoopTest, AddRemainingKeepsTheLastLoopsWeight) {

@@ -162,6 +162,50 @@ TEST(HoistConstants, AggregationOfRawFeaturesRunsOnce) {
   EXPECT_EQ(hoisted, 1) << ir::print(plan.program);
 }
 
+TEST(FactorWeights, NormalisationLeavesNoEdgeValue) {
+  passes::Options options;
+  options.factor_degree = 0;
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
+  for (const Op& op : plan.program.ops) {
+    EXPECT_TRUE(op.kind != OpKind::spmm || op.inputs.size() == 1) << ir::print(plan.program);
+    for (const ir::ValueId r : op.results) {
+      EXPECT_TRUE(r == ir::kNoValue || plan.program.type(r).domain != ir::Domain::kEdge) << ir::print(plan.program);
+    }
+  }
+}
+
+TEST(FactorWeights, LeavesSparseGraphsAndOtherWeights) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  const auto weighted_products = [](const ir::Plan& plan) {
+    return std::count_if(plan.program.ops.begin(), plan.program.ops.end(),
+                         [](const Op& op) { return op.kind == OpKind::spmm && op.inputs.size() == 2; });
+  };
+  EXPECT_GT(weighted_products(plan_of("gcn", testing::awkward_dataset(unweighted), small())), 0);
+  passes::Options options;
+  options.factor_degree = 0;
+  EXPECT_GT(weighted_products(plan_of("gcn", testing::awkward_dataset({}), small(), options)), 0);
+  EXPECT_GT(weighted_products(plan_of("gat", testing::awkward_dataset(unweighted), small_for("gat"), options)), 0);
+}
+
+TEST(SourceBlocks, AreChosenAndCounted) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  passes::Options options;
+  options.source_blocks = passes::SourceBlocking::kOn;
+  const ir::Plan cut = plan_of("gcn", dataset, small(), options);
+  const ir::Plan whole = plan_of("gcn", dataset, small());
+  EXPECT_GT(cut.graph_uses[1].in_block, 0);
+  EXPECT_GT(cut.graph_uses[1].out_block, 0);
+  EXPECT_EQ(whole.graph_uses[1].block_bytes, 0);
+  EXPECT_EQ(cut.total_bytes(1) - whole.total_bytes(1), cut.graph_uses[1].block_bytes);
+  for (const ir::Step& step : cut.steps) {
+    const bool aggregates = cut.program.ops[static_cast<std::size_t>(step.op)].kind == OpKind::spmm;
+    EXPECT_TRUE(!aggregates || step.variant == "cpu_blocked") << step.variant;
+  }
+}
+
 TEST(UseSymmetry, UndirectedGraphsNeedNoTranspose) {
   const data::Dataset undirected = undirected_dataset();
   ASSERT_TRUE(undirected.graph.symmetric());

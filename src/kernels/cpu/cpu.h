@@ -66,6 +66,7 @@ void segment_arg_grad(const Context& context, const SegmentArgGradArgs<float>& a
 void segment_reduce(const Context& context, const SegmentReduceArgs<float>& args);
 void sgd_step(const Context& context, const SgdStepArgs<float>& args);
 void spmm(const Context& context, const SpmmArgs<float>& args);
+void spmm_blocked(const Context& context, const SpmmArgs<float>& args);
 void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<float>& args);
 void spmm_arg_weight_grad(const Context& context, const SpmmArgWeightGradArgs<float>& args);
 void spx_gemm(const Context& context, const SpxGemmArgs<float>& args);

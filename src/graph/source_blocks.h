@@ -1,0 +1,41 @@
+// A pattern by blocks of columns, for products that read a dense matrix by random rows: while a block lasts, the rows
+// it reads stay in a cache.
+//
+// Encoding: a column is a 16-bit number within its block (2 bytes an entry), a row's run of entries in a block one
+// segment (16 bytes). Rows must be sorted by column, as a Graph's and a Transpose's are: then the entries of a segment
+// follow each other in the pattern too, and values kept in the pattern's order (weights) are found without a
+// permutation. Source: the CPU study's "blk" variant; cache blocking of the source nodes as in DistGNN.
+#pragma once
+
+#include <cstdint>
+
+#include "base/buffer.h"
+#include "base/matrix_view.h"
+
+namespace gneiss::graph {
+
+inline constexpr std::int64_t kMostBlockCols = 65536;
+
+struct SourceBlocks {
+  std::int64_t block_cols = 0;
+  Buffer<std::uint16_t> ids;
+  Buffer<RowSegment> segments;
+  Buffer<SegmentChunk> chunks;
+  Buffer<std::int64_t> block_chunks;
+
+  BlockedPattern view() const { return {block_cols, ids, segments, chunks, block_chunks}; }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(ids.size_bytes() + segments.size_bytes() + chunks.size_bytes() +
+                                     block_chunks.size_bytes());
+  }
+};
+
+/// The most bytes() of the blocks of a pattern with these sizes.
+std::int64_t most_source_block_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nonzeros,
+                                     std::int64_t block_cols);
+
+/// Cuts a pattern with sorted rows into blocks of `block_cols` columns (1 to 65536). The result does not depend on the
+/// number of threads. O(nnz + rows · blocks).
+SourceBlocks block_sources(const SparsePattern& pattern, std::int64_t block_cols, int threads);
+
+}  // namespace gneiss::graph

@@ -1,0 +1,109 @@
+// spmm by blocks of sources: while a block lasts, the rows of x that it reads stay in a cache.
+//
+// For each block in turn, each row's run of edges in the block is summed in registers (spmm-inl.h) and added to y,
+// which is read and written once a block; the first block has a segment for every row and overwrites y. It pays where a
+// segment is long enough (15 edges and more) to cover that. The rows of x are read at random from a few megabytes; ids
+// are 16-bit numbers in one stream, prefetched across segments; weights jump from segment to segment and are prefetched
+// some segments ahead. Blocks come one after another, a row belongs to one chunk of a block, chunks depend on the
+// pattern alone: threads cannot change bits. Source: the CPU study's "blk" kernel.
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/parallel_rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/spmm_blocked.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/spmm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gneiss::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Prefetches the weights of a segment that comes later.
+void prefetch_weights(const SpmmArgs<float>& args, const RowSegment& segment) {
+  const std::int64_t first = segment.first;
+  const std::int64_t end = first + segment.length;
+  if (args.pattern.slots.empty()) {
+    for (std::int64_t i = first * args.heads; i < end * args.heads; i += 16) hwy::Prefetch(args.w.data() + i);
+  } else {
+    for (std::int64_t k = first; k < end; k += 8) hwy::Prefetch(args.pattern.slots.data() + k);
+  }
+}
+
+/// Sum or mean over the segments of one chunk of one block.
+struct BlockLoop {
+  static constexpr int kVectors = kMostVectors;
+  const SpmmArgs<float>& args;
+  std::int64_t block;
+  std::int64_t chunk;
+
+  template <class D, int kVectorsNow, Weights kWeights, bool kMasked>
+  void run(const Panel& panel) const {
+    const D d;
+    const BlockedPattern& blocks = args.blocks;
+    const auto at = static_cast<std::size_t>(chunk);
+    const RowIds<std::uint16_t> rows{blocks.ids.data(), static_cast<std::int64_t>(blocks.ids.size()) - 1,
+                                     block * blocks.block_cols};
+    EdgeReader<std::uint16_t, D, kVectorsNow, kWeights, kMasked> edges(args, rows, panel);
+    const RowSegment* end = blocks.segments.data() + blocks.chunks[at + 1].segment;
+    std::int64_t id = blocks.chunks[at].id;
+    for (const RowSegment* segment = blocks.segments.data() + blocks.chunks[at].segment; segment < end; ++segment) {
+      constexpr std::ptrdiff_t kSegmentsAhead = 4;
+      if (kWeights != Weights::kOnes && end - segment > kSegmentsAhead) prefetch_weights(args, segment[kSegmentsAhead]);
+      float* y = args.y.row(segment->row) + panel.column;
+      for (std::int64_t c = 0; c < panel.width; c += 16) hwy::Prefetch(y + c);
+      hn::Vec<D> sum[kVectorsNow];
+#pragma GCC unroll 16
+      for (int i = 0; i < kVectorsNow; ++i) sum[i] = hn::Zero(d);
+      for (EdgeId k = segment->first; k < segment->first + segment->length; ++k, ++id) {
+        edges.open(id, k);
+#pragma GCC unroll 16
+        for (int i = 0; i < kVectorsNow; ++i) sum[i] = edges.add_weighted(i, sum[i]);
+      }
+      const auto scale = hn::Set(d, scale_of(segment->row));
+#pragma GCC unroll 16
+      for (int i = 0; i < kVectorsNow; ++i) {
+        edges.store(i, block == 0 ? hn::Mul(sum[i], scale) : hn::MulAdd(sum[i], scale, edges.load(i, y)), d, y);
+      }
+    }
+  }
+
+  float scale_of(std::int32_t row) const {
+    if (args.reduce == Reduce::kSum) return 1.0F;
+    const EdgeId* offsets = args.pattern.offsets.data() + row;
+    return 1.0F / static_cast<float>(std::max<EdgeId>(1, offsets[1] - offsets[0]));
+  }
+};
+
+void block_chunk(const SpmmArgs<float>& args, std::int64_t block, std::int64_t chunk, std::int64_t begin,
+                 std::int64_t end) {
+  sweep(args, BlockLoop{args, block, chunk}, begin, end);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace gneiss::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gneiss::kernels::cpu {
+
+HWY_EXPORT(block_chunk);
+
+void spmm_blocked(const Context& context, const SpmmArgs<float>& args) {
+  const std::span<const std::int64_t> block_chunks = args.blocks.block_chunks;
+  for (std::int64_t column = 0; column < args.y.cols; column += kSpmmBlockColumns) {
+    const std::int64_t end = std::min(args.y.cols, column + kSpmmBlockColumns);
+    for (std::size_t b = 0; b + 1 < block_chunks.size(); ++b) {
+      const std::int64_t first = block_chunks[b];
+      parallel_chunks(context.threads, block_chunks[b + 1] - first, 1, [&](std::int64_t chunk, std::int64_t) {
+        HWY_DYNAMIC_DISPATCH(block_chunk)(args, static_cast<std::int64_t>(b), first + chunk, column, end);
+      });
+    }
+  }
+}
+
+}  // namespace gneiss::kernels::cpu
+#endif  // HWY_ONCE
