@@ -4,9 +4,10 @@
 SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc)
+PEER_GRAPHS ?= ogbn-arxiv flickr
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-accuracy check-sanitize bench format clean
+.PHONY: help deps build demo check check-accuracy check-sanitize bench bench-peers format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +44,11 @@ bench: ## build the benchmarks and run the ones that need nothing else
 	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench --parallel $(JOBS)
 	@for b in build-bench/bin/*_bench; do echo "== $$b"; "$$b" || exit 1; done
+
+bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table and docs/peers.svg
+	@bench/peers/install
+	@bench/peers/run --graphs $(PEER_GRAPHS) --json build/peers.json
+	@bench/peers/report build/peers.json
 
 format: ## format the C++ sources
 	@tools/install-deps format

@@ -46,11 +46,9 @@ void SettingFlags::add_switch(CLI::App* command, const SettingInfo& setting) {
     given_.push_back({setting.key, value, "--" + prefix + setting.flag});
   };
   const std::string title = group_title(setting.key.substr(0, setting.key.find('.')));
-  CLI::Option* on = command->add_flag_callback(flag_names(setting), [give] { give("true", ""); }, help_text(setting));
-  CLI::Option* off = command->add_flag_callback(flag_names(setting, "no-"), [give] { give("false", "no-"); }, "not so");
-  on->group(title);
-  off->group("");  // --no-x is understood but not listed for every switch
-  off->excludes(on);
+  command->add_flag_callback(flag_names(setting), [give] { give("true", ""); }, help_text(setting))->group(title);
+  // --no-x is understood but not listed for every switch.
+  command->add_flag_callback(flag_names(setting, "no-"), [give] { give("false", "no-"); }, "not so")->group("");
 }
 
 void SettingFlags::add_value(CLI::App* command, const SettingInfo& setting) {
@@ -80,7 +78,13 @@ void SettingFlags::add_to(CLI::App* command, const std::vector<std::string>& gro
 }
 
 void SettingFlags::apply(RunConfig* config) const {
-  for (const Given& given : given_) config->set(given.key, given.value, given.where);
+  for (const Given& given : given_) {
+    const auto other = std::find_if(given_.begin(), given_.end(), [&](const Given& g) { return g.key == given.key && g.where != given.where; });
+    if (other != given_.end()) {
+      throw Error(ErrorCode::kUsage, fmt::format("{} and {} exclude each other", given.where, other->where), given.where, "give one of them");
+    }
+    config->set(given.key, given.value, given.where);
+  }
   for (const std::string& arg : model_args_) {
     const std::size_t equals = arg.find('=');
     if (equals == std::string::npos) {

@@ -84,6 +84,7 @@ expect 2 'split' train karate --split ratio:50/60
 expect 2 'train.threads' train karate --threads -1
 expect 2 "there is no pass 'fusion'" train karate --passes-off fusion
 expect 2 'passes.order' train karate --order sideways
+expect 2 'exclude each other' train karate --binarize --no-binarize
 expect 2 'not expected' train karate karate
 expect 5 'epoch' train karate --lr 1e38 --epochs 50 --no-save
 expect 4 '/proc/' train karate --epochs 1 --out /proc/gneiss

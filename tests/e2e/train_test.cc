@@ -280,7 +280,7 @@ TEST(Plan, PrintsOpsBytesAndPeakWithoutTraining) {
   const Workplace place;
   const CommandResult plan = place.gneiss(words("plan karate --model gat --print-after=differentiate"));
   EXPECT_EQ(plan.code, 0) << plan.err;
-  for (const char* part : {"after differentiate", "edge_softmax", "arena", "peak", "MiB"}) EXPECT_THAT(plan.out, HasSubstr(part));
+  for (const char* part : {"after differentiate", "attention", "arena", "peak", "MiB"}) EXPECT_THAT(plan.out, HasSubstr(part));
   const Json json = json_of(place.gneiss(words("plan karate --passes-off cse,dce --json")));
   for (const Json& pass : json["passes"]) EXPECT_NE(pass["name"], "cse");
   const CommandResult unknown = place.gneiss(words("plan karate --passes-off csee"));

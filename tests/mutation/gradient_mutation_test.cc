@@ -89,10 +89,8 @@ std::vector<Mutant> all_mutants() {
                        op->attrs.set("alpha", 1.0);
                      })});
   mutants.push_back({"one of two gradients is lost where paths meet", "sage", smooth, [](ir::Program*, Op* op) {
-                       if (!backward(*op, OpKind::add)) return false;
-                       op->kind = OpKind::affine;
+                       if (!backward(*op, OpKind::gemm) || op->inputs.size() != 3) return false;
                        op->inputs.pop_back();
-                       op->attrs = {{"scale", 1.0}, {"shift", 0.0}};
                        return true;
                      }});
   mutants.push_back({"a maximum's gradient ignores the edge's weight", "weighted_max", {}, [](ir::Program*, Op* op) {

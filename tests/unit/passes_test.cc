@@ -187,7 +187,7 @@ TEST(FactorWeights, LeavesSparseGraphsAndOtherWeights) {
   passes::Options options;
   options.factor_degree = 0;
   EXPECT_GT(weighted_products(plan_of("gcn", testing::awkward_dataset({}), small(), options)), 0);
-  EXPECT_GT(weighted_products(plan_of("gat", testing::awkward_dataset(unweighted), small_for("gat"), options)), 0);
+  EXPECT_GT(weighted_products(plan_of("gat", testing::awkward_dataset(unweighted), small_for("gat", {{"v2", true}}), options)), 0);
 }
 
 TEST(SourceBlocks, AreChosenAndCounted) {

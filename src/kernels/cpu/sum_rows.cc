@@ -55,7 +55,7 @@ void sum_rows(const Context& context, const SumRowsArgs<float>& args) {
   auto* partials = reinterpret_cast<double*>(context.workspace.data());
   parallel_chunks(context.threads, args.x.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     double* sums = partials + begin / grain * d;
-    if (args.weights.rows == 0) {
+    if (args.weights.empty()) {
       HWY_DYNAMIC_DISPATCH(sum_chunk)(args.x, begin, end, sums);
     } else {
       HWY_DYNAMIC_DISPATCH(weighted_sum_chunk)(args, begin, end, sums);
