@@ -13,6 +13,7 @@ namespace gneiss::graph {
 namespace {
 
 constexpr std::int64_t kRowGrain = 2048;
+constexpr std::int64_t kPrefetchRows = 8;
 constexpr std::int64_t kSampledEdges = 1 << 20;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -79,10 +80,46 @@ class CuthillMcKee {
   Order order_;
 };
 
-/// One edge of a row under its new source, with its slot in the old graph.
-struct MovedEdge {
-  NodeId source;
-  std::uint32_t place;  ///< within the row
+/// Rows of a graph under new names of their sources.
+class RowMover {
+ public:
+  RowMover(const Graph& graph, std::span<const NodeId> position) : graph_(graph), position_(position) {}
+
+  /// The first cache lines of a row that will be moved soon; rows lie anywhere.
+  void prefetch(NodeId v) const {
+    constexpr EdgeId kPerLine = 16;
+    constexpr EdgeId kLines = 4;
+    const EdgeId begin = graph_.offsets()[at(v)];
+    const EdgeId end = std::min(graph_.offsets()[at(v) + 1], begin + kLines * kPerLine);
+    for (EdgeId k = begin; k < end; k += kPerLine) __builtin_prefetch(&graph_.sources()[at(k)]);
+  }
+
+  void move(NodeId v, NodeId* sources) const {
+    const auto row = graph_.sources().subspan(at(begin(v)), degree(v));
+    for (std::size_t k = 0; k < row.size(); ++k) sources[k] = position_[at(row[k])];
+    std::sort(sources, sources + row.size());
+  }
+
+  /// Parallel edges keep their order, so that their weights do.
+  void move_weighted(NodeId v, NodeId* sources, float* weights) {
+    const auto row = graph_.sources().subspan(at(begin(v)), degree(v));
+    const auto row_weights = graph_.weights().subspan(at(begin(v)), degree(v));
+    moved_.clear();
+    for (std::size_t k = 0; k < row.size(); ++k) moved_.emplace_back(position_[at(row[k])], k);
+    std::sort(moved_.begin(), moved_.end());
+    for (std::size_t k = 0; k < row.size(); ++k) {
+      sources[k] = moved_[k].first;
+      weights[k] = row_weights[moved_[k].second];
+    }
+  }
+
+ private:
+  EdgeId begin(NodeId v) const { return graph_.offsets()[at(v)]; }
+  std::size_t degree(NodeId v) const { return at(graph_.offsets()[at(v) + 1] - begin(v)); }
+
+  const Graph& graph_;
+  std::span<const NodeId> position_;
+  std::vector<std::pair<NodeId, std::size_t>> moved_;  ///< new source, place in the old row
 };
 
 }  // namespace
@@ -113,34 +150,22 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
   GNEISS_CHECK(static_cast<std::int64_t>(order.size()) == graph.num_dst() && graph.num_src() == graph.num_dst(),
                ErrorCode::kShape, "order: {} entries for a graph of {} nodes", order.size(), graph.num_dst());
   const auto position = Buffer<NodeId>::copy_of(inverse_order(order));  // on huge pages: it is read at random
-  const auto old_offsets = graph.offsets();
-  const auto old_sources = graph.sources();
   Buffer<EdgeId> offsets(order.size() + 1);
   offsets[0] = 0;
-  for (std::size_t v = 0; v < order.size(); ++v)
-    offsets[v + 1] = offsets[v] + old_offsets[at(order[v]) + 1] - old_offsets[at(order[v])];
-  Buffer<NodeId> sources(old_sources.size());
+  for (std::size_t v = 0; v < order.size(); ++v) {
+    offsets[v + 1] = offsets[v] + graph.offsets()[at(order[v]) + 1] - graph.offsets()[at(order[v])];
+  }
+  Buffer<NodeId> sources(graph.sources().size());
   Buffer<float> weights(graph.weights().size());
   parallel_chunks(threads, graph.num_dst(), kRowGrain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<MovedEdge> row;
+    RowMover mover(graph, position);
     for (std::int64_t v = begin; v < end; ++v) {
-      const EdgeId from = old_offsets[at(order[at(v)])];
-      const EdgeId to = offsets[at(v)];
-      const auto degree = at(offsets[at(v) + 1] - to);
+      if (v + kPrefetchRows < end) mover.prefetch(order[at(v + kPrefetchRows)]);
+      NodeId* row = sources.data() + offsets[at(v)];
       if (weights.empty()) {
-        for (std::size_t k = 0; k < degree; ++k) sources[at(to) + k] = position[at(old_sources[at(from) + k])];
-        std::sort(sources.begin() + to, sources.begin() + to + degree);
-        continue;
-      }
-      row.clear();
-      for (std::size_t k = 0; k < degree; ++k)
-        row.push_back({position[at(old_sources[at(from) + k])], static_cast<std::uint32_t>(k)});
-      std::sort(row.begin(), row.end(), [](const MovedEdge& a, const MovedEdge& b) {
-        return std::pair(a.source, a.place) < std::pair(b.source, b.place);
-      });
-      for (std::size_t k = 0; k < degree; ++k) {
-        sources[at(to) + k] = row[k].source;
-        weights[at(to) + k] = graph.weights()[at(from) + row[k].place];
+        mover.move(order[at(v)], row);
+      } else {
+        mover.move_weighted(order[at(v)], row, weights.data() + offsets[at(v)]);
       }
     }
   });
