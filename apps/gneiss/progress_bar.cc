@@ -44,6 +44,7 @@ void ProgressBar::start(const TrainingStart& start) {
   fmt::print(stderr, "{} on {}: {} nodes, {} edges, {} features, {} classes; {} parameters, {} threads, {:.1f} MiB planned\n",
              start.model, start.dataset, start.nodes, start.edges, start.features, start.classes, start.parameters, start.threads,
              static_cast<double>(start.plan_peak_bytes) / (1 << 20));
+  if (!start.node_order.empty()) fmt::print(stderr, "order of nodes: {}\n", start.node_order);
   for (const std::string& note : start.notes) fmt::print(stderr, "note: {}\n", note);
 }
 

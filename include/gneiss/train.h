@@ -39,6 +39,7 @@ struct TrainingStart {
   std::int64_t epochs = 0;
   std::int64_t plan_peak_bytes = 0;
   int threads = 0;
+  std::string node_order;          ///< how the nodes lie in memory; empty if no other order was looked for
   std::vector<std::string> notes;  ///< what the reader did to the data
 };
 

@@ -29,6 +29,7 @@ TrainingStart training_start(const train::Report& report) {
   start.epochs = report.planned_epochs;
   start.plan_peak_bytes = report.plan_peak_bytes;
   start.threads = report.threads;
+  if (report.reorder.seconds > 0) start.node_order = train::describe(report.reorder);
   start.notes = report.notes;
   return start;
 }

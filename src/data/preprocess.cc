@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "graph/reorder.h"
 
 namespace gneiss::data {
 namespace {
@@ -106,6 +107,27 @@ void pick_sparse_rows(std::span<const EdgeId> offsets, std::span<const NodeId> i
       if (!values.empty()) (*out_values)[at] = values[static_cast<std::size_t>(k)];
       (*out_indices)[at++] = column(k);
     }
+  }
+}
+
+/// Row i becomes what row order[i] was, along the cycles of the permutation: no second copy of the features.
+template <class T>
+void permute_rows(std::span<const NodeId> order, std::size_t width, Buffer<T>* rows) {
+  if (rows->empty()) return;
+  std::vector<bool> done(order.size(), false);
+  std::vector<T> first(width);
+  const auto row = [&](std::size_t i) { return rows->begin() + i * width; };
+  for (std::size_t start = 0; start < order.size(); ++start) {
+    if (done[start]) continue;
+    std::copy_n(row(start), width, first.begin());
+    std::size_t to = start;
+    for (auto from = static_cast<std::size_t>(order[to]); from != start; from = static_cast<std::size_t>(order[to])) {
+      std::copy_n(row(from), width, row(to));
+      done[to] = true;
+      to = from;
+    }
+    std::copy_n(first.begin(), width, row(to));
+    done[to] = true;
   }
 }
 
@@ -261,6 +283,36 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
   dataset.orig_id = std::move(orig_id);
   dataset.node_names = std::move(names);
   return dataset;
+}
+
+void permute(std::span<const NodeId> order, int threads, Dataset* dataset) {
+  dataset->graph = graph::permute(dataset->graph, order, threads);
+  Features& features = dataset->features;
+  if (features.sparse) {
+    Features moved;
+    pick_sparse_rows(features.offsets, features.indices, features.values, order, {}, &moved.offsets, &moved.indices, &moved.values);
+    features.offsets = std::move(moved.offsets);
+    features.indices = std::move(moved.indices);
+    features.values = std::move(moved.values);
+  } else {
+    permute_rows(order, static_cast<std::size_t>(features.cols), &features.dense);
+  }
+  permute_rows(order, 1, &dataset->labels.classes);
+  permute_rows(order, static_cast<std::size_t>(dataset->labels.num_classes), &dataset->labels.targets);
+  const graph::Order position = graph::inverse_order(order);
+  for (auto* part : {&dataset->split.train, &dataset->split.val, &dataset->split.test}) {
+    for (NodeId& v : *part) v = position[static_cast<std::size_t>(v)];
+    std::sort(part->begin(), part->end());
+  }
+  std::vector<std::int64_t> orig_id;
+  std::vector<std::string> names;
+  orig_id.reserve(order.size());
+  for (const NodeId v : order) {
+    orig_id.push_back(dataset->orig_id.empty() ? v : dataset->orig_id[static_cast<std::size_t>(v)]);
+    if (!dataset->node_names.empty()) names.push_back(std::move(dataset->node_names[static_cast<std::size_t>(v)]));
+  }
+  dataset->orig_id = std::move(orig_id);
+  dataset->node_names = std::move(names);
 }
 
 }  // namespace gneiss::data

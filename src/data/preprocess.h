@@ -38,4 +38,9 @@ std::vector<NodeId> largest_component(const graph::Graph& graph);
 /// The part of a data set on `nodes` (ascending): induced edges, rows, labels and split renumbered, orig_id kept.
 Dataset induced(Dataset dataset, std::span<const NodeId> nodes);
 
+/// Renames the nodes: node order[v] becomes node v, and orig_id says which it was. Everything of a node goes with it: edges and
+/// their weights, features, labels, parts of the split, name. Dense features move in place.
+/// Errors: kShape if `order` is not a permutation of the nodes.
+void permute(std::span<const NodeId> order, int threads, Dataset* dataset);
+
 }  // namespace gneiss::data

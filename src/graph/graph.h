@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/buffer.h"
 #include "base/ids.h"
@@ -19,8 +20,8 @@ namespace gneiss::graph {
 class Graph {
  public:
   Graph() = default;
-  /// Takes arrays that already hold: offsets [num_dst + 1] from 0, never falling; sources [m] in [0, num_src), ascending
-  /// within a row; weights [m] or empty (all ones). Errors: kShape / kBadData naming the first offence.
+  /// Takes arrays that already hold: offsets [num_dst + 1] from 0, never falling; sources [m] in [0, num_src),
+  /// ascending within a row; weights [m] or empty (all ones). Errors: kShape / kBadData naming the first offence.
   Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {});
 
   std::int64_t num_src() const { return num_src_; }
@@ -41,6 +42,15 @@ class Graph {
   SparsePattern in_edges() const { return {num_dst(), num_src_, offsets_, sources_, {}}; }
 
  private:
+  friend Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
+  /// `renamed` under other node ids: its arrays need no check, and symmetry is a property of the structure.
+  Graph(const Graph& renamed, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights)
+      : num_src_(renamed.num_src_),
+        offsets_(std::move(offsets)),
+        sources_(std::move(sources)),
+        weights_(std::move(weights)),
+        symmetric_(renamed.symmetric_) {}
+
   std::int64_t num_src_ = 0;
   Buffer<EdgeId> offsets_ = Buffer<EdgeId>::zeros(1);
   Buffer<NodeId> sources_;

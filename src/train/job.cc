@@ -78,7 +78,8 @@ class Trainer {
     report_.version = GNEISS_VERSION;
     const auto load_start = Clock::now();
     workload_ = std::make_unique<Workload>(&config_);
-    report_.load_seconds = seconds_since(load_start);
+    report_.reorder = workload_->reorder();
+    report_.load_seconds = seconds_since(load_start) - report_.reorder.seconds;
     open_folder();
     const auto start = Clock::now();
     for (std::int64_t run = 0; run < workload_->runs() && !report_.interrupted; ++run) train_one(run);

@@ -40,6 +40,7 @@ struct PlanReport {
   std::int64_t baseline_bytes = 0;  ///< the process before any data
   std::int64_t load_peak_bytes = 0;  ///< while the data were read
   std::int64_t peak_bytes = 0;
+  ReorderReport reorder;
   std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
 };
 /// Loads the data and plans the training without allocating it. `print_after`: names of passes whose result is wanted.

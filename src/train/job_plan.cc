@@ -56,6 +56,7 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after) {
   for (const ir::Param& param : report.plan.program.params) report.parameters += param.trainable ? param.rows * param.cols : 0;
   report.data_bytes = workload.dataset().bytes();
   report.session_bytes = planned_bytes(report.plan, options.optimizer);
+  report.reorder = workload.reorder();
   report.baseline_bytes = workload.baseline_bytes();
   report.load_peak_bytes = workload.load_peak_bytes();
   report.peak_bytes = workload.peak_bytes(report.plan);
@@ -65,7 +66,8 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after) {
 std::string describe(const PlanReport& report) {
   std::string text;
   for (const auto& [pass, program] : report.printed) text += fmt::format("--- after {} ---\n{}\n", pass, program);
-  text += fmt::format("model {} on {}: {} parameters\n\n", report.model, report.dataset, report.parameters);
+  text += fmt::format("model {} on {}: {} parameters\n", report.model, report.dataset, report.parameters);
+  text += fmt::format("order of nodes: {}\n\n", describe(report.reorder));
   text += fmt::format("{:20} {:>9}  {:>6} {:>6}  decisions\n", "pass", "ms", "ops", "after");
   for (const ir::PassReport& pass : report.plan.passes) {
     text += fmt::format("{:20} {:9.3f}  {:6} {:6}", pass.name, pass.milliseconds, pass.ops_before, pass.ops_after);
@@ -89,6 +91,7 @@ std::string to_json(const PlanReport& report, int indent) {
   json["arena_bytes"] = report.plan.arena_bytes;
   json["workspace_bytes"] = report.plan.workspace_bytes;
   json["constant_bytes"] = report.plan.constant_bytes;
+  json["reorder"] = Json::parse(to_json(report.reorder));
   json["passes"] = Json::array();
   for (const ir::PassReport& pass : report.plan.passes) {
     json["passes"].push_back({{"name", pass.name}, {"milliseconds", pass.milliseconds}, {"ops_before", pass.ops_before}, {"ops_after", pass.ops_after}, {"decisions", pass.decisions}});

@@ -58,6 +58,16 @@ SecondsReport epoch_seconds(const Report& report) {
   return {(seconds[(n - 1) / 2] + seconds[n / 2]) / 2, seconds.front(), seconds.back()};
 }
 
+std::string to_json(const ReorderReport& report) {
+  return Json{{"asked", report.asked},
+              {"method", report.method},
+              {"reason", report.reason},
+              {"seconds", report.seconds},
+              {"same_block_before", number(report.same_block_before)},
+              {"same_block_after", number(report.same_block_after)}}
+      .dump();
+}
+
 std::string to_json(const Report& report, int indent) {
   Json json;
   json["version"] = report.version;
@@ -70,6 +80,7 @@ std::string to_json(const Report& report, int indent) {
   const SecondsReport seconds = epoch_seconds(report);
   json["epoch_seconds"] = {{"median", seconds.median}, {"min", seconds.min}, {"max", seconds.max}};
   json["load_seconds"] = report.load_seconds;
+  json["reorder"] = Json::parse(to_json(report.reorder));
   json["train_seconds"] = report.train_seconds;
   json["peak_rss_bytes"] = report.peak_rss_bytes;
   json["plan_peak_bytes"] = report.plan_peak_bytes;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "train/full_graph.h"
+#include "train/reorder.h"
 
 namespace gneiss::train {
 
@@ -34,7 +35,8 @@ struct Report {
   std::int64_t data_bytes = 0;
   std::int64_t plan_peak_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
-  double load_seconds = 0;
+  ReorderReport reorder;
+  double load_seconds = 0;   ///< reading; without reorder.seconds
   double train_seconds = 0;  ///< all runs, evaluation included
   bool interrupted = false;
   std::string run_folder;  ///< empty if nothing was written
@@ -54,6 +56,8 @@ struct SecondsReport {
 };
 SecondsReport epoch_seconds(const Report& report);
 
+/// The object "reorder" of a report, as JSON text.
+std::string to_json(const ReorderReport& report);
 /// One JSON object; numbers that are undefined are null.
 std::string to_json(const Report& report, int indent = 2);
 

@@ -104,6 +104,7 @@ std::vector<Setting> train_settings() {
       {.key = "train.metric", .flag = "metric", .type = kChoice, .help = "score", .choices = metric_names(), .unset = "the data set's usual one"},
       {.key = "train.runs", .flag = "runs", .type = kInteger, .initial = "1", .help = "runs with seeds seed, seed + 1, …", .least = 1, .most = 100000},
       {.key = "train.seed", .flag = "seed", .type = kInteger, .initial = "0", .help = "seed of weights and dropout", .least = 0, .most = kManySeeds},
+      {.key = "train.reorder", .flag = "reorder", .type = kChoice, .initial = "auto", .help = "order of the nodes in memory, for speed; results stay in the given one", .choices = {"none", "degree", "rcm", "clusters", "auto"}},
       {.key = "train.threads", .flag = "threads", .type = kInteger, .initial = "0", .help = "0 = all processors allowed; never changes a result", .least = 0, .most = 1024},
   };
 }

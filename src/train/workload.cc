@@ -3,13 +3,17 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "base/process.h"
+#include "data/preprocess.h"
 #include "train/options.h"
 
 namespace gneiss::train {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 /// Pages that any training touches and no plan can see: code of the kernel library and its generated kernels, thread stacks.
 constexpr std::int64_t kRuntimeBytes = std::int64_t{12} << 20;
@@ -31,8 +35,9 @@ Workload::Workload(Config* config) : config_(config), baseline_bytes_(current_rs
   replace_text(config, "data.name", resolve_data(*config));
   for (const char* key : {"model.name", "data.features", "data.labels"}) replace_text(config, key, resolve_file(*config, key));
   dataset_ = data::load(config->text("data.name"), load_options(*config, 0, 1));
-  measure_load();
   apply_model_text();
+  put_in_order();
+  measure_load();
   session_ = session_options(*config, dataset_);
   driver_ = full_graph_options(*config, dataset_);
   runs_ = config->integer("train.runs");
@@ -52,7 +57,20 @@ void Workload::apply_model_text() {
   for (auto& [name, value] : config_->model_args()) options.args.emplace_back(name, value);
   const std::string& model = config_->text("model.name");
   const language::CompileResult compiled = language::compile(model_source(model), options);
-  if (compiled.ok() && compiled.script) apply_script(*compiled.script, model, config_);
+  if (!compiled.ok()) return;
+  gathered_width_ = gathered_width(compiled.program);
+  if (compiled.script) apply_script(*compiled.script, model, config_);
+}
+
+void Workload::put_in_order() {
+  const std::string& method = config_->text("train.reorder");
+  reorder_ = choose_order(dataset_.graph, method, gathered_width_, thread_count(*config_), &order_);
+  if (!order_.empty()) {
+    const auto start = Clock::now();
+    data::permute(order_, thread_count(*config_), &dataset_);
+    reorder_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  if (!split_changes(*config_)) order_ = {};
 }
 
 void Workload::reload(std::int64_t run) {
@@ -61,6 +79,7 @@ void Workload::reload(std::int64_t run) {
   dataset_ = data::Dataset();  // two at a time could be too much
   malloc_trim(0);              // nor need what the last run freed stay resident
   dataset_ = data::load(config_->text("data.name"), options);
+  if (!order_.empty()) data::permute(order_, thread_count(*config_), &dataset_);
   malloc_trim(0);
   GNEISS_CHECK(dataset_.labels.num_classes == classes, ErrorCode::kBadData, "the data set changed while it was in use");
   session_ = session_options(*config_, dataset_);

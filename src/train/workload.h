@@ -1,4 +1,5 @@
-// The data set of a config, loaded, with the options that the session and the driver take for it.
+// The data set of a config, loaded and in the order that training wants, with the options that the session and the driver
+// take for it.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include "data/dataset.h"
 #include "train/config.h"
 #include "train/full_graph.h"
+#include "train/reorder.h"
 #include "train/session.h"
 
 namespace gneiss::train {
@@ -24,6 +26,8 @@ class Workload {
   SessionOptions& session() { return session_; }
   const FullGraphOptions& driver() const { return driver_; }
   std::int64_t runs() const { return runs_; }
+  /// The order that the nodes of dataset() were put in.
+  const ReorderReport& reorder() const { return reorder_; }
 
   std::int64_t baseline_bytes() const { return baseline_bytes_; }
   /// Peak memory while the data were read, the process before included.
@@ -34,6 +38,7 @@ class Workload {
 
  private:
   void apply_model_text();
+  void put_in_order();
   void measure_load();
 
   Config* config_;
@@ -44,6 +49,9 @@ class Workload {
   SessionOptions session_;
   FullGraphOptions driver_;
   std::int64_t runs_ = 1;
+  std::int64_t gathered_width_ = 0;
+  ReorderReport reorder_;
+  graph::Order order_;  ///< of nodes, when the data will be read again; empty = as given
 };
 
 }  // namespace gneiss::train

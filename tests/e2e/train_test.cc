@@ -55,6 +55,59 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
                                            Expected{"mlp", "none", 0.3, 0.5}),
                          [](const auto& test) { return test.param.model; });
 
+/// Lines of a csv file, each cut at its commas.
+std::vector<std::vector<std::string>> csv_rows(const std::string& text) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    rows.emplace_back();
+    for (std::string field; std::getline(fields, field, ',');) rows.back().push_back(field);
+  }
+  return rows;
+}
+
+TEST(Reorder, ResultsStayInTheGivenOrder) {
+  const Workplace place;
+  const auto train = [&](const std::string& reorder) {
+    return json_of(place.gneiss({"train", "dcsbm:nodes=20000,degree=12,classes=40,features=16,seed=5", "--reorder", reorder, "--epochs", "12", "--json", "--out", reorder}));
+  };
+  const Json given = train("none");
+  EXPECT_EQ(given["reorder"]["method"], "none");
+  const auto given_rows = csv_rows(place.gneiss({"predict", "none"}).out);
+  ASSERT_EQ(given_rows.size(), 20001U);
+  for (const char* method : {"degree", "rcm", "clusters"}) {
+    const Json moved = train(method);
+    EXPECT_EQ(moved["reorder"]["method"], method);
+    EXPECT_GT(moved["reorder"]["seconds"], 0);
+    EXPECT_GT(moved["reorder"]["same_block_after"], moved["reorder"]["same_block_before"]);
+    for (std::size_t e = 0; e < given["loss"].size(); ++e) {
+      const double loss = given["loss"][e];
+      EXPECT_NEAR(loss, moved["loss"][e].get<double>(), 1e-4 * loss) << method << " epoch " << e;
+    }
+    const auto rows = csv_rows(place.gneiss({"predict", method}).out);
+    ASSERT_EQ(rows.size(), given_rows.size());
+    int other_class = 0;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      ASSERT_EQ(rows[r][0], given_rows[r][0]);
+      other_class += rows[r][1] == given_rows[r][1] ? 0 : 1;
+    }
+    EXPECT_LT(other_class, 20) << method;  // ties but for rounding
+  }
+}
+
+TEST(Reorder, AutoLeavesSmallGraphsAlone) {
+  const Workplace place;
+  const Json json = json_of(place.gneiss({"train", kGraph, "--epochs", "3", "--json", "--out", "auto"}));
+  EXPECT_EQ(json["reorder"]["asked"], "auto");
+  EXPECT_EQ(json["reorder"]["method"], "none");
+  json_of(place.gneiss({"train", kGraph, "--epochs", "3", "--reorder", "none", "--json", "--out", "none"}));
+  EXPECT_TRUE(place.read("auto/model.safetensors") == place.read("none/model.safetensors"));
+  const CommandResult plan = place.gneiss({"plan", kGraph});
+  EXPECT_THAT(plan.out, HasSubstr("order of nodes: as given: gathered rows of"));
+  EXPECT_THAT(place.gneiss({"train", kGraph, "--reorder", "cluster"}).err, HasSubstr("did you mean 'clusters'?"));
+}
+
 TEST(TrainJson, HoldsWhatToolsRead) {
   const Workplace place;
   const Json json = json_of(place.gneiss(words("train karate --runs 3 --epochs 20 --seed 7 --json --out run")));

@@ -10,6 +10,8 @@
 
 #include "base/random.h"
 #include "data/load.h"
+#include "data/preprocess.h"
+#include "graph/reorder.h"
 #include "support/awkward_graph.h"
 #include "train/session.h"
 
@@ -195,6 +197,29 @@ TEST(Metamorphic, NamesOfNodesDoNotMatter) {
     }
     b.logits = back;
     expect_close(a, b, 1e-9, model.first);
+  }
+}
+
+TEST(Metamorphic, OrdersOfNodesChangeRoundingOnly) {
+  for (const bool directed : {false, true}) {
+    const auto load = [&] { return directed ? testing::awkward_dataset({.nodes = 60}) : community_graph(); };
+    const data::Dataset given = load();
+    for (const graph::Order& order : {graph::degree_order(given.graph), graph::rcm_order(given.graph), graph::cluster_order(given.graph, 1)}) {
+      data::Dataset moved = load();
+      data::permute(order, 1, &moved);
+      for (auto model : models()) {
+        model.second.emplace_back("input_dropout", 0.3);
+        const Trace<double> a = trace<double>(given, options_for(model), 5);
+        Trace<double> b = trace<double>(moved, options_for(model), 5);
+        const auto classes = static_cast<std::size_t>(given.labels.num_classes);
+        std::vector<double> back(b.logits.size());
+        for (std::size_t i = 0; i < order.size(); ++i) {
+          std::copy_n(b.logits.data() + i * classes, classes, back.data() + static_cast<std::size_t>(order[i]) * classes);
+        }
+        b.logits = back;
+        expect_close(a, b, 1e-9, model.first);
+      }
+    }
   }
 }
 

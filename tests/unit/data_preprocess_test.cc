@@ -8,6 +8,7 @@
 
 #include "data/generate.h"
 #include "data/load.h"
+#include "graph/reorder.h"
 #include "support/data_fixtures.h"
 
 namespace gneiss::data {
@@ -128,6 +129,53 @@ TEST(PreprocessTest, InducedCarriesEverythingAlong) {
   EXPECT_THAT(part.split.test, ElementsAre(1));
   EXPECT_THAT(part.orig_id, ElementsAre(1, 3));
   EXPECT_THAT(part.node_names, ElementsAre("b", "d"));
+}
+
+TEST(PreprocessTest, PermuteMovesAllThatBelongsToANode) {
+  const std::vector<NodeId> order = {2, 0, 3, 1};  // node 2 becomes node 0, …
+  Dataset d;
+  d.graph = graph_of(4, {0, 1, 3, 3}, {1, 1, 3, 0}, {2, 3, 4, 5});
+  d.features = dense(4, 2, {0, 10, 1, 11, 2, 12, 3, 13});
+  d.labels.kind = LabelKind::kSingle;
+  d.labels.num_classes = 3;
+  d.labels.classes = buffer<std::int32_t>({0, 1, 2, -1});
+  d.split.train = {0, 1};
+  d.split.val = {2};
+  d.split.test = {3};
+  d.node_names = {"a", "b", "c", "d"};
+  permute(order, 2, &d);
+  EXPECT_THAT(list(d.graph.offsets()), ElementsAre(0, 0, 1, 2, 4));
+  EXPECT_THAT(list(d.graph.sources()), ElementsAre(2, 2, 1, 3));
+  EXPECT_THAT(list(d.graph.weights()), ElementsAre(5, 4, 2, 3));
+  EXPECT_THAT(list(d.features.dense), ElementsAre(2, 12, 0, 10, 3, 13, 1, 11));
+  EXPECT_THAT(list(d.labels.classes), ElementsAre(2, 0, -1, 1));
+  EXPECT_THAT(d.split.train, ElementsAre(1, 3));
+  EXPECT_THAT(d.split.val, ElementsAre(0));
+  EXPECT_THAT(d.split.test, ElementsAre(2));
+  EXPECT_THAT(d.orig_id, ElementsAre(2, 0, 3, 1));
+  EXPECT_THAT(d.node_names, ElementsAre("c", "a", "d", "b"));
+
+  d.labels.kind = LabelKind::kMulti;
+  d.labels.num_classes = 2;
+  d.labels.classes = {};
+  d.labels.targets = buffer<float>({0, 1, 2, 3, 4, 5, 6, 7});
+  d.orig_id = {102, 100, 103, 101};
+  sparsify(&d.features);
+  permute(graph::inverse_order(order), 1, &d);  // and back
+  densify(kPlenty, &d.features);
+  EXPECT_THAT(list(d.features.dense), ElementsAre(0, 10, 1, 11, 2, 12, 3, 13));
+  EXPECT_THAT(list(d.labels.targets), ElementsAre(2, 3, 6, 7, 0, 1, 4, 5));
+  EXPECT_THAT(d.orig_id, ElementsAre(100, 101, 102, 103));
+  EXPECT_THAT(list(d.graph.weights()), ElementsAre(5, 2, 3, 4));
+}
+
+TEST(PreprocessTest, PermuteRefusesWhatIsNoPermutation) {
+  Dataset d;
+  d.graph = graph_of(2, {0}, {1});
+  EXPECT_THAT(error_of([&] {
+                permute(std::vector<NodeId>{0, 0}, 1, &d);
+              }).message(),
+              HasSubstr("names each of them once"));
 }
 
 }  // namespace

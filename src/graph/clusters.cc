@@ -1,0 +1,372 @@
+// Clusters by label propagation under a size cap, in levels.
+//
+// Each node begins as a cluster of its own and moves, round by round, to the cluster of most of its neighbours that has
+// room. To be the same for any number of threads a round is cut into kSteps steps by a hash of the node's id: the nodes
+// of a step decide in parallel on the labels as the step began, then move one after the other in order of their ids.
+// With all nodes in one step neighbours would swap labels for ever; with 8 the result is as good as in-place updates.
+//
+// Nearly all time goes into reading labels of neighbours at random, so few are read: more and more from round to round
+// (the first labels say little), and none for nodes that already lie with most of their neighbours.
+//
+// The clusters are then the nodes of a graph with the counts of edges as weights (each keeps its heaviest neighbours),
+// which is clustered in the same way with a larger cap. Clusters of one such group lie side by side: what the
+// second-level cache does not hold is then more often in the third.
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/parallel.h"
+#include "graph/reorder.h"
+
+namespace gneiss::graph {
+namespace {
+
+constexpr int kRounds = 5;
+constexpr int kSteps = 8;
+constexpr std::int64_t kLevelGrowth = 8;  // nodes of a group to nodes of its parts, at most
+constexpr int kLevels = 3;
+// Of more neighbours every second, third, … votes: a sample elects the same cluster. With 64 votes in every round the
+// share of edges within a block rises by less than a point and the time doubles.
+constexpr std::array<EdgeId, kRounds> kMostVotes = {4, 8, 16, 32, 64};
+constexpr std::int32_t kSettlingVotes = 8;  // fewer votes settle no node
+constexpr std::size_t kHeaviest = 32;       // neighbours that a cluster keeps in the graph of clusters
+constexpr EdgeId kGroupEdges = 8192;        // of more edges of a cluster every second, third, … is looked at for that
+constexpr std::int64_t kNodeGrain = 1024;
+constexpr std::int64_t kPrefetchLabels = 2;  // nodes ahead whose neighbours' labels are fetched
+constexpr std::int64_t kPrefetchRows = 8;    // nodes ahead whose lists of neighbours are fetched
+constexpr std::int64_t kClusterGrain = 64;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Finalizer of MurmurHash3.
+std::uint32_t mix(std::uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x85EBCA6BU;
+  x = (x ^ (x >> 13)) * 0xC2B2AE35U;
+  return x ^ (x >> 16);
+}
+
+EdgeId vote_stride(EdgeId edges, EdgeId votes) { return std::max<EdgeId>(1, (edges + votes - 1) / votes); }
+
+/// A graph whose nodes stand for `sizes` nodes each. Votes go along both patterns.
+struct Level {
+  SparsePattern edges;
+  SparsePattern reverse;                  ///< no rows: `edges` holds both directions
+  std::span<const std::int32_t> weights;  ///< of `edges`; empty = all one
+  std::span<const std::int32_t> sizes;    ///< empty = all one
+
+  std::int32_t size(NodeId v) const { return sizes.empty() ? 1 : sizes[at(v)]; }
+};
+
+/// Votes for labels: an open hash table with room for a sample of both directions at a load of a half.
+class Votes {
+ public:
+  void add(NodeId label, std::int32_t votes) {
+    std::uint32_t slot = (static_cast<std::uint32_t>(label) * 0x9E3779B1U) >> (32 - kBits);
+    while (count_[slot] != 0 && label_[slot] != label) slot = (slot + 1) & (kSlots - 1);
+    if (count_[slot] == 0) {
+      label_[slot] = label;
+      used_[num_used_++] = static_cast<std::uint16_t>(slot);
+    }
+    count_[slot] += votes;
+  }
+
+  /// Calls visit(label, votes) for every label in order of their first votes, and forgets them.
+  template <class Visit>
+  void drain(const Visit& visit) {
+    for (std::size_t i = 0; i < num_used_; ++i) {
+      visit(label_[used_[i]], count_[used_[i]]);
+      count_[used_[i]] = 0;
+    }
+    num_used_ = 0;
+  }
+
+ private:
+  static constexpr int kBits = 9;
+  static constexpr std::uint32_t kSlots = 1U << kBits;
+  static_assert(kSlots >= 2 * 2 * kMostVotes.back());
+  std::array<NodeId, kSlots> label_;
+  std::array<std::int32_t, kSlots> count_{};
+  std::array<std::uint16_t, kSlots> used_;
+  std::size_t num_used_ = 0;
+};
+
+/// Label propagation on one level; labels are ids of its nodes.
+class Propagation {
+ public:
+  Propagation(const Level& level, std::int64_t cap, int threads)
+      : level_(level),
+        cap_(cap),
+        threads_(threads),
+        label_(at(level.edges.rows)),
+        wanted_(label_.size()),
+        cluster_size_(label_.size()),
+        settled_(label_.size(), 0) {
+    std::iota(label_.begin(), label_.end(), 0);
+    for (std::size_t v = 0; v < label_.size(); ++v) cluster_size_[v] = level.size(static_cast<NodeId>(v));
+    for (std::size_t v = 0; v < label_.size(); ++v)
+      steps_[mix(static_cast<std::uint32_t>(v)) % kSteps].push_back(static_cast<NodeId>(v));
+  }
+
+  Buffer<NodeId> run() {
+    for (int round = 0; round < kRounds; ++round) {
+      most_votes_ = kMostVotes[static_cast<std::size_t>(round)];
+      for (const std::vector<NodeId>& step : steps_) {
+        decide(step, mix(static_cast<std::uint32_t>(round) + 1));
+        move(step);
+      }
+    }
+    return std::move(label_);
+  }
+
+ private:
+  void decide(const std::vector<NodeId>& step, std::uint32_t salt) {
+    parallel_chunks(threads_, static_cast<std::int64_t>(step.size()), kNodeGrain,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      Votes votes;
+                      for (std::int64_t i = begin; i < end; ++i) {
+                        const NodeId v = step[at(i)];
+                        if (i + kPrefetchRows < end) prefetch_row(step[at(i + kPrefetchRows)]);
+                        if (i + kPrefetchLabels < end) prefetch_labels(step[at(i + kPrefetchLabels)]);
+                        if (settled_[at(v)] != 0) {
+                          wanted_[at(i)] = label_[at(v)];
+                          continue;
+                        }
+                        poll(level_.edges, level_.weights, v, &votes);
+                        if (level_.reverse.rows > 0) poll(level_.reverse, {}, v, &votes);
+                        wanted_[at(i)] = elect(v, salt, &votes);
+                      }
+                    });
+  }
+
+  void prefetch_row(NodeId v) const {
+    if (settled_[at(v)] != 0) return;
+    const SparsePattern& edges = level_.edges;
+    constexpr EdgeId kPerLine = 16;
+    const EdgeId end = std::min(edges.offsets[at(v) + 1], edges.offsets[at(v)] + 4 * kPerLine);
+    for (EdgeId k = edges.offsets[at(v)]; k < end; k += kPerLine) __builtin_prefetch(&edges.indices[at(k)]);
+  }
+
+  void prefetch_labels(NodeId v) const {
+    if (settled_[at(v)] != 0) return;
+    const SparsePattern& edges = level_.edges;
+    const EdgeId begin = edges.offsets[at(v)];
+    const EdgeId end = edges.offsets[at(v) + 1];
+    const EdgeId stride = vote_stride(end - begin, most_votes_);
+    for (EdgeId k = begin; k < end; k += stride) __builtin_prefetch(&label_[at(edges.indices[at(k)])]);
+  }
+
+  void poll(const SparsePattern& edges, std::span<const std::int32_t> weights, NodeId v, Votes* votes) const {
+    const EdgeId begin = edges.offsets[at(v)];
+    const EdgeId end = edges.offsets[at(v) + 1];
+    const EdgeId stride = vote_stride(end - begin, most_votes_);
+    for (EdgeId k = begin; k < end; k += stride) {
+      const NodeId u = edges.indices[at(k)];
+      if (u != v) votes->add(label_[at(u)], weights.empty() ? 1 : weights[at(k)]);
+    }
+  }
+
+  /// The label with most votes and room; a node stays where no other has more. Ties fall to a different label in each
+  /// round.
+  NodeId elect(NodeId v, std::uint32_t salt, Votes* votes) {
+    const NodeId own = label_[at(v)];
+    std::int32_t all = 0;
+    const std::int64_t room = cap_ - level_.size(v);
+    NodeId best = own;
+    std::int32_t most = 0;
+    std::uint32_t rank = 0;
+    votes->drain([&](NodeId label, std::int32_t count) {
+      all += count;
+      if (count < most || (label != own && cluster_size_[at(label)] > room)) return;
+      const std::uint32_t this_rank = label == own ? ~0U : mix(static_cast<std::uint32_t>(label) ^ salt) >> 1;
+      if (count == most && this_rank <= rank) return;
+      best = label;
+      most = count;
+      rank = this_rank;
+    });
+    if (best == own && 2 * most > all && all >= kSettlingVotes) settled_[at(v)] = 1;
+    return best;
+  }
+
+  void move(const std::vector<NodeId>& step) {
+    for (std::size_t i = 0; i < step.size(); ++i) {
+      const NodeId v = step[i];
+      const NodeId to = wanted_[i];
+      if (to == label_[at(v)] || cluster_size_[at(to)] + level_.size(v) > cap_) continue;
+      cluster_size_[at(label_[at(v)])] -= level_.size(v);
+      cluster_size_[at(to)] += level_.size(v);
+      label_[at(v)] = to;
+    }
+  }
+
+  const Level& level_;
+  std::int64_t cap_;
+  int threads_;
+  EdgeId most_votes_ = 0;  ///< in this round
+  Buffer<NodeId> label_;
+  std::vector<NodeId> wanted_;  ///< by place in the step
+  Buffer<std::int32_t> cluster_size_;
+  std::vector<std::uint8_t> settled_;  ///< it stayed with most of its neighbours and is not asked again
+  std::array<std::vector<NodeId>, kSteps> steps_;
+};
+
+/// Groups numbered by their first members, and the members of each in ascending order.
+struct Grouping {
+  Buffer<NodeId> group;  ///< of each member
+  std::vector<std::int64_t> offsets;
+  std::vector<NodeId> members;
+  std::vector<std::int32_t> sizes;  ///< in nodes of the graph
+
+  std::int64_t count() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
+};
+
+Grouping group_by(Buffer<NodeId> label, const Level& level) {
+  Grouping out;
+  std::vector<NodeId> number(label.size(), -1);
+  out.offsets = {0};
+  for (NodeId& l : label) {
+    NodeId& seen = number[at(l)];
+    if (seen < 0) {
+      seen = static_cast<NodeId>(out.sizes.size());
+      out.sizes.push_back(0);
+      out.offsets.push_back(0);
+    }
+    l = seen;
+    ++out.offsets[at(l) + 1];
+  }
+  std::partial_sum(out.offsets.begin(), out.offsets.end(), out.offsets.begin());
+  std::vector<std::int64_t> cursor(out.offsets.begin(), out.offsets.end() - 1);
+  out.members.resize(label.size());
+  for (std::size_t v = 0; v < label.size(); ++v) {
+    out.members[at(cursor[at(label[v])]++)] = static_cast<NodeId>(v);
+    out.sizes[at(label[v])] += level.size(static_cast<NodeId>(v));
+  }
+  out.group = std::move(label);
+  return out;
+}
+
+/// The graph of the groups: to each its heaviest neighbours, by number of edges between them.
+struct Contraction {
+  std::vector<EdgeId> offsets;
+  std::vector<NodeId> indices;
+  std::vector<std::int32_t> weights;
+};
+
+/// Adds up edges to other groups, for one group at a time.
+class GroupEdges {
+ public:
+  explicit GroupEdges(std::int64_t groups) : sum_(at(groups), 0) {}
+
+  void add_row(const SparsePattern& edges, std::span<const std::int32_t> weights, std::span<const NodeId> group,
+               NodeId v, EdgeId stride) {
+    for (EdgeId k = edges.offsets[at(v)] + v % stride; k < edges.offsets[at(v) + 1]; k += stride) {
+      const NodeId g = group[at(edges.indices[at(k)])];
+      if (sum_[at(g)] == 0) met_.push_back(g);
+      sum_[at(g)] += weights.empty() ? 1 : weights[at(k)];
+    }
+  }
+
+  /// Keeps the heaviest, `own` left out, and forgets all. Returns how many.
+  std::size_t take(NodeId own, NodeId* indices, std::int32_t* weights) {
+    std::erase(met_, own);
+    const std::size_t kept = std::min(kHeaviest, met_.size());
+    std::partial_sort(met_.begin(), met_.begin() + static_cast<std::ptrdiff_t>(kept), met_.end(),
+                      [&](NodeId a, NodeId b) { return std::pair(-sum_[at(a)], a) < std::pair(-sum_[at(b)], b); });
+    for (std::size_t i = 0; i < kept; ++i) {
+      indices[i] = met_[i];
+      weights[i] = sum_[at(met_[i])];
+    }
+    for (const NodeId g : met_) sum_[at(g)] = 0;
+    sum_[at(own)] = 0;
+    met_.clear();
+    return kept;
+  }
+
+ private:
+  std::vector<std::int32_t> sum_;
+  std::vector<NodeId> met_;
+};
+
+EdgeId count_edges(const Level& level, const Grouping& groups, std::int64_t g) {
+  EdgeId count = 0;
+  for (std::int64_t i = groups.offsets[at(g)]; i < groups.offsets[at(g) + 1]; ++i) {
+    const auto v = at(groups.members[at(i)]);
+    count += level.edges.offsets[v + 1] - level.edges.offsets[v];
+    if (level.reverse.rows > 0) count += level.reverse.offsets[v + 1] - level.reverse.offsets[v];
+  }
+  return count;
+}
+
+Contraction contract(const Level& level, const Grouping& groups, int threads) {
+  const std::int64_t count = groups.count();
+  std::vector<NodeId> indices(at(count) * kHeaviest);
+  std::vector<std::int32_t> weights(indices.size());
+  Contraction out;
+  out.offsets.assign(at(count) + 1, 0);
+  std::vector<GroupEdges> scratch(at(std::max(1, threads)), GroupEdges(count));
+  parallel_chunks(threads, count, kClusterGrain, [&](std::int64_t begin, std::int64_t end) {
+    GroupEdges& sums = scratch[at(omp_get_thread_num())];
+    for (std::int64_t g = begin; g < end; ++g) {
+      const EdgeId stride = 1 + count_edges(level, groups, g) / kGroupEdges;
+      for (std::int64_t i = groups.offsets[at(g)]; i < groups.offsets[at(g) + 1]; ++i) {
+        sums.add_row(level.edges, level.weights, groups.group, groups.members[at(i)], stride);
+        if (level.reverse.rows > 0) sums.add_row(level.reverse, {}, groups.group, groups.members[at(i)], stride);
+      }
+      out.offsets[at(g) + 1] = static_cast<EdgeId>(
+          sums.take(static_cast<NodeId>(g), indices.data() + at(g) * kHeaviest, weights.data() + at(g) * kHeaviest));
+    }
+  });
+  std::partial_sum(out.offsets.begin(), out.offsets.end(), out.offsets.begin());
+  for (std::size_t g = 0; g < at(count); ++g) {
+    const auto kept = out.offsets[g + 1] - out.offsets[g];
+    const auto first = static_cast<std::ptrdiff_t>(g * kHeaviest);
+    out.indices.insert(out.indices.end(), indices.begin() + first, indices.begin() + first + kept);
+    out.weights.insert(out.weights.end(), weights.begin() + first, weights.begin() + first + kept);
+  }
+  return out;
+}
+
+/// Nodes from the groups of the last level down.
+Order flatten(const std::vector<Grouping>& levels) {
+  Order order(at(levels.back().count()));
+  std::iota(order.begin(), order.end(), 0);
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+    Order finer;
+    finer.reserve(level->members.size());
+    for (const NodeId g : order) {
+      finer.insert(finer.end(), level->members.begin() + level->offsets[at(g)],
+                   level->members.begin() + level->offsets[at(g) + 1]);
+    }
+    order = std::move(finer);
+  }
+  return order;
+}
+
+}  // namespace
+
+Order cluster_order(const Graph& graph, int threads) {
+  std::optional<Transpose> out_edges;
+  Level level{graph.in_edges(), {}, {}, {}};
+  if (!graph.symmetric()) {
+    out_edges = transpose(graph.in_edges());
+    level.reverse = out_edges->pattern();
+  }
+  std::vector<Grouping> groupings;
+  std::vector<Contraction> contractions;
+  groupings.reserve(kLevels);  // levels refer to the entries
+  contractions.reserve(kLevels);
+  std::int64_t cap = kBlockNodes;
+  for (int l = 0; l < kLevels; ++l, cap *= kLevelGrowth) {
+    groupings.push_back(group_by(Propagation(level, cap, threads).run(), level));
+    if (l + 1 == kLevels || groupings.back().count() <= 1) break;
+    contractions.push_back(contract(level, groupings.back(), threads));
+    const Contraction& coarse = contractions.back();
+    const std::int64_t count = groupings.back().count();
+    level = {{count, count, coarse.offsets, coarse.indices, {}}, {}, coarse.weights, groupings.back().sizes};
+    out_edges.reset();
+  }
+  return flatten(groupings);
+}
+
+}  // namespace gneiss::graph

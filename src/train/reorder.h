@@ -1,0 +1,40 @@
+// Which order the nodes are put in before training.
+//
+// An aggregation gathers a row per edge. Where all rows together are larger than the caches, it takes the longer the
+// farther apart the ends of edges lie in memory, so a graph whose nodes are numbered at random may gain from another
+// order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "graph/reorder.h"
+#include "ir/program.h"
+
+namespace gneiss::train {
+
+/// What was decided, and what it cost and changed.
+struct ReorderReport {
+  std::string asked = "none";   ///< the setting
+  std::string method = "none";  ///< what was done: none, degree, rcm or clusters
+  std::string reason;           ///< why, when the choice was automatic
+  double seconds = 0;           ///< of finding the order, and of renaming if that was done
+  double same_block_before =
+      0;  ///< share of edges whose ends lie in one block of graph::kBlockNodes; NaN if not measured
+  double same_block_after = 0;
+};
+
+/// Columns of the widest matrix that the program gathers by edges; 0 if it gathers none.
+std::int64_t gathered_width(const ir::Program& program);
+
+/// Finds the order that `method` (none, degree, rcm, clusters or auto) asks for; `order` is left empty if nodes stay
+/// where they are.
+///   auto: clusters, if rows of `width` floats take more than kCacheBytes, the graph is too sparse for blocks of
+///   sources to pay, and the share of edges within a block rises by kLeastRise at least; else none
+ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width, int threads,
+                           graph::Order* order);
+
+/// One line for people, e.g. "clusters (0.3 % of edges within 8192 nodes before, 63.2 % after; 2.10 s)".
+std::string describe(const ReorderReport& report);
+
+}  // namespace gneiss::train
