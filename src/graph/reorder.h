@@ -34,7 +34,7 @@ Order rcm_order(const Graph& graph);
 /// Within a cluster nodes keep their order.
 /// Cost      5 rounds that read 4, 8, 16, 32 and 64 neighbours a node and direction at most; a directed graph is
 ///           transposed for it
-/// for it Source    [raghavan2007lpa], size cap as in [meyerhenke2014lpa]; how we differ: reorder.cc
+/// Source    [raghavan2007lpa], size cap as in [meyerhenke2014lpa]; how we differ: reorder.cc
 Order cluster_order(const Graph& graph, int threads);
 
 /// The graph under new node ids. Parallel edges keep their order, edge weights stay with their edges.
