@@ -300,29 +300,35 @@ EdgeId count_edges(const Level& level, const Grouping& groups, std::int64_t g) {
 
 Contraction contract(const Level& level, const Grouping& groups, int threads) {
   const std::int64_t count = groups.count();
-  std::vector<NodeId> indices(at(count) * kHeaviest);
+  std::vector<EdgeId> edges(at(count));
+  std::vector<EdgeId> room(at(count) + 1, 0);  // most groups of a graph without clusters are single nodes of few edges
+  for (std::int64_t g = 0; g < count; ++g) {
+    edges[at(g)] = count_edges(level, groups, g);
+    room[at(g) + 1] = room[at(g)] + std::min(edges[at(g)], static_cast<EdgeId>(kHeaviest));
+  }
+  std::vector<NodeId> indices(at(room.back()));
   std::vector<std::int32_t> weights(indices.size());
-  Contraction out;
-  out.offsets.assign(at(count) + 1, 0);
+  std::vector<EdgeId> kept(at(count));
   std::vector<GroupEdges> scratch(at(std::max(1, threads)), GroupEdges(count));
   parallel_chunks(threads, count, kClusterGrain, [&](std::int64_t begin, std::int64_t end) {
     GroupEdges& sums = scratch[at(omp_get_thread_num())];
     for (std::int64_t g = begin; g < end; ++g) {
-      const EdgeId stride = 1 + count_edges(level, groups, g) / kGroupEdges;
+      const EdgeId stride = 1 + edges[at(g)] / kGroupEdges;
       for (std::int64_t i = groups.offsets[at(g)]; i < groups.offsets[at(g) + 1]; ++i) {
         sums.add_row(level.edges, level.weights, groups.group, groups.members[at(i)], stride);
         if (level.reverse.rows > 0) sums.add_row(level.reverse, {}, groups.group, groups.members[at(i)], stride);
       }
-      out.offsets[at(g) + 1] = static_cast<EdgeId>(
-          sums.take(static_cast<NodeId>(g), indices.data() + at(g) * kHeaviest, weights.data() + at(g) * kHeaviest));
+      const auto first = at(room[at(g)]);
+      kept[at(g)] =
+          static_cast<EdgeId>(sums.take(static_cast<NodeId>(g), indices.data() + first, weights.data() + first));
     }
   });
-  std::partial_sum(out.offsets.begin(), out.offsets.end(), out.offsets.begin());
+  Contraction out;
+  out.offsets = {0};
   for (std::size_t g = 0; g < at(count); ++g) {
-    const auto kept = out.offsets[g + 1] - out.offsets[g];
-    const auto first = static_cast<std::ptrdiff_t>(g * kHeaviest);
-    out.indices.insert(out.indices.end(), indices.begin() + first, indices.begin() + first + kept);
-    out.weights.insert(out.weights.end(), weights.begin() + first, weights.begin() + first + kept);
+    out.indices.insert(out.indices.end(), indices.begin() + room[g], indices.begin() + room[g] + kept[g]);
+    out.weights.insert(out.weights.end(), weights.begin() + room[g], weights.begin() + room[g] + kept[g]);
+    out.offsets.push_back(out.offsets.back() + kept[g]);
   }
   return out;
 }
