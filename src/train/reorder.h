@@ -30,9 +30,10 @@ std::int64_t gathered_width(const ir::Program& program);
 /// Finds the order that `method` (none, degree, rcm, clusters or auto) asks for; `order` is left empty if nodes stay
 /// where they are.
 ///   auto: clusters, if rows of `width` floats take more than kCacheBytes, the graph is too sparse for blocks of
-///   sources to pay, and the share of edges within a block rises by kLeastRise at least; else none
-ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width, int threads,
-                           graph::Order* order);
+///   sources to pay, at least kLeastEpochs epochs will run, and the share of edges within a block rises by kLeastRise
+///   at least; else none
+ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
+                           std::int64_t epochs, int threads, graph::Order* order);
 
 /// One line for people, e.g. "clusters (0.3 % of edges within 8192 nodes before, 63.2 % after; 2.10 s)".
 std::string describe(const ReorderReport& report);

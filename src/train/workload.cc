@@ -64,7 +64,8 @@ void Workload::apply_model_text() {
 
 void Workload::put_in_order() {
   const std::string& method = config_->text("train.reorder");
-  reorder_ = choose_order(dataset_.graph, method, gathered_width_, thread_count(*config_), &order_);
+  reorder_ = choose_order(dataset_.graph, method, gathered_width_, config_->integer("train.epochs") * config_->integer("train.runs"),
+                          thread_count(*config_), &order_);
   if (!order_.empty()) {
     const auto start = Clock::now();
     data::permute(order_, thread_count(*config_), &dataset_);

@@ -23,7 +23,7 @@ data::Dataset community_data(const std::string& more = {}) {
 TEST(ReorderTest, AutoTakesClustersWhereTheyBringNeighboursTogether) {
   const data::Dataset dataset = community_data();
   graph::Order order;
-  const ReorderReport report = choose_order(dataset.graph, "auto", kWide, 1, &order);
+  const ReorderReport report = choose_order(dataset.graph, "auto", kWide, 100, 1, &order);
   EXPECT_EQ(report.method, "clusters");
   EXPECT_EQ(report.asked, "auto");
   EXPECT_GT(report.same_block_after, report.same_block_before + 0.1);
@@ -36,7 +36,7 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   const data::Dataset dataset = community_data();
   graph::Order order;
   const auto reason = [&](const data::Dataset& data, std::int64_t width) {
-    const ReorderReport report = choose_order(data.graph, "auto", width, 1, &order);
+    const ReorderReport report = choose_order(data.graph, "auto", width, 100, 1, &order);
     EXPECT_EQ(report.method, "none");
     EXPECT_THAT(order, IsEmpty());
     EXPECT_THAT(describe(report), HasSubstr("as given: " + report.reason));
@@ -48,16 +48,18 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   EXPECT_THAT(reason(data::load("dcsbm:nodes=50000,degree=60,classes=1,features=4,power=10"), kWide),
               HasSubstr("clusters would bring only"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=8000,degree=4,features=4"), kWide), HasSubstr("as it is"));
+  EXPECT_EQ(choose_order(dataset.graph, "auto", kWide, 10, 1, &order).reason, "10 epochs would not win it back");
+  EXPECT_THAT(order, IsEmpty());
 }
 
 TEST(ReorderTest, AMethodThatIsNamedIsApplied) {
   const data::Dataset dataset = community_data();
   graph::Order order;
   for (const char* method : {"degree", "rcm", "clusters"}) {
-    EXPECT_EQ(choose_order(dataset.graph, method, 0, 1, &order).method, method);
+    EXPECT_EQ(choose_order(dataset.graph, method, 0, 100, 1, &order).method, method);
     EXPECT_EQ(order.size(), 20000U);
   }
-  EXPECT_EQ(choose_order(dataset.graph, "none", kWide, 1, &order).seconds, 0);
+  EXPECT_EQ(choose_order(dataset.graph, "none", kWide, 100, 1, &order).seconds, 0);
   EXPECT_THAT(order, IsEmpty());
 }
 

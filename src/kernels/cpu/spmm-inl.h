@@ -142,12 +142,17 @@ class EdgeReader {
   alignas(64) std::int32_t head_of_[kWeights == Weights::kOnePerHead ? kVectors * kLanes : 1]{};
 };
 
+template <class D, int kVectors, Weights kWeights, bool kMasked, class Loop>
+void run_form(const Loop& loop, const Panel& panel) {
+  loop.template run<D, kVectors, kWeights, kMasked>(panel);
+}
+
 /// Runs the form of a loop for 1 + I vectors, compiled for each I.
 template <class D, Weights kWeights, bool kMasked, class Loop, int... I>
 void run_compiled(const Loop& loop, const Panel& panel, std::int64_t vectors, std::integer_sequence<int, I...>) {
-  using Form = void (Loop::*)(const Panel&) const;
-  static constexpr Form kForms[] = {&Loop::template run<D, 1 + I, kWeights, kMasked>...};
-  (loop.*kForms[vectors - 1])(panel);
+  using Form = void (*)(const Loop&, const Panel&);
+  static constexpr Form kForms[] = {run_form<D, 1 + I, kWeights, kMasked, Loop>...};
+  kForms[vectors - 1](loop, panel);
 }
 template <class D, Weights kWeights, bool kMasked, class Loop>
 void run_panel(const Loop& loop, const Panel& panel, std::int64_t vectors) {
