@@ -22,14 +22,14 @@ namespace {
 std::atomic<bool> counting{false};
 std::atomic<long> allocations{0};
 
-void* counted(std::size_t bytes) {
+[[maybe_unused]] void* counted(std::size_t bytes) {
   if (counting) ++allocations;
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
-void* counted_aligned(std::size_t bytes, std::size_t alignment) {
+[[maybe_unused]] void* counted_aligned(std::size_t bytes, std::size_t alignment) {
   if (counting) ++allocations;
   void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw std::bad_alloc();
