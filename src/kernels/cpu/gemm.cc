@@ -10,7 +10,7 @@
 // the order of the inner index (of each chunk, for tn): no thread can change it. Source: the CPU study's section A:
 // 82-92 % of peak for inner sizes of 100 and more.
 #include "kernels/cpu/cpu.h"
-#include "kernels/inner_chunks.h"
+#include "kernels/gemm_parts.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cc"

@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
-#include "kernels/inner_chunks.h"
+#include "kernels/gemm_parts.h"
 
 namespace gneiss::kernels::onednn {
 namespace {

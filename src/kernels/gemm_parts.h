@@ -1,4 +1,5 @@
-// aᵀ·b in fixed chunks of its inner rows: one partial result each, added in the order of the chunks.
+// What the fast variants of gemm share: what a product is added to, and aᵀ·b in fixed chunks of its inner rows, one partial
+// result each, added in the order of the chunks.
 #pragma once
 
 #include <algorithm>
