@@ -34,6 +34,8 @@ struct MatrixView {
 
   T* row(std::int64_t r) const { return data + r * stride; }
   T& at(std::int64_t r, std::int64_t c) const { return data[r * stride + c]; }
+  /// Rows [begin, end).
+  MatrixView band(std::int64_t begin, std::int64_t end) const { return {data + begin * stride, end - begin, cols, stride}; }
   std::int64_t size() const { return rows * cols; }
   bool empty() const { return rows == 0 || cols == 0; }
   bool contiguous() const { return stride == cols || rows <= 1; }
@@ -51,6 +53,11 @@ struct SparsePattern {
   std::span<const NodeId> indices;  ///< [nnz], a column each
   std::span<const EdgeId> slots;    ///< [nnz] or empty
 
+  /// Rows [begin, end): entries keep their places, so that offsets do not start at 0.
+  SparsePattern band(std::int64_t begin, std::int64_t end) const {
+    const auto count = static_cast<std::size_t>(end - begin) + 1;
+    return {end - begin, cols, offsets.subspan(static_cast<std::size_t>(begin), count), indices, slots};
+  }
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(indices.size()); }
   EdgeId slot(EdgeId k) const { return slots.empty() ? k : slots[static_cast<std::size_t>(k)]; }
 };

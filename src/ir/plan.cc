@@ -29,11 +29,18 @@ std::string describe_step(const Plan& plan, const Step& step) {
     results += fmt::format("{}%{} {}", results.empty() ? "" : ", ", program.value_name(r), place(plan, r));
     bytes += plan.placements[static_cast<std::size_t>(r)].bytes;
   }
-  return fmt::format("{:9} {:20} {:10} {:>12}  {}({}) -> {}\n", kPhaseNames[static_cast<std::size_t>(op.phase)],
-                     traits(op.kind).name, step.variant, bytes, traits(op.kind).name, operands, results);
+  const std::string band = step.band < 0 ? "" : fmt::format("{}", step.band);
+  return fmt::format("{:9} {:20} {:10} {:>4} {:>12}  {}({}) -> {}\n", kPhaseNames[static_cast<std::size_t>(op.phase)],
+                     traits(op.kind).name, step.variant, band, bytes, traits(op.kind).name, operands, results);
 }
 
 }  // namespace
+
+std::int64_t band_workspace_bytes(const Step& step, std::int64_t tasks) {
+  constexpr std::int64_t kAlignment = 64;
+  const std::int64_t bytes = step.shared_bytes + tasks * step.task_bytes;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 std::int64_t Plan::total_bytes(int parameter_copies) const {
   std::int64_t bytes = parameter_bytes * parameter_copies + state_bytes + constant_bytes + arena_bytes + workspace_bytes +
@@ -43,7 +50,7 @@ std::int64_t Plan::total_bytes(int parameter_copies) const {
 }
 
 std::string describe(const Plan& plan) {
-  std::string text = fmt::format("{:9} {:20} {:10} {:>12}  call -> results and where they lie\n", "phase", "op", "variant", "bytes");
+  std::string text = fmt::format("{:9} {:20} {:10} {:>4} {:>12}  call -> results and where they lie\n", "phase", "op", "variant", "band", "bytes");
   for (const Step& step : plan.steps) text += describe_step(plan, step);
   return text;
 }

@@ -32,6 +32,19 @@ struct Step {
   std::string variant;   ///< chosen kernel
   double flops = 0;      ///< modelled work
   double bytes = 0;      ///< modelled traffic, each operand once
+  std::int32_t band = -1;         ///< index in Plan::bands, or -1: it runs by itself
+  std::int64_t band_rows = 0;     ///< rows that it can be cut into; 0: it cannot be cut
+  std::int64_t shared_bytes = 0;  ///< scratch of the call when it is cut into bands,
+  std::int64_t task_bytes = 0;    ///< and of each task
+};
+
+/// Consecutive steps that work through the same rows together, a band of rows at a time, while those are in cache.
+struct RowBand {
+  std::int32_t first_step = 0;
+  std::int32_t last_step = 0;
+  std::int64_t rows = 0;
+  std::int64_t tasks = 0;      ///< each worked through by one thread; the cut depends on the data alone
+  std::int64_t band_rows = 0;  ///< rows of a band
 };
 
 /// What is needed of a graph besides its in-edges.
@@ -43,6 +56,9 @@ struct GraphUse {
   std::int64_t out_block = 0;  ///< the same of the out-edges
   std::int64_t block_bytes = 0;  ///< of the edges cut by sources, at most
 };
+
+/// Scratch of a step of a band.
+std::int64_t band_workspace_bytes(const Step& step, std::int64_t tasks);
 
 /// How a pass spent its time and what it decided.
 struct PassReport {
@@ -58,6 +74,7 @@ struct Plan {
   std::int64_t value_bytes = 4;          ///< 4: f32, 8: f64
   std::vector<Placement> placements;     ///< per value
   std::vector<Step> steps;               ///< in running order, all phases
+  std::vector<RowBand> bands;            ///< in running order
   std::vector<GraphUse> graph_uses;      ///< per graph of the program
   std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
   bool feature_transpose = false;        ///< a CSC copy of sparse features is needed

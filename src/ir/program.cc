@@ -80,6 +80,18 @@ void Attrs::set(std::string_view name, AttrValue value) {
   }
 }
 
+ValueId row_value(const Op& op) {
+  const bool sums = op.kind == OpKind::sum_rows || op.kind == OpKind::cross_entropy || op.kind == OpKind::bce_with_logits ||
+                    op.kind == OpKind::mse || (op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0);
+  return sums ? op.inputs[0] : op.results[0];
+}
+
+bool reads_whole(const Op& op, std::size_t input) {
+  if (op.kind == OpKind::spmm) return input == 0;
+  if (op.kind == OpKind::attention) return input < 2;
+  return op.kind == OpKind::attention_grad;
+}
+
 ValueId Program::output(std::string_view output_name) const {
   for (const Output& out : outputs) {
     if (out.name == output_name) return out.value;

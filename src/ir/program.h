@@ -128,6 +128,12 @@ struct Op {
   Location location;
 };
 
+/// The value whose rows an op works through: what it sums up (sum_rows, a gemm with ta, losses), else its first result.
+ValueId row_value(const Op& op);
+
+/// Does the op read rows of operand `input` other than the one that it works on?
+bool reads_whole(const Op& op, std::size_t input);
+
 struct Value {
   std::string name;  ///< unique, printable
   Type type;

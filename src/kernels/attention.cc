@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kOp = "attention";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<AttentionArgs, T>("cpu", cpu::attention, few_heads<AttentionArgs, T>),
+constexpr std::array kVariants = {f32_variant<AttentionArgs, T>("cpu", cpu::attention, nullptr, few_heads<AttentionArgs, T>),
                                   reference_variant<AttentionArgs, T>(reference::attention<T>)};
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr std::string_view kOp = "attention_grad";
 
 template <class T>
 constexpr std::array kVariants = {
-    f32_variant<AttentionGradArgs, T>("cpu", cpu::attention_grad, few_heads<AttentionGradArgs, T>),
+    f32_variant<AttentionGradArgs, T>("cpu", cpu::attention_grad, cpu::attention_grad_bands, few_heads<AttentionGradArgs, T>),
     reference_variant<AttentionGradArgs, T>(reference::attention_grad<T>)};
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
+#include "kernels/band_views.h"
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
 #include "kernels/batch_norm_inference.h"
@@ -71,6 +72,7 @@ class Binding {
   BoundCall bind() {
     call_.bytes = traffic();
     bind_kind();
+    if (!has_bands()) call_.band = {};
     return std::move(call_);
   }
 
@@ -105,6 +107,43 @@ class Binding {
     const Variant<Args>& variant = choose(name, variants, args);
     call_.variant = variant.name;
     call_.run = [run = variant.run, args](const Context& context) { run(context, args); };
+    if (variant.bands != nullptr) use_bands(variant.bands(args), args);
+  }
+
+  /// Keeps how the chosen variant is cut into bands.
+  template <class Args>
+  void use_bands(const BandKernel<Args>& kernel, const Args& args) {
+    if (kernel.run == nullptr) return;
+    BandCall& band = call_.band;
+    band.rows = band_rows();
+    band.shared_bytes = kernel.shared_bytes;
+    band.task_bytes = kernel.task_bytes;
+    band.run = [run = kernel.run, args](const Context& context, const Band& b) { run(context, args, b); };
+    if (kernel.prepare != nullptr) {
+      band.prepare = [prepare = kernel.prepare, args](const Context& context) { prepare(context, args); };
+    }
+    if (kernel.finish != nullptr) {
+      band.finish = [finish = kernel.finish, args](const Context& context, std::int64_t tasks) { finish(context, args, tasks); };
+    }
+  }
+
+  /// Chooses the variant; any of them runs on views of a band of rows.
+  template <class Args>
+  void use_by_rows(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
+    use(name, variants, args);
+    call_.band.rows = band_rows();
+    call_.band.run = [run = choose(name, variants, args).run, args](const Context& context, const Band& band) {
+      run(context, band_of(args, band));
+    };
+  }
+
+  std::int64_t band_rows() const { return from_.program->rows(ir::row_value(op_)); }
+
+  /// Only rows of nodes or edges are cut, and only where a value has an entry in every row.
+  bool has_bands() const {
+    if (call_.band.rows == 0 || from_.program->type(ir::row_value(op_)).domain == ir::Domain::kGlobal) return false;
+    const bool sparse = !op_.inputs.empty() && from_.program->type(op_.inputs[0]).layout == ir::Layout::kSparse;
+    return !sparse || (op_.kind == OpKind::spx_gemm && !flag("ta"));
   }
 
   void use_gemm() {
@@ -121,7 +160,7 @@ class Binding {
   void use_spx_gemm() {
     const SpxGemmArgs<T> args{*from_.features(flag("ta")), flat(in(0)), in(1), out()};
     call_.flops = 2.0 * static_cast<double>(args.a.nonzeros()) * static_cast<double>(args.b.cols);
-    use("spx_gemm", spx_gemm_variants<T>(), args);
+    use_by_rows("spx_gemm", spx_gemm_variants<T>(), args);
   }
 
   void use_spmm() {
@@ -135,7 +174,8 @@ class Binding {
                      from_.source_blocks(graph(), flag("transpose"))};
     if (op_.inputs.size() == 2) args.w = flat(in(1));
     call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
-    use("spmm", spmm_variants<T>(), args);
+    use_by_rows("spmm", spmm_variants<T>(), args);
+    if (!args.blocks.empty()) call_.band = {};  // blocks of sources pass over all rows
   }
 
   void use_spmm_arg_grad() {
@@ -152,7 +192,7 @@ class Binding {
                           real("slope", 0.2), out(), optional_out(1), optional_out(2)};
     if (op_.inputs.size() == 4) args.gate = in(3);
     call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
-    use("attention", attention_variants<T>(), args);
+    use_by_rows("attention", attention_variants<T>(), args);
   }
 
   void use_attention_grad() {
@@ -182,17 +222,17 @@ class Binding {
         SegmentReduceArgs<T>{by_destination ? in_edges() : out_edges(), in(0), reduce_of(op_), out(), index_out(1)});
   }
 
-  void use_binary(Binary fn) { use("binary", binary_variants<T>(), BinaryArgs<T>{fn, in(0), in(1), out()}); }
+  void use_binary(Binary fn) { use_by_rows("binary", binary_variants<T>(), BinaryArgs<T>{fn, in(0), in(1), out()}); }
 
   void use_unary() {
     const bool is_affine = op_.kind == OpKind::affine;
     const double alpha = is_affine ? real("scale", 1) : real("alpha", op_.kind == OpKind::elu ? 1 : 0);
-    use("unary", unary_variants<T>(),
+    use_by_rows("unary", unary_variants<T>(),
         UnaryArgs<T>{unary_of(ir::traits(op_.kind).name), alpha, real("shift", 0), in(0), out()});
   }
 
   void use_columns(ColumnGroups fn, std::string_view attr) {
-    use("column_groups", column_groups_variants<T>(),
+    use_by_rows("column_groups", column_groups_variants<T>(),
         ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out(), weights()});
   }
 
@@ -223,6 +263,14 @@ class Binding {
       now.epoch = key->epoch;
       run(context, now);
     };
+    if (type.domain != ir::Domain::kNode || args.sparse_rows != nullptr) return;
+    call_.band.rows = args.x.rows;
+    call_.band.run = [run = variant.run, args, key = from_.key](const Context& context, const Band& band) {
+      DropoutArgs<T> now = band_of(args, band);
+      now.seed = key->seed;
+      now.epoch = key->epoch;
+      run(context, now);
+    };
   }
 
   void use_norm() {
@@ -236,7 +284,7 @@ class Binding {
         return use("batch_norm", batch_norm_variants<T>(),
                    BatchNormArgs<T>{in(0), in(1), in(2), eps, out(0), out(1), out(2)});
       case OpKind::batch_norm_inference:
-        return use("batch_norm_inference", batch_norm_inference_variants<T>(),
+        return use_by_rows("batch_norm_inference", batch_norm_inference_variants<T>(),
                    BatchNormInferenceArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out()});
       case OpKind::batch_norm_grad:
         return use("batch_norm_grad", batch_norm_grad_variants<T>(),
@@ -266,12 +314,15 @@ class Binding {
     std::vector<BoundCall> parts;
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
-      use("copy_columns", copy_columns_variants<T>(), CopyColumnsArgs<T>{in(i), 0, out(), begin, in(i).cols});
+      use_by_rows("copy_columns", copy_columns_variants<T>(), CopyColumnsArgs<T>{in(i), 0, out(), begin, in(i).cols});
       begin += in(i).cols;
       parts.push_back(call_);
     }
     call_.run = [parts](const Context& context) {
       for (const BoundCall& part : parts) part.run(context);
+    };
+    call_.band.run = [parts](const Context& context, const Band& band) {
+      for (const BoundCall& part : parts) part.band.run(context, band);
     };
   }
 
@@ -332,7 +383,7 @@ class Binding {
       case OpKind::add:
         return use_binary(Binary::kAdd);
       case OpKind::mul_add:
-        return use("mul_add", mul_add_variants<T>(), MulAddArgs<T>{in(0), in(1), in(2), out()});
+        return use_by_rows("mul_add", mul_add_variants<T>(), MulAddArgs<T>{in(0), in(1), in(2), out()});
       case OpKind::sub:
         return use_binary(Binary::kSub);
       case OpKind::mul:
@@ -344,7 +395,7 @@ class Binding {
       case OpKind::minimum:
         return use_binary(Binary::kMinimum);
       case OpKind::maximum_grad:
-        return use("extreme_grad", extreme_grad_variants<T>(),
+        return use_by_rows("extreme_grad", extreme_grad_variants<T>(),
                    ExtremeGradArgs<T>{op_.attrs.text("fn", "maximum") == "maximum", !flag("side"), in(0), in(1), in(2),
                                       out()});
       case OpKind::affine:
@@ -360,7 +411,7 @@ class Binding {
         return use_unary();
       case OpKind::unary_grad: {
         const std::string fn = op_.attrs.text("fn", "relu");
-        return use("unary_grad", unary_grad_variants<T>(),
+        return use_by_rows("unary_grad", unary_grad_variants<T>(),
                    UnaryGradArgs<T>{unary_of(fn), real("alpha", 0), in(0), in(1), out()});
       }
       case OpKind::dropout:
@@ -379,7 +430,7 @@ class Binding {
       case OpKind::concat:
         return use_concat();
       case OpKind::slice:
-        return use("copy_columns", copy_columns_variants<T>(),
+        return use_by_rows("copy_columns", copy_columns_variants<T>(),
                    CopyColumnsArgs<T>{in(0), op_.attrs.integer("begin", 0), out(), 0, op_.attrs.integer("cols", 0)});
       case OpKind::batch_norm:
       case OpKind::batch_norm_inference:

@@ -41,6 +41,16 @@ struct Operands {
   std::span<const float> class_weights;
 };
 
+/// A call cut into bands of rows; see BandKernel.
+struct BandCall {
+  std::int64_t rows = 0;  ///< 0: the call cannot be cut
+  std::size_t shared_bytes = 0;
+  std::size_t task_bytes = 0;
+  std::function<void(const Context&)> prepare;  ///< or empty
+  std::function<void(const Context&, const Band&)> run;
+  std::function<void(const Context&, std::int64_t tasks)> finish;  ///< or empty
+};
+
 /// A kernel call with everything bound but the context.
 struct BoundCall {
   std::string_view variant;
@@ -48,6 +58,7 @@ struct BoundCall {
   double flops = 0;
   double bytes = 0;
   std::function<void(const Context&)> run;
+  BandCall band;
 };
 
 /// Binds one op. Leaves that only name data (input, param) give a call with an empty `run`.

@@ -24,7 +24,7 @@ void expect_labels(std::span<const std::int32_t> labels, std::span<const NodeId>
 }
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<CrossEntropyArgs, T>("cpu", cpu::cross_entropy),
+constexpr std::array kVariants = {f32_variant<CrossEntropyArgs, T>("cpu", cpu::cross_entropy, cpu::cross_entropy_bands),
                                   reference_variant<CrossEntropyArgs, T>(reference::cross_entropy<T>)};
 
 }  // namespace

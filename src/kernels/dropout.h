@@ -19,10 +19,11 @@ struct DropoutArgs {
   const SparsePattern* sparse_rows = nullptr; ///< set for sparse values
   ConstMatrixView<T> x;
   MatrixView<T> y;
+  std::int64_t first_row = 0;  ///< which row of the node set row 0 is
 };
 
 /// y[r,c] = draw(r,c) >= p ? x[r,c] / (1 - p) : 0, where draw is a function of (seed, epoch, stream, row id, column) alone.
-/// Row ids: row_ids[r], or r if empty. For edges in_edges is given: the row of edge k of destination v is the pair
+/// Row ids: row_ids[first_row + r], or first_row + r if empty. For edges in_edges is given: the row of edge k of destination v is the pair
 /// (id of v, id of its source), so an edge's draw does not depend on how edges are stored (parallel edges share a draw).
 /// For sparse x (`columns` given: a CSR pattern), element k of the values has its own row and column.
 /// draw(r, c) = uniform_float(philox(seed ^ epoch·odd constant, {row low, row high or 0, c / 4, stream})[c % 4])

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kOp = "gemm";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<GemmArgs, T>("cpu", cpu::gemm),
+constexpr std::array kVariants = {f32_variant<GemmArgs, T>("cpu", cpu::gemm, cpu::gemm_bands),
                                   f32_variant<GemmArgs, T>("onednn", onednn::gemm),
                                   reference_variant<GemmArgs, T>(reference::gemm<T>)};
 

@@ -23,6 +23,23 @@ inline void start_rows(const GemmArgs<float>& args, std::int64_t begin, std::int
   }
 }
 
+/// c [m,n] = the sum of `count` partial results, in their order.
+inline void add_partials(const Context& context, const MatrixView<float>& c, const float* partials, std::int64_t count) {
+  const std::int64_t size = c.rows * c.cols;
+  const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 15) / (c.cols * count));
+  parallel_chunks(context.threads, c.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      float* row = c.row(r);
+      std::copy_n(partials + r * c.cols, c.cols, row);
+      for (std::int64_t i = 1; i < count; ++i) {
+        const float* partial = partials + i * size + r * c.cols;
+#pragma omp simd
+        for (std::int64_t j = 0; j < c.cols; ++j) row[j] += partial[j];
+      }
+    }
+  });
+}
+
 /// Fills args.c with the sum over chunks of inner rows of what multiply(part, begin, end) writes to part [m,n]. The
 /// workspace holds gemm_workspace_bytes for tn.
 template <class Multiply>
@@ -37,18 +54,7 @@ void sum_inner_chunks(const Context& context, const GemmArgs<float>& args, const
     multiply(MatrixView<float>{partials + chunk * size, c.rows, c.cols}, inner * chunk / chunks,
              inner * (chunk + 1) / chunks);
   });
-  const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 15) / (c.cols * chunks));
-  parallel_chunks(context.threads, c.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      float* row = c.row(r);
-      std::copy_n(partials + r * c.cols, c.cols, row);
-      for (std::int64_t chunk = 1; chunk < chunks; ++chunk) {
-        const float* partial = partials + chunk * size + r * c.cols;
-#pragma omp simd
-        for (std::int64_t j = 0; j < c.cols; ++j) row[j] += partial[j];
-      }
-    }
-  });
+  add_partials(context, c, partials, chunks);
 }
 
 }  // namespace gneiss::kernels

@@ -23,6 +23,35 @@ struct Context {
   std::span<std::byte> workspace;
 };
 
+/// Consecutive rows of a call, part of a task that one thread works through band by band.
+struct Band {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t task = 0;
+  std::int64_t task_begin = 0;
+  std::int64_t task_end = 0;
+
+  bool first() const { return begin == task_begin; }
+};
+
+/// An implementation cut into bands of rows, so that calls that follow one another can share the rows in cache: prepare runs once
+/// and may use all threads, run once for each band on one thread, finish once when all bands of all tasks are through. The
+/// workspace holds shared_bytes, then task_bytes for each task.
+template <class Args>
+struct BandKernel {
+  void (*prepare)(const Context& context, const Args& args) = nullptr;
+  void (*run)(const Context& context, const Args& args, const Band& band) = nullptr;  ///< null: it cannot be cut
+  void (*finish)(const Context& context, const Args& args, std::int64_t tasks) = nullptr;
+  std::size_t shared_bytes = 0;
+  std::size_t task_bytes = 0;
+};
+
+/// Where a band kernel keeps the partial result of a task.
+template <class T, class Args>
+T* task_partial(const Context& context, const BandKernel<Args>& kernel, std::int64_t task) {
+  return reinterpret_cast<T*>(context.workspace.data() + kernel.shared_bytes + static_cast<std::size_t>(task) * kernel.task_bytes);
+}
+
 /// One implementation of an op on arguments `Args`.
 template <class Args>
 struct Variant {
@@ -30,6 +59,8 @@ struct Variant {
   /// Why it cannot run on these arguments (shapes only: data may be null), or "" if it can.
   std::string_view (*declines)(const Args& args);
   void (*run)(const Context& context, const Args& args);
+  /// How it is cut into bands, where that takes more than calling run on views of the rows; or null.
+  BandKernel<Args> (*bands)(const Args& args) = nullptr;
 };
 
 /// Name forced for `op` by GNEISS_KERNEL, or "".

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kOp = "sum_rows";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<SumRowsArgs, T>("cpu", cpu::sum_rows),
+constexpr std::array kVariants = {f32_variant<SumRowsArgs, T>("cpu", cpu::sum_rows, cpu::sum_rows_bands),
                                   reference_variant<SumRowsArgs, T>(reference::sum_rows<T>)};
 
 }  // namespace

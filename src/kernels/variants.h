@@ -27,9 +27,10 @@ constexpr Variant<Args<T>> reference_variant(void (*run)(const Context&, const A
 /// An f32 kernel in the table of type T.
 template <template <class> class Args, class T>
 constexpr Variant<Args<T>> f32_variant(std::string_view name, void (*run)(const Context&, const Args<float>&),
+                                       BandKernel<Args<float>> (*bands)(const Args<float>&) = nullptr,
                                        std::string_view (*declines)(const Args<T>&) = takes_f32<Args, T>) {
   if constexpr (std::is_same_v<T, float>) {
-    return {name, declines, run};
+    return {name, declines, run, bands};
   } else {
     return {name, takes_f32<Args, T>, nullptr};
   }

@@ -73,7 +73,15 @@ void bind_all(ir::Plan* plan) {
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     if (program.ops[i].kind == OpKind::input || program.ops[i].kind == OpKind::param) continue;
     const kernels::BoundCall call = kernels::bind_call<T>(program.ops[i], operands);
-    plan->steps.push_back({static_cast<std::int32_t>(i), std::string(call.variant), call.flops, call.bytes});
+    ir::Step step;
+    step.op = static_cast<std::int32_t>(i);
+    step.variant = call.variant;
+    step.flops = call.flops;
+    step.bytes = call.bytes;
+    step.band_rows = call.band.rows;
+    step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
+    step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
+    plan->steps.push_back(std::move(step));
     plan->workspace_bytes = std::max(plan->workspace_bytes, static_cast<std::int64_t>(call.workspace_bytes));
   }
 }

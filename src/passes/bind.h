@@ -1,4 +1,4 @@
-// The last pass: a kernel for every op, and what the run needs besides the values.
+// A kernel for every op, and what the run needs besides the values.
 #pragma once
 
 #include <string>

@@ -36,6 +36,7 @@ class MemoryPlanner {
 
   void run() {
     plan_.placements.assign(program_.values.size(), {});
+    find_bands();
     find_lifetimes();
     place_parameters();
     place_inputs_and_constants();
@@ -55,6 +56,36 @@ class MemoryPlanner {
   }
 
   std::int64_t feature_nonzeros() const { return plan_.feature_nonzeros; }
+
+  /// Ops that run together: the first and the last of each op's band (or itself).
+  void find_bands() {
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
+      starts_.push_back(i);
+      ends_.push_back(i);
+    }
+    for (const ir::RowBand& band : plan_.bands) {
+      const std::int32_t first = plan_.steps[static_cast<std::size_t>(band.first_step)].op;
+      const std::int32_t last = plan_.steps[static_cast<std::size_t>(band.last_step)].op;
+      for (std::int32_t i = first; i <= last; ++i) {
+        starts_[static_cast<std::size_t>(i)] = first;
+        ends_[static_cast<std::size_t>(i)] = last;
+      }
+    }
+  }
+
+  /// When ops run a band of rows at a time, a value is there from the first of them on and needed until the last one is through.
+  std::int32_t start_of(std::int32_t op) const { return starts_[static_cast<std::size_t>(op)]; }
+  std::int32_t end_of(std::int32_t op) const { return ends_[static_cast<std::size_t>(op)]; }
+
+  /// Does an op that runs together with op i read all rows of v?
+  bool read_whole_beside(std::int32_t i, ValueId v) const {
+    for (std::int32_t j = start_of(i); j <= end_of(i) && start_of(i) != end_of(i); ++j) {
+      for (std::size_t k = 0; k < op_at(j).inputs.size(); ++k) {
+        if (op_at(j).inputs[k] == v && ir::reads_whole(op_at(j), k)) return true;
+      }
+    }
+    return false;
+  }
 
   /// First and last op of every value; outputs live to the end of their phase's run.
   void find_lifetimes() {
@@ -120,7 +151,7 @@ class MemoryPlanner {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
       const bool in_arena = group_[static_cast<std::size_t>(v)] >= 0;
-      if (dies_here && in_arena && program_.type(v) == result) return v;
+      if (dies_here && in_arena && program_.type(v) == result && !read_whole_beside(i, v)) return v;
     }
     return ir::kNoValue;
   }
@@ -136,10 +167,10 @@ class MemoryPlanner {
         std::int32_t& group = group_[static_cast<std::size_t>(r)];
         if (operand != ir::kNoValue) {
           group = group_[static_cast<std::size_t>(operand)];
-          lifetimes_[static_cast<std::size_t>(group)].end = last_[static_cast<std::size_t>(r)];
+          lifetimes_[static_cast<std::size_t>(group)].end = end_of(last_[static_cast<std::size_t>(r)]);
         } else {
           group = static_cast<std::int32_t>(lifetimes_.size());
-          lifetimes_.push_back({i, last_[static_cast<std::size_t>(r)], aligned(bytes_of(r)), 0});
+          lifetimes_.push_back({start_of(i), end_of(last_[static_cast<std::size_t>(r)]), aligned(bytes_of(r)), 0});
         }
       }
     }
@@ -176,6 +207,8 @@ class MemoryPlanner {
 
   ir::Plan& plan_;
   const ir::Program& program_;
+  std::vector<std::int32_t> starts_;
+  std::vector<std::int32_t> ends_;
   std::vector<std::int32_t> made_;
   std::vector<std::int32_t> last_;
   std::vector<std::int32_t> group_;

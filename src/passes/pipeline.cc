@@ -15,6 +15,7 @@
 #include "passes/fuse_attention.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/fuse_messages.h"
+#include "passes/fuse_rows.h"
 #include "passes/memory.h"
 #include "passes/order.h"
 #include "passes/training.h"
@@ -23,6 +24,8 @@ namespace gneiss::passes {
 namespace {
 
 using Decisions = std::vector<std::string>;
+
+constexpr const char* kFuseRows = "fuse_rows";
 
 struct Pass {
   const char* name;
@@ -48,7 +51,9 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
 ///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
-///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through; use_symmetry before memory decides about transposes.
+///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through; use_symmetry before memory decides about transposes;
+///   kernels are bound before fuse_rows, which has to know what they can do, and places in memory are given last: values of
+///   ops that run together live together.
 constexpr Pass kPasses[] = {
     {"fuse_messages", true, "gather, weight, reduce -> sparse product",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_messages(p)); }},
@@ -86,10 +91,10 @@ constexpr Pass kPasses[] = {
 void check_options(const Options& options) {
   std::vector<std::string> names;
   for (const Pass& pass : kPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {"plan_memory", "bind_kernels"});
+  names.insert(names.end(), {"bind_kernels", kFuseRows, "plan_memory"});
   for (const std::string& name : options.disabled) {
     const auto pass = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
-    if (pass != std::end(kPasses) && pass->optional) continue;
+    if ((pass != std::end(kPasses) && pass->optional) || name == kFuseRows) continue;
     const bool known = std::find(names.begin(), names.end(), name) != names.end();
     throw Error(ErrorCode::kUsage, known ? fmt::format("pass '{}' cannot be switched off", name) : fmt::format("there is no pass '{}'", name),
                 "--passes-off", known ? "the program would not run without it" : unknown_name_hint(name, names));
@@ -136,8 +141,9 @@ const std::vector<PassInfo>& list_passes() {
   static const std::vector<PassInfo> list = [] {
     std::vector<PassInfo> infos;
     for (const Pass& pass : kPasses) infos.push_back({pass.name, pass.optional, pass.purpose});
-    infos.push_back({"plan_memory", false, "a place for every value"});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
+    infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
+    infos.push_back({"plan_memory", false, "a place for every value"});
     return infos;
   }();
   return list;
@@ -158,8 +164,11 @@ ir::Plan build_plan(const ir::Program& model, const Options& options) {
                  [&](Decisions* decisions) { plan.program = pass.run(plan.program, options, decisions); });
     ir::verify(plan.program, pass.name);
   }
-  recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
   recorder.run("bind_kernels", plan.program, [&](Decisions* decisions) { bind_kernels(&plan, options.source_blocks, decisions); });
+  if (options.disabled.count(kFuseRows) == 0) {
+    recorder.run(kFuseRows, plan.program, [&](Decisions* decisions) { fuse_rows(&plan, decisions); });
+  }
+  recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
   return plan;
 }
 

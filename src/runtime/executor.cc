@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -39,10 +40,88 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
     features_ = Buffer<T>(source.size());
     std::copy(source.begin(), source.end(), features_.begin());
   }
+  bind_steps(class_weights);
+}
+
+template <class T>
+void Executor<T>::bind_steps(std::span<const float> class_weights) {
   const kernels::Operands<T> bound = operands(class_weights);
-  for (const ir::Op& op : plan.program.ops) {
+  std::int32_t open = -1;
+  std::size_t used = 0;
+  for (const ir::Step& planned : plan_.steps) {
+    const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
     kernels::BoundCall call = kernels::bind_call<T>(op, bound);
-    if (call.run) steps_.push_back({op.phase, std::move(call)});
+    if (!call.run) continue;
+    if (planned.band < 0) {
+      steps_.push_back({op.phase, {}, {workspace_.span()}, {}, 0});
+    } else if (planned.band != open) {
+      const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(planned.band)];
+      steps_.push_back({op.phase, {}, {}, cut_rows(band), band.band_rows});
+      used = 0;
+    }
+    open = planned.band;
+    if (open >= 0) {
+      GNEISS_ASSERT(call.band.rows == planned.band_rows, "{} was planned to run by bands of rows", ir::traits(op.kind).name);
+      const auto bytes = static_cast<std::size_t>(ir::band_workspace_bytes(planned, plan_.bands[static_cast<std::size_t>(open)].tasks));
+      steps_.back().workspaces.push_back(workspace_.span().subspan(used, bytes));
+      used += bytes;
+    }
+    steps_.back().calls.push_back(std::move(call));
+  }
+}
+
+/// Rows at which the tasks of a band start: about equal in edges where one of its ops walks along edges. Each has a row.
+template <class T>
+std::vector<std::int64_t> Executor<T>::cut_rows(const ir::RowBand& band) const {
+  // What a row costs besides its edges, in edges: the dense work on a row of 32 columns measured against an edge of as many.
+  constexpr std::int64_t kRowCost = 4;
+  std::span<const EdgeId> offsets;
+  for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
+    const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(i)].op)];
+    if (op.kind != ir::OpKind::spmm && op.kind != ir::OpKind::attention && op.kind != ir::OpKind::attention_grad) continue;
+    const auto graph = static_cast<std::int32_t>(op.attrs.integer("graph", 0));
+    const bool backwards = op.attrs.integer("transpose", 0) != 0;
+    offsets = (backwards ? structures_.out_edges(graph) : structures_.in_edges(graph))->offsets;
+  }
+  const auto cost = [&](std::int64_t row) { return (offsets.empty() ? 0 : offsets[static_cast<std::size_t>(row)]) + kRowCost * row; };
+  std::vector<std::int64_t> cuts = {0};
+  for (std::int64_t task = 1; task < band.tasks; ++task) {
+    const std::int64_t wanted = cost(band.rows) / band.tasks * task;
+    std::int64_t low = cuts.back() + 1;
+    std::int64_t high = band.rows - (band.tasks - task);
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (cost(middle) < wanted) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    cuts.push_back(low);
+  }
+  cuts.push_back(band.rows);
+  return cuts;
+}
+
+template <class T>
+void Executor<T>::run_bands(const Step& step) const {
+  const std::size_t count = step.calls.size();
+  const auto tasks = static_cast<std::int64_t>(step.cuts.size()) - 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (step.calls[i].band.prepare) step.calls[i].band.prepare({context_.threads, step.workspaces[i]});
+  }
+  parallel_chunks(context_.threads, tasks, 1, [&](std::int64_t task, std::int64_t) {
+    kernels::Band band;
+    band.task = task;
+    band.task_begin = step.cuts[static_cast<std::size_t>(task)];
+    band.task_end = step.cuts[static_cast<std::size_t>(task) + 1];
+    for (band.begin = band.task_begin; band.begin < band.task_end; band.begin = band.end) {
+      band.end = std::min(band.begin + step.band_rows, band.task_end);
+      for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
+    }
+  });
+  for (std::size_t i = 0; i < count; ++i) {
+    if (step.calls[i].band.finish) step.calls[i].band.finish({context_.threads, step.workspaces[i]}, tasks);
   }
 }
 
@@ -111,7 +190,12 @@ void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
   if (poison && phase != ir::Phase::kBackward) std::memset(arena_.data(), 0xFF, arena_.size());
   key_ = key;
   for (const Step& step : steps_) {
-    if (step.phase == phase) step.call.run(context_);
+    if (step.phase != phase) continue;
+    if (step.cuts.empty()) {
+      step.calls[0].run(context_);
+    } else {
+      run_bands(step);
+    }
   }
 }
 

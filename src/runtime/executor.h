@@ -1,7 +1,8 @@
 // Runs a Plan in process.
 //
 // All memory is taken at construction: parameters, gradients, states, constants, one arena, one workspace. Every op is bound
-// to its kernel once; a step is a walk over bound calls and allocates nothing.
+// to its kernel once; a step is a walk over bound calls and allocates nothing. Calls that the plan fuses by rows run together: a task
+// is a run of rows, cut by the data alone, and passes through all of them band by band.
 #pragma once
 
 #include <cstddef>
@@ -41,12 +42,19 @@ class Executor {
   const kernels::Context& context() const { return context_; }
 
  private:
+  /// One call, or calls that work through the same rows together.
   struct Step {
     ir::Phase phase;
-    kernels::BoundCall call;
+    std::vector<kernels::BoundCall> calls;
+    std::vector<std::span<std::byte>> workspaces;  ///< of each call
+    std::vector<std::int64_t> cuts;                ///< rows at which tasks start, and their number; empty: one call by itself
+    std::int64_t band_rows = 0;
   };
 
   kernels::Operands<T> operands(std::span<const float> class_weights);
+  void bind_steps(std::span<const float> class_weights);
+  std::vector<std::int64_t> cut_rows(const ir::RowBand& band) const;
+  void run_bands(const Step& step) const;
   MatrixView<T> input_view(const ir::Type& type);
   std::byte* address(ir::ValueId value);
 

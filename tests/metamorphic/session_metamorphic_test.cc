@@ -128,6 +128,21 @@ TEST(Metamorphic, BlocksOfSourcesChangeRoundingOnly) {
   }
 }
 
+TEST(Metamorphic, BandsOfRowsChangeRoundingOnly) {
+  // Several bands and tasks, and the f32 kernels that run in them.
+  const data::Dataset dataset = data::load("dcsbm:nodes=3000,classes=4,features=40,degree=8,seed=3");
+  for (const auto& model : models()) {
+    train::SessionOptions options = options_for(model);
+    const Trace<float> bands = trace<float>(dataset, options, 5);
+    for (const int threads : {2, 5}) {
+      options.threads = threads;
+      EXPECT_EQ(bands.weights, trace<float>(dataset, options, 5).weights) << model.first << ", " << threads << " threads";
+    }
+    options.passes.disabled = {"fuse_rows"};
+    expect_close(bands, trace<float>(dataset, options, 5), 1e-5, model.first + " an op at a time");
+  }
+}
+
 TEST(Metamorphic, FactoredWeightsChangeRoundingOnly) {
   testing::AwkwardOptions unweighted;
   unweighted.weighted = false;

@@ -14,18 +14,12 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/attention-inl.h"
+#include "kernels/cpu/inner_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-
-HWY_INLINE float inner_product(const float* a, const float* b, std::int64_t length) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < length; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 /// The sweep over destinations [begin, end); `packed` has kPackedValues * heads values a destination.
 void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_t begin, std::int64_t end) {
@@ -208,16 +202,31 @@ namespace {
 HWY_EXPORT(pack_chunk);
 HWY_EXPORT(grad_chunk);
 
+float* packed_values(const Context& context) { return reinterpret_cast<float*>(context.workspace.data()); }
+
+void pack_destinations(const Context& context, const AttentionGradArgs<float>& args) {
+  parallel_rows(context.threads, args.pattern.cols, args.z.cols, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(pack_chunk)(args, packed_values(context), begin, end);
+  });
+}
+
 }  // namespace
 
 void attention_grad(const Context& context, const AttentionGradArgs<float>& args) {
-  auto* packed = reinterpret_cast<float*>(context.workspace.data());
-  parallel_rows(context.threads, args.pattern.cols, args.z.cols, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(pack_chunk)(args, packed, begin, end);
-  });
+  pack_destinations(context, args);
   parallel_edge_rows(context.threads, args.pattern.offsets, 2 * args.z.cols, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(grad_chunk)(args, packed, begin, end);
+    HWY_DYNAMIC_DISPATCH(grad_chunk)(args, packed_values(context), begin, end);
   });
+}
+
+BandKernel<AttentionGradArgs<float>> attention_grad_bands(const AttentionGradArgs<float>& args) {
+  BandKernel<AttentionGradArgs<float>> kernel;
+  kernel.shared_bytes = attention_grad_workspace_bytes(args.ds_dst.rows, args.heads, sizeof(float));
+  kernel.prepare = pack_destinations;
+  kernel.run = [](const Context& context, const AttentionGradArgs<float>& all, const Band& band) {
+    HWY_DYNAMIC_DISPATCH(grad_chunk)(all, packed_values(context), band.begin, band.end);
+  };
+  return kernel;
 }
 
 }  // namespace gneiss::kernels::cpu

@@ -7,19 +7,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/inner_product-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-
-HWY_INLINE void inner_products(const float* x, const float* w, std::int64_t heads, std::int64_t width, float* y) {
-  for (std::int64_t h = 0; h < heads; ++h) {
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t c = 0; c < width; ++c) sum += x[h * width + c] * w[h * width + c];
-    y[h] = sum;
-  }
-}
 
 void groups_chunk(const ColumnGroupsArgs<float>& args, std::int64_t begin, std::int64_t end) {
   const bool grows = args.fn == ColumnGroups::kExpandGroups || args.fn == ColumnGroups::kTileHeads;
@@ -28,7 +21,8 @@ void groups_chunk(const ColumnGroupsArgs<float>& args, std::int64_t begin, std::
     const float* x = args.x.row(r);
     float* y = args.y.row(r);
     if (args.weights.rows != 0) {
-      inner_products(x, args.weights.row(args.weights.rows == 1 ? 0 : r), args.heads, width, y);
+      const float* weights = args.weights.row(args.weights.rows == 1 ? 0 : r);
+      for (std::int64_t h = 0; h < args.heads; ++h) y[h] = inner_product(x + h * width, weights + h * width, width);
       continue;
     }
     if (args.fn == ColumnGroups::kSumHeads) std::fill_n(y, width, 0.0F);

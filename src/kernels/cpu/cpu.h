@@ -75,4 +75,9 @@ void to_dense(const Context& context, const ToDenseArgs<float>& args);
 void unary(const Context& context, const UnaryArgs<float>& args);
 void unary_grad(const Context& context, const UnaryGradArgs<float>& args);
 
+BandKernel<AttentionGradArgs<float>> attention_grad_bands(const AttentionGradArgs<float>& args);
+BandKernel<CrossEntropyArgs<float>> cross_entropy_bands(const CrossEntropyArgs<float>& args);
+BandKernel<GemmArgs<float>> gemm_bands(const GemmArgs<float>& args);
+BandKernel<SumRowsArgs<float>> sum_rows_bands(const SumRowsArgs<float>& args);
+
 }  // namespace gneiss::kernels::cpu

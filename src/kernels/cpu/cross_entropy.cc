@@ -34,15 +34,18 @@ double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, double weig
   double total = hit;
   double product = hit * z[label];
   float highest = z[0];
-  for (std::int64_t c = 1; c < classes; ++c) highest = std::max(highest, z[c]);
+#pragma omp simd reduction(max : highest)
+  for (std::int64_t c = 1; c < classes; ++c) highest = z[c] > highest ? z[c] : highest;
   for (std::int64_t c = 0; spread > 0 && c < classes; ++c) {
     total += weight(c) * spread;
     product += weight(c) * spread * z[c];
   }
   transform_run(classes, z, dz, ExpOf{highest});
   double exponentials = 0;
+#pragma omp simd reduction(+ : exponentials)
   for (std::int64_t c = 0; c < classes; ++c) exponentials += dz[c];
   const auto scale = static_cast<float>(total / (exponentials * weights));
+#pragma omp simd
   for (std::int64_t c = 0; c < classes; ++c) dz[c] *= scale;
   for (std::int64_t c = 0; spread > 0 && c < classes; ++c) dz[c] -= static_cast<float>(weight(c) * spread / weights);
   dz[label] -= static_cast<float>(hit / weights);
@@ -72,9 +75,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gneiss::kernels::cpu {
 
+namespace {
+
 HWY_EXPORT(loss_chunk);
 
-void cross_entropy(const Context& context, const CrossEntropyArgs<float>& args) {
+/// What the mean divides by.
+double sum_of_weights(const CrossEntropyArgs<float>& args) {
   double weights = 0;
   for (const NodeId row : args.rows) {
     const std::int32_t label = args.labels[static_cast<std::size_t>(row)];
@@ -82,15 +88,46 @@ void cross_entropy(const Context& context, const CrossEntropyArgs<float>& args) 
     weights +=
         args.class_weights.empty() ? 1.0 : static_cast<double>(args.class_weights[static_cast<std::size_t>(label)]);
   }
+  return weights;
+}
+
+void add_partials(const CrossEntropyArgs<float>& args, double weights, const double* partials, std::int64_t count) {
+  double loss = 0;
+  for (std::int64_t i = 0; i < count; ++i) loss += partials[i];
+  args.loss.at(0, 0) = static_cast<float>(weights > 0 ? loss / weights : 0);
+}
+
+}  // namespace
+
+void cross_entropy(const Context& context, const CrossEntropyArgs<float>& args) {
+  const double weights = sum_of_weights(args);
   const std::int64_t n = args.logits.rows;
   const std::int64_t grain = reduction_grain(n);
   auto* partials = reinterpret_cast<double*>(context.workspace.data());
   parallel_chunks(context.threads, n, grain, [&](std::int64_t begin, std::int64_t end) {
     partials[begin / grain] = HWY_DYNAMIC_DISPATCH(loss_chunk)(args, weights, begin, end);
   });
-  double loss = 0;
-  for (std::int64_t c = 0; c < num_chunks(n, grain); ++c) loss += partials[c];
-  args.loss.at(0, 0) = static_cast<float>(weights > 0 ? loss / weights : 0);
+  add_partials(args, weights, partials, num_chunks(n, grain));
+}
+
+BandKernel<CrossEntropyArgs<float>> cross_entropy_bands(const CrossEntropyArgs<float>&) {
+  BandKernel<CrossEntropyArgs<float>> kernel;
+  kernel.shared_bytes = sizeof(double);  // the sum of weights
+  kernel.task_bytes = sizeof(double);
+  kernel.prepare = [](const Context& context, const CrossEntropyArgs<float>& args) {
+    *reinterpret_cast<double*>(context.workspace.data()) = sum_of_weights(args);
+  };
+  kernel.run = [](const Context& context, const CrossEntropyArgs<float>& args, const Band& band) {
+    const double weights = *reinterpret_cast<const double*>(context.workspace.data());
+    double* loss = task_partial<double>(context, cross_entropy_bands(args), band.task);
+    if (band.first()) *loss = 0;
+    *loss += HWY_DYNAMIC_DISPATCH(loss_chunk)(args, weights, band.begin, band.end);
+  };
+  kernel.finish = [](const Context& context, const CrossEntropyArgs<float>& args, std::int64_t tasks) {
+    const double weights = *reinterpret_cast<const double*>(context.workspace.data());
+    add_partials(args, weights, task_partial<double>(context, cross_entropy_bands(args), 0), tasks);
+  };
+  return kernel;
 }
 
 }  // namespace gneiss::kernels::cpu

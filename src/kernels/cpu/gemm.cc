@@ -226,13 +226,13 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
   }
 }
 
-/// c [m,n] = the product of inner rows [begin, end) of aᵀ and b.
-void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c, std::int64_t begin,
-                         std::int64_t end) {
+/// c [m,n] = (or +=, where it adds) the product of inner rows [begin, end) of aᵀ and b; rows up to `next_end` will be asked for next.
+void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c, std::int64_t begin, std::int64_t end,
+                         std::int64_t next_end, bool adds) {
   // A block of a (and of b) that stays in L2 while the tiles of c pass over it.
   const std::int64_t block = std::clamp<std::int64_t>((std::int64_t{64} << 10) / (args.a.cols + args.b.cols), 32, 128);
   for (std::int64_t first = begin; first < end; first += block) {
-    const bool more = first + 2 * block <= end;
+    const bool more = first + 2 * block <= next_end;
     for (std::int64_t column = 0; column < c.cols;) {
       const int vectors = panel_vectors(c.cols - column);
       const std::int64_t width = std::min<std::int64_t>(vectors * kLanes, c.cols - column);
@@ -248,7 +248,7 @@ void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c
                                       .width = width,
                                       .a_ahead = column == 0 && more ? block * args.a.stride : 0,
                                       .b_ahead = more ? block * args.b.stride : 0,
-                                      .adds = first > begin});
+                                      .adds = adds || first > begin});
       column += width;
     }
   }
@@ -260,13 +260,16 @@ std::int64_t rows_of_task(std::int64_t n, std::int64_t k) {
   return std::clamp<std::int64_t>(rows / 48 * 48, 48, 4800);
 }
 
-void gemm_packed(const Context& context, const GemmArgs<float>& args) {
-  const std::int64_t n = args.c.cols;
-  const std::int64_t k = args.a.cols;
+void pack_all(const Context& context, const GemmArgs<float>& args) {
   auto* packed = reinterpret_cast<float*>(context.workspace.data());
-  parallel_chunks(context.threads, k, inner_block(num_chunks(n, kLanes) * kLanes),
+  parallel_chunks(context.threads, args.a.cols, inner_block(num_chunks(args.c.cols, kLanes) * kLanes),
                   [&](std::int64_t begin, std::int64_t end) { pack(args, packed, begin, end); });
-  parallel_chunks(context.threads, args.c.rows, rows_of_task(n, k),
+}
+
+void gemm_packed(const Context& context, const GemmArgs<float>& args) {
+  const auto* packed = reinterpret_cast<const float*>(context.workspace.data());
+  pack_all(context, args);
+  parallel_chunks(context.threads, args.c.rows, rows_of_task(args.c.cols, args.a.cols),
                   [&](std::int64_t begin, std::int64_t end) { multiply_packed(args, packed, begin, end); });
 }
 
@@ -280,7 +283,37 @@ namespace gneiss::kernels::cpu {
 namespace {
 
 HWY_EXPORT(gemm_packed);
+HWY_EXPORT(pack_all);
+HWY_EXPORT(multiply_packed);
 HWY_EXPORT(multiply_transposed);
+
+using Bands = BandKernel<GemmArgs<float>>;
+
+/// nn and nt: b is packed once.
+Bands packed_bands(const GemmArgs<float>& args) {
+  Bands kernel;
+  kernel.shared_bytes = gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols, args.a.cols, sizeof(float));
+  kernel.prepare = [](const Context& context, const GemmArgs<float>& all) { HWY_DYNAMIC_DISPATCH(pack_all)(context, all); };
+  kernel.run = [](const Context& context, const GemmArgs<float>& all, const Band& band) {
+    HWY_DYNAMIC_DISPATCH(multiply_packed)(all, reinterpret_cast<const float*>(context.workspace.data()), band.begin, band.end);
+  };
+  return kernel;
+}
+
+/// tn: one partial result for each task.
+Bands transposed_bands(const GemmArgs<float>& args) {
+  Bands kernel;
+  kernel.task_bytes = static_cast<std::size_t>(args.c.size()) * sizeof(float);
+  kernel.run = [](const Context& context, const GemmArgs<float>& all, const Band& band) {
+    auto* partial = task_partial<float>(context, transposed_bands(all), band.task);
+    HWY_DYNAMIC_DISPATCH(multiply_transposed)
+    (all, {partial, all.c.rows, all.c.cols}, band.begin, band.end, band.task_end, !band.first());
+  };
+  kernel.finish = [](const Context& context, const GemmArgs<float>& all, std::int64_t tasks) {
+    add_partials(context, all.c, task_partial<float>(context, transposed_bands(all), 0), tasks);
+  };
+  return kernel;
+}
 
 }  // namespace
 
@@ -291,11 +324,17 @@ void gemm(const Context& context, const GemmArgs<float>& args) {
     start_rows(args, 0, args.c.rows);
   } else if (transposed) {
     sum_inner_chunks(context, args, [&](const MatrixView<float>& part, std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(multiply_transposed)(args, part, begin, end);
+      HWY_DYNAMIC_DISPATCH(multiply_transposed)(args, part, begin, end, end, false);
     });
   } else {
     HWY_DYNAMIC_DISPATCH(gemm_packed)(context, args);
   }
+}
+
+BandKernel<GemmArgs<float>> gemm_bands(const GemmArgs<float>& args) {
+  const bool transposed = args.orientation == Orientation::kTN;
+  if (args.c.empty() || (transposed ? args.a.rows : args.a.cols) == 0) return {};
+  return transposed ? transposed_bands(args) : packed_bands(args);
 }
 
 }  // namespace gneiss::kernels::cpu

@@ -1,0 +1,51 @@
+// Inner products of short runs, for kernels compiled once for each instruction set (hence the toggled guard).
+#if defined(GNEISS_KERNELS_CPU_INNER_PRODUCT_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef GNEISS_KERNELS_CPU_INNER_PRODUCT_INL_H
+#undef GNEISS_KERNELS_CPU_INNER_PRODUCT_INL_H
+#else
+#define GNEISS_KERNELS_CPU_INNER_PRODUCT_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace gneiss::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// <a, b> of whole vectors of D from i on; moves i behind them. Two sums side by side hide the latency of adding.
+template <class D>
+HWY_INLINE float whole_vectors_product(D d, const float* a, const float* b, std::int64_t length, std::int64_t& i) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(D());
+  if (i + kLanes > length) return 0;
+  auto even = hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+  auto odd = hn::Zero(d);
+  i += kLanes;
+  for (; i + 2 * kLanes <= length; i += 2 * kLanes) {
+    odd = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), odd);
+    even = hn::MulAdd(hn::LoadU(d, a + i + kLanes), hn::LoadU(d, b + i + kLanes), even);
+  }
+  if (i + kLanes <= length) {
+    odd = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), odd);
+    i += kLanes;
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
+}
+
+/// <a, b>: whole vectors, then eights, fours and single elements, so that the short runs of a head need no wide sum.
+HWY_INLINE float inner_product(const float* a, const float* b, std::int64_t length) {
+  std::int64_t i = 0;
+  float sum = whole_vectors_product(hn::ScalableTag<float>(), a, b, length, i);
+  if (i < length) sum += whole_vectors_product(hn::CappedTag<float, 8>(), a, b, length, i);
+  if (i < length) sum += whole_vectors_product(hn::CappedTag<float, 4>(), a, b, length, i);
+  for (; i < length; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gneiss::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,128 @@
+#include "passes/fuse_rows.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Op;
+using ir::Step;
+using ir::ValueId;
+
+/// Rows of all values of a band together: a part of L2 (512 KiB and more) that leaves room for neighbours' rows.
+constexpr std::int64_t kBandBytes = std::int64_t{192} << 10;
+/// Bands are whole tiles of the dense product; more rows than this gain nothing.
+constexpr std::int64_t kTileRows = 48;
+constexpr std::int64_t kMostBandRows = 960;
+/// Enough tasks for any machine's threads to share evenly, few enough for a partial result each.
+constexpr std::int64_t kMostTasks = 128;
+constexpr std::int64_t kMostPartialBytes = std::int64_t{16} << 20;
+
+class Grouper {
+ public:
+  Grouper(ir::Plan* plan, std::vector<std::string>* decisions)
+      : plan_(*plan), program_(plan->program), decisions_(decisions) {}
+
+  void run() {
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_.steps.size()); ++i) {
+      if (!joins(i)) {
+        close();
+        open(i);
+      }
+      if (!open_.empty()) add(i);
+    }
+    close();
+  }
+
+ private:
+  const Step& step(std::int32_t i) const { return plan_.steps[static_cast<std::size_t>(i)]; }
+  const Op& op(std::int32_t i) const { return program_.ops[static_cast<std::size_t>(step(i).op)]; }
+
+  bool can_be_cut(std::int32_t i) const {
+    return op(i).phase != ir::Phase::kSetup && step(i).band_rows > 0 &&
+           step(i).task_bytes * kMostTasks <= kMostPartialBytes;
+  }
+
+  bool same_rows(ValueId a, ValueId b) const {
+    const ir::Type& x = program_.type(a);
+    const ir::Type& y = program_.type(b);
+    return x.domain == y.domain && x.space == y.space;
+  }
+
+  bool joins(std::int32_t i) const {
+    if (open_.empty() || !can_be_cut(i) || op(i).phase != op(open_[0]).phase) return false;
+    if (!same_rows(ir::row_value(op(i)), ir::row_value(op(open_[0])))) return false;
+    for (std::size_t k = 0; k < op(i).inputs.size(); ++k) {
+      const ValueId v = op(i).inputs[k];
+      if (made_.count(v) > 0 && (program_.type(v).domain == ir::Domain::kGlobal || ir::reads_whole(op(i), k)))
+        return false;
+    }
+    return true;
+  }
+
+  void open(std::int32_t i) {
+    if (can_be_cut(i)) open_ = {i};
+  }
+
+  void add(std::int32_t i) {
+    if (open_.back() != i) open_.push_back(i);
+    for (const ValueId r : op(i).results) made_.insert(r);
+  }
+
+  /// Bytes of one row of every value that the open group reads or writes row by row.
+  std::int64_t bytes_of_row() const {
+    std::set<ValueId> values;
+    for (const std::int32_t i : open_) {
+      for (std::size_t k = 0; k < op(i).inputs.size(); ++k) {
+        if (!ir::reads_whole(op(i), k)) values.insert(op(i).inputs[k]);
+      }
+      values.insert(op(i).results.begin(), op(i).results.end());
+    }
+    std::int64_t bytes = 0;
+    for (const ValueId v : values) {
+      if (v == ir::kNoValue || !same_rows(v, ir::row_value(op(open_[0])))) continue;
+      bytes += program_.type(v).cols * plan_.value_bytes;
+    }
+    return std::max<std::int64_t>(1, bytes);
+  }
+
+  void close() {
+    if (open_.size() > 1) {
+      ir::RowBand band;
+      band.first_step = open_.front();
+      band.last_step = open_.back();
+      band.rows = step(open_[0]).band_rows;
+      band.band_rows = std::clamp(kBandBytes / bytes_of_row() / kTileRows * kTileRows, kTileRows, kMostBandRows);
+      band.tasks = std::clamp<std::int64_t>(num_chunks(band.rows, band.band_rows), 1, kMostTasks);
+      std::int64_t workspace = 0;
+      std::string names;
+      for (const std::int32_t i : open_) {
+        plan_.steps[static_cast<std::size_t>(i)].band = static_cast<std::int32_t>(plan_.bands.size());
+        workspace += ir::band_workspace_bytes(step(i), band.tasks);
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", ir::traits(op(i).kind).name);
+      }
+      plan_.workspace_bytes = std::max(plan_.workspace_bytes, workspace);
+      decisions_->push_back(fmt::format("band {}: {} ({} rows at a time, {} tasks)", plan_.bands.size(), names,
+                                        band.band_rows, band.tasks));
+      plan_.bands.push_back(band);
+    }
+    open_.clear();
+    made_.clear();
+  }
+
+  ir::Plan& plan_;
+  const ir::Program& program_;
+  std::vector<std::string>* decisions_;
+  std::vector<std::int32_t> open_;  ///< steps of the group being made
+  std::set<ValueId> made_;          ///< by them
+};
+
+}  // namespace
+
+void fuse_rows(ir::Plan* plan, std::vector<std::string>* decisions) { Grouper(plan, decisions).run(); }
+
+}  // namespace gneiss::passes
