@@ -153,14 +153,14 @@ TEST_P(GraphKernels, SddmmAgrees) {
   }
 }
 
-/// Random inputs of attention; scores of a few units, so that the softmax is neither flat nor a single edge.
+/// Random inputs of attention. Scores of a few units make a softmax that is neither flat nor a single edge.
 struct AttentionInputs {
   Matrix<float> z, s_src, s_dst, gate;
 
-  AttentionInputs(const KernelGraph& g, std::int64_t d, std::int64_t heads, bool gated, std::int64_t pad)
+  AttentionInputs(const KernelGraph& g, std::int64_t d, std::int64_t heads, bool gated, std::int64_t pad, float range = 3)
       : z(random_matrix(g.cols, d, pad, 1)),
-        s_src(random_matrix(g.cols, heads, pad, 2, -3, 3)),
-        s_dst(random_matrix(g.rows, heads, pad, 3, -3, 3)),
+        s_src(random_matrix(g.cols, heads, pad, 2, -range, range)),
+        s_dst(random_matrix(g.rows, heads, pad, 3, -range, range)),
         gate(random_matrix(gated ? g.edges() : 0, heads, 0, 4, 0, 2)) {}
 };
 
@@ -221,6 +221,51 @@ void grad_sizes(const kernels::AttentionGradArgs<float>& args, Matrix<float>* dz
   sizes.ds_src = ds_src->view();
   sizes.ds_dst = ds_dst->view();
   kernels::attention_grad_variants<float>().back().run({}, sizes);
+}
+
+TEST_P(GraphKernels, AttentionAgreesOnFarScores) {
+  // Scores so far apart that weights vanish, and slopes other than the usual one.
+  struct Case {
+    float range;
+    double slope;
+  };
+  for (const auto& [range, slope] : {Case{60, 0.2}, Case{400, 0.2}, Case{400, 0}, Case{3, 1}, Case{3, 1.5}, Case{3, -0.1}}) {
+    for (const auto& [d, heads] : {std::pair<std::int64_t, std::int64_t>{20, 1}, {32, 4}, {15, 5}}) {
+      if (g().edges() * d > kMostElements) continue;
+      AttentionInputs in(g(), d, heads, false, 0, range);
+      Matrix<float> y(g().rows, d), tangent(g().rows, d), lse(g().rows, heads);
+      const kernels::AttentionArgs<float> args{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {},
+                                               heads,          slope,       y.view(),        tangent.view(),  lse.view()};
+      // A score is rounded relative to its size, and a weight takes the error of its exponent.
+      const double rounding = 64 + 8 * range;
+      const std::string what = "attention of scores up to " + std::to_string(range) + ", slope " + std::to_string(slope);
+      EXPECT_GE(expect_parity<kernels::AttentionArgs<float>>(
+                    {what,
+                     kernels::attention_variants<float>(),
+                     args,
+                     0,
+                     {{&y.values, relative_bound(rounding)}, {&tangent.values, relative_bound(rounding)}, {&lse.values, relative_bound(16)}}}),
+                1);
+      if (slope < 0) continue;  // grad_sizes needs derivatives that are not negative
+      kernels::attention_variants<float>().back().run({}, args);
+      Matrix<float> dy = random_matrix(g().rows, d, 0, 5);
+      Matrix<float> dz(g().cols, d), ds_src(g().cols, heads), ds_dst(g().rows, heads);
+      const kernels::AttentionGradArgs<float> grad{g().out_edges(), in.z.view(),  in.s_src.view(), in.s_dst.view(), y.view(),
+                                                   tangent.view(),  lse.view(),   dy.view(),       {},              heads,
+                                                   slope,           dz.view(),    ds_src.view(),   ds_dst.view()};
+      Matrix<float> dz_size(g().cols, d), ds_src_size(g().cols, heads), ds_dst_size(g().rows, heads);
+      grad_sizes(grad, &dz_size, &ds_src_size, &ds_dst_size);
+      EXPECT_GE(expect_parity<kernels::AttentionGradArgs<float>>(
+                    {what + ", backward",
+                     kernels::attention_grad_variants<float>(),
+                     grad,
+                     kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
+                     {{&dz.values, sum_bound(dz_size.values, rounding)},
+                      {&ds_src.values, sum_bound(ds_src_size.values, rounding)},
+                      {&ds_dst.values, sum_bound(ds_dst_size.values, rounding)}}}),
+                1);
+    }
+  }
 }
 
 TEST_P(GraphKernels, AttentionGradAgrees) {
