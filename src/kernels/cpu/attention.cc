@@ -136,6 +136,10 @@ class RowAttention {
   void weigh_one_head(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
     const attention::Tag d;
     const NodeId* indices = args_.pattern.indices.data() + k;
+    const std::int64_t known = args_.pattern.nonzeros() - k;
+    for (std::int64_t i = 0; i < count; ++i) {
+      hwy::Prefetch(args_.s_src.row(indices[std::min(i + attention::kBatchEdges, known - 1)]));
+    }
     const auto own = hn::Set(d, args_.s_dst.at(v, 0));
     const auto slope = hn::Set(d, static_cast<float>(args_.slope));
     const ExpOf exp;

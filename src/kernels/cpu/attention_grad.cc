@@ -123,6 +123,10 @@ class RowGradient {
   void weigh_one_head(std::int64_t u, EdgeId k, std::int64_t count) {
     const attention::Tag d;
     const NodeId* indices = args_.pattern.indices.data() + k;
+    const std::int64_t known = args_.pattern.nonzeros() - k;
+    for (std::int64_t i = 0; i < count; ++i) {
+      hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * kPackedValues);
+    }
     const auto own = hn::Set(d, args_.s_src.at(u, 0));
     const auto slope = hn::Set(d, static_cast<float>(args_.slope));
     const ExpOf exp;
