@@ -1,5 +1,7 @@
 #include "ir/plan.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/text.h"
 
@@ -47,6 +49,22 @@ std::int64_t Plan::total_bytes(int parameter_copies) const {
                        feature_transpose_bytes;
   for (const GraphUse& use : graph_uses) bytes += use.bytes + use.block_bytes;
   return bytes;
+}
+
+std::int64_t idle_arena_offset(const Plan& plan, std::int64_t bytes) {
+  std::vector<Placement> outputs;
+  for (const Output& output : plan.program.outputs) {
+    const Placement& place = plan.placements[static_cast<std::size_t>(output.value)];
+    if (place.storage == Storage::kArena) outputs.push_back(place);
+  }
+  std::sort(outputs.begin(), outputs.end(), [](const Placement& a, const Placement& b) { return a.offset_bytes < b.offset_bytes; });
+  constexpr std::int64_t kAlignment = 64;
+  std::int64_t offset = 0;
+  for (const Placement& output : outputs) {
+    if (offset + bytes <= output.offset_bytes) return offset;
+    offset = (std::max(offset, output.offset_bytes + output.bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return offset + bytes <= plan.arena_bytes ? offset : -1;
 }
 
 std::string describe(const Plan& plan) {

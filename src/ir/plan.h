@@ -91,6 +91,9 @@ struct Plan {
   std::int64_t total_bytes(int parameter_copies) const;
 };
 
+/// Where `bytes` of the arena are free when no phase runs, beside the outputs; -1: nowhere.
+std::int64_t idle_arena_offset(const Plan& plan, std::int64_t bytes);
+
 /// The plan as a table: ops in order with variant and bytes, then the memory summary.
 std::string describe(const Plan& plan);
 

@@ -1,6 +1,7 @@
 #include "passes/fuse_rows.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -13,14 +14,15 @@ using ir::Op;
 using ir::Step;
 using ir::ValueId;
 
-/// Rows of all values of a band together: a part of L2 (512 KiB and more) that leaves room for neighbours' rows.
+/// Rows of all values that a band passes on: a part of L2 (512 KiB and more) that leaves room for neighbours' rows.
 constexpr std::int64_t kBandBytes = std::int64_t{192} << 10;
 /// Bands are whole tiles of the dense product; more rows than this gain nothing.
 constexpr std::int64_t kTileRows = 48;
 constexpr std::int64_t kMostBandRows = 960;
 /// Enough tasks for any machine's threads to share evenly, few enough for a partial result each.
 constexpr std::int64_t kMostTasks = 128;
-constexpr std::int64_t kMostPartialBytes = std::int64_t{16} << 20;
+/// A larger partial result would make the round trip to L2 for every band: the sum runs by itself.
+constexpr std::int64_t kMostTaskBytes = std::int64_t{32} << 10;
 
 class Grouper {
  public:
@@ -44,7 +46,7 @@ class Grouper {
 
   bool can_be_cut(std::int32_t i) const {
     return op(i).phase != ir::Phase::kSetup && step(i).band_rows > 0 &&
-           step(i).task_bytes * kMostTasks <= kMostPartialBytes;
+           step(i).task_bytes <= kMostTaskBytes;
   }
 
   bool same_rows(ValueId a, ValueId b) const {
@@ -73,18 +75,19 @@ class Grouper {
     for (const ValueId r : op(i).results) made_.insert(r);
   }
 
-  /// Bytes of one row of every value that the open group reads or writes row by row.
+  /// Bytes of one row of every value that more than one op of the open group has to do with: what is only passed by need not stay.
   std::int64_t bytes_of_row() const {
-    std::set<ValueId> values;
+    std::map<ValueId, int> uses;
     for (const std::int32_t i : open_) {
+      std::set<ValueId> values(op(i).results.begin(), op(i).results.end());
       for (std::size_t k = 0; k < op(i).inputs.size(); ++k) {
         if (!ir::reads_whole(op(i), k)) values.insert(op(i).inputs[k]);
       }
-      values.insert(op(i).results.begin(), op(i).results.end());
+      for (const ValueId v : values) ++uses[v];
     }
     std::int64_t bytes = 0;
-    for (const ValueId v : values) {
-      if (v == ir::kNoValue || !same_rows(v, ir::row_value(op(open_[0])))) continue;
+    for (const auto& [v, count] : uses) {
+      if (v == ir::kNoValue || count < 2 || !same_rows(v, ir::row_value(op(open_[0])))) continue;
       bytes += program_.type(v).cols * plan_.value_bytes;
     }
     return std::max<std::int64_t>(1, bytes);

@@ -36,6 +36,9 @@ class Executor {
   MatrixView<T> view(ir::ValueId value);
   MatrixView<const T> view(ir::ValueId value) const { return const_cast<Executor*>(this)->view(value); }
 
+  /// Memory of the arena from `offset_bytes` on, between phases; see ir::idle_arena_offset.
+  T* arena(std::int64_t offset_bytes) { return reinterpret_cast<T*>(arena_.data() + offset_bytes); }
+
   std::span<T> parameters() { return parameters_.span(); }
   std::span<T> gradients() { return gradients_.span(); }
   std::span<T> states() { return states_.span(); }

@@ -89,6 +89,15 @@ passes::LossSpec::Kind default_loss(const data::Labels& labels) {
   }
 }
 
+namespace {
+
+/// A loss over other nodes than those trained on writes a gradient that nobody reads: into the arena, where there is room.
+std::int64_t loss_scratch_bytes(const ir::Plan& plan) {
+  return plan.program.elements(plan.program.output("logits")) * plan.value_bytes;
+}
+
+}  // namespace
+
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes) {
   check_dataset(dataset);
   Blueprint blueprint;
@@ -106,9 +115,8 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
 std::int64_t planned_bytes(const ir::Plan& plan, const runtime::OptimizerConfig& optimizer) {
   // Values, gradients, optimizer state and the best weights so far.
   const int copies = 3 + runtime::Optimizer<float>::state_values(optimizer);
-  // The validation loss writes a gradient that nobody reads.
-  const std::int64_t loss_scratch = plan.program.elements(plan.program.output("logits")) * plan.value_bytes;
-  return plan.total_bytes(copies) + loss_scratch;
+  const std::int64_t scratch = loss_scratch_bytes(plan);
+  return plan.total_bytes(copies) + (ir::idle_arena_offset(plan, scratch) < 0 ? scratch : 0);
 }
 
 template <class T>
@@ -120,7 +128,8 @@ struct Session<T>::Impl {
   runtime::Optimizer<T> optimizer;
   std::uint64_t seed = 0;
   bool ready = false;  ///< the setup phase has run
-  Buffer<T> loss_gradient;  ///< scratch of loss_over; empty until it is first used
+  Buffer<T> loss_buffer;       ///< scratch of loss_over where the arena has no room for it
+  T* loss_gradient = nullptr;  ///< that or a part of the arena; set when it is first used
   Buffer<std::byte> loss_workspace;
 
   Impl(const data::Dataset& data, SessionOptions given)
@@ -226,13 +235,15 @@ template <class T>
 double Session<T>::loss_over(std::span<const NodeId> rows) {
   const MatrixView<const T> z = logits();
   Impl& impl = *impl_;
-  if (impl.loss_gradient.empty()) {
-    impl.loss_gradient = Buffer<T>(static_cast<std::size_t>(z.size()));
+  if (impl.loss_workspace.empty()) {
+    const std::int64_t idle = ir::idle_arena_offset(impl.blueprint.plan, loss_scratch_bytes(impl.blueprint.plan));
+    if (idle < 0) impl.loss_buffer = Buffer<T>(static_cast<std::size_t>(z.size()));
+    impl.loss_gradient = idle < 0 ? impl.loss_buffer.data() : impl.executor.arena(idle);
     impl.loss_workspace = Buffer<std::byte>(kernels::loss_workspace_bytes(z.rows));
   }
   T loss = 0;
   const MatrixView<T> loss_view(&loss, 1, 1);
-  const MatrixView<T> gradient(impl.loss_gradient.data(), z.rows, z.cols);
+  const MatrixView<T> gradient(impl.loss_gradient, z.rows, z.cols);
   const kernels::Context context{impl.executor.context().threads, impl.loss_workspace.span()};
   const data::Labels& labels = impl.dataset.labels;
   const ConstMatrixView<float> targets(labels.targets.data(), z.rows, z.cols);

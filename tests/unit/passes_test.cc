@@ -413,6 +413,24 @@ TEST(FuseRows, NoOpOfABandNeedsWhatAnotherHasOnlyInTheEnd) {
   }
 }
 
+TEST(PlanMemory, IdleArenaLiesBesideTheOutputs) {
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small({}, 6));
+  const auto beside = [&](std::int64_t offset, std::int64_t bytes) {
+    return std::none_of(plan.program.outputs.begin(), plan.program.outputs.end(), [&](const ir::Output& output) {
+      const ir::Placement& place = plan.placements[static_cast<std::size_t>(output.value)];
+      return place.storage == ir::Storage::kArena && offset < place.offset_bytes + place.bytes && place.offset_bytes < offset + bytes;
+    });
+  };
+  for (const std::int64_t bytes : {std::int64_t{4}, plan.arena_bytes / 3}) {
+    const std::int64_t offset = ir::idle_arena_offset(plan, bytes);
+    ASSERT_GE(offset, 0) << bytes;
+    EXPECT_LE(offset + bytes, plan.arena_bytes);
+    EXPECT_EQ(offset % 64, 0);
+    EXPECT_TRUE(beside(offset, bytes)) << bytes;
+  }
+  EXPECT_EQ(ir::idle_arena_offset(plan, plan.arena_bytes), -1);
+}
+
 TEST(PlanMemory, SharesMemory) {
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small({}, 6));
   std::int64_t sum = 0;
