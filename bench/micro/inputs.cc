@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/random.h"
+#include "graph/reorder.h"
 
 namespace gneiss::bench {
 namespace {
@@ -46,6 +48,12 @@ GraphInput communities(std::int64_t nodes, std::int64_t edges, std::int64_t bloc
   return graph;
 }
 
+GraphInput in_clusters(const GraphInput& from) {
+  const graph::Graph graph(from.nodes, Buffer<EdgeId>::copy_of(from.offsets), Buffer<NodeId>::copy_of(from.indices));
+  const graph::Graph ordered = graph::permute(graph, graph::cluster_order(graph, available_threads()), available_threads());
+  return {from.nodes, Buffer<EdgeId>::copy_of(ordered.offsets()), Buffer<NodeId>::copy_of(ordered.sources())};
+}
+
 }  // namespace
 
 const GraphInput& graph_input(std::string_view name) {
@@ -55,7 +63,11 @@ const GraphInput& graph_input(std::string_view name) {
   if (name == "arxiv") return graphs.emplace(name, communities(169'343, 2'260'000, 105)).first->second;
   if (name == "reddit") return graphs.emplace(name, communities(232'965, 114'615'892, 46)).first->second;
   if (name == "reddit-tenth") return graphs.emplace(name, communities(23'297, 12'400'000, 46)).first->second;
-  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {}, "known: arxiv, reddit, reddit-tenth");
+  if (name == "products") return graphs.emplace(name, communities(2'449'029, 123'718'280, 12'000)).first->second;
+  if (name.ends_with("-clusters")) {
+    return graphs.emplace(name, in_clusters(graph_input(name.substr(0, name.rfind('-'))))).first->second;
+  }
+  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {}, "known: arxiv, reddit, reddit-tenth, products, and each with -clusters");
 }
 
 Buffer<float> random_values(std::int64_t size, std::uint64_t seed) {

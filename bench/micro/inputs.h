@@ -19,7 +19,8 @@ struct GraphInput {
 };
 
 /// "arxiv": 169,343 nodes and 2.26 M edges in 105 communities; "reddit": 232,965 nodes and
-/// 114.6 M edges in 46 (0.5 GB, twice that while it is made); "reddit-tenth": 23,297 nodes and 12.4 M edges in 46.
+/// 114.6 M edges in 46 (0.5 GB, twice that while it is made); "reddit-tenth": 23,297 nodes and 12.4 M edges in 46;
+/// "products": 2,449,029 nodes and 123.7 M edges in 12,000; "NAME-clusters": NAME in the order of graph::cluster_order.
 /// Degrees and sources follow a power law, node ids are shuffled. Throws kUsage for another name.
 const GraphInput& graph_input(std::string_view name);
 

@@ -13,6 +13,7 @@
 #include "inputs.h"
 #include "kernels/spmm.h"
 #include "limits.h"
+#include "torch_design.h"
 
 namespace gneiss::bench {
 namespace {
@@ -59,6 +60,21 @@ void spmm(benchmark::State& state, const char* name) {
       benchmark::Counter(edges * static_cast<double>(d) * 4 / limit, benchmark::Counter::kIsRate);
 }
 
+/// The same product by the design of torch's kernel.
+void torch_design(benchmark::State& state, const char* name) {
+  const GraphInput& graph = graph_input(name);
+  const std::int64_t d = state.range(0);
+  const auto threads = static_cast<int>(state.range(1));
+  const Buffer<float> x = random_values(graph.nodes * d, 1);
+  const Buffer<float> w = random_values(graph.edges(), 2);
+  Buffer<float> y(static_cast<std::size_t>(graph.nodes * d));
+  const std::vector<std::int64_t> offsets(graph.offsets.begin(), graph.offsets.end());
+  const std::vector<std::int64_t> columns(graph.indices.begin(), graph.indices.end());
+  for (auto _ : state) torch_design_spmm(threads, offsets, columns, w, {x.data(), graph.nodes, d}, {y.data(), graph.nodes, d});
+  const double edges = static_cast<double>(graph.edges()) * static_cast<double>(state.iterations());
+  state.counters["edges/s"] = benchmark::Counter(edges, benchmark::Counter::kIsRate);
+}
+
 const std::vector<std::int64_t> kThreads = {1, 2};
 
 const std::vector<std::string> kNames = {"d", "mode", "threads", "block_kb"};
@@ -71,6 +87,31 @@ BENCHMARK_CAPTURE(spmm, arxiv, "arxiv")
 BENCHMARK_CAPTURE(spmm, reddit_tenth, "reddit-tenth")
     ->ArgNames(kNames)
     ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0, 4096}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(spmm, products, "products")
+    ->ArgNames(kNames)
+    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(spmm, products_clusters, "products-clusters")
+    ->ArgNames(kNames)
+    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(torch_design, arxiv, "arxiv")
+    ->ArgNames({"d", "threads"})
+    ->ArgsProduct({{32, 128}, kThreads})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(torch_design, products, "products")
+    ->ArgNames({"d", "threads"})
+    ->ArgsProduct({{32, 128}, kThreads})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(torch_design, reddit, "reddit")
+    ->ArgNames({"d", "threads"})
+    ->ArgsProduct({{32, 128}, kThreads})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(spmm, reddit, "reddit")
