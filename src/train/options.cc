@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "base/process.h"
 #include "data/generate.h"
 
 namespace gneiss::train {
@@ -145,6 +146,11 @@ passes::SourceBlocking source_blocking(const std::string& name) {
   return name == "off" ? passes::SourceBlocking::kOff : passes::SourceBlocking::kAuto;
 }
 
+passes::SparsePath sparse_path(const std::string& name) {
+  if (name == "sparse") return passes::SparsePath::kSparse;
+  return name == "dense" ? passes::SparsePath::kDense : passes::SparsePath::kAuto;
+}
+
 }  // namespace
 
 void apply_script(const language::ScriptSettings& script, const std::string& where, Config* config) {
@@ -205,6 +211,8 @@ SessionOptions session_options(const Config& config, const data::Dataset& datase
   for (const std::string& pass : config.list("passes.off")) options.passes.disabled.insert(pass);
   options.passes.order = order_choice(config.text("passes.order"));
   options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
+  options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
+  options.passes.most_dense_bytes = memory_limit_bytes() / 2;
   options.optimizer = optimizer_config(config);
   options.seed = static_cast<std::uint64_t>(config.integer("train.seed"));
   options.threads = thread_count(config);

@@ -14,8 +14,10 @@ namespace gneiss::testing {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kGraph = "dcsbm:nodes=600,classes=4,seed=5";
 
@@ -339,6 +341,20 @@ TEST(Plan, PrintsOpsBytesAndPeakWithoutTraining) {
   const CommandResult unknown = place.gneiss(words("plan karate --passes-off csee"));
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("cse"));
+}
+
+TEST(Plan, TheSparsePathIsChosenOrAskedFor) {
+  const Workplace place;
+  const auto ops = [&](const std::string& path) {
+    std::string text;
+    const Json plan = json_of(place.gneiss({"plan", "corafull:scale=0.05", "--json", "--sparse-path", path}));
+    for (const Json& step : plan["steps"]) text += step["op"].get<std::string>() + " ";
+    return text;
+  };
+  EXPECT_THAT(ops("auto"), HasSubstr("spx_gemm"));
+  EXPECT_THAT(ops("sparse"), HasSubstr("spx_gemm"));
+  EXPECT_THAT(ops("dense"), AllOf(HasSubstr("to_dense"), Not(HasSubstr("spx_gemm"))));
+  EXPECT_EQ(place.gneiss(words("plan karate --sparse-path csr")).code, 2);
 }
 
 }  // namespace
