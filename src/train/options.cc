@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/process.h"
 #include "data/generate.h"
+#include "train/rates_file.h"
 
 namespace gneiss::train {
 namespace {
@@ -213,6 +214,9 @@ SessionOptions session_options(const Config& config, const data::Dataset& datase
   options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
   options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
   options.passes.most_dense_bytes = memory_limit_bytes() / 2;
+  const RatesInUse rates = load_rates(this_machine());
+  options.passes.rates = rates.rates;
+  if (!rates.warning.empty()) options.warnings.push_back(rates.warning);
   options.optimizer = optimizer_config(config);
   options.seed = static_cast<std::uint64_t>(config.integer("train.seed"));
   options.threads = thread_count(config);
