@@ -93,12 +93,19 @@ std::string result_text(const TrainResult& result) {
   return text;
 }
 
+void warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
+}
+
 int run_train(const TrainArguments& arguments) {
   const RunConfig config = arguments.config();
   catch_signals();
   ProgressBar bar(arguments.quiet);
   Progress progress;
-  progress.on_start = [&](const TrainingStart& start) { bar.start(start); };
+  progress.on_start = [&](const TrainingStart& start) {
+    warn(start.warnings);
+    bar.start(start);
+  };
   progress.on_epoch = [&](const EpochProgress& epoch) { bar.update(epoch); };
   progress.should_stop = [] { return stop_signal != 0; };
   const TrainResult result = train_model(config, progress);
@@ -111,6 +118,7 @@ int run_train(const TrainArguments& arguments) {
 
 int run_plan(const TrainArguments& arguments) {
   const PlanResult result = plan_training(arguments.config(), arguments.print_after);
+  warn(result.warnings);
   print(arguments.json ? result.json + "\n" : result.text);
   return 0;
 }

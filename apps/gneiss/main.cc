@@ -21,7 +21,12 @@ void print(const std::string& text) {
 
 namespace {
 
-int print_doctor() {
+int print_doctor(bool measure) {
+  if (measure) {
+    const Calibration calibration = calibrate();
+    print(fmt::format("{}  written to {}\n", calibration.text, calibration.path));
+    return 0;
+  }
   std::string text;
   for (const Fact& fact : machine_facts()) text += fmt::format("  {:14}{}\n", fact.name, fact.value);
   print(text);
@@ -92,7 +97,10 @@ int run(int argc, char** argv) {
   add_train_commands(&app, &action);
   add_run_commands(&app, &action);
   add_data_commands(&app, &action);
-  app.add_subcommand("doctor", "what this machine offers")->callback([&] { action = print_doctor; });
+  bool measure = false;
+  CLI::App* doctor = app.add_subcommand("doctor", "what this machine offers");
+  doctor->add_flag("--calibrate", measure, "measure how fast the kernels are here; later plans go by it");
+  doctor->callback([&] { action = [&] { return print_doctor(measure); }; });
   std::string topic;
   CLI::App* help = app.add_subcommand("help", "help on a command, a model, `settings` or `passes`");
   help->add_option("topic", topic, "command, model, settings or passes")->type_name("TOPIC");

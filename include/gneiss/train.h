@@ -41,6 +41,7 @@ struct TrainingStart {
   int threads = 0;
   std::string node_order;          ///< how the nodes lie in memory; empty if no other order was looked for
   std::vector<std::string> notes;  ///< what the reader did to the data
+  std::vector<std::string> warnings;  ///< what went wrong and does not stop the training, e.g. damaged rates
 };
 
 /// How a training is watched. All may be empty; none may throw.
@@ -86,9 +87,10 @@ struct TrainResult {
 TrainResult train_model(const RunConfig& config, const Progress& progress = {});
 
 struct PlanResult {
-  std::string text;  ///< passes, ops in order with variants and bytes, memory
+  std::string text;  ///< passes, ops in order with variants, bytes and modelled times, memory
   std::string json;
   std::int64_t peak_bytes = 0;
+  std::vector<std::string> warnings;
 };
 /// Loads the data and plans the training without allocating it. `print_after`: passes whose program is wanted, or "all".
 PlanResult plan_training(const RunConfig& config, const std::vector<std::string>& print_after = {});

@@ -16,7 +16,16 @@ struct Fact {
   std::string name;
   std::string value;
 };
-/// Threads, memory, vector instructions and versions of the libraries in use.
+/// Threads, memory, vector instructions, versions of the libraries in use, and the rates that plans are made by.
 std::vector<Fact> machine_facts();
+
+/// Rates of this machine, as measured and written to the user's cache folder.
+struct Calibration {
+  std::string text;  ///< tables with units
+  std::string path;  ///< of the file
+};
+/// Measures how fast the kernels are here, with all the threads that the process may use, and keeps it for the plans of later
+/// runs. Takes some seconds. Errors: kDisk, kOutOfMemory.
+Calibration calibrate();
 
 }  // namespace gneiss

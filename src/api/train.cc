@@ -31,6 +31,7 @@ TrainingStart training_start(const train::Report& report) {
   start.threads = report.threads;
   if (report.reorder.seconds > 0) start.node_order = train::describe(report.reorder);
   start.notes = report.notes;
+  start.warnings = report.warnings;
   return start;
 }
 
@@ -95,7 +96,7 @@ TrainResult train_model(const RunConfig& config, const Progress& progress) {
 
 PlanResult plan_training(const RunConfig& config, const std::vector<std::string>& print_after) {
   const train::PlanReport report = train::plan(config.impl().config, print_after);
-  return {train::describe(report), train::to_json(report), report.peak_bytes};
+  return {train::describe(report), train::to_json(report), report.peak_bytes, report.warnings};
 }
 
 std::vector<PassSummary> list_passes() {

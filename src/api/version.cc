@@ -9,6 +9,8 @@
 
 #include "base/parallel.h"
 #include "base/process.h"
+#include "train/calibrate.h"
+#include "train/rates_file.h"
 
 namespace gneiss {
 namespace {
@@ -25,6 +27,12 @@ std::string vector_targets() {
   return names;
 }
 
+std::string rates_in_use() {
+  const train::RatesInUse use = train::load_rates(train::this_machine());
+  if (!use.warning.empty()) return use.warning;
+  return "of " + use.rates.source + (use.measured ? ": " + use.path.string() : "");
+}
+
 }  // namespace
 
 std::string version() { return GNEISS_VERSION; }
@@ -36,10 +44,20 @@ std::vector<Fact> machine_facts() {
           {"memory", gib(memory_limit_bytes()) + " may be used"},
           {"resident now", gib(current_rss_bytes())},
           {"vectors", vector_targets()},
+          {"rates", rates_in_use()},
           {"oneDNN", fmt::format("{}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch)},
           {"zlib", zlibVersion()},
           {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
           {"compiler", __VERSION__}};
+}
+
+Calibration calibrate() {
+  const train::MachineKey machine = train::this_machine();
+  train::make_rates_folder(machine);
+  const passes::Rates rates = train::measure_rates(machine.threads);
+  const std::string head = fmt::format("rates of {}, {}, {} thread{}, gneiss {}\n", machine.processor, machine.vectors,
+                                       machine.threads, machine.threads == 1 ? "" : "s", machine.version);
+  return {head + train::describe(rates), train::save_rates(machine, rates).string()};
 }
 
 }  // namespace gneiss

@@ -32,8 +32,9 @@ std::string describe_step(const Plan& plan, const Step& step) {
     bytes += plan.placements[static_cast<std::size_t>(r)].bytes;
   }
   const std::string band = step.band < 0 ? "" : fmt::format("{}", step.band);
-  return fmt::format("{:9} {:20} {:10} {:>4} {:>12}  {}({}) -> {}\n", kPhaseNames[static_cast<std::size_t>(op.phase)],
-                     traits(op.kind).name, step.variant, band, bytes, traits(op.kind).name, operands, results);
+  const std::string model_ms = fmt::format("{:.4f}", 1e3 * step.seconds);
+  return fmt::format("{:9} {:20} {:10} {:>4} {:>12} {:>10}  {}({}) -> {}\n", phase_name(op.phase), traits(op.kind).name, step.variant, band,
+                     bytes, model_ms, traits(op.kind).name, operands, results);
 }
 
 }  // namespace
@@ -67,8 +68,19 @@ std::int64_t idle_arena_offset(const Plan& plan, std::int64_t bytes) {
   return offset + bytes <= plan.arena_bytes ? offset : -1;
 }
 
+std::string_view phase_name(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
+
+double Plan::seconds(Phase phase) const {
+  double total = 0;
+  for (const Step& step : steps) {
+    if (program.ops[static_cast<std::size_t>(step.op)].phase == phase) total += step.seconds;
+  }
+  return total;
+}
+
 std::string describe(const Plan& plan) {
-  std::string text = fmt::format("{:9} {:20} {:10} {:>4} {:>12}  call -> results and where they lie\n", "phase", "op", "variant", "band", "bytes");
+  std::string text = fmt::format("{:9} {:20} {:10} {:>4} {:>12} {:>10}  call -> results and where they lie\n", "phase", "op", "variant", "band",
+                                 "bytes", "model ms");
   for (const Step& step : plan.steps) text += describe_step(plan, step);
   return text;
 }

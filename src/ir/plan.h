@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/program.h"
 
 namespace gneiss::ir {
+
+/// "setup", "forward", "backward" or "inference".
+std::string_view phase_name(Phase phase);
 
 /// Who owns the memory of a value.
 enum class Storage : std::uint8_t {
@@ -32,6 +36,7 @@ struct Step {
   std::string variant;   ///< chosen kernel
   double flops = 0;      ///< modelled work
   double bytes = 0;      ///< modelled traffic, each operand once
+  double seconds = 0;    ///< modelled time
   std::int32_t band = -1;         ///< index in Plan::bands, or -1: it runs by itself
   std::int64_t band_rows = 0;     ///< rows that it can be cut into; 0: it cannot be cut
   std::int64_t shared_bytes = 0;  ///< scratch of the call when it is cut into bands,
@@ -89,12 +94,14 @@ struct Plan {
   /// Everything the run allocates besides the dataset; parameters count as often as `parameter_copies` says (values,
   /// gradients, optimizer state, best weights).
   std::int64_t total_bytes(int parameter_copies) const;
+  /// Modelled time of the steps of a phase.
+  double seconds(Phase phase) const;
 };
 
 /// Where `bytes` of the arena are free when no phase runs, beside the outputs; -1: nowhere.
 std::int64_t idle_arena_offset(const Plan& plan, std::int64_t bytes);
 
-/// The plan as a table: ops in order with variant and bytes, then the memory summary.
+/// The plan as a table: ops in order with variant, bytes and modelled time.
 std::string describe(const Plan& plan);
 
 }  // namespace gneiss::ir

@@ -93,8 +93,10 @@ class Binding {
   double traffic() const {
     double bytes = 0;
     const auto count = [&](ir::ValueId v) {
-      if (v != ir::kNoValue)
-        bytes += static_cast<double>(std::max<std::int64_t>(from_.program->elements(v), 0)) * sizeof(T);
+      if (v == ir::kNoValue) return;
+      const bool sparse = from_.program->type(v).layout == ir::Layout::kSparse;
+      const std::int64_t values = sparse ? from_.real(v).size() : from_.program->elements(v);
+      bytes += static_cast<double>(std::max<std::int64_t>(values, 0)) * sizeof(T);
     };
     std::for_each(op_.inputs.begin(), op_.inputs.end(), count);
     std::for_each(op_.results.begin(), op_.results.end(), count);

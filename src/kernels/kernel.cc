@@ -1,7 +1,10 @@
 // Forced variants and the report of choices, both from the environment, read once.
 #include "kernels/kernel.h"
 
+#include <hwy/targets.h>
+
 #include <cstdio>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -35,6 +38,12 @@ bool verbose_dispatch() {
 }
 
 }  // namespace
+
+std::string vector_target() {
+  // A set of bits, the best target the lowest.
+  const auto targets = static_cast<std::uint64_t>(hwy::SupportedTargets());
+  return hwy::TargetName(static_cast<std::int64_t>(targets & (~targets + 1)));
+}
 
 std::string_view forced_variant(std::string_view op) {
   static const auto forced = parse_forced(std::getenv("GNEISS_KERNEL"));

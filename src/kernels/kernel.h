@@ -63,6 +63,9 @@ struct Variant {
   BandKernel<Args> (*bands)(const Args& args) = nullptr;
 };
 
+/// Name of the vector instructions that the kernels use on this machine, e.g. "AVX3_ZEN4".
+std::string vector_target();
+
 /// Name forced for `op` by GNEISS_KERNEL, or "".
 std::string_view forced_variant(std::string_view op);
 /// Reports a choice when GNEISS_VERBOSE=dispatch is set.

@@ -1,7 +1,6 @@
 #include "passes/order.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/error.h"
 #include "passes/rewriter.h"
@@ -25,10 +24,17 @@ struct Site {
 
 class OrderChooser {
  public:
-  OrderChooser(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders, const CostModel& model,
-               std::vector<std::string>* decisions)
-      : from_(program), order_(order), layer_orders_(layer_orders), model_(model), decisions_(decisions), makers_(ir::producers(program)),
-        uses_(ir::use_counts(program)), rewriter_(program) {
+  OrderChooser(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders, const Rates& rates,
+               const SparsePathOptions& sparse, std::vector<std::string>* decisions)
+      : from_(program),
+        order_(order),
+        layer_orders_(layer_orders),
+        rates_(rates),
+        sparse_(sparse),
+        decisions_(decisions),
+        makers_(ir::producers(program)),
+        uses_(ir::use_counts(program)),
+        rewriter_(program) {
     find_constant_and_trained();
   }
 
@@ -89,7 +95,8 @@ class OrderChooser {
     } else if (linear(op)) {
       const Op* before = maker(op.inputs[0]);
       if (before != nullptr && plain_product(*before) && only_use(op.inputs[0])) {
-        return {before, &op, false, before->inputs[0], from_.type(before->inputs[0]).cols, from_.type(op.results[0]).cols};
+        return {
+            before, &op, false, before->inputs[0], from_.type(before->inputs[0]).cols, from_.type(op.results[0]).cols};
       }
     }
     return {nullptr, nullptr, false, ir::kNoValue, 0, 0};
@@ -100,19 +107,26 @@ class OrderChooser {
     const auto graph = static_cast<std::size_t>(site.spmm->attrs.integer("graph", 0));
     const auto edges = static_cast<double>(std::max<std::int64_t>(from_.graphs[graph].num_edges, 0));
     const auto rows = static_cast<double>(std::max<std::int64_t>(from_.rows(site.x), 0));
-    const bool weights_constant = site.spmm->inputs.size() < 2 || constant_[static_cast<std::size_t>(site.spmm->inputs[1])];
+    const bool weights_constant =
+        site.spmm->inputs.size() < 2 || constant_[static_cast<std::size_t>(site.spmm->inputs[1])];
     const bool x_constant = constant_[static_cast<std::size_t>(site.x)];
     const bool x_trained = trained_[static_cast<std::size_t>(site.x)];
     const bool x_sparse = from_.type(site.x).layout == ir::Layout::kSparse;
-    const double width = static_cast<double>(aggregate_first ? site.width_in : site.width_out);
+    const auto in = static_cast<double>(site.width_in);
+    const auto out = static_cast<double>(site.width_out);
     double sweeps = 2;  // forward and backward
     if (aggregate_first) sweeps = (x_constant && weights_constant ? 0 : 1) + (x_trained ? 1 : 0);
-    const double aggregate = sweeps * edges * width * 4 / model_.gather_bytes;
-    const double products = x_trained ? 3 : 2;  // forward, weight gradient, input gradient
-    const bool sparse_product = x_sparse && !aggregate_first;
-    const double flops = sparse_product ? 2.0 * static_cast<double>(model_.feature_nonzeros) * static_cast<double>(site.width_out)
-                                        : 2.0 * rows * static_cast<double>(site.width_in) * static_cast<double>(site.width_out);
-    return aggregate + products * flops / (sparse_product ? model_.sparse_flops : model_.gemm_flops);
+    double total = sweeps * gather_seconds(rates_, edges, rows, rows, aggregate_first ? in : out);
+    if (x_sparse && !aggregate_first) {
+      const FeatureShape features{rows, in, static_cast<double>(sparse_.nonzeros)};
+      for (const bool gradient : {false, true})
+        total += features_product_seconds(rates_, features, out, gradient, sparse_);
+    } else {
+      total += gemm_seconds(rates_, kernels::Orientation::kNN, rows, out, in) +
+               gemm_seconds(rates_, kernels::Orientation::kTN, in, out, rows);
+    }
+    if (x_trained) total += gemm_seconds(rates_, kernels::Orientation::kNT, rows, in, out);
+    return total;
   }
 
   /// The order asked for at a site, by the layer of its weight.
@@ -159,7 +173,8 @@ class OrderChooser {
   const ir::Program& from_;
   OrderChoice order_;
   const LayerOrders& layer_orders_;
-  CostModel model_;
+  const Rates& rates_;
+  const SparsePathOptions& sparse_;
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
   std::vector<std::int32_t> uses_;
@@ -171,41 +186,8 @@ class OrderChooser {
 }  // namespace
 
 ir::Program choose_order(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders,
-                         const CostModel& model, std::vector<std::string>* decisions) {
-  return OrderChooser(program, order, layer_orders, model, decisions).run();
-}
-
-ir::Program lower_sparse_features(const ir::Program& program, std::vector<std::string>* decisions) {
-  Rewriter rewriter(program);
-  std::map<ValueId, ValueId> dense;
-  for (const Op& op : program.ops) {
-    const bool left_sparse = !op.inputs.empty() && program.type(op.inputs[0]).layout == ir::Layout::kSparse;
-    const bool product = op.kind == OpKind::gemm && left_sparse && op.attrs.integer("ta", 0) == 0 &&
-                         op.attrs.integer("tb", 0) == 0;
-    if (product) {
-      const std::vector<ValueId> inputs = {rewriter.map(op.inputs[0]), rewriter.map(op.inputs[1])};
-      rewriter.set(op.results[0], rewriter.builder_at(op).add(OpKind::spx_gemm, inputs));
-      decisions->push_back(fmt::format("line {}: sparse product", op.location.line));
-      continue;
-    }
-    if (op.kind == OpKind::dropout || op.kind == OpKind::spx_gemm || op.kind == OpKind::to_dense) {
-      rewriter.copy(op);
-      continue;
-    }
-    std::vector<std::pair<ValueId, ValueId>> restore;
-    for (const ValueId input : op.inputs) {
-      if (program.type(input).layout != ir::Layout::kSparse) continue;
-      if (dense.count(input) == 0) {
-        dense[input] = rewriter.builder_at(op).add(OpKind::to_dense, {rewriter.map(input)});
-        decisions->push_back(fmt::format("line {}: {} needs dense features", op.location.line, ir::traits(op.kind).name));
-      }
-      restore.emplace_back(input, rewriter.map(input));
-      rewriter.set(input, dense[input]);
-    }
-    rewriter.copy(op);
-    for (const auto& [old, sparse] : restore) rewriter.set(old, sparse);
-  }
-  return rewriter.finish();
+                         const Rates& rates, const SparsePathOptions& sparse, std::vector<std::string>* decisions) {
+  return OrderChooser(program, order, layer_orders, rates, sparse, decisions).run();
 }
 
 }  // namespace gneiss::passes

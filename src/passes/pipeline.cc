@@ -18,6 +18,7 @@
 #include "passes/fuse_rows.h"
 #include "passes/memory.h"
 #include "passes/order.h"
+#include "passes/sparse_features.h"
 #include "passes/training.h"
 
 namespace gneiss::passes {
@@ -34,10 +35,13 @@ struct Pass {
   ir::Program (*run)(const ir::Program& program, const Options& options, Decisions* decisions);
 };
 
+SparsePathOptions sparse_options(const Options& options) {
+  return {options.sparse_path, options.feature_nonzeros, options.value_bytes, options.most_dense_bytes};
+}
+
 ir::Program run_order(const ir::Program& program, const Options& options, Decisions* decisions) {
-  CostModel model;
-  model.feature_nonzeros = options.feature_nonzeros;
-  return eliminate_dead_code(choose_order(program, options.order, options.layer_orders, model, decisions));
+  const SparsePathOptions sparse = sparse_options(options);
+  return eliminate_dead_code(choose_order(program, options.order, options.layer_orders, options.rates, sparse, decisions));
 }
 
 /// The order of the passes and why:
@@ -51,6 +55,7 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
 ///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
+///   choose_sparse_path when it shows which products with features there are and whether the features are constant;
 ///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through; use_symmetry before memory decides about transposes;
 ///   kernels are bound before fuse_rows, which has to know what they can do, and places in memory are given last: values of
 ///   ops that run together live together.
@@ -76,6 +81,8 @@ constexpr Pass kPasses[] = {
      }},
     {"hoist_constants", true, "what needs only graph and features runs once",
      [](const ir::Program& p, const Options&, Decisions*) { return hoist_constants(p); }},
+    {"choose_sparse_path", true, "stored values or a dense copy for products with sparse features",
+     [](const ir::Program& p, const Options& o, Decisions* d) { return choose_sparse_path(p, o.rates, sparse_options(o), d); }},
     {"use_symmetry", true, "A^T = A where it is",
      [](const ir::Program& p, const Options&, Decisions*) { return use_symmetry(p); }},
     {"cse", true, "one op for one computation",
@@ -169,6 +176,7 @@ ir::Plan build_plan(const ir::Program& model, const Options& options) {
     recorder.run(kFuseRows, plan.program, [&](Decisions* decisions) { fuse_rows(&plan, decisions); });
   }
   recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
+  for (ir::Step& step : plan.steps) step.seconds = step_seconds(options.rates, plan, step);
   return plan;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,8 +14,10 @@
 
 #include "ir/plan.h"
 #include "ir/program.h"
+#include "passes/cost.h"
 #include "passes/order.h"
 #include "passes/source_blocks.h"
+#include "passes/sparse_features.h"
 
 namespace gneiss::passes {
 
@@ -30,6 +33,9 @@ struct Options {
   LayerOrders layer_orders;           ///< over `order`, for the layers of a schedule
   double factor_degree = 2;  ///< edges a node for each column from which weights become scalings of rows
   SourceBlocking source_blocks = SourceBlocking::kAuto;
+  SparsePath sparse_path = SparsePath::kAuto;
+  std::int64_t most_dense_bytes = std::numeric_limits<std::int64_t>::max();  ///< of a dense copy of sparse features
+  Rates rates = default_rates();  ///< what choices by modelled time and the plan's times go by
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;

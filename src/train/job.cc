@@ -112,6 +112,7 @@ class Trainer {
     report_.planned_epochs = workload_->driver().epochs;
     report_.data_bytes = dataset.bytes();
     report_.notes = dataset.notes;
+    report_.warnings = workload_->session().warnings;
     for (const language::Diagnostic& warning : session.compiled().diagnostics) report_.notes.push_back(language::render(warning));
     report_.config = config_.values();
     report_.plan_peak_bytes = workload_->peak_bytes(session.plan());

@@ -40,6 +40,11 @@ struct PlanReport {
   std::int64_t baseline_bytes = 0;  ///< the process before any data
   std::int64_t load_peak_bytes = 0;  ///< while the data were read
   std::int64_t peak_bytes = 0;
+  std::string rates;               ///< which rates the times below and the choices go by
+  double setup_seconds = 0;        ///< modelled: what runs once
+  double epoch_seconds = 0;        ///< modelled: forward, backward and update
+  double evaluation_seconds = 0;   ///< modelled: one evaluation
+  std::vector<std::string> warnings;
   ReorderReport reorder;
   std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
 };

@@ -1,5 +1,6 @@
 // `gneiss plan`: everything that training decides and needs, before any of it is allocated.
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "train/job.h"
@@ -41,6 +42,16 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
           {"peak, driver and libraries included", report.peak_bytes}};
 }
 
+/// The optimizer reads values and gradients, writes values, and does both with its state.
+void predict_times(const SessionOptions& options, PlanReport* report) {
+  const ir::Plan& plan = report->plan;
+  const int sweeps = 3 + 2 * runtime::Optimizer<float>::state_values(options.optimizer);
+  const double update = passes::stream_seconds(options.passes.rates, static_cast<double>(plan.parameter_bytes) * sweeps);
+  report->setup_seconds = plan.seconds(ir::Phase::kSetup);
+  report->epoch_seconds = plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward) + update;
+  report->evaluation_seconds = plan.seconds(ir::Phase::kInference);
+}
+
 }  // namespace
 
 PlanReport plan(Config config, const std::vector<std::string>& print_after) {
@@ -60,6 +71,9 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after) {
   report.baseline_bytes = workload.baseline_bytes();
   report.load_peak_bytes = workload.load_peak_bytes();
   report.peak_bytes = workload.peak_bytes(report.plan);
+  report.rates = options.passes.rates.source;
+  report.warnings = options.warnings;
+  predict_times(options, &report);
   return report;
 }
 
@@ -76,6 +90,11 @@ std::string describe(const PlanReport& report) {
   }
   text += '\n' + ir::describe(report.plan) + "\nmemory\n";
   for (const MemoryRow& row : memory_rows(report)) text += fmt::format("  {:34}{}\n", row.name, mib(row.bytes));
+  text += fmt::format("\nmodelled time, by rates of {}\n", report.rates);
+  const std::pair<const char*, double> times[] = {{"once, before the first epoch", report.setup_seconds},
+                                                  {"an epoch: forward, backward, update", report.epoch_seconds},
+                                                  {"an evaluation", report.evaluation_seconds}};
+  for (const auto& [name, seconds] : times) text += fmt::format("  {:37}{:10.3f} ms\n", name, 1e3 * seconds);
   return text;
 }
 
@@ -91,6 +110,9 @@ std::string to_json(const PlanReport& report, int indent) {
   json["arena_bytes"] = report.plan.arena_bytes;
   json["workspace_bytes"] = report.plan.workspace_bytes;
   json["constant_bytes"] = report.plan.constant_bytes;
+  json["rates"] = report.rates;
+  json["predicted_seconds"] = {{"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}};
+  json["warnings"] = report.warnings;
   json["reorder"] = Json::parse(to_json(report.reorder));
   json["passes"] = Json::array();
   for (const ir::PassReport& pass : report.plan.passes) {
@@ -103,7 +125,7 @@ std::string to_json(const PlanReport& report, int indent) {
     for (const ir::ValueId value : op.results) {
       if (value != ir::kNoValue) bytes += report.plan.placements[static_cast<std::size_t>(value)].bytes;
     }
-    json["steps"].push_back({{"op", ir::traits(op.kind).name}, {"variant", step.variant}, {"result_bytes", bytes}, {"flops", step.flops}, {"traffic_bytes", step.bytes}});
+    json["steps"].push_back({{"op", ir::traits(op.kind).name}, {"phase", ir::phase_name(op.phase)}, {"variant", step.variant}, {"result_bytes", bytes}, {"flops", step.flops}, {"traffic_bytes", step.bytes}, {"predicted_seconds", step.seconds}});
   }
   for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);

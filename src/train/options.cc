@@ -6,7 +6,9 @@
 #include "base/file.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "base/process.h"
 #include "data/generate.h"
+#include "train/rates_file.h"
 
 namespace gneiss::train {
 namespace {
@@ -145,6 +147,11 @@ passes::SourceBlocking source_blocking(const std::string& name) {
   return name == "off" ? passes::SourceBlocking::kOff : passes::SourceBlocking::kAuto;
 }
 
+passes::SparsePath sparse_path(const std::string& name) {
+  if (name == "sparse") return passes::SparsePath::kSparse;
+  return name == "dense" ? passes::SparsePath::kDense : passes::SparsePath::kAuto;
+}
+
 }  // namespace
 
 void apply_script(const language::ScriptSettings& script, const std::string& where, Config* config) {
@@ -205,6 +212,11 @@ SessionOptions session_options(const Config& config, const data::Dataset& datase
   for (const std::string& pass : config.list("passes.off")) options.passes.disabled.insert(pass);
   options.passes.order = order_choice(config.text("passes.order"));
   options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
+  options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
+  options.passes.most_dense_bytes = memory_limit_bytes() / 2;
+  const RatesInUse rates = load_rates(this_machine());
+  options.passes.rates = rates.rates;
+  if (!rates.warning.empty()) options.warnings.push_back(rates.warning);
   options.optimizer = optimizer_config(config);
   options.seed = static_cast<std::uint64_t>(config.integer("train.seed"));
   options.threads = thread_count(config);

@@ -26,7 +26,7 @@ int thread_count(const Config& config);
 /// True if runs have splits of their own.
 bool split_changes(const Config& config);
 
-/// What the model is compiled and planned with. Errors: kUsage for a loss that does not go with the labels and for class
+/// What the model is compiled and planned with, by the rates measured on this machine if there are any. Errors: kUsage for a loss that does not go with the labels and for class
 /// weights of another number than the classes.
 SessionOptions session_options(const Config& config, const data::Dataset& dataset);
 /// The driver's options. Errors: kUsage, e.g. for a warm-up longer than the run.

@@ -42,6 +42,7 @@ struct Report {
   std::string run_folder;  ///< empty if nothing was written
   std::map<std::string, std::string> config;
   std::vector<std::string> notes;
+  std::vector<std::string> warnings;  ///< what went wrong and did not stop the training
 };
 
 /// `part`: &Scores::train, &Scores::val or &Scores::test.

@@ -31,6 +31,7 @@ struct SessionOptions {
   runtime::OptimizerConfig optimizer;
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: all that the process may use
+  std::vector<std::string> warnings;  ///< what went wrong on the way to these options and did not stop them
 };
 
 /// cross_entropy for one label per node, bce_with_logits for many, mse for regression.

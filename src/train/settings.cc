@@ -117,6 +117,7 @@ std::vector<Setting> output_settings() {
       {.key = "passes.off", .flag = "passes-off", .type = kTextList, .help = "passes that are not to run (`gneiss plan` lists them)", .unset = "none"},
       {.key = "passes.order", .flag = "order", .type = kChoice, .initial = "auto", .help = "transform and aggregate in which order", .choices = {"auto", "transform_first", "aggregate_first"}},
       {.key = "passes.source_blocks", .flag = "source-blocks", .type = kChoice, .initial = "auto", .help = "aggregate block by block of source nodes; auto: on dense graphs", .choices = {"auto", "on", "off"}},
+      {.key = "passes.sparse_path", .flag = "sparse-path", .type = kChoice, .initial = "auto", .help = "products with sparse features on stored values or on a dense copy; auto: by density and modelled time", .choices = {"auto", "sparse", "dense"}},
   };
 }
 

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOut = ".stdout";
 constexpr const char* kErr = ".stderr";
+constexpr const char* kCache = ".cache";
 
 std::string read_all(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -45,6 +46,7 @@ pid_t start(const fs::path& folder, const std::vector<std::string>& arguments, c
   if (chdir(folder.c_str()) != 0) _exit(126);
   redirect(folder / kOut, STDOUT_FILENO);
   redirect(folder / kErr, STDERR_FILENO);
+  setenv("XDG_CACHE_HOME", (folder / kCache).c_str(), 1);  // rates of this machine would change plans
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   execv(argv[0], argv.data());
   _exit(127);
@@ -104,7 +106,7 @@ std::vector<std::string> Workplace::list() const {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
-    if (name != kOut && name != kErr) names.push_back(name);
+    if (name != kOut && name != kErr && name != kCache) names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -14,8 +14,10 @@ namespace gneiss::testing {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kGraph = "dcsbm:nodes=600,classes=4,seed=5";
 
@@ -339,6 +341,59 @@ TEST(Plan, PrintsOpsBytesAndPeakWithoutTraining) {
   const CommandResult unknown = place.gneiss(words("plan karate --passes-off csee"));
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("cse"));
+}
+
+TEST(Plan, ShowsTheModelledTimeOfEachOpAndOfAnEpoch) {
+  const Workplace place;
+  const Json json = json_of(place.gneiss({"plan", kGraph, "--model", "gat", "--json"}));
+  double training = 0;
+  for (const Json& step : json["steps"]) {
+    EXPECT_GT(step["predicted_seconds"], 0) << step;
+    if (step["phase"] == "forward" || step["phase"] == "backward") training += step["predicted_seconds"].get<double>();
+  }
+  EXPECT_GT(json["predicted_seconds"]["epoch"].get<double>(), training) << "the update comes on top";
+  EXPECT_LT(json["predicted_seconds"]["epoch"].get<double>(), 2 * training);
+  EXPECT_THAT(place.gneiss({"plan", kGraph}).out, HasSubstr("an epoch: forward, backward, update"));
+}
+
+TEST(Plan, TheSparsePathIsChosenOrAskedFor) {
+  const Workplace place;
+  const auto ops = [&](const std::string& path) {
+    std::string text;
+    const Json plan = json_of(place.gneiss({"plan", "corafull:scale=0.05", "--json", "--sparse-path", path}));
+    for (const Json& step : plan["steps"]) text += step["op"].get<std::string>() + " ";
+    return text;
+  };
+  EXPECT_THAT(ops("auto"), HasSubstr("spx_gemm"));
+  EXPECT_THAT(ops("sparse"), HasSubstr("spx_gemm"));
+  EXPECT_THAT(ops("dense"), AllOf(HasSubstr("to_dense"), Not(HasSubstr("spx_gemm"))));
+  EXPECT_EQ(place.gneiss(words("plan karate --sparse-path csr")).code, 2);
+}
+
+namespace fs = std::filesystem;
+
+TEST(Doctor, CalibratesAndPlansGoByIt) {
+  const Workplace place;
+  const std::vector<std::pair<std::string, std::string>> cache = {{"XDG_CACHE_HOME", place.path("cache").string()}};
+  EXPECT_THAT(place.gneiss({"doctor"}, cache).out, HasSubstr("the CPU study's machine"));
+  const CommandResult measured = place.gneiss({"doctor", "--calibrate"}, cache);
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  for (const char* part : {"GB/s", "Gflop/s", "γ", "written to"}) EXPECT_THAT(measured.out, HasSubstr(part));
+  ASSERT_EQ(std::distance(fs::directory_iterator(place.path("cache/gneiss")), fs::directory_iterator()), 1);
+  const fs::path file = fs::directory_iterator(place.path("cache/gneiss"))->path();
+  EXPECT_THAT(place.gneiss({"doctor"}, cache).out, HasSubstr(file.string()));
+  EXPECT_THAT(json_of(place.gneiss({"plan", "karate", "--json"}, cache))["rates"].get<std::string>(), HasSubstr("this machine"));
+
+  place.write("cache/gneiss/" + file.filename().string(), "{\"machine\": ");
+  for (const char* command : {"plan karate", "train karate --epochs 2 --no-save"}) {
+    const CommandResult warned = place.gneiss(words(command), cache);
+    EXPECT_EQ(warned.code, 0) << warned.err;
+    EXPECT_THAT(warned.err, AllOf(HasSubstr("warning: "), HasSubstr(file.string()), HasSubstr("is damaged"), HasSubstr("gneiss doctor --calibrate")));
+  }
+  place.write("no-folder", "");
+  const CommandResult nowhere = place.gneiss({"doctor", "--calibrate"}, {{"XDG_CACHE_HOME", place.path("no-folder").string()}});
+  EXPECT_EQ(nowhere.code, 4) << nowhere.err;
+  EXPECT_THAT(nowhere.err, HasSubstr("no-folder"));
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ TEST(ModelsGradient, UnweightedSparseMultilabel) {
   awkward.labels = data::LabelKind::kMulti;
   passes::Options options;
   options.loss.kind = passes::LossSpec::Kind::kBceWithLogits;
+  options.sparse_path = passes::SparsePath::kSparse;
   expect_gradients(testing::awkward_dataset(awkward), options);
 }
 

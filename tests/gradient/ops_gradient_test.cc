@@ -230,7 +230,16 @@ void expect_gradients(const Case& test_case, bool sparse, const passes::Options&
 passes::Options mse() {
   passes::Options options;
   options.loss.kind = passes::LossSpec::Kind::kMse;
+  options.sparse_path = passes::SparsePath::kSparse;  // so dense are these few features that the sparse product would not run
   return options;
+}
+
+TEST(OpsGradient, SparseFeaturesOnADenseCopy) {
+  for (const Case& test_case : all_cases()) {
+    passes::Options options = mse();
+    options.sparse_path = passes::SparsePath::kDense;
+    expect_gradients(test_case, true, options);
+  }
 }
 
 TEST(OpsGradient, EveryOpWithAllPasses) {

@@ -110,6 +110,24 @@ TEST(Metamorphic, OptionalPassesChangeRoundingOnly) {
   }
 }
 
+TEST(Metamorphic, TheSparsePathChangesRoundingOnly) {
+  testing::AwkwardOptions sparse;
+  sparse.sparse_features = true;
+  const data::Dataset dataset = testing::awkward_dataset(sparse);
+  std::vector<std::pair<std::string, Args>> all = models();
+  all.push_back({"gcn", {{"input_dropout", 0.5}}});
+  for (const auto& model : all) {
+    train::SessionOptions options = options_for(model);
+    options.passes.sparse_path = passes::SparsePath::kSparse;
+    const Trace<double> stored = trace<double>(dataset, options, 5);
+    for (const bool hoist : {true, false}) {
+      options.passes.sparse_path = passes::SparsePath::kDense;
+      if (!hoist) options.passes.disabled = {"hoist_constants"};
+      expect_close(stored, trace<double>(dataset, options, 5), 1e-9, model.first + " on a dense copy");
+    }
+  }
+}
+
 TEST(Metamorphic, BlocksOfSourcesChangeRoundingOnly) {
   const data::Dataset awkward = testing::awkward_dataset({});
   const data::Dataset communities = community_graph();

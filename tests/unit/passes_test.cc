@@ -244,9 +244,10 @@ TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {
   testing::AwkwardOptions sparse;
   sparse.sparse_features = true;
   const data::Dataset dataset = testing::awkward_dataset(sparse);
-  const ir::Plan plan = plan_of("gin", dataset, small());
-  EXPECT_EQ(count(plan, OpKind::to_dense), 0) << ir::print(plan.program);
   passes::Options off;
+  off.sparse_path = passes::SparsePath::kSparse;
+  const ir::Plan plan = plan_of("gin", dataset, small(), off);
+  EXPECT_EQ(count(plan, OpKind::to_dense), 0) << ir::print(plan.program);
   off.disabled = {"distribute_products"};
   EXPECT_EQ(count(plan_of("gin", dataset, small(), off), OpKind::to_dense), 1);
 }
@@ -265,10 +266,94 @@ TEST(SparseFeatures, MeetOnlyTheSparseProduct) {
   testing::AwkwardOptions sparse;
   sparse.sparse_features = true;
   sparse.features = 60;  // so many that narrowing comes first
-  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(sparse), small({{"input_dropout", 0.5}}));
+  passes::Options options;
+  options.sparse_path = passes::SparsePath::kSparse;
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(sparse), small({{"input_dropout", 0.5}}), options);
   EXPECT_EQ(count(plan, OpKind::to_dense), 0);
   EXPECT_GE(count(plan, OpKind::spx_gemm), 3);  // forward, weight gradient, inference
   EXPECT_TRUE(plan.feature_transpose);
+}
+
+/// Default rates with the sparse products of one direction as slow as can be, or as fast.
+passes::Rates sparse_rates(double forward, double gradient) {
+  passes::Rates rates = passes::default_rates();
+  std::fill(rates.spx_forward.rates.begin(), rates.spx_forward.rates.end(), forward);
+  std::fill(rates.spx_gradient.rates.begin(), rates.spx_gradient.rates.end(), gradient);
+  return rates;
+}
+
+/// GCN on sparse features under the given rates, transform first: the features meet products only.
+ir::Plan sparse_plan(const passes::Rates& rates, passes::Options options = {}, double input_dropout = 0) {
+  testing::AwkwardOptions sparse;
+  sparse.sparse_features = true;
+  sparse.features = 60;
+  options.rates = rates;
+  options.order = passes::OrderChoice::kTransformFirst;
+  return plan_of("gcn", testing::awkward_dataset(sparse), small({{"input_dropout", input_dropout}}), options);
+}
+
+constexpr double kSlow = 1e3;
+constexpr double kFast = 1e15;
+
+TEST(ChooseSparsePath, ForwardAndWeightGradientApart) {
+  const ir::Plan neither = sparse_plan(sparse_rates(kFast, kFast));
+  EXPECT_EQ(count(neither, OpKind::spx_gemm), 3);
+  EXPECT_EQ(count(neither, OpKind::to_dense), 0);
+  const ir::Plan both = sparse_plan(sparse_rates(kSlow, kSlow));
+  EXPECT_EQ(count(both, OpKind::spx_gemm), 0);
+  EXPECT_EQ(count(both, OpKind::to_dense), 1);
+  EXPECT_FALSE(both.feature_transpose) << "nothing reads it";
+  const ir::Plan forward = sparse_plan(sparse_rates(kSlow, kFast));
+  EXPECT_EQ(count(forward, OpKind::spx_gemm), 1);
+  EXPECT_TRUE(forward.feature_transpose);
+  const ir::Plan gradient = sparse_plan(sparse_rates(kFast, kSlow));
+  EXPECT_EQ(count(gradient, OpKind::spx_gemm), 2);
+  EXPECT_FALSE(gradient.feature_transpose);
+  EXPECT_EQ(count(gradient, OpKind::to_dense), 1);
+  for (const Op& op : gradient.program.ops) {
+    if (op.kind == OpKind::to_dense) {
+      EXPECT_EQ(op.phase, ir::Phase::kSetup);
+    }
+    if (op.kind == OpKind::spx_gemm) {
+      EXPECT_NE(op.phase, ir::Phase::kBackward);
+    }
+  }
+}
+
+TEST(ChooseSparsePath, BytesAndWishesStandAboveTheRates) {
+  passes::Options options;
+  options.most_dense_bytes = 14 * 60 * 4 - 1;
+  EXPECT_EQ(count(sparse_plan(sparse_rates(kSlow, kSlow), options), OpKind::to_dense), 0);
+  ++options.most_dense_bytes;
+  EXPECT_EQ(count(sparse_plan(sparse_rates(kSlow, kSlow), options), OpKind::to_dense), 1);
+  options.sparse_path = passes::SparsePath::kSparse;
+  EXPECT_EQ(count(sparse_plan(sparse_rates(kSlow, kSlow), options), OpKind::to_dense), 0);
+  options.sparse_path = passes::SparsePath::kDense;
+  options.most_dense_bytes = 0;
+  EXPECT_EQ(count(sparse_plan(sparse_rates(kFast, kFast), options), OpKind::spx_gemm), 0);
+}
+
+TEST(ChooseSparsePath, ACopyInEveryStepCountsAndEvaluationDoesWithoutIt) {
+  const auto copies_in_a_step = [](const ir::Plan& of) {
+    return std::count_if(of.program.ops.begin(), of.program.ops.end(),
+                         [](const Op& op) { return op.kind == OpKind::to_dense && op.phase == ir::Phase::kForward; });
+  };
+  EXPECT_EQ(copies_in_a_step(sparse_plan(sparse_rates(kSlow, kSlow), {}, 0.5)), 1);
+  passes::Rates dear = sparse_rates(kFast, kFast);
+  for (passes::RateGrid* grid : {&dear.spx_forward, &dear.spx_gradient}) std::fill(grid->rates.begin(), grid->rates.end(), 50e9);
+  std::fill(dear.stream.rates.begin(), dear.stream.rates.end(), kSlow);
+  EXPECT_EQ(copies_in_a_step(sparse_plan(dear, {}, 0.5)), 0) << "writing the copy takes longer than it saves";
+}
+
+TEST(Cost, EveryStepHasATimeThatGrowsWithTheGraph) {
+  testing::AwkwardOptions many;
+  many.nodes = 200;
+  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
+    const ir::Plan plan = plan_of(model, testing::awkward_dataset({}), small_for(model));
+    const ir::Plan larger = plan_of(model, testing::awkward_dataset(many), small_for(model));
+    for (const ir::Step& step : plan.steps) EXPECT_GT(step.seconds, 0) << model;
+    EXPECT_GT(larger.seconds(ir::Phase::kForward), plan.seconds(ir::Phase::kForward)) << model;
+  }
 }
 
 TEST(AddInference, OutputsAreTheInferenceCopys) {

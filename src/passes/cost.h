@@ -1,0 +1,76 @@
+// What an op takes, in seconds: bytes over a rate, or flop over a rate.
+//
+// One set of rates serves every choice that is made by modelled time (order, sparse path) and the times that `gneiss
+// plan` shows. Rates are measured once for a machine (train/calibrate.h) or are those of the CPU study's machine. A
+// model like this knows nothing of how close neighbours lie in memory; it is there to rank alternatives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/plan.h"
+#include "kernels/gemm.h"
+
+namespace gneiss::passes {
+
+/// A rate by columns and by a second size; between the corners of the grid interpolated over the logarithms of both,
+/// beyond them that of the nearest.
+struct RateGrid {
+  std::vector<double> columns;  ///< ascending, at least one
+  std::vector<double> sizes;    ///< ascending, at least one
+  std::vector<double> rates;    ///< [columns, sizes] row-major, a second
+
+  double at(double columns_wanted, double size) const;
+};
+
+/// Rates of a machine with all the threads that a process may use, a second.
+struct Rates {
+  std::string source;     ///< where they come from, for people
+  RateGrid gather;        ///< bytes of rows read and written by spmm; by columns and bytes of the rows gathered from
+  RateGrid gemm_nn;       ///< flop of c [m,n] = a b; by n and inner size; m is large
+  RateGrid gemm_nt;       ///< the same of a b^T
+  RateGrid gemm_tn;       ///< flop of c [m,n] = a^T b; by n and m; the inner size is large
+  RateGrid spx_forward;   ///< flop on stored values of spx_gemm; by columns and bytes of values
+  RateGrid spx_gradient;  ///< the same on transposed features
+  double spx_rows = 0;    ///< of the dense operand that the two above were measured with
+  RateGrid stream;        ///< bytes that an elementwise op reads and writes; by 1 and by those bytes
+  double attention = 0;   ///< edges times heads whose softmax is taken, besides the gather
+  double attention_grad = 0;  ///< the same backward
+  double dropout = 0;         ///< values drawn
+  double segments = 0;        ///< row segments of one column that a blocked spmm begins, besides the gather
+  double call_seconds = 0;    ///< of a call with nothing to do
+};
+
+/// The CPU study's machine (2 threads of a Zen 5 with AVX-512): its tables of gathers, products and sparse products.
+/// What it did not measure is from `gneiss doctor --calibrate` on a machine of that kind.
+const Rates& default_rates();
+
+/// "" if every grid is ascending and complete and every rate a positive finite number; else which one is not.
+std::string invalid_rate(const Rates& rates);
+
+/// An aggregation of `columns` columns from `sources` rows over `edges` edges to `rows` rows.
+double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns);
+/// c [m,n] with inner size k.
+double gemm_seconds(const Rates& rates, kernels::Orientation orientation, double m, double n, double k);
+
+/// Sparse input features.
+struct FeatureShape {
+  double rows = 0;
+  double cols = 0;
+  double nonzeros = 0;
+};
+/// Features times a matrix of `columns` columns; `gradient`: the transposed features.
+double spx_gemm_seconds(const Rates& rates, const FeatureShape& features, double columns, bool gradient);
+/// The same product with the features as a dense matrix.
+double dense_features_seconds(const Rates& rates, const FeatureShape& features, double columns, bool gradient);
+/// γ: the density below which the sparse product of features of rows x cols is the faster one, 0 to 1.
+double sparse_threshold(const Rates& rates, double rows, double cols, double columns, bool gradient);
+
+/// An op that reads and writes `bytes` bytes in order.
+double stream_seconds(const Rates& rates, double bytes);
+
+/// One call of a plan whose steps are bound.
+double step_seconds(const Rates& rates, const ir::Plan& plan, const ir::Step& step);
+
+}  // namespace gneiss::passes
