@@ -14,7 +14,7 @@ namespace gneiss::bench {
 namespace {
 
 void gemm(benchmark::State& state, const kernels::Variant<kernels::GemmArgs<float>>& variant,
-          kernels::Orientation orientation, std::int64_t in, std::int64_t out, int threads) {
+          kernels::Orientation orientation, std::int64_t in, std::int64_t out, int threads, HalfType left) {
   const std::int64_t rows = 169'343;
   const bool tn = orientation == kernels::Orientation::kTN;
   const bool nt = orientation == kernels::Orientation::kNT;
@@ -22,10 +22,13 @@ void gemm(benchmark::State& state, const kernels::Variant<kernels::GemmArgs<floa
   Buffer<float> x = random_values(rows * (nt ? out : in), 1);
   Buffer<float> other = random_values(tn ? rows * out : in * out, 2);
   Buffer<float> c(static_cast<std::size_t>(tn ? in * out : rows * (nt ? in : out)));
-  const kernels::GemmArgs<float> args{{x.data(), rows, nt ? out : in},
-                                      {other.data(), tn ? rows : in, out},
-                                      {c.data(), tn ? in : rows, nt ? in : out},
-                                      orientation};
+  kernels::GemmArgs<float> args{{x.data(), rows, nt ? out : in},
+                                {other.data(), tn ? rows : in, out},
+                                {c.data(), tn ? in : rows, nt ? in : out},
+                                orientation};
+  Buffer<std::uint16_t> halves(left == HalfType::kNone ? 0 : x.size());
+  for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = to_half(left, x[i]);
+  args.a_half = {left, halves.data(), args.a.stride};
   const std::int64_t inner = tn ? rows : nt ? out : in;
   Buffer<std::byte> scratch(kernels::gemm_workspace_bytes(orientation, args.c.rows, args.c.cols, inner, sizeof(float)) +
                             64);
@@ -48,11 +51,16 @@ const int kRegistered = [] {
       for (const auto& variant : kernels::gemm_variants<float>()) {
         if (variant.name == "reference") continue;
         for (const int threads : {1, 2}) {
-          const std::string full = "gemm/" + name + "/in:" + std::to_string(in) + "/out:" + std::to_string(out) + "/" +
-                                   std::string(variant.name) + "/threads:" + std::to_string(threads);
-          benchmark::RegisterBenchmark(full.c_str(), gemm, variant, orientation, in, out, threads)
-              ->UseRealTime()
-              ->Unit(benchmark::kMillisecond);
+          for (const HalfType left : {HalfType::kNone, HalfType::kBf16, HalfType::kF16}) {
+            // 16-bit operands are features: of nn and tn, and of our own variant.
+            if (left != HalfType::kNone && (name == "nt" || variant.name != "cpu")) continue;
+            const std::string full = "gemm/" + name + "/in:" + std::to_string(in) + "/out:" + std::to_string(out) +
+                                     "/" + std::string(variant.name) + "/threads:" + std::to_string(threads) +
+                                     (left == HalfType::kNone ? "" : "/left:" + std::string(half_name(left)));
+            benchmark::RegisterBenchmark(full.c_str(), gemm, variant, orientation, in, out, threads, left)
+                ->UseRealTime()
+                ->Unit(benchmark::kMillisecond);
+          }
         }
       }
     }

@@ -78,6 +78,16 @@ double Plan::seconds(Phase phase) const {
   return total;
 }
 
+std::int64_t Plan::bytes_saved_by_halves() const {
+  std::int64_t saved = 0;
+  for (std::size_t v = 0; v < placements.size(); ++v) {
+    const bool kept = placements[v].storage == Storage::kInput || placements[v].storage == Storage::kConstant;
+    const std::int64_t bytes = placements[v].bytes;
+    if (kept && is_half(program.values[v].type.scalar)) saved += bytes / 2 * value_bytes - bytes;
+  }
+  return saved;
+}
+
 std::string describe(const Plan& plan) {
   std::string text = fmt::format("{:9} {:20} {:10} {:>4} {:>12} {:>10}  call -> results and where they lie\n", "phase", "op", "variant", "band",
                                  "bytes", "model ms");

@@ -91,6 +91,8 @@ struct Plan {
   std::int64_t workspace_bytes = 0;
   std::vector<PassReport> passes;
 
+  /// What values kept in 16 bits, input features included, would take more as reals.
+  std::int64_t bytes_saved_by_halves() const;
   /// Everything the run allocates besides the dataset; parameters count as often as `parameter_copies` says (values,
   /// gradients, optimizer state, best weights).
   std::int64_t total_bytes(int parameter_copies) const;

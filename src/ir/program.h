@@ -17,6 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/half.h"
+
 namespace gneiss::ir {
 
 using ValueId = std::int32_t;
@@ -46,7 +48,24 @@ bool find_op_kind(std::string_view name, OpKind* kind);
 
 enum class Domain : std::uint8_t { kGlobal, kNode, kEdge };
 enum class Layout : std::uint8_t { kDense, kSparse };  ///< kSparse: compressed rows, input features only
-enum class Scalar : std::uint8_t { kReal, kIndex };    ///< kIndex: int32 (which edge won a maximum)
+/// kReal: f32 (f64 on the reference kernels); kIndex: int32 (which edge won a maximum); kBf16, kF16: 16-bit storage of
+/// features and of constants made from them, read by few ops (reads_halves) and computed with as kReal.
+enum class Scalar : std::uint8_t { kReal, kIndex, kBf16, kF16 };
+
+inline bool is_half(Scalar scalar) { return scalar == Scalar::kBf16 || scalar == Scalar::kF16; }
+inline HalfType half_of(Scalar scalar) {
+  if (scalar == Scalar::kBf16) return HalfType::kBf16;
+  return scalar == Scalar::kF16 ? HalfType::kF16 : HalfType::kNone;
+}
+inline Scalar scalar_of(HalfType type) {
+  if (type == HalfType::kBf16) return Scalar::kBf16;
+  return type == HalfType::kF16 ? Scalar::kF16 : Scalar::kReal;
+}
+/// Bytes of one element where a real takes `real_bytes`.
+inline std::int64_t scalar_bytes(Scalar scalar, std::int64_t real_bytes) {
+  if (is_half(scalar)) return 2;
+  return scalar == Scalar::kIndex ? 4 : real_bytes;
+}
 
 struct Type {
   Domain domain = Domain::kGlobal;
@@ -95,6 +114,7 @@ struct Attr {
 ///   value       the number (constant)
 ///   name        which input or parameter (input, param)
 ///   label_smoothing (cross_entropy)
+///   dtype       bf16 | f16: what the result is stored as (to_half; spmm, where the default is a real)
 class Attrs {
  public:
   Attrs() = default;
@@ -235,6 +255,10 @@ class Builder {
   Phase phase_ = Phase::kForward;
   Location location_;
 };
+
+/// May operand `index` of an op be stored in 16 bits? Of gemm the left one, of a sum or mean by spmm without heads the
+/// aggregated one; everything else reads the result of to_float.
+bool reads_halves(OpKind kind, const Attrs& attrs, std::size_t index);
 
 /// Result types of an op on operands of the given types (ir/shape_rules.cc). Returns "" or what does not fit, in words of
 /// the language ("gemm: left has 16 columns, right has 32 rows").

@@ -45,6 +45,7 @@ bool same_rows(const Type& a, const Type& b) {
 Type with_cols(Type type, std::int64_t cols) {
   type.cols = cols;
   type.layout = Layout::kDense;
+  type.scalar = Scalar::kReal;
   return type;
 }
 
@@ -98,6 +99,25 @@ std::string rule_to_dense(const Call& call) {
   return {};
 }
 
+std::string rule_to_float(const Call& call) {
+  if (!is_half(call.in[0].scalar)) return "to_float: the operand is not stored in 16 bits";
+  call.out->push_back(with_cols(call.in[0], call.in[0].cols));
+  return {};
+}
+
+/// The type with the 16-bit storage that `dtype` names, or as it is without the attribute.
+std::string store_as_half(const Call& call, Type* type) {
+  if (!call.attrs.has("dtype")) return {};
+  type->scalar = scalar_of(half_type(call.attrs.text("dtype", "")));
+  return is_half(type->scalar) ? std::string() : fmt::format("{}: dtype {}", call.name(), call.attrs.text("dtype", ""));
+}
+
+std::string rule_to_half(const Call& call) {
+  if (call.in[0].layout == Layout::kSparse || !call.attrs.has("dtype")) return "to_half: takes dense values and a dtype";
+  call.out->push_back(with_cols(call.in[0], call.in[0].cols));
+  return store_as_half(call, &call.out->back());
+}
+
 std::string rule_same_shape(const Call& call) {
   for (const Type& type : call.in) {
     const bool parameter_row = type.domain == Domain::kGlobal && type.rows == 1 && type.cols == call.in[0].cols;
@@ -108,6 +128,7 @@ std::string rule_same_shape(const Call& call) {
   }
   Type type = call.in[0];
   if (call.kind != OpKind::dropout) type.layout = Layout::kDense;
+  type.scalar = Scalar::kReal;
   call.out->push_back(type);
   return {};
 }
@@ -272,7 +293,7 @@ std::string rule_spmm(const Call& call) {
   call.out->push_back(result);
   call.out->push_back(result);
   call.out->back().scalar = Scalar::kIndex;
-  return {};
+  return store_as_half(call, &call.out->front());
 }
 
 std::string rule_spmm_arg_grad(const Call& call) {
@@ -333,12 +354,23 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
+bool reads_halves(OpKind kind, const Attrs& attrs, std::size_t index) {
+  if (index != 0) return false;
+  if (kind == OpKind::spmm) return !is_extreme(attrs) && attrs.integer("heads", 1) == 1;
+  return kind == OpKind::gemm || kind == OpKind::to_float;
+}
+
 std::string infer_types(const Program& program, OpKind kind, const std::vector<Type>& inputs, const Attrs& attrs,
                         std::vector<Type>* results) {
   const OpTraits& op = traits(kind);
   const auto count = static_cast<int>(inputs.size());
   if (count < op.least_inputs || count > op.most_inputs) {
     return fmt::format("{}: takes {} to {} operands, got {}", op.name, op.least_inputs, op.most_inputs, count);
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_half(inputs[i].scalar) && !reads_halves(kind, attrs, i)) {
+      return fmt::format("{}: operand {} is stored in 16 bits, which this op does not read", op.name, i);
+    }
   }
   results->clear();
   std::string problem = kRules[static_cast<std::size_t>(kind)]({program, kind, inputs, attrs, results});

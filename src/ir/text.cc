@@ -237,6 +237,8 @@ class Parser {
     in.expect("]");
     if (in.accept("sparse")) type.layout = Layout::kSparse;
     if (in.accept("index")) type.scalar = Scalar::kIndex;
+    if (in.accept("bf16")) type.scalar = Scalar::kBf16;
+    if (in.accept("f16")) type.scalar = Scalar::kF16;
     return type;
   }
 
@@ -310,6 +312,7 @@ std::string print(const Type& type) {
   }
   if (type.layout == Layout::kSparse) text += " sparse";
   if (type.scalar == Scalar::kIndex) text += " index";
+  if (is_half(type.scalar)) text += fmt::format(" {}", half_name(half_of(type.scalar)));
   return text;
 }
 

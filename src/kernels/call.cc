@@ -36,6 +36,8 @@
 #include "kernels/spx_gemm.h"
 #include "kernels/sum_rows.h"
 #include "kernels/to_dense.h"
+#include "kernels/to_float.h"
+#include "kernels/to_half.h"
 #include "kernels/unary.h"
 #include "kernels/unary_grad.h"
 
@@ -82,6 +84,12 @@ class Binding {
   MatrixView<std::int32_t> index_out(std::size_t i) const {
     return i < op_.results.size() ? from_.index(op_.results[i]) : MatrixView<std::int32_t>();
   }
+  /// Elements of a value stored in 16 bits; of any other, none.
+  Halves halves(ir::ValueId v) const {
+    const ir::Type& type = from_.program->type(v);
+    if (!ir::is_half(type.scalar)) return {};
+    return {ir::half_of(type.scalar), from_.halves(v), type.cols};
+  }
   std::int32_t graph() const { return static_cast<std::int32_t>(op_.attrs.integer("graph", 0)); }
   const SparsePattern& in_edges() const { return *from_.in_edges(graph()); }
   const SparsePattern& out_edges() const { return *from_.out_edges(graph()); }
@@ -94,9 +102,9 @@ class Binding {
     double bytes = 0;
     const auto count = [&](ir::ValueId v) {
       if (v == ir::kNoValue) return;
-      const bool sparse = from_.program->type(v).layout == ir::Layout::kSparse;
-      const std::int64_t values = sparse ? from_.real(v).size() : from_.program->elements(v);
-      bytes += static_cast<double>(std::max<std::int64_t>(values, 0)) * sizeof(T);
+      const ir::Type& type = from_.program->type(v);
+      const std::int64_t values = type.layout == ir::Layout::kSparse ? from_.real(v).size() : from_.program->elements(v);
+      bytes += static_cast<double>(std::max<std::int64_t>(values, 0)) * static_cast<double>(ir::scalar_bytes(type.scalar, sizeof(T)));
     };
     std::for_each(op_.inputs.begin(), op_.inputs.end(), count);
     std::for_each(op_.results.begin(), op_.results.end(), count);
@@ -153,6 +161,7 @@ class Binding {
     if (flag("ta")) args.orientation = Orientation::kTN;
     if (flag("tb")) args.orientation = Orientation::kNT;
     if (op_.inputs.size() == 3) args.addend = in(2);
+    args.a_half = halves(op_.inputs[0]);
     const std::int64_t inner = flag("ta") ? args.a.rows : args.a.cols;
     call_.workspace_bytes = gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols, inner, sizeof(T));
     call_.flops = 2.0 * static_cast<double>(args.c.size()) * static_cast<double>(inner);
@@ -175,6 +184,8 @@ class Binding {
                      index_out(1),
                      from_.source_blocks(graph(), flag("transpose"))};
     if (op_.inputs.size() == 2) args.w = flat(in(1));
+    args.x_half = halves(op_.inputs[0]);
+    args.y_half = halves(op_.results[0]);
     call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
     use_by_rows("spmm", spmm_variants<T>(), args);
     if (!args.blocks.empty()) call_.band = {};  // blocks of sources pass over all rows
@@ -382,6 +393,10 @@ class Binding {
         return use_spx_gemm();
       case OpKind::to_dense:
         return use("to_dense", to_dense_variants<T>(), ToDenseArgs<T>{*from_.features(false), flat(in(0)), out()});
+      case OpKind::to_float:
+        return use("to_float", to_float_variants<T>(), ToFloatArgs<T>{halves(op_.inputs[0]), out()});
+      case OpKind::to_half:
+        return use("to_half", to_half_variants<T>(), ToHalfArgs<T>{in(0), halves(op_.results[0])});
       case OpKind::add:
         return use_binary(Binary::kAdd);
       case OpKind::mul_add:

@@ -27,7 +27,9 @@ template <class T>
 struct Operands {
   const ir::Program* program = nullptr;
   const StepKey* key = nullptr;
-  std::function<MatrixView<T>(ir::ValueId)> real;              ///< dense values; sparse features: [nnz, 1] values
+  std::function<MatrixView<T>(ir::ValueId)> real;  ///< dense values; sparse features: [nnz, 1] values
+  std::function<std::uint16_t*(ir::ValueId)>
+      halves;  ///< of a value stored in 16 bits, row-major; `real` gives its shape
   std::function<MatrixView<std::int32_t>(ir::ValueId)> index;  ///< which edge won; an empty view for kNoValue
   std::function<const SparsePattern*(std::int32_t graph)> in_edges;
   std::function<const SparsePattern*(std::int32_t graph)> out_edges;

@@ -14,9 +14,19 @@ namespace {
 
 constexpr std::string_view kOp = "gemm";
 
+std::string_view declines_halves(const GemmArgs<float>& args) {
+  return args.a_half.used() ? "it reads f32 only" : std::string_view();
+}
+
 template <class T>
-constexpr std::array kVariants = {f32_variant<GemmArgs, T>("cpu", cpu::gemm, cpu::gemm_bands),
-                                  f32_variant<GemmArgs, T>("onednn", onednn::gemm),
+constexpr Variant<GemmArgs<T>> onednn_variant() {
+  Variant<GemmArgs<T>> variant = f32_variant<GemmArgs, T>("onednn", onednn::gemm);
+  if constexpr (std::is_same_v<T, float>) variant.declines = declines_halves;
+  return variant;
+}
+
+template <class T>
+constexpr std::array kVariants = {f32_variant<GemmArgs, T>("cpu", cpu::gemm, cpu::gemm_bands), onednn_variant<T>(),
                                   reference_variant<GemmArgs, T>(reference::gemm<T>)};
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/half.h"
 #include "kernels/kernel.h"
 
 namespace gneiss::kernels {
@@ -17,6 +18,7 @@ struct GemmArgs {
   MatrixView<T> c;
   Orientation orientation = Orientation::kNN;
   ConstMatrixView<T> addend = {};  ///< nn and nt only, or no rows
+  ConstHalves a_half = {};         ///< where used: the elements of a, which then gives the shape alone
 };
 
 /// Scratch that gemm needs for c [m,n] with inner size k: b packed, or tn's partial results.
@@ -30,6 +32,7 @@ std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::i
 /// Aliasing  c may be the addend, else it overlaps nothing. k = 0 gives zeros. Bitwise equal for any number of threads
 /// (fixed row blocks; tn adds
 ///           partial products of fixed row chunks in order).
+/// Precision a in 16 bits is widened as it is read: the same bits as from its f32 copy.
 /// Cost      2·m·n·k flop; workspace of the size of b (nn, nt) or of the partial results (tn)
 /// Errors    kShape if the sizes do not agree
 template <class T>

@@ -1,6 +1,7 @@
 // Contract and dispatch of spmm.
 #include "kernels/spmm.h"
 
+#include "base/error.h"
 #include "kernels/check.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
@@ -12,21 +13,33 @@ namespace {
 constexpr std::string_view kOp = "spmm";
 
 std::string_view declines_blocked(const SpmmArgs<float>& args) {
+  if (args.x_half.used()) return "it reads f32 only";
   if (args.blocks.empty()) return "the pattern is not cut by sources";
   const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
   return sums ? std::string_view() : "it computes sums and means only";
 }
 
+std::string_view declines_halves(const SpmmArgs<float>& args) {
+  return args.x_half.used() ? "it reads f32 only" : std::string_view();
+}
+
+std::string_view declines_reals(const SpmmArgs<float>& args) {
+  return args.x_half.used() ? std::string_view() : "it reads 16-bit values only";
+}
+
+/// A variant for f32 results with a reason of its own to decline.
 template <class T>
-constexpr Variant<SpmmArgs<T>> blocked_variant() {
-  Variant<SpmmArgs<T>> variant = f32_variant<SpmmArgs, T>("cpu_blocked", cpu::spmm_blocked);
-  if constexpr (std::is_same_v<T, float>) variant.declines = declines_blocked;
+constexpr Variant<SpmmArgs<T>> f32_unless(std::string_view name, void (*run)(const Context&, const SpmmArgs<float>&),
+                                          std::string_view (*declines)(const SpmmArgs<float>&)) {
+  Variant<SpmmArgs<T>> variant = f32_variant<SpmmArgs, T>(name, run);
+  if constexpr (std::is_same_v<T, float>) variant.declines = declines;
   return variant;
 }
 
 template <class T>
-constexpr std::array kVariants = {blocked_variant<T>(), f32_variant<SpmmArgs, T>("cpu", cpu::spmm),
-                                  reference_variant<SpmmArgs, T>(reference::spmm<T>)};
+constexpr std::array kVariants = {
+    f32_unless<T>("cpu_blocked", cpu::spmm_blocked, declines_blocked), f32_unless<T>("cpu", cpu::spmm, declines_halves),
+    f32_unless<T>("cpu_half", cpu::spmm_half, declines_reals), reference_variant<SpmmArgs, T>(reference::spmm<T>)};
 
 }  // namespace
 
@@ -44,6 +57,12 @@ void spmm(const Context& context, const SpmmArgs<T>& args) {
     expect_equal(kOp, {"the blocks", "entries", static_cast<std::int64_t>(args.blocks.ids.size())},
                  {"the pattern", "entries", args.pattern.nonzeros()});
   }
+  if (args.x_half.used()) {
+    const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
+    GNEISS_CHECK(sums && args.heads == 1, ErrorCode::kShape,
+                 "spmm: 16-bit values are summed or averaged over one head");
+  }
+  GNEISS_CHECK(args.x_half.used() || !args.y_half.used(), ErrorCode::kShape, "spmm: 16-bit results need 16-bit values");
   if (args.arg.rows != 0) expect_shape(kOp, "arg", args.arg, args.y.rows, args.y.cols);
   choose(kOp, spmm_variants<T>(), args).run(context, args);
 }

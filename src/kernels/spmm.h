@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/half.h"
 #include "kernels/kernel.h"
 
 namespace gneiss::kernels {
@@ -20,6 +21,8 @@ struct SpmmArgs {
   MatrixView<T> y;
   MatrixView<std::int32_t> arg;
   BlockedPattern blocks = {};  ///< of `pattern`, or empty
+  ConstHalves x_half = {};     ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
+  Halves y_half = {};          ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
 };
 
 /// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times this of a cache.
@@ -31,6 +34,8 @@ inline constexpr std::int64_t kSpmmBlockColumns = 256;
 ///               the first of equals wins
 /// Shapes    pattern: n×k; x: [k, heads·d]; w: [slots, heads] or empty (all ones); y: [n, heads·d]; arg: as y, or empty
 /// Aliasing  y, arg overlap nothing. Empty row: 0. Bitwise equal for any number of threads.
+/// Precision x in 16 bits is widened as it is read and summed in f32: the same bits as from its f32 copy, then rounded for
+///           y_half.
 /// Cost      2·nnz·heads·d flop; >= (nnz + rows)·heads·d·sizeof(T) moved; allocates nothing
 /// Errors    kShape
 /// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead; its blocked

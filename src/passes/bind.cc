@@ -58,6 +58,7 @@ void bind_all(ir::Plan* plan) {
     return sparse ? MatrixView<T>(nullptr, plan->feature_nonzeros, 1)
                   : MatrixView<T>(nullptr, program.rows(v), program.type(v).cols);
   };
+  operands.halves = [](ir::ValueId) { return static_cast<std::uint16_t*>(nullptr); };
   operands.index = [&](ir::ValueId v) {
     return v == ir::kNoValue ? MatrixView<std::int32_t>() : MatrixView<std::int32_t>(nullptr, program.rows(v), program.type(v).cols);
   };

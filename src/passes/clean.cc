@@ -81,7 +81,8 @@ ir::Program eliminate_common_subexpressions(const ir::Program& program) {
   Rewriter rewriter(program);
   std::map<std::string, std::vector<ValueId>> seen[3];
   for (const Op& op : program.ops) {
-    const bool shareable = op.kind != OpKind::param && op.kind != OpKind::batch_norm_update && !op.results.empty();
+    // A to_float dies in the op after it; one for many would live as long as they all do.
+    const bool shareable = op.kind != OpKind::param && op.kind != OpKind::to_float && op.kind != OpKind::batch_norm_update && !op.results.empty();
     std::vector<ValueId> inputs;
     for (const ValueId input : op.inputs) inputs.push_back(rewriter.map(input));
     // A leaf of a given type is that type's; everything else has the type its rule says.
@@ -117,10 +118,18 @@ ir::Program hoist_constants(const ir::Program& program) {
     const bool all = std::all_of(op.inputs.begin(), op.inputs.end(),
                                  [&](ValueId v) { return constant[static_cast<std::size_t>(v)]; });
     if (varies || !all || op.kind == OpKind::cross_entropy || op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse) continue;
-    op.phase = Phase::kSetup;
+    if (op.kind != OpKind::to_float) op.phase = Phase::kSetup;
     for (const ValueId r : op.results) {
       if (r != ir::kNoValue) constant[static_cast<std::size_t>(r)] = true;
     }
+  }
+  // Widened features are constant, but twice the size of what they are made from: only ops of the setup may want them there.
+  std::vector<bool> wanted(program.values.size(), false);
+  for (const Op& op : out.ops) {
+    for (const ValueId input : op.inputs) wanted[static_cast<std::size_t>(input)] = wanted[static_cast<std::size_t>(input)] || op.phase == Phase::kSetup;
+  }
+  for (Op& op : out.ops) {
+    if (op.kind == OpKind::to_float && wanted[static_cast<std::size_t>(op.results[0])]) op.phase = Phase::kSetup;
   }
   // Setup ops come first; their operands are setup values, so the order stays valid.
   std::stable_partition(out.ops.begin(), out.ops.end(), [](const Op& op) { return op.phase == Phase::kSetup; });

@@ -49,7 +49,7 @@ class MemoryPlanner {
 
   std::int64_t bytes_of(ValueId v) const {
     const ir::Type& type = program_.type(v);
-    const std::int64_t each = type.scalar == ir::Scalar::kIndex ? std::int64_t{sizeof(std::int32_t)} : plan_.value_bytes;
+    const std::int64_t each = ir::scalar_bytes(type.scalar, plan_.value_bytes);
     const std::int64_t count = type.layout == ir::Layout::kSparse ? feature_nonzeros() : program_.elements(v);
     GNEISS_ASSERT(count >= 0, "the size of %{} is not known", program_.value_name(v));
     return count * each;

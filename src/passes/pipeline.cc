@@ -16,6 +16,7 @@
 #include "passes/fuse_elementwise.h"
 #include "passes/fuse_messages.h"
 #include "passes/fuse_rows.h"
+#include "passes/half_features.h"
 #include "passes/memory.h"
 #include "passes/order.h"
 #include "passes/sparse_features.h"
@@ -54,9 +55,11 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   all four sweep up after themselves: a half that stays behind would count as a use and be differentiated;
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
+///   half_features after differentiation, which so knows reals only, and before hoisting, which moves what it inserts;
 ///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
 ///   choose_sparse_path when it shows which products with features there are and whether the features are constant;
-///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through; use_symmetry before memory decides about transposes;
+///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through;
+///   half_constants when it is known which ops read a constant; use_symmetry before memory decides about transposes;
 ///   kernels are bound before fuse_rows, which has to know what they can do, and places in memory are given last: values of
 ///   ops that run together live together.
 constexpr Pass kPasses[] = {
@@ -79,6 +82,8 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options& o, Decisions*) {
        return o.loss.kind == LossSpec::Kind::kNone ? p : drop_scaffolding(differentiate(p), o.keep_training_logits);
      }},
+    {"half_features", false, "features in 16 bits, where they are held so",
+     [](const ir::Program& p, const Options& o, Decisions* d) { return store_features(p, o.feature_dtype, d); }},
     {"hoist_constants", true, "what needs only graph and features runs once",
      [](const ir::Program& p, const Options&, Decisions*) { return hoist_constants(p); }},
     {"choose_sparse_path", true, "stored values or a dense copy for products with sparse features",
@@ -91,6 +96,8 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(p); }},
     {"fuse_elementwise", true, "sums and products into the ops beside them",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_elementwise(p)); }},
+    {"half_constants", true, "what is made from 16-bit features once is kept in 16 bits",
+     [](const ir::Program& p, const Options& o, Decisions* d) { return store_constants(p, o.feature_dtype, d); }},
     {"separate_gradients", false, "a place of its own for every gradient",
      [](const ir::Program& p, const Options&, Decisions*) { return separate_gradients(p); }},
 };

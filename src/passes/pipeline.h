@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/half.h"
 #include "ir/plan.h"
 #include "ir/program.h"
 #include "passes/cost.h"
@@ -41,6 +42,7 @@ struct Options {
   std::function<void(std::string_view pass, const std::string& text)> print;
   std::int64_t value_bytes = 4;  ///< 4: f32 and its kernels; 8: f64, reference kernels
   bool keep_training_logits = false;  ///< the training forward's logits outlive the step (tests); costs n * classes values
+  HalfType feature_dtype = HalfType::kNone;  ///< how the data set holds dense features; kNone: f32
   std::int64_t feature_nonzeros = 0;  ///< stored entries of sparse features, for the cost model and the plan
 };
 

@@ -267,7 +267,7 @@ TEST(OpsGradient, EitherOrder) {
 TEST(OpsGradient, CoversEveryDifferentiableOp) {
   // Ops that never lie between a parameter and the loss: leaves, effects, and the backward ops themselves.
   const std::set<std::string> exempt = {
-      "input", "param", "constant", "edge_weight", "degree", "to_dense", "maximum_grad", "unary_grad", "batch_norm_inference",
+      "input", "param", "constant", "edge_weight", "degree", "to_dense", "to_float", "to_half", "maximum_grad", "unary_grad", "batch_norm_inference",
       "batch_norm_grad", "batch_norm_update", "layer_norm_grad", "segment_arg_grad", "spmm_arg_grad", "spmm_arg_weight_grad",
       "edge_softmax_grad", "attention_grad", "mul_add", "cross_entropy", "bce_with_logits", "mse"};
   std::set<std::string> covered;

@@ -37,6 +37,8 @@
 #include "kernels/spx_gemm.h"
 #include "kernels/sum_rows.h"
 #include "kernels/to_dense.h"
+#include "kernels/to_float.h"
+#include "kernels/to_half.h"
 #include "kernels/unary.h"
 #include "kernels/unary_grad.h"
 
@@ -195,6 +197,30 @@ std::vector<Refusal> graph_refusals() {
                                   [](Store& s) -> ToDenseArgs<double> {
                                     return {s.pattern(), s.list(2), s.matrix(3, 2)};
                                   })},
+      {"to_float: x is not in 16 bits", calls<ToFloatArgs<double>>(to_float,
+                                                                   [](Store& s) -> ToFloatArgs<double> {
+                                                                     return {{}, s.matrix(3, 2)};
+                                                                   })},
+      {"to_half: y is not in 16 bits", calls<ToHalfArgs<double>>(to_half,
+                                                                 [](Store& s) -> ToHalfArgs<double> {
+                                                                   return {s.matrix(3, 2), {}};
+                                                                 })},
+      {"spmm: 16-bit values are summed or averaged over one head",
+       calls<SpmmArgs<double>>(spmm,
+                               [](Store& s) -> SpmmArgs<double> {
+                                 SpmmArgs<double> args{s.pattern(),  s.matrix(2, 4), {}, 2,
+                                                       Reduce::kSum, s.matrix(3, 4), {}};
+                                 args.x_half = {HalfType::kBf16, nullptr, 4};
+                                 return args;
+                               })},
+      {"spmm: 16-bit results need 16-bit values", calls<SpmmArgs<double>>(spmm,
+                                                                          [](Store& s) -> SpmmArgs<double> {
+                                                                            SpmmArgs<double> args{
+                                                                                s.pattern(),  s.matrix(2, 4), {}, 1,
+                                                                                Reduce::kSum, s.matrix(3, 4), {}};
+                                                                            args.y_half = {HalfType::kF16, nullptr, 4};
+                                                                            return args;
+                                                                          })},
   };
 }
 

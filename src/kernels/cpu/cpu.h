@@ -34,6 +34,8 @@
 #include "kernels/spx_gemm.h"
 #include "kernels/sum_rows.h"
 #include "kernels/to_dense.h"
+#include "kernels/to_float.h"
+#include "kernels/to_half.h"
 #include "kernels/unary.h"
 #include "kernels/unary_grad.h"
 
@@ -66,12 +68,15 @@ void segment_arg_grad(const Context& context, const SegmentArgGradArgs<float>& a
 void segment_reduce(const Context& context, const SegmentReduceArgs<float>& args);
 void sgd_step(const Context& context, const SgdStepArgs<float>& args);
 void spmm(const Context& context, const SpmmArgs<float>& args);
+void spmm_half(const Context& context, const SpmmArgs<float>& args);
 void spmm_blocked(const Context& context, const SpmmArgs<float>& args);
 void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<float>& args);
 void spmm_arg_weight_grad(const Context& context, const SpmmArgWeightGradArgs<float>& args);
 void spx_gemm(const Context& context, const SpxGemmArgs<float>& args);
 void sum_rows(const Context& context, const SumRowsArgs<float>& args);
 void to_dense(const Context& context, const ToDenseArgs<float>& args);
+void to_float(const Context& context, const ToFloatArgs<float>& args);
+void to_half(const Context& context, const ToHalfArgs<float>& args);
 void unary(const Context& context, const UnaryArgs<float>& args);
 void unary_grad(const Context& context, const UnaryGradArgs<float>& args);
 

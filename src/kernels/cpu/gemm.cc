@@ -7,8 +7,9 @@
 // a chunk, blocks of rows pass through every tile of c; the next block of a is prefetched meanwhile, because a tile
 // walks down a column of cache lines, which no hardware prefetcher follows. Tiles fill the registers: 12 x 2, 8 x 3 or
 // 12 x 1 vectors with AVX-512, half as many rows where there are 16 registers. Every element is one chain of sums in
-// the order of the inner index (of each chunk, for tn): no thread can change it. Source: the CPU study's section A:
-// 82-92 % of peak for inner sizes of 100 and more.
+// the order of the inner index (of each chunk, for tn): no thread can change it. A left operand in 16 bits is widened
+// block by block into scratch on the stack, which the same tiles then read. Source: the CPU study's section A: 82-92 %
+// of peak for inner sizes of 100 and more.
 #include "kernels/cpu/cpu.h"
 #include "kernels/gemm_parts.h"
 
@@ -17,6 +18,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "kernels/cpu/half-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
@@ -157,9 +160,19 @@ void multiply_strip(int vectors, const Strip& strip) {
   kKernels[strip.width == vectors * kLanes ? 0 : 1][vectors - 1](strip);
 }
 
-/// Inner indices whose packed rows stay in L2 (half of 1 MiB).
-std::int64_t inner_block(std::int64_t columns) {
-  return std::max<std::int64_t>(64, (std::int64_t{128} << 10) / std::max<std::int64_t>(1, columns));
+/// Elements of a 16-bit operand that are widened at a time: 24 rows by 512 columns in nn, 128 by 96 in tn.
+constexpr std::int64_t kWidenRows = 24;
+constexpr std::int64_t kWidenColumns = 512;
+constexpr std::int64_t kWidenRowsTransposed = 128;
+constexpr std::int64_t kWidenColumnsTransposed = 96;
+constexpr std::int64_t kWidenElements = kWidenRows * kWidenColumns;
+static_assert(kWidenRowsTransposed * kWidenColumnsTransposed == kWidenElements);
+
+/// Inner indices whose packed rows stay in L2 (half of 1 MiB), and of 16-bit rows those that are widened at a time.
+std::int64_t inner_block(const GemmArgs<float>& args) {
+  const std::int64_t padded = num_chunks(args.c.cols, kLanes) * kLanes;
+  const std::int64_t block = std::max<std::int64_t>(64, (std::int64_t{128} << 10) / std::max<std::int64_t>(1, padded));
+  return args.a_half.used() ? std::min(block, kWidenColumns) : block;
 }
 
 /// Packs inner rows [begin, end) of b into panels: within each block of inner_block rows, panel after panel.
@@ -196,24 +209,30 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
   const std::int64_t n = args.c.cols;
   const std::int64_t k = args.a.cols;
   const std::int64_t padded = num_chunks(n, kLanes) * kLanes;
-  const std::int64_t block = inner_block(padded);
+  const std::int64_t block = inner_block(args);
+  const bool half = args.a_half.used();
+  alignas(64) float widened[kWidenElements];
   for (std::int64_t first = 0; first < k; first += block) {
     const std::int64_t inner = std::min(block, k - first);
-    const std::int64_t step = row_block(inner, n);
+    const std::int64_t step = half ? kWidenElements / inner / kWidenRows * kWidenRows : row_block(inner, n);
     for (std::int64_t row = begin; row < end; row += step) {
       if (first == 0 && args.addend.rows != 0) start_rows(args, row, std::min(end, row + step));
+      const std::int64_t rows = std::min(step, end - row);
+      for (std::int64_t r = 0; half && r < rows; ++r) {
+        widen_row(args.a_half.type, args.a_half.row(row + r) + first, inner, widened + r * inner);
+      }
       const float* panel = packed + first * padded;
       for (std::int64_t column = 0; column < n;) {
         const int vectors = panel_vectors(n - column);
         const std::int64_t width = vectors * kLanes;
-        multiply_strip<true>(vectors, {.a = args.a.row(row) + first,
-                                       .a_row = args.a.stride,
+        multiply_strip<true>(vectors, {.a = half ? widened : args.a.row(row) + first,
+                                       .a_row = half ? inner : args.a.stride,
                                        .a_inner = 1,
                                        .b = panel,
                                        .b_stride = width,
                                        .c = args.c.row(row) + column,
                                        .c_stride = args.c.stride,
-                                       .rows = std::min(step, end - row),
+                                       .rows = rows,
                                        .inner = inner,
                                        .width = std::min(width, n - column),
                                        .a_ahead = 0,
@@ -226,7 +245,8 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
   }
 }
 
-/// c [m,n] = (or +=, where it adds) the product of inner rows [begin, end) of aᵀ and b; rows up to `next_end` will be asked for next.
+/// c [m,n] = (or +=, where it adds) the product of inner rows [begin, end) of aᵀ and b; rows up to `next_end` will be
+/// asked for next.
 void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c, std::int64_t begin, std::int64_t end,
                          std::int64_t next_end, bool adds) {
   // A block of a (and of b) that stays in L2 while the tiles of c pass over it.
@@ -254,6 +274,39 @@ void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c
   }
 }
 
+/// The same of an a in 16 bits: blocks of its columns, which are rows of c, and of its rows are widened and multiplied.
+void multiply_transposed_halves(const GemmArgs<float>& args, const MatrixView<float>& c, std::int64_t begin,
+                                std::int64_t end, bool adds) {
+  alignas(64) float widened[kWidenElements];
+  for (std::int64_t first = begin; first < end; first += kWidenRowsTransposed) {
+    const std::int64_t inner = std::min(kWidenRowsTransposed, end - first);
+    for (std::int64_t row = 0; row < c.rows; row += kWidenColumnsTransposed) {
+      const std::int64_t rows = std::min(kWidenColumnsTransposed, c.rows - row);
+      for (std::int64_t k = 0; k < inner; ++k) {
+        widen_row(args.a_half.type, args.a_half.row(first + k) + row, rows, widened + k * kWidenColumnsTransposed);
+      }
+      for (std::int64_t column = 0; column < c.cols;) {
+        const int vectors = panel_vectors(c.cols - column);
+        const std::int64_t width = std::min<std::int64_t>(vectors * kLanes, c.cols - column);
+        multiply_strip<false>(vectors, {.a = widened,
+                                        .a_row = 1,
+                                        .a_inner = kWidenColumnsTransposed,
+                                        .b = args.b.row(first) + column,
+                                        .b_stride = args.b.stride,
+                                        .c = c.row(row) + column,
+                                        .c_stride = c.stride,
+                                        .rows = rows,
+                                        .inner = inner,
+                                        .width = width,
+                                        .a_ahead = 0,
+                                        .b_ahead = 0,
+                                        .adds = adds || first > begin});
+        column += width;
+      }
+    }
+  }
+}
+
 /// Rows of c that a task multiplies: whole tiles, some 4 Mflop.
 std::int64_t rows_of_task(std::int64_t n, std::int64_t k) {
   const std::int64_t rows = (std::int64_t{2} << 20) / std::max<std::int64_t>(1, n * k);
@@ -262,7 +315,7 @@ std::int64_t rows_of_task(std::int64_t n, std::int64_t k) {
 
 void pack_all(const Context& context, const GemmArgs<float>& args) {
   auto* packed = reinterpret_cast<float*>(context.workspace.data());
-  parallel_chunks(context.threads, args.a.cols, inner_block(num_chunks(args.c.cols, kLanes) * kLanes),
+  parallel_chunks(context.threads, args.a.cols, inner_block(args),
                   [&](std::int64_t begin, std::int64_t end) { pack(args, packed, begin, end); });
 }
 
@@ -286,6 +339,7 @@ HWY_EXPORT(gemm_packed);
 HWY_EXPORT(pack_all);
 HWY_EXPORT(multiply_packed);
 HWY_EXPORT(multiply_transposed);
+HWY_EXPORT(multiply_transposed_halves);
 
 using Bands = BandKernel<GemmArgs<float>>;
 
@@ -293,9 +347,12 @@ using Bands = BandKernel<GemmArgs<float>>;
 Bands packed_bands(const GemmArgs<float>& args) {
   Bands kernel;
   kernel.shared_bytes = gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols, args.a.cols, sizeof(float));
-  kernel.prepare = [](const Context& context, const GemmArgs<float>& all) { HWY_DYNAMIC_DISPATCH(pack_all)(context, all); };
+  kernel.prepare = [](const Context& context, const GemmArgs<float>& all) {
+    HWY_DYNAMIC_DISPATCH(pack_all)(context, all);
+  };
   kernel.run = [](const Context& context, const GemmArgs<float>& all, const Band& band) {
-    HWY_DYNAMIC_DISPATCH(multiply_packed)(all, reinterpret_cast<const float*>(context.workspace.data()), band.begin, band.end);
+    HWY_DYNAMIC_DISPATCH(multiply_packed)
+    (all, reinterpret_cast<const float*>(context.workspace.data()), band.begin, band.end);
   };
   return kernel;
 }
@@ -306,8 +363,12 @@ Bands transposed_bands(const GemmArgs<float>& args) {
   kernel.task_bytes = static_cast<std::size_t>(args.c.size()) * sizeof(float);
   kernel.run = [](const Context& context, const GemmArgs<float>& all, const Band& band) {
     auto* partial = task_partial<float>(context, transposed_bands(all), band.task);
-    HWY_DYNAMIC_DISPATCH(multiply_transposed)
-    (all, {partial, all.c.rows, all.c.cols}, band.begin, band.end, band.task_end, !band.first());
+    const MatrixView<float> part(partial, all.c.rows, all.c.cols);
+    if (all.a_half.used()) {
+      HWY_DYNAMIC_DISPATCH(multiply_transposed_halves)(all, part, band.begin, band.end, !band.first());
+    } else {
+      HWY_DYNAMIC_DISPATCH(multiply_transposed)(all, part, band.begin, band.end, band.task_end, !band.first());
+    }
   };
   kernel.finish = [](const Context& context, const GemmArgs<float>& all, std::int64_t tasks) {
     add_partials(context, all.c, task_partial<float>(context, transposed_bands(all), 0), tasks);
@@ -324,7 +385,11 @@ void gemm(const Context& context, const GemmArgs<float>& args) {
     start_rows(args, 0, args.c.rows);
   } else if (transposed) {
     sum_inner_chunks(context, args, [&](const MatrixView<float>& part, std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(multiply_transposed)(args, part, begin, end, end, false);
+      if (args.a_half.used()) {
+        HWY_DYNAMIC_DISPATCH(multiply_transposed_halves)(args, part, begin, end, false);
+      } else {
+        HWY_DYNAMIC_DISPATCH(multiply_transposed)(args, part, begin, end, end, false);
+      }
     });
   } else {
     HWY_DYNAMIC_DISPATCH(gemm_packed)(context, args);

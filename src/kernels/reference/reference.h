@@ -37,6 +37,8 @@
 #include "kernels/spx_gemm.h"
 #include "kernels/sum_rows.h"
 #include "kernels/to_dense.h"
+#include "kernels/to_float.h"
+#include "kernels/to_half.h"
 #include "kernels/unary.h"
 #include "kernels/unary_grad.h"
 
@@ -108,6 +110,12 @@ template <class T>
 void sum_rows(const Context& context, const SumRowsArgs<T>& args);
 template <class T>
 void to_dense(const Context& context, const ToDenseArgs<T>& args);
+
+template <class T>
+void to_float(const Context& context, const ToFloatArgs<T>& args);
+
+template <class T>
+void to_half(const Context& context, const ToHalfArgs<T>& args);
 template <class T>
 void unary(const Context& context, const UnaryArgs<T>& args);
 template <class T>

@@ -18,7 +18,8 @@ Element reduce_entries(const SpmmArgs<T>& args, std::int64_t v, std::int64_t j, 
   Element result;
   for (EdgeId k = begin; k < end; ++k) {
     const double weight = args.w.empty() ? 1.0 : args.w[args.pattern.slot(k) * args.heads + head];
-    double term = weight * args.x.at(args.pattern.indices[k], j);
+    const NodeId u = args.pattern.indices[k];
+    double term = weight * (args.x_half.used() ? args.x_half.at(u, j) : args.x.at(u, j));
     if (!extreme) {
       result.value += term;
       continue;
@@ -42,7 +43,11 @@ void spmm(const Context&, const SpmmArgs<T>& args) {
   for (std::int64_t v = 0; v < pattern.rows; ++v) {
     for (std::int64_t j = 0; j < args.y.cols; ++j) {
       const Element element = reduce_entries(args, v, j, j / head_width);
-      args.y.at(v, j) = static_cast<T>(element.value);
+      if (args.y_half.used()) {
+        args.y_half.row(v)[j] = to_half(args.y_half.type, static_cast<float>(element.value));
+      } else {
+        args.y.at(v, j) = static_cast<T>(element.value);
+      }
       if (writes_arg) args.arg.at(v, j) = element.position;
     }
   }
