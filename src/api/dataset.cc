@@ -31,7 +31,7 @@ std::string describe_info(const data::DatasetInfo& info) {
   line("edges", fmt::format("{}  ({} undirected pairs, {} self loops, {} parallel){}{}", info.edges, info.undirected_edges, info.self_loops,
                             info.parallel_edges, info.symmetric ? ", symmetric" : "", info.weighted ? ", weighted" : ""));
   line("in-degree", fmt::format("mean {:.3g}, largest {}", info.mean_in_degree, info.max_in_degree));
-  line("features", fmt::format("{}  ({} non-zeros, {}, {})", info.features, info.feature_nonzeros, percent(info.feature_density), info.features_sparse ? "sparse" : "dense"));
+  line("features", fmt::format("{}  ({} non-zeros, {}, {})", info.features, info.feature_nonzeros, percent(info.feature_density), info.features_sparse ? "sparse" : "dense, " + info.feature_dtype));
   line("labels", fmt::format("{}, {} classes, {} unlabelled", data::label_kind_name(info.label_kind), info.classes, info.unlabelled));
   if (!info.class_sizes.empty()) line("class sizes", class_sizes(info));
   if (!std::isnan(info.homophily)) line("homophily", fmt::format("{:.4f}", info.homophily));
@@ -75,6 +75,7 @@ std::string Dataset::to_json() const {
   json["feature_nonzeros"] = info.feature_nonzeros;
   json["feature_density"] = info.feature_density;
   json["features_sparse"] = info.features_sparse;
+  json["feature_dtype"] = info.feature_dtype;
   json["labels"] = data::label_kind_name(info.label_kind);
   json["classes"] = info.classes;
   json["class_sizes"] = info.class_sizes;

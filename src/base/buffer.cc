@@ -1,7 +1,9 @@
 #include "base/buffer.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -31,5 +33,13 @@ void* allocate_aligned(std::size_t bytes) {
 }
 
 void free_aligned(void* data, std::size_t /*bytes*/) noexcept { std::free(data); }
+
+
+void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = round_up(reinterpret_cast<std::uintptr_t>(data) + kept, page);
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
 
 }  // namespace gneiss

@@ -18,6 +18,8 @@ namespace gneiss {
 /// Allocates at least `bytes` bytes aligned to 64, asking for huge pages from 4 MiB up. Throws kOutOfMemory.
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* data, std::size_t bytes) noexcept;
+/// Gives whole pages behind the first `kept` of `bytes` bytes back to the system; what they held is lost.
+void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept;
 
 template <class T, Space S = Space::kHost>
 class Buffer {
@@ -52,6 +54,17 @@ class Buffer {
     return buffer;
   }
 
+  /// Takes over the memory of `other`, whose first bytes are read as `size` elements; what lies behind goes back to the system.
+  template <class U>
+  static Buffer in_place_of(Buffer<U, S>&& other, std::size_t size) {
+    Buffer buffer;
+    give_back_tail(other.data_, size * sizeof(T), other.size_ * sizeof(U));
+    buffer.data_ = reinterpret_cast<T*>(std::exchange(other.data_, nullptr));
+    other.size_ = 0;
+    buffer.size_ = size;
+    return buffer;
+  }
+
   /// Forgets the elements from `size` on; their memory stays with the buffer.
   void shrink(std::size_t size) { size_ = size < size_ ? size : size_; }
 
@@ -71,6 +84,9 @@ class Buffer {
   operator std::span<const T>() const { return span(); }  // NOLINT(google-explicit-constructor)
 
  private:
+  template <class U, Space R>
+  friend class Buffer;
+
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };

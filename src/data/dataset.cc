@@ -6,13 +6,14 @@ namespace gneiss::data {
 
 std::int64_t Features::nonzeros() const {
   std::int64_t count = 0;
+  for (const std::uint16_t half : halves) count += (half & 0x7FFFU) != 0 ? 1 : 0;
   for (const float value : sparse ? values.span() : dense.span()) count += value != 0.0F ? 1 : 0;
   return count;
 }
 
 std::int64_t Features::bytes() const {
-  return static_cast<std::int64_t>(dense.size_bytes() + offsets.size_bytes() + indices.size_bytes() +
-                                   values.size_bytes());
+  return static_cast<std::int64_t>(dense.size_bytes() + halves.size_bytes() + offsets.size_bytes() +
+                                   indices.size_bytes() + values.size_bytes());
 }
 
 std::int64_t Dataset::bytes() const {

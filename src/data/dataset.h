@@ -6,21 +6,24 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/half.h"
 #include "base/ids.h"
 #include "base/matrix_view.h"
 #include "graph/graph.h"
 
 namespace gneiss::data {
 
-/// Node features, dense row-major f32 or compressed sparse rows; exactly one of the two forms is filled.
+/// Node features, dense row-major in f32 or in 16 bits, or compressed sparse rows; exactly one of the forms is filled.
 struct Features {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   bool sparse = false;
-  Buffer<float> dense;     ///< [rows * cols] when !sparse
-  Buffer<EdgeId> offsets;  ///< [rows + 1] when sparse
-  Buffer<NodeId> indices;  ///< [nnz] columns, ascending within a row
-  Buffer<float> values;    ///< [nnz]
+  HalfType dtype = HalfType::kNone;  ///< of dense features; kNone: f32
+  Buffer<float> dense;               ///< [rows * cols] when !sparse, in f32
+  Buffer<std::uint16_t> halves;      ///< [rows * cols] when !sparse, in 16 bits
+  Buffer<EdgeId> offsets;            ///< [rows + 1] when sparse
+  Buffer<NodeId> indices;            ///< [nnz] columns, ascending within a row
+  Buffer<float> values;              ///< [nnz]
 
   bool empty() const { return cols == 0; }
   ConstMatrixView<float> view() const { return {dense.data(), rows, cols}; }

@@ -4,6 +4,8 @@
 //                                                       in_indices[in_indptr[v] : in_indptr[v + 1]]
 //   edge_weight.npy f32 [m]                             optional, in the same order
 //   features.npy f32 [n, F]                             or features_indptr i64, features_indices i32, features_data f32
+//                                                       (f16, or bf16 as u2, where the manifest's features.dtype says
+//                                                       so)
 //   labels.npy i32 [n] (one class, -1 = none) or f32 [n, C] (many labels or regression, NaN = none)
 //   {train,val,test}_idx.npy i32                        or {train,val,test}_mask.npy bool [n]
 //   orig_id.npy i64 [n], node_names.npy S [n]           optional
@@ -17,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/half_features.h"
 #include "data/manifest.h"
 #include "data/readers.h"
 #include "data/validate.h"
@@ -73,9 +76,36 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes) {
   }
 }
 
-Features read_features(const fs::path& folder, std::int64_t nodes) {
+/// Features stored in 16 bits: taken as they are where nothing needs them wider, so that no f32 copy is ever made.
+Features half_features(const NpyArray& array, HalfType type, bool as_stored) {
+  const DType expected = type == HalfType::kBf16 ? DType::kU16 : DType::kF16;
+  if (array.type != expected || array.fortran) {
+    fail(array.where, fmt::format("the manifest says that features are {}, the array is no row-major '<{}'",
+                                  half_name(type), type == HalfType::kBf16 ? "u2" : "f2"));
+  }
+  expect_dims(array, 2, "features [nodes, width]");
+  Features features;
+  features.rows = checked_node_count(array.dim(0), "feature rows", array.where);
+  features.cols = checked_node_count(array.dim(1), "feature columns", array.where);
+  features.halves = Buffer<std::uint16_t>(static_cast<std::size_t>(array.count));
+  if (array.count > 0) std::memcpy(features.halves.data(), array.data.data(), features.halves.size_bytes());
+  features.dtype = type;
+  if (!as_stored) widen_features(&features);
+  return features;
+}
+
+/// May features that are stored as `type` stay so? Not if they are to be changed or are wanted otherwise.
+bool keeps_type(const LoadOptions& options, HalfType type) {
+  return half_type(options.feature_dtype) == type && !options.largest_component && !options.binarize.value_or(false) &&
+         options.feature_norm == "none" && options.feature_form != "sparse";
+}
+
+Features read_features(const fs::path& folder, const Manifest& manifest, std::int64_t nodes,
+                       const LoadOptions& options) {
   if (fs::exists(folder / "features.npy")) {
-    return dense_features(checked_length(load_npy(folder / "features.npy"), nodes, "feature rows"));
+    const NpyArray array = checked_length(load_npy(folder / "features.npy"), nodes, "feature rows");
+    const HalfType type = manifest.feature_dtype;
+    return type == HalfType::kNone ? dense_features(array) : half_features(array, type, keeps_type(options, type));
   }
   if (!fs::exists(folder / "features_indptr.npy")) return {};
   const NpyArray indices = load_npy(folder / "features_indices.npy");
@@ -190,7 +220,11 @@ void write_arrays(const Dataset& d, Writer* writer) {
     writer->write("features_indices", "<i4", f.indices.span());
     writer->write("features_data", "<f4", f.values.span());
   } else if (!f.empty()) {
-    writer->write("features", "<f4", {f.rows, f.cols}, f.dense.span());
+    if (f.dtype == HalfType::kNone) {
+      writer->write("features", "<f4", {f.rows, f.cols}, f.dense.span());
+    } else {
+      writer->write("features", f.dtype == HalfType::kBf16 ? "<u2" : "<f2", {f.rows, f.cols}, f.halves.span());
+    }
   }
   const Labels& l = d.labels;
   if (l.kind == LabelKind::kSingle) writer->write("labels", "<i4", l.classes.span());
@@ -283,7 +317,7 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
                              Buffer<NodeId>::copy_of(out.graph.sources()));
   }
   const std::int64_t nodes = out.num_nodes();
-  out.features = read_features(folder, nodes);
+  out.features = read_features(folder, manifest, nodes, options);
   if (out.features.sparse) out.features.cols = std::max(out.features.cols, manifest.feature_width);
   out.labels = read_labels(folder, manifest, nodes);
   out.split = {read_part(folder, "train", nodes), read_part(folder, "val", nodes), read_part(folder, "test", nodes)};

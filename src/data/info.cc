@@ -89,6 +89,7 @@ DatasetInfo info(const Dataset& dataset) {
   out.features = dataset.features.cols;
   out.feature_nonzeros = dataset.features.nonzeros();
   out.features_sparse = dataset.features.sparse;
+  out.feature_dtype = half_name(dataset.features.dtype);
   const double cells = static_cast<double>(dataset.features.rows) * static_cast<double>(dataset.features.cols);
   out.feature_density = cells > 0 ? static_cast<double>(out.feature_nonzeros) / cells : 0;
   count_labels(dataset.labels, out.nodes, &out);

@@ -26,6 +26,7 @@ struct DatasetInfo {
   std::int64_t feature_nonzeros = 0;
   double feature_density = 0;
   bool features_sparse = false;
+  std::string feature_dtype;  ///< f32, bf16 or f16
   LabelKind label_kind = LabelKind::kNone;
   std::int64_t classes = 0;
   std::vector<std::int64_t> class_sizes;  ///< nodes (single label) or positive nodes (many labels) of each class

@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "data/detect.h"
 #include "data/generate.h"
+#include "data/half_features.h"
 #include "data/preprocess.h"
 #include "data/readers.h"
 #include "data/split.h"
@@ -75,6 +76,11 @@ void check_options(const LoadOptions& options) {
     throw Error(ErrorCode::kUsage, fmt::format("unknown feature form '{}'", options.feature_form), {},
                 unknown_name_hint(options.feature_form, forms));
   }
+  const std::vector<std::string> dtypes = {"f32", "bf16", "f16"};
+  if (std::find(dtypes.begin(), dtypes.end(), options.feature_dtype) == dtypes.end()) {
+    throw Error(ErrorCode::kUsage, fmt::format("unknown feature dtype '{}'", options.feature_dtype), {},
+                unknown_name_hint(options.feature_dtype, dtypes));
+  }
   const std::vector<std::string> norms = feature_norms();
   if (std::find(norms.begin(), norms.end(), options.feature_norm) == norms.end()) {
     throw Error(ErrorCode::kUsage, fmt::format("unknown feature normalisation '{}'", options.feature_norm), {},
@@ -125,6 +131,7 @@ Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit,
   normalize_features(options.feature_norm, dataset.split.train, max_bytes, &dataset.features);
   if (options.feature_form == "dense") densify(max_bytes, &dataset.features);
   if (options.feature_form == "sparse") sparsify(&dataset.features);
+  halve_features(half_type(options.feature_dtype), dataset.name, &dataset.features);
   return dataset;
 }
 

@@ -33,6 +33,7 @@ struct LoadOptions {
   std::optional<bool> binarize;       ///< non-zero features become 1; unset = the format's habit in PyG
   std::string feature_norm = "none";  ///< none, row, standard, train-standard or binary
   std::string feature_form = "auto";  ///< auto = as read; dense; sparse
+  std::string feature_dtype = "f32";  ///< f32, bf16 or f16: how dense features are kept, after all else
 
   std::filesystem::path features_path;  ///< edge lists and matrices: .npy, or text rows (see docs)
   std::filesystem::path labels_path;    ///< likewise

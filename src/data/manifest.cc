@@ -122,6 +122,10 @@ Manifest read_manifest(const std::filesystem::path& folder) {
   manifest.feature_width = Reader(features, path + ": features").count("width", 0);
   if (manifest.feature_width > std::numeric_limits<NodeId>::max())
     reader.fail("features", fmt::format("width {} is beyond 32-bit ids", manifest.feature_width));
+  const std::string dtype = Reader(features, path + ": features").text("dtype", "f32");
+  manifest.feature_dtype = half_type(dtype);
+  if (dtype != half_name(manifest.feature_dtype))
+    reader.fail("features", fmt::format("dtype '{}' is none of f32, bf16, f16", dtype));
   const Json labels = reader.object("labels");
   const Reader label_reader(labels, path + ": labels");
   manifest.label_kind = parse_kind(label_reader, label_reader.text("kind", "none"));
@@ -144,7 +148,9 @@ std::string manifest_text(const Manifest& manifest, const Dataset& dataset) {
   json["num_nodes"] = manifest.num_nodes;
   json["num_edges"] = dataset.graph.num_edges();
   json["symmetric"] = dataset.graph.symmetric();
-  json["features"] = {{"width", dataset.features.cols}, {"form", dataset.features.sparse ? "sparse" : "dense"}};
+  json["features"] = {{"width", dataset.features.cols},
+                      {"form", dataset.features.sparse ? "sparse" : "dense"},
+                      {"dtype", half_name(dataset.features.dtype)}};
   json["labels"] = {{"kind", label_kind_name(manifest.label_kind)}, {"num_classes", manifest.num_classes}};
   json["class_names"] = manifest.class_names;
   json["suggested_metric"] = manifest.suggested_metric;

@@ -21,7 +21,8 @@ struct Manifest {
   std::string name;
   std::string source;  ///< format that the data came from
   std::int64_t num_nodes = 0;
-  std::int64_t feature_width = 0;  ///< sparse features may end in columns that no row uses
+  std::int64_t feature_width = 0;            ///< sparse features may end in columns that no row uses
+  HalfType feature_dtype = HalfType::kNone;  ///< of features.npy; bf16 stands there as u2, which NumPy has no type for
   LabelKind label_kind = LabelKind::kNone;
   std::int64_t num_classes = 0;
   std::vector<std::string> class_names;

@@ -296,6 +296,7 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset) {
     features.values = std::move(moved.values);
   } else {
     permute_rows(order, static_cast<std::size_t>(features.cols), &features.dense);
+    permute_rows(order, static_cast<std::size_t>(features.cols), &features.halves);
   }
   permute_rows(order, 1, &dataset->labels.classes);
   permute_rows(order, static_cast<std::size_t>(dataset->labels.num_classes), &dataset->labels.targets);

@@ -133,10 +133,11 @@ void check_finite(const Dataset& dataset, bool allow_nan) {
   const auto values = f.sparse ? f.values.span() : f.dense.span();
   std::int64_t count = 0;
   std::size_t first = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isfinite(values[i])) continue;
-    if (count++ == 0) first = i;
-  }
+  const auto check = [&](std::size_t i, float value) {
+    if (!std::isfinite(value) && count++ == 0) first = i;
+  };
+  for (std::size_t i = 0; i < values.size(); ++i) check(i, values[i]);
+  for (std::size_t i = 0; i < f.halves.size(); ++i) check(i, from_half(f.dtype, f.halves[i]));
   if (count > 0) {
     const auto row = f.sparse ? std::upper_bound(f.offsets.begin(), f.offsets.end(), static_cast<EdgeId>(first)) -
                                     f.offsets.begin() - 1

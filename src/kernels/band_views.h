@@ -106,6 +106,7 @@ SpmmArgs<T> band_of(SpmmArgs<T> args, const Band& band) {
   args.pattern = args.pattern.band(band.begin, band.end);
   args.arg = band_of(args.arg, args.y.rows, band);
   args.y = args.y.band(band.begin, band.end);
+  if (args.y_half.used()) args.y_half.data = args.y_half.row(band.begin);
   return args;
 }
 

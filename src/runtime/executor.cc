@@ -131,6 +131,7 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   from.program = &plan_.program;
   from.key = &key_;
   from.real = [this](ir::ValueId v) { return view(v); };
+  from.halves = [this](ir::ValueId v) { return halves(v); };
   from.index = [this](ir::ValueId v) {
     if (v == ir::kNoValue) return MatrixView<std::int32_t>();
     return MatrixView<std::int32_t>(reinterpret_cast<std::int32_t*>(address(v)), plan_.program.rows(v), plan_.program.type(v).cols);
@@ -151,6 +152,7 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
 template <class T>
 MatrixView<T> Executor<T>::input_view(const ir::Type& type) {
   const data::Features& features = dataset_.features;
+  if (ir::is_half(type.scalar)) return {nullptr, features.rows, features.cols};
   T* data = features_.data();
   if constexpr (std::is_same_v<T, float>) {
     // Kernels take operands as mutable views and write results only; inputs are never results.
@@ -158,6 +160,14 @@ MatrixView<T> Executor<T>::input_view(const ir::Type& type) {
   }
   if (type.layout == ir::Layout::kSparse) return {data, features.nonzeros(), 1};
   return {data, features.rows, features.cols};
+}
+
+template <class T>
+std::uint16_t* Executor<T>::halves(ir::ValueId value) {
+  if (plan_.placements[static_cast<std::size_t>(value)].storage != ir::Storage::kInput) {
+    return reinterpret_cast<std::uint16_t*>(address(value));
+  }
+  return const_cast<std::uint16_t*>(dataset_.features.halves.data());
 }
 
 template <class T>
@@ -179,7 +189,7 @@ template <class T>
 MatrixView<T> Executor<T>::view(ir::ValueId value) {
   const ir::Type& type = plan_.program.type(value);
   if (plan_.placements[static_cast<std::size_t>(value)].storage == ir::Storage::kInput) return input_view(type);
-  T* data = reinterpret_cast<T*>(address(value));
+  T* data = ir::is_half(type.scalar) ? nullptr : reinterpret_cast<T*>(address(value));
   if (type.layout == ir::Layout::kSparse) return {data, dataset_.features.nonzeros(), 1};
   return {data, plan_.program.rows(type), type.cols};
 }

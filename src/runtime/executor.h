@@ -38,6 +38,8 @@ class Executor {
 
   /// Memory of the arena from `offset_bytes` on, between phases; see ir::idle_arena_offset.
   T* arena(std::int64_t offset_bytes) { return reinterpret_cast<T*>(arena_.data() + offset_bytes); }
+  /// Elements of a value stored in 16 bits, row-major.
+  std::uint16_t* halves(ir::ValueId value);
 
   std::span<T> parameters() { return parameters_.span(); }
   std::span<T> gradients() { return gradients_.span(); }

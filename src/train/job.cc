@@ -111,6 +111,8 @@ class Trainer {
     report_.planned_runs = workload_->runs();
     report_.planned_epochs = workload_->driver().epochs;
     report_.data_bytes = dataset.bytes();
+    report_.feature_dtype = half_name(dataset.features.dtype);
+    report_.feature_bytes_saved = session.plan().bytes_saved_by_halves();
     report_.notes = dataset.notes;
     report_.warnings = workload_->session().warnings;
     for (const language::Diagnostic& warning : session.compiled().diagnostics) report_.notes.push_back(language::render(warning));

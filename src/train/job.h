@@ -36,6 +36,7 @@ struct PlanReport {
   ir::Plan plan;
   std::int64_t parameters = 0;
   std::int64_t data_bytes = 0;
+  std::string feature_dtype;  ///< f32, bf16 or f16
   std::int64_t session_bytes = 0;   ///< what training allocates beyond the data
   std::int64_t baseline_bytes = 0;  ///< the process before any data
   std::int64_t load_peak_bytes = 0;  ///< while the data were read

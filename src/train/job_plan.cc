@@ -66,6 +66,7 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after) {
   report.plan = std::move(blueprint.plan);
   for (const ir::Param& param : report.plan.program.params) report.parameters += param.trainable ? param.rows * param.cols : 0;
   report.data_bytes = workload.dataset().bytes();
+  report.feature_dtype = half_name(workload.dataset().features.dtype);
   report.session_bytes = planned_bytes(report.plan, options.optimizer);
   report.reorder = workload.reorder();
   report.baseline_bytes = workload.baseline_bytes();
@@ -81,7 +82,11 @@ std::string describe(const PlanReport& report) {
   std::string text;
   for (const auto& [pass, program] : report.printed) text += fmt::format("--- after {} ---\n{}\n", pass, program);
   text += fmt::format("model {} on {}: {} parameters\n", report.model, report.dataset, report.parameters);
-  text += fmt::format("order of nodes: {}\n\n", describe(report.reorder));
+  text += fmt::format("order of nodes: {}\n", describe(report.reorder));
+  text += fmt::format("features kept as {}", report.feature_dtype);
+  const std::int64_t saved = report.plan.bytes_saved_by_halves();
+  if (saved > 0) text += fmt::format(": {:.2f} MiB less than f32, constants made from them included", static_cast<double>(saved) / kMiB);
+  text += "\n\n";
   text += fmt::format("{:20} {:>9}  {:>6} {:>6}  decisions\n", "pass", "ms", "ops", "after");
   for (const ir::PassReport& pass : report.plan.passes) {
     text += fmt::format("{:20} {:9.3f}  {:6} {:6}", pass.name, pass.milliseconds, pass.ops_before, pass.ops_after);
@@ -106,6 +111,8 @@ std::string to_json(const PlanReport& report, int indent) {
   json["plan_peak_bytes"] = report.peak_bytes;
   json["load_peak_bytes"] = report.load_peak_bytes;
   json["data_bytes"] = report.data_bytes;
+  json["feature_dtype"] = report.feature_dtype;
+  json["feature_bytes_saved"] = report.plan.bytes_saved_by_halves();
   json["session_bytes"] = report.session_bytes;
   json["arena_bytes"] = report.plan.arena_bytes;
   json["workspace_bytes"] = report.plan.workspace_bytes;

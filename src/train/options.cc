@@ -195,6 +195,7 @@ data::LoadOptions load_options(const Config& config, std::int64_t run, int num_s
   options.binarize = config.optional_flag("data.binarize");
   options.feature_norm = config.text("data.normalize_features");
   options.feature_form = config.text("data.feature_form");
+  options.feature_dtype = config.text("data.feature_dtype");
   options.features_path = resolve_file(config, "data.features");
   options.labels_path = resolve_file(config, "data.labels");
   options.label_kind = config.text("data.label_kind");

@@ -85,6 +85,8 @@ std::string to_json(const Report& report, int indent) {
   json["peak_rss_bytes"] = report.peak_rss_bytes;
   json["plan_peak_bytes"] = report.plan_peak_bytes;
   json["data_bytes"] = report.data_bytes;
+  json["feature_dtype"] = report.feature_dtype;
+  json["feature_bytes_saved"] = report.feature_bytes_saved;
   json["parameters"] = report.parameters;
   json["nodes"] = report.nodes;
   json["edges"] = report.edges;

@@ -33,6 +33,8 @@ struct Report {
   std::int64_t classes = 0;
   int threads = 0;
   std::int64_t data_bytes = 0;
+  std::string feature_dtype;               ///< f32, bf16 or f16: how features are kept
+  std::int64_t feature_bytes_saved = 0;  ///< against f32: features and constants made from them
   std::int64_t plan_peak_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
   ReorderReport reorder;

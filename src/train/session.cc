@@ -67,6 +67,25 @@ void check_dataset(const data::Dataset& dataset) {
                "dataset '{}' has no training nodes; choose a split with --split", dataset.name);
 }
 
+/// Throws kBadData if a constant kept in 16 bits went beyond their range although no feature did.
+template <class T>
+void check_constants(const ir::Plan& plan, const data::Dataset& dataset, runtime::Executor<T>* executor) {
+  const auto is_finite = [&](std::uint16_t half) { return std::isfinite(from_half(dataset.features.dtype, half)); };
+  for (const ir::Op& op : plan.program.ops) {
+    if (op.phase != ir::Phase::kSetup || op.kind == ir::OpKind::input || op.results.empty()) continue;
+    const ir::ValueId value = op.results[0];
+    const bool stored = value != ir::kNoValue && plan.placements[static_cast<std::size_t>(value)].storage != ir::Storage::kNone;
+    if (!stored || !ir::is_half(plan.program.type(value).scalar)) continue;
+    const std::span<const std::uint16_t> constants(executor->halves(value), static_cast<std::size_t>(plan.program.elements(value)));
+    if (std::all_of(constants.begin(), constants.end(), is_finite)) continue;
+    const Buffer<std::uint16_t>& features = dataset.features.halves;
+    if (!std::all_of(features.begin(), features.end(), is_finite)) return;
+    const std::string_view name = half_name(dataset.features.dtype);
+    throw Error(ErrorCode::kBadData, fmt::format("line {} of the model: aggregated features go beyond the range of {}", op.location.line, name), dataset.name,
+                "use --feature-dtype bf16, which has the range of f32; or keep what is aggregated in f32 with --passes-off half_constants");
+  }
+}
+
 /// Parameters of one weight decay, as ranges of the flat buffer.
 std::vector<runtime::ParameterRange> parameter_ranges(const ir::Plan& plan, const runtime::OptimizerConfig& config) {
   std::vector<runtime::ParameterRange> ranges;
@@ -107,6 +126,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   apply_schedule(blueprint.compiled.schedule, &passes);
   passes.loss = options.loss;
   passes.value_bytes = value_bytes;
+  passes.feature_dtype = dataset.features.dtype;
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
   return blueprint;
@@ -146,6 +166,7 @@ struct Session<T>::Impl {
   void set_up() {
     if (ready) return;
     executor.run(ir::Phase::kSetup, {seed, 0});
+    check_constants(blueprint.plan, dataset, &executor);
     ready = true;
   }
 

@@ -36,6 +36,7 @@ std::vector<Setting> data_settings() {
       {.key = "data.binarize", .flag = "binarize", .type = kBool, .help = "non-zero features become 1", .unset = habit},
       {.key = "data.normalize_features", .flag = "normalize-features", .type = kChoice, .initial = "none", .help = "rescale features", .choices = {"none", "row", "standard", "train-standard", "binary"}},
       {.key = "data.feature_form", .flag = "feature-form", .type = kChoice, .initial = "auto", .help = "how features are kept", .choices = {"auto", "dense", "sparse"}},
+      {.key = "data.feature_dtype", .flag = "feature-dtype", .type = kChoice, .initial = "f32", .help = "how dense features are kept in memory; all arithmetic is f32", .choices = {"f32", "bf16", "f16"}},
       {.key = "data.features", .flag = "features", .help = "file of node features, for edge lists and matrices", .unset = "none"},
       {.key = "data.labels", .flag = "labels", .help = "file of node labels, for edge lists and matrices", .unset = "none"},
       {.key = "data.label_kind", .flag = "label-kind", .type = kChoice, .initial = "auto", .help = "what the label file holds", .choices = {"auto", "class", "regression"}},

@@ -124,6 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"sage", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "sage", "--hidden", "64"}},
                       Case{"gin", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "gin", "--hidden", "64", "--norm", "batch"}},
                       Case{"gat", {"dcsbm:nodes=10000,degree=20,features=64", "--model", "gat", "--hidden", "32"}},
+                      Case{"halves", {"dcsbm:nodes=30000,degree=20,features=500", "--hidden", "512", "--feature-dtype", "bf16"}},
                       Case{"sparse", {"dcsbm:nodes=30000,degree=10,features=2000,density=0.01", "--hidden", "32"}}),
     [](const auto& test) { return std::string(test.param.name); });
 

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/file.h"
 #include "data/generate.h"
 #include "data/load.h"
 #include "data/npy.h"
@@ -87,6 +88,41 @@ TEST_F(FolderTest, SparseFeaturesKeepUnusedLastColumns) {
   Dataset d = load("dcsbm:nodes=20,features=500,density=0.01");
   d.features.cols = 1000;
   expect_round_trip(d);
+}
+
+TEST_F(FolderTest, FeaturesInHalfComeBack) {
+  for (const char* dtype : {"bf16", "f16"}) {
+    LoadOptions options;
+    options.feature_dtype = dtype;
+    const Dataset d = load("dcsbm:nodes=50,classes=3,features=40", options);
+    save(d, target_, true);
+    EXPECT_EQ(load_npy(target_ / "features.npy").item_bytes, 2U);
+    const Dataset same = load(target_.string(), options);
+    EXPECT_EQ(same.features.dtype, half_type(dtype));
+    EXPECT_EQ(list(same.features.halves), list(d.features.halves));
+    EXPECT_TRUE(same.features.dense.empty());
+    const Dataset wide = load(target_.string());
+    ASSERT_EQ(wide.features.dense.size(), d.features.halves.size());
+    for (std::size_t i = 0; i < d.features.halves.size(); ++i)
+      EXPECT_EQ(wide.features.dense[i], from_half(d.features.dtype, d.features.halves[i]));
+    options.feature_norm = "binary";  // computed in f32, then rounded again
+    EXPECT_EQ(load(target_.string(), options).features.nonzeros(), d.features.nonzeros());
+  }
+}
+
+TEST_F(FolderTest, FeaturesThatAreNotWhatTheManifestSays) {
+  save(generate_karate(), target_);
+  std::string manifest = read_file(target_ / "manifest.json");
+  const auto with = [&](const std::string& dtype) {
+    std::string text = manifest;
+    text.replace(text.find("\"dtype\": \"f32\""), 14, "\"dtype\": \"" + dtype + "\"");
+    write_file(target_ / "manifest.json", text);
+    return error_of([&] { load(target_.string()); });
+  };
+  EXPECT_THAT(with("f8").message(), HasSubstr("dtype 'f8' is none of f32, bf16, f16"));
+  const Error other = with("bf16");
+  EXPECT_EQ(other.code(), ErrorCode::kBadData);
+  EXPECT_THAT(other.message(), HasSubstr("the manifest says that features are bf16, the array is no row-major '<u2'"));
 }
 
 TEST_F(FolderTest, ArraysAreMappableByOthers) {
