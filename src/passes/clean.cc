@@ -81,8 +81,9 @@ ir::Program eliminate_common_subexpressions(const ir::Program& program) {
   Rewriter rewriter(program);
   std::map<std::string, std::vector<ValueId>> seen[3];
   for (const Op& op : program.ops) {
-    // A to_float dies in the op after it; one for many would live as long as they all do.
-    const bool shareable = op.kind != OpKind::param && op.kind != OpKind::to_float && op.kind != OpKind::batch_norm_update && !op.results.empty();
+    // A to_float of a training step dies in the op after it; one for many would live as long as they all do.
+    const bool dies_at_once = op.kind == OpKind::to_float && op.phase != Phase::kSetup;
+    const bool shareable = op.kind != OpKind::param && !dies_at_once && op.kind != OpKind::batch_norm_update && !op.results.empty();
     std::vector<ValueId> inputs;
     for (const ValueId input : op.inputs) inputs.push_back(rewriter.map(input));
     // A leaf of a given type is that type's; everything else has the type its rule says.
