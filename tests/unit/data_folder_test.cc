@@ -166,6 +166,19 @@ TEST_F(FolderTest, FailsCleanlyWhereItCannotWrite) {
   EXPECT_EQ(error.code(), ErrorCode::kDisk);
 }
 
+TEST_F(FolderTest, ChecksumsOfLongFilesAreThoseOfTheWhole) {
+  // Longer than the parts that are summed side by side: written in one go, checked in parts.
+  save(load("ogbn-arxiv:scale=0.12"), target_);
+  ASSERT_GT(std::filesystem::file_size(target_ / "features.npy"), std::uintmax_t{9} << 20);
+  EXPECT_THAT(verify_files(target_), SizeIs(0));
+  {
+    std::fstream file(target_ / "features.npy", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('\x7f');
+  }
+  EXPECT_THAT(verify_files(target_), SizeIs(1));
+}
+
 TEST_F(FolderTest, FindsDamage) {
   save(generate_karate(), target_);
   {

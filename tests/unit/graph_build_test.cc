@@ -95,6 +95,29 @@ TEST(SymmetryTest, ComparesStructureMultiplicityAndWeights) {
   EXPECT_TRUE(build_graph(edges({0, 1}, {1, 0}, {2, 2}), 2).symmetric());
 }
 
+TEST(SymmetryTest, LooksIntoEveryBlockOfColumns) {
+  // Enough columns and entries for several blocks: a ring where everybody knows the twelve on either side.
+  constexpr NodeId kNodes = 20000;
+  std::vector<NodeId> src, dst;
+  for (NodeId v = 0; v < kNodes; ++v) {
+    for (NodeId step = 1; step <= 12; ++step) {
+      src.push_back((v + step) % kNodes);
+      dst.push_back(v);
+      src.push_back((v + kNodes - step) % kNodes);
+      dst.push_back(v);
+    }
+  }
+  EXPECT_TRUE(build_graph(edges(src, dst), kNodes).symmetric());
+  for (const std::size_t changed : {std::size_t{0}, src.size() / 2, src.size() - 1}) {
+    std::vector<NodeId> other = src;
+    other[changed] = (dst[changed] + 100) % kNodes;
+    EXPECT_FALSE(build_graph(edges(other, dst), kNodes).symmetric()) << "edge " << changed;
+    std::vector<float> weights(src.size(), 1.0F);
+    weights[changed] = 2;
+    EXPECT_FALSE(build_graph(edges(src, dst, weights), kNodes).symmetric()) << "weight " << changed;
+  }
+}
+
 TEST(TransposeTest, ListsOutEdgesWithTheirSlots) {
   const Graph g = build_graph(edges({2, 0, 2, 1}, {1, 1, 0, 1}), 3);  // canonical: 2>0 | 0>1 1>1 2>1
   const Transpose t = transpose(g.in_edges());

@@ -17,17 +17,14 @@ namespace {
 using Tag = hn::ScalableTag<float>;
 constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
 
-/// Writes the gradients of up to kLanes entries and returns the sum of their losses.
-double entries_loss(std::int64_t count, const float* z_in, const float* t_in, float inverse_count, float* dz) {
+struct Entries {
+  hn::Vec<Tag> loss;
+  hn::Vec<Tag> slope;
+};
+
+/// Losses of a vector of entries, and their gradients but for the number of labelled entries.
+HWY_INLINE Entries entries_loss(hn::Vec<Tag> z, hn::Vec<Tag> t) {
   const Tag d;
-  alignas(64) float z_lanes[kLanes] = {};
-  alignas(64) float t_lanes[kLanes];
-  alignas(64) float losses[kLanes];
-  std::fill_n(t_lanes, kLanes, std::nanf(""));
-  std::copy_n(z_in, count, z_lanes);
-  std::copy_n(t_in, count, t_lanes);
-  const auto z = hn::Load(d, z_lanes);
-  const auto t = hn::Load(d, t_lanes);
   const auto one = hn::Set(d, 1.0F);
   const auto small = hn::Exp(d, hn::Neg(hn::Abs(z)));
   const auto loss = hn::Add(hn::Log1p(d, small), hn::Sub(hn::Max(z, hn::Zero(d)), hn::Mul(z, t)));
@@ -35,13 +32,42 @@ double entries_loss(std::int64_t count, const float* z_in, const float* t_in, fl
   const auto upper = hn::Div(one, hn::Add(one, small));
   const auto probability = hn::IfThenElse(hn::Ge(z, hn::Zero(d)), upper, hn::Mul(small, upper));
   const auto unlabelled = hn::IsNaN(t);
-  const auto slope = hn::Mul(hn::Sub(probability, t), hn::Set(d, inverse_count));
-  hn::Store(hn::IfThenZeroElse(unlabelled, hn::IfThenElse(hn::IsNaN(z), z, slope)), d, z_lanes);
-  hn::Store(hn::IfThenZeroElse(unlabelled, hn::IfThenElse(hn::IsNaN(z), z, loss)), d, losses);
-  std::copy_n(z_lanes, count, dz);
-  double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i) sum += losses[i];
-  return sum;
+  const auto undefined = hn::IsNaN(z);
+  return {hn::IfThenZeroElse(unlabelled, hn::IfThenElse(undefined, z, loss)),
+          hn::IfThenZeroElse(unlabelled, hn::IfThenElse(undefined, z, hn::Sub(probability, t)))};
+}
+
+/// Writes the gradients of a row and returns the sum of its losses: one f32 sum a lane, added up in f64.
+double row_loss(const BceWithLogitsArgs<float>& args, std::int64_t r, float inverse_count) {
+  const Tag d;
+  const std::int64_t classes = args.logits.cols;
+  const float* z = args.logits.row(r);
+  const float* t = args.targets.row(r);
+  float* dz = args.dlogits.row(r);
+  const auto scale = hn::Set(d, inverse_count);
+  auto sum = hn::Zero(d);
+  std::int64_t c = 0;
+  for (; c + kLanes <= classes; c += kLanes) {
+    const Entries entries = entries_loss(hn::LoadU(d, z + c), hn::LoadU(d, t + c));
+    sum = hn::Add(sum, entries.loss);
+    hn::StoreU(hn::Mul(entries.slope, scale), d, dz + c);
+  }
+  if (c < classes) {
+    alignas(64) float z_lanes[kLanes] = {};
+    alignas(64) float t_lanes[kLanes];
+    std::fill_n(t_lanes, kLanes, std::nanf(""));
+    std::copy_n(z + c, classes - c, z_lanes);
+    std::copy_n(t + c, classes - c, t_lanes);
+    const Entries entries = entries_loss(hn::Load(d, z_lanes), hn::Load(d, t_lanes));
+    sum = hn::Add(sum, entries.loss);
+    hn::Store(hn::Mul(entries.slope, scale), d, z_lanes);
+    std::copy_n(z_lanes, classes - c, dz + c);
+  }
+  alignas(64) float lanes[kLanes];
+  hn::Store(sum, d, lanes);
+  double total = 0;
+  for (const float lane : lanes) total += lane;
+  return total;
 }
 
 double loss_chunk(const BceWithLogitsArgs<float>& args, std::int64_t begin, std::int64_t end, double count) {
@@ -54,10 +80,7 @@ double loss_chunk(const BceWithLogitsArgs<float>& args, std::int64_t begin, std:
       continue;
     }
     ++next;
-    for (std::int64_t c = 0; c < args.logits.cols; c += kLanes) {
-      loss += entries_loss(std::min(kLanes, args.logits.cols - c), args.logits.row(r) + c, args.targets.row(r) + c,
-                           inverse, args.dlogits.row(r) + c);
-    }
+    loss += row_loss(args, r, inverse);
   }
   return loss;
 }
