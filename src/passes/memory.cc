@@ -124,7 +124,8 @@ class MemoryPlanner {
   }
 
   void place_inputs_and_constants() {
-    for (const Op& op : program_.ops) {
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
+      const Op& op = op_at(i);
       for (const ValueId r : op.results) {
         if (r == ir::kNoValue || placement(r).storage != Storage::kNone) continue;
         if (op.kind == OpKind::input) {
@@ -132,8 +133,22 @@ class MemoryPlanner {
         } else if (op.phase == Phase::kSetup && read_later(r)) {
           placement(r) = {Storage::kConstant, plan_.constant_bytes, bytes_of(r)};
           plan_.constant_bytes += aligned(bytes_of(r));
+          place_ancestors(i, placement(r));
         }
       }
+    }
+  }
+
+  /// A value of the setup phase that a constant is made of in place may lie where the constant will; so may what that is made of.
+  void place_ancestors(std::int32_t i, const Placement& place) {
+    const Op& op = op_at(i);
+    if (!ir::traits(op.kind).in_place) return;
+    for (std::size_t k = op.kind == OpKind::gemm ? 2 : 0; k < op.inputs.size(); ++k) {
+      const ValueId v = op.inputs[k];
+      const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
+      if (!dies_here || placement(v).storage != Storage::kNone || program_.type(v) != program_.type(op.results[0])) continue;
+      placement(v) = place;
+      return place_ancestors(made_[static_cast<std::size_t>(v)], place);
     }
   }
 

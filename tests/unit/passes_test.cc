@@ -185,8 +185,9 @@ TEST(FactorWeights, LeavesSparseGraphsAndOtherWeights) {
     return std::count_if(plan.program.ops.begin(), plan.program.ops.end(),
                          [](const Op& op) { return op.kind == OpKind::spmm && op.inputs.size() == 2; });
   };
-  EXPECT_GT(weighted_products(plan_of("gcn", testing::awkward_dataset(unweighted), small())), 0);
   passes::Options options;
+  options.factor_degree = 100;  // more edges for a column than any node has
+  EXPECT_GT(weighted_products(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options)), 0);
   options.factor_degree = 0;
   EXPECT_GT(weighted_products(plan_of("gcn", testing::awkward_dataset({}), small(), options)), 0);
   EXPECT_GT(weighted_products(plan_of("gat", testing::awkward_dataset(unweighted), small_for("gat", {{"v2", true}}), options)), 0);
@@ -514,6 +515,25 @@ TEST(PlanMemory, IdleArenaLiesBesideTheOutputs) {
     EXPECT_TRUE(beside(offset, bytes)) << bytes;
   }
   EXPECT_EQ(ir::idle_arena_offset(plan, plan.arena_bytes), -1);
+}
+
+TEST(PlanMemory, WhatAConstantIsMadeOfInPlaceLiesThere) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  passes::Options options;
+  options.factor_degree = 0;  // the aggregated features are scaled by rows at last
+  options.order = passes::OrderChoice::kAggregateFirst;
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
+  const auto& ops = plan.program.ops;
+  const auto scaling = std::find_if(ops.begin(), ops.end(), [&](const Op& op) {
+    return op.kind == OpKind::mul && op.phase == ir::Phase::kSetup &&
+           plan.placements[static_cast<std::size_t>(op.results[0])].storage == ir::Storage::kConstant;
+  });
+  ASSERT_NE(scaling, ops.end()) << ir::print(plan.program);
+  const ir::Placement& constant = plan.placements[static_cast<std::size_t>(scaling->results[0])];
+  const ir::Placement& sum = plan.placements[static_cast<std::size_t>(scaling->inputs[0])];
+  EXPECT_EQ(sum.storage, ir::Storage::kConstant);
+  EXPECT_EQ(sum.offset_bytes, constant.offset_bytes);
 }
 
 TEST(PlanMemory, SharesMemory) {
