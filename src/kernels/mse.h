@@ -19,7 +19,7 @@ struct MseArgs {
 };
 
 /// Mean over the labelled entries of `rows` of (z - t)²; NaN targets are unlabelled.
-/// Shapes    logits, targets, dlogits: [n,c]; loss: [1,1]. Aliasing dlogits may be logits. Sums in f64, fixed order. Errors kShape
+/// Shapes    logits, targets, dlogits: [n,c]; loss: [1,1]. Aliasing dlogits may be logits; without it (no rows) only the loss is made. Sums in f64, fixed order. Errors kShape
 template <class T>
 void mse(const Context& context, const MseArgs<T>& args);
 

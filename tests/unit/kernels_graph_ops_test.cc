@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/cpu/parallel_rows.h"
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
 #include "kernels/gather.h"
@@ -133,6 +134,20 @@ TEST_F(GraphOps, SegmentReduceWorksByDestinationAndBySource) {
   std::vector<float> dy = {1, 2, 3, 4, 5, 6};
   segment_arg_grad<float>({}, {offsets_, arg(), matrix(dy, 3), matrix(e, 4)});
   EXPECT_THAT(e, ElementsAre(0, 2, 1, 0, 0, 0, 5, 6));
+}
+
+TEST(EdgeRows, OfAPartOfAGraphAreCutFromItsOwnStart) {
+  // Rows 1000.. of a larger graph, three edges each: a cut counts from the first of them.
+  std::vector<EdgeId> offsets;
+  for (EdgeId row = 0; row <= 100; ++row) offsets.push_back(5000000 + 3 * row);
+  EXPECT_EQ(cpu::row_at_cost(offsets, 0), 0);
+  EXPECT_EQ(cpu::row_at_cost(offsets, 50 * (3 + cpu::kRowCost)), 50);
+  EXPECT_EQ(cpu::row_at_cost(offsets, 100 * (3 + cpu::kRowCost)), 100);
+  std::vector<int> hits(100, 0);
+  cpu::parallel_edge_rows(1, offsets, 1 << 14, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) ++hits[static_cast<std::size_t>(row)];
+  });
+  EXPECT_EQ(hits, std::vector<int>(100, 1));
 }
 
 TEST_F(GraphOps, SparseProductEqualsTheDenseOne) {

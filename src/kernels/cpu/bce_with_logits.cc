@@ -37,20 +37,20 @@ HWY_INLINE Entries entries_loss(hn::Vec<Tag> z, hn::Vec<Tag> t) {
           hn::IfThenZeroElse(unlabelled, hn::IfThenElse(undefined, z, hn::Sub(probability, t)))};
 }
 
-/// Writes the gradients of a row and returns the sum of its losses: one f32 sum a lane, added up in f64.
+/// Writes the gradients of a row, if they are wanted, and returns the sum of its losses: one f32 sum a lane, added up in f64.
 double row_loss(const BceWithLogitsArgs<float>& args, std::int64_t r, float inverse_count) {
   const Tag d;
   const std::int64_t classes = args.logits.cols;
   const float* z = args.logits.row(r);
   const float* t = args.targets.row(r);
-  float* dz = args.dlogits.row(r);
+  float* dz = args.dlogits.rows > 0 ? args.dlogits.row(r) : nullptr;
   const auto scale = hn::Set(d, inverse_count);
   auto sum = hn::Zero(d);
   std::int64_t c = 0;
   for (; c + kLanes <= classes; c += kLanes) {
     const Entries entries = entries_loss(hn::LoadU(d, z + c), hn::LoadU(d, t + c));
     sum = hn::Add(sum, entries.loss);
-    hn::StoreU(hn::Mul(entries.slope, scale), d, dz + c);
+    if (dz != nullptr) hn::StoreU(hn::Mul(entries.slope, scale), d, dz + c);
   }
   if (c < classes) {
     alignas(64) float z_lanes[kLanes] = {};
@@ -61,7 +61,7 @@ double row_loss(const BceWithLogitsArgs<float>& args, std::int64_t r, float inve
     const Entries entries = entries_loss(hn::Load(d, z_lanes), hn::Load(d, t_lanes));
     sum = hn::Add(sum, entries.loss);
     hn::Store(hn::Mul(entries.slope, scale), d, z_lanes);
-    std::copy_n(z_lanes, classes - c, dz + c);
+    if (dz != nullptr) std::copy_n(z_lanes, classes - c, dz + c);
   }
   alignas(64) float lanes[kLanes];
   hn::Store(sum, d, lanes);
@@ -76,7 +76,7 @@ double loss_chunk(const BceWithLogitsArgs<float>& args, std::int64_t begin, std:
   auto next = std::lower_bound(args.rows.begin(), args.rows.end(), begin);
   for (std::int64_t r = begin; r < end; ++r) {
     if (next == args.rows.end() || *next != r) {
-      std::fill_n(args.dlogits.row(r), args.dlogits.cols, 0.0F);
+      if (args.dlogits.rows > 0) std::fill_n(args.dlogits.row(r), args.dlogits.cols, 0.0F);
       continue;
     }
     ++next;

@@ -20,11 +20,11 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Weighted loss of row r; writes its gradient (which may lie over the logits).
+/// Weighted loss of row r; writes its gradient, if that is wanted (it may lie over the logits).
 double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, double weights) {
   const std::int64_t classes = args.logits.cols;
   const float* z = args.logits.row(r);
-  float* dz = args.dlogits.row(r);
+  float* dz = args.dlogits.rows > 0 ? args.dlogits.row(r) : nullptr;
   const std::int32_t label = args.labels[static_cast<std::size_t>(r)];
   const double spread = args.label_smoothing / static_cast<double>(classes);
   const auto weight = [&](std::int64_t c) {
@@ -40,16 +40,24 @@ double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, double weig
     total += weight(c) * spread;
     product += weight(c) * spread * z[c];
   }
-  transform_run(classes, z, dz, ExpOf{highest});
+  constexpr std::int64_t kBlock = 512;
+  float unwanted[kBlock];
   double exponentials = 0;
+  for (std::int64_t begin = 0; begin < classes; begin += kBlock) {
+    const std::int64_t length = std::min(kBlock, classes - begin);
+    float* to = dz != nullptr ? dz + begin : unwanted;
+    transform_run(length, z + begin, to, ExpOf{highest});
 #pragma omp simd reduction(+ : exponentials)
-  for (std::int64_t c = 0; c < classes; ++c) exponentials += dz[c];
+    for (std::int64_t c = 0; c < length; ++c) exponentials += to[c];
+  }
+  const double loss = total * (highest + std::log(exponentials)) - product;
+  if (dz == nullptr) return loss;
   const auto scale = static_cast<float>(total / (exponentials * weights));
 #pragma omp simd
   for (std::int64_t c = 0; c < classes; ++c) dz[c] *= scale;
   for (std::int64_t c = 0; spread > 0 && c < classes; ++c) dz[c] -= static_cast<float>(weight(c) * spread / weights);
   dz[label] -= static_cast<float>(hit / weights);
-  return total * (highest + std::log(exponentials)) - product;
+  return loss;
 }
 
 double loss_chunk(const CrossEntropyArgs<float>& args, double weights, std::int64_t begin, std::int64_t end) {
@@ -60,7 +68,7 @@ double loss_chunk(const CrossEntropyArgs<float>& args, double weights, std::int6
     if (listed) ++next;
     if (listed && args.labels[static_cast<std::size_t>(r)] >= 0 && weights > 0) {
       loss += row_loss(args, r, weights);
-    } else {
+    } else if (args.dlogits.rows > 0) {
       std::fill_n(args.dlogits.row(r), args.dlogits.cols, 0.0F);
     }
   }

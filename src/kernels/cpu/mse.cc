@@ -15,7 +15,7 @@ double loss_chunk(const MseArgs<float>& args, std::int64_t begin, std::int64_t e
       const double target = args.targets.at(r, c);
       const double difference = listed && !std::isnan(target) ? args.logits.at(r, c) - target : 0;
       loss += difference * difference;
-      args.dlogits.at(r, c) = static_cast<float>(2 * difference / count);
+      if (args.dlogits.rows > 0) args.dlogits.at(r, c) = static_cast<float>(2 * difference / count);
     }
   }
   return loss;

@@ -1,7 +1,7 @@
 // Loops of the cpu kernels: over runs of elements, and over rows in chunks of about equal numbers of edges.
 //
 // Chunks are found from the shapes and the offsets alone (never from the number of threads) and nothing is allocated:
-// a chunk's first row is a binary search on offsets. Rows cost their edges plus 2, the overhead of an empty row
+// a chunk's first row is a binary search on offsets. Those may be a part of a larger graph's and start anywhere. Rows cost their edges plus 2, the overhead of an empty row
 // measured against an edge of 32 columns.
 #pragma once
 
@@ -18,8 +18,9 @@ namespace gneiss::kernels::cpu {
 inline constexpr std::int64_t kElementGrain = 32768;
 inline constexpr std::int64_t kRowCost = 2;
 
-/// First row whose cost before it is at least `cost`.
+/// First row whose cost before it, from the first row on, is at least `cost`.
 inline std::int64_t row_at_cost(std::span<const EdgeId> offsets, std::int64_t cost) {
+  cost += offsets[0];
   std::int64_t low = 0;
   std::int64_t high = static_cast<std::int64_t>(offsets.size()) - 1;
   while (low < high) {
@@ -39,7 +40,7 @@ template <class Body>
 void parallel_edge_rows(int threads, std::span<const EdgeId> offsets, std::int64_t edge_elements, const Body& body) {
   const std::int64_t rows = static_cast<std::int64_t>(offsets.size()) - 1;
   if (rows <= 0) return;
-  const std::int64_t cost = offsets[static_cast<std::size_t>(rows)] + kRowCost * rows;
+  const std::int64_t cost = offsets[static_cast<std::size_t>(rows)] - offsets[0] + kRowCost * rows;
   constexpr std::int64_t kElements = std::int64_t{1} << 19;
   const std::int64_t grain = std::clamp<std::int64_t>(kElements / std::max<std::int64_t>(1, edge_elements), 512, 32768);
   parallel_chunks(threads, cost, grain, [&](std::int64_t first, std::int64_t last) {

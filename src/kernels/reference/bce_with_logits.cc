@@ -22,11 +22,11 @@ void bce_with_logits(const Context&, const BceWithLogitsArgs<T>& args) {
       const double z = args.logits.at(r, c);
       const double t = args.targets.at(r, c);
       if (!listed || std::isnan(t)) {
-        args.dlogits.at(r, c) = T(0);
+        if (args.dlogits.rows > 0) args.dlogits.at(r, c) = T(0);
         continue;
       }
       loss += std::log1p(std::exp(-std::abs(z))) + std::max(z, 0.0) - z * t;
-      args.dlogits.at(r, c) = static_cast<T>((1 / (1 + std::exp(-z)) - t) / count);
+      if (args.dlogits.rows > 0) args.dlogits.at(r, c) = static_cast<T>((1 / (1 + std::exp(-z)) - t) / count);
     }
   }
   args.loss.at(0, 0) = static_cast<T>(loss / count);

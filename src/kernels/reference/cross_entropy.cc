@@ -30,7 +30,7 @@ double row_loss(const CrossEntropyArgs<T>& args, std::int64_t r, double weights)
     loss += target(c) * (log_sum - z[c]);
     total += target(c);
   }
-  for (std::int64_t c = 0; c < classes; ++c) {
+  for (std::int64_t c = 0; c < classes && args.dlogits.rows > 0; ++c) {
     args.dlogits.at(r, c) = static_cast<T>((std::exp(z[c] - log_sum) * total - target(c)) / weights);
   }
   return loss;
@@ -52,7 +52,7 @@ void cross_entropy(const Context&, const CrossEntropyArgs<T>& args) {
     if (listed) ++next;
     if (listed && args.labels[r] >= 0 && weights > 0) {
       loss += row_loss(args, r, weights);
-    } else {
+    } else if (args.dlogits.rows > 0) {
       std::fill_n(args.dlogits.row(r), args.dlogits.cols, T(0));
     }
   }

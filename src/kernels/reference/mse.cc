@@ -22,11 +22,11 @@ void mse(const Context&, const MseArgs<T>& args) {
       const double z = args.logits.at(r, c);
       const double t = args.targets.at(r, c);
       if (!listed || std::isnan(t)) {
-        args.dlogits.at(r, c) = T(0);
+        if (args.dlogits.rows > 0) args.dlogits.at(r, c) = T(0);
         continue;
       }
       loss += (z - t) * (z - t);
-      args.dlogits.at(r, c) = static_cast<T>((2 * (z - t)) / count);
+      if (args.dlogits.rows > 0) args.dlogits.at(r, c) = static_cast<T>((2 * (z - t)) / count);
     }
   }
   args.loss.at(0, 0) = static_cast<T>(loss / count);
