@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace gneiss {
 namespace {
@@ -34,6 +36,16 @@ void* allocate_aligned(std::size_t bytes) {
 
 void free_aligned(void* data, std::size_t /*bytes*/) noexcept { std::free(data); }
 
+void* move_out(void* data, std::size_t bytes, int threads) {
+  constexpr std::int64_t kPart = std::int64_t{16} << 20;  // whole huge pages
+  void* out = allocate_aligned(bytes);
+  parallel_chunks(threads, static_cast<std::int64_t>(bytes), kPart, [&](std::int64_t begin, std::int64_t end) {
+    const auto length = static_cast<std::size_t>(end - begin);
+    std::memcpy(static_cast<std::byte*>(out) + begin, static_cast<std::byte*>(data) + begin, length);
+    give_back_tail(static_cast<std::byte*>(data) + begin, 0, length);
+  });
+  return out;
+}
 
 void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

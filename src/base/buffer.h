@@ -1,12 +1,14 @@
 // An owner of plain numbers in one memory space.
 //
 // Move-only, aligned to 64 bytes, large ones on huge pages (a gather over 4 KiB pages loses up to 2x). Contents start
-// undefined unless `zeros` is used; pages of a large buffer are touched first by the threads that will use them.
+// undefined unless `zeros` is used; pages of a large buffer are touched first by the threads that will use them. A buffer may
+// also share the memory of a mapped file: writing to it changes its own pages and never the file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -18,8 +20,12 @@ namespace gneiss {
 /// Allocates at least `bytes` bytes aligned to 64, asking for huge pages from 4 MiB up. Throws kOutOfMemory.
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* data, std::size_t bytes) noexcept;
-/// Gives whole pages behind the first `kept` of `bytes` bytes back to the system; what they held is lost.
+/// Gives whole pages behind the first `kept` of `bytes` bytes back to the system; what they held is lost. They may be used again.
 void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept;
+
+/// A copy of `bytes` bytes as allocate_aligned makes it, by `threads` threads. Pages that were copied are given back on the way, so
+/// that both are never there at once; what `data` held is lost.
+void* move_out(void* data, std::size_t bytes, int threads);
 
 template <class T, Space S = Space::kHost>
 class Buffer {
@@ -31,16 +37,19 @@ class Buffer {
   explicit Buffer(std::size_t size)
       : data_(size == 0 ? nullptr : static_cast<T*>(allocate_aligned(size * sizeof(T)))), size_(size) {}
   Buffer(Buffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        keeper_(std::exchange(other.keeper_, nullptr)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(keeper_, other.keeper_);
     return *this;
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() {
-    if (data_ != nullptr) free_aligned(data_, size_ * sizeof(T));
+    if (data_ != nullptr && keeper_ == nullptr) free_aligned(data_, size_ * sizeof(T));
   }
 
   static Buffer zeros(std::size_t size) {
@@ -54,15 +63,32 @@ class Buffer {
     return buffer;
   }
 
+  /// Elements that lie in memory of `keeper`, writable and aligned to 64 bytes; the buffer keeps it alive and frees nothing itself.
+  static Buffer within(std::shared_ptr<const void> keeper, T* data, std::size_t size) {
+    Buffer buffer;
+    buffer.data_ = data;
+    buffer.size_ = size;
+    buffer.keeper_ = std::move(keeper);
+    return buffer;
+  }
+
   /// Takes over the memory of `other`, whose first bytes are read as `size` elements; what lies behind goes back to the system.
   template <class U>
   static Buffer in_place_of(Buffer<U, S>&& other, std::size_t size) {
     Buffer buffer;
     give_back_tail(other.data_, size * sizeof(T), other.size_ * sizeof(U));
     buffer.data_ = reinterpret_cast<T*>(std::exchange(other.data_, nullptr));
+    buffer.keeper_ = std::exchange(other.keeper_, nullptr);
     other.size_ = 0;
     buffer.size_ = size;
     return buffer;
+  }
+
+  /// Elements that lie in someone else's memory get memory of their own, on huge pages if they are many.
+  void settle(int threads) {
+    if (keeper_ == nullptr || data_ == nullptr) return;
+    data_ = static_cast<T*>(move_out(data_, size_ * sizeof(T), threads));
+    keeper_ = nullptr;
   }
 
   /// Forgets the elements from `size` on; their memory stays with the buffer.
@@ -89,6 +115,7 @@ class Buffer {
 
   T* data_ = nullptr;
   std::size_t size_ = 0;
+  std::shared_ptr<const void> keeper_;  ///< whose memory it is; null: its own
 };
 
 }  // namespace gneiss

@@ -69,7 +69,7 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const auto [descriptor, size] = open_regular(path);
   if (size > 0) {
-    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
     const int error = errno;
     if (data == MAP_FAILED) {
       close(descriptor);

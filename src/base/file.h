@@ -15,7 +15,8 @@ namespace gneiss {
 /// larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes = std::uint64_t{1} << 40);
 
-/// A file mapped for reading; bytes() stays valid while the object lives. Errors as read_file.
+/// A file mapped for reading; bytes() stays valid while the object lives, and while nobody cuts the file short. The pages are a
+/// private copy: who writes to them (see base/buffer.h) changes no file. Errors as read_file.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);

@@ -16,6 +16,14 @@ std::int64_t Features::bytes() const {
                                    indices.size_bytes() + values.size_bytes());
 }
 
+void Features::drop_values() {
+  dense = {};
+  halves = {};
+  offsets = {};
+  indices = {};
+  values = {};
+}
+
 std::int64_t Dataset::bytes() const {
   const std::size_t ids = (split.train.size() + split.val.size() + split.test.size()) * sizeof(NodeId) +
                           orig_id.size() * sizeof(std::int64_t);

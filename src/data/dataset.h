@@ -30,6 +30,14 @@ struct Features {
   SparsePattern pattern() const { return {rows, cols, offsets, indices, {}}; }
   std::int64_t nonzeros() const;
   std::int64_t bytes() const;
+
+  /// Moves dense values out of a file's pages, see Buffer::settle.
+  void settle(int threads) {
+    dense.settle(threads);
+    halves.settle(threads);
+  }
+  /// Frees the values of features that nobody reads any more; rows and columns stay known.
+  void drop_values();
 };
 
 enum class LabelKind : std::uint8_t { kNone, kSingle, kMulti, kRegression };

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -41,8 +42,14 @@ NpyArray checked_length(NpyArray array, std::int64_t length, const char* what) {
   return array;
 }
 
+/// Does the manifest know that the graph is symmetric? Only if the files are those that its writer looked at.
+std::optional<bool> known_symmetry(const Manifest& manifest, const LoadOptions& options) {
+  const bool vouched = options.verify_checksums && manifest.files.contains("in_indptr.npy") && manifest.files.contains("in_indices.npy");
+  return manifest.symmetric && vouched ? std::optional<bool>(true) : std::nullopt;
+}
+
 /// Sources within a row may stand in any order in a hand-made folder; ours are sorted.
-graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes) {
+graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes, std::optional<bool> symmetric) {
   const NpyArray offsets_array = load_npy(folder / "in_indptr.npy");
   const NpyArray indices_array = load_npy(folder / "in_indices.npy");
   expect_dims(offsets_array, 1, "in-edge offsets [nodes + 1]");
@@ -66,7 +73,7 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes) {
       if (!inside) break;  // the graph's own check names the place
       sorted = std::is_sorted(sources.begin() + offsets[v], sources.begin() + offsets[v + 1]);
     }
-    if (sorted) return {nodes, std::move(offsets), std::move(sources), std::move(weights)};
+    if (sorted) return {nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric};
     graph::EdgeList edges = csr_edges(offsets_array, indices_array, nullptr, nodes);
     std::swap(edges.src, edges.dst);
     edges.weight = std::move(weights);
@@ -88,8 +95,7 @@ Features half_features(const NpyArray& array, HalfType type, bool as_stored) {
   Features features;
   features.rows = checked_node_count(array.dim(0), "feature rows", array.where);
   features.cols = checked_node_count(array.dim(1), "feature columns", array.where);
-  features.halves = Buffer<std::uint16_t>(static_cast<std::size_t>(array.count));
-  if (array.count > 0) std::memcpy(features.halves.data(), array.data.data(), features.halves.size_bytes());
+  features.halves = to_halves(array);
   features.dtype = type;
   if (!as_stored) widen_features(&features);
   return features;
@@ -273,6 +279,7 @@ void save_checked(const Dataset& dataset, const fs::path& path, bool force) {
   manifest.name = dataset.name;
   manifest.source = dataset.format;
   manifest.num_nodes = dataset.num_nodes();
+  manifest.symmetric = dataset.graph.symmetric();
   manifest.label_kind = dataset.labels.kind;
   manifest.num_classes = dataset.labels.num_classes;
   manifest.class_names = dataset.class_names;
@@ -312,7 +319,7 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   out.class_names = manifest.class_names;
   out.notes = manifest.notes;
   out.suggested_metric = manifest.suggested_metric;
-  out.graph = read_graph(folder, manifest.num_nodes);
+  out.graph = read_graph(folder, manifest.num_nodes, known_symmetry(manifest, options));
   if (options.ignore_weights && out.graph.weighted()) {
     out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()),
                              Buffer<NodeId>::copy_of(out.graph.sources()));

@@ -62,6 +62,11 @@ class Reader {
     if (!fits) fail(key, fmt::format("expected a whole number from 0 on, got {}", json_[key].dump()));
     return json_[key].get<std::int64_t>();
   }
+  bool flag(const std::string& key) const {
+    if (!json_.contains(key)) return false;
+    if (!json_[key].is_boolean()) fail(key, "expected true or false");
+    return json_[key].get<bool>();
+  }
   std::vector<std::string> texts(const std::string& key) const {
     std::vector<std::string> out;
     if (!json_.contains(key)) return out;
@@ -115,6 +120,7 @@ Manifest read_manifest(const std::filesystem::path& folder) {
   manifest.name = reader.text("name", folder.filename().string());
   manifest.source = reader.text("source", "gneiss");
   manifest.num_nodes = reader.count("num_nodes", -1);
+  manifest.symmetric = reader.flag("symmetric");
   manifest.class_names = reader.texts("class_names");
   manifest.notes = reader.texts("notes");
   manifest.suggested_metric = reader.text("suggested_metric", "");
@@ -147,7 +153,7 @@ std::string manifest_text(const Manifest& manifest, const Dataset& dataset) {
   json["source"] = manifest.source;
   json["num_nodes"] = manifest.num_nodes;
   json["num_edges"] = dataset.graph.num_edges();
-  json["symmetric"] = dataset.graph.symmetric();
+  json["symmetric"] = manifest.symmetric;
   json["features"] = {{"width", dataset.features.cols},
                       {"form", dataset.features.sparse ? "sparse" : "dense"},
                       {"dtype", half_name(dataset.features.dtype)}};

@@ -21,6 +21,7 @@ struct Manifest {
   std::string name;
   std::string source;  ///< format that the data came from
   std::int64_t num_nodes = 0;
+  bool symmetric = false;  ///< what the writer found; taken for granted where the checksums of the edges' files agree
   std::int64_t feature_width = 0;            ///< sparse features may end in columns that no row uses
   HalfType feature_dtype = HalfType::kNone;  ///< of features.npy; bf16 stands there as u2, which NumPy has no type for
   LabelKind label_kind = LabelKind::kNone;

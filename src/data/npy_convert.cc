@@ -124,6 +124,19 @@ std::int64_t checked_integer(const NpyArray& array, std::int64_t i, T value, std
   return whole;
 }
 
+/// Elements where they lie in a mapped file, if they are stored as T in row-major order: a large array then is not copied.
+/// Nothing if they are not, or lie so that kernels could not read them well.
+template <class T>
+Buffer<T> in_file(const NpyArray& array, DType stored_as) {
+  constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
+  constexpr std::uintptr_t kAlignment = 64;
+  const auto* data = array.data.data();
+  const bool fits = array.file != nullptr && array.type == stored_as && (!array.fortran || array.shape.size() < 2) &&
+                    array.data.size() >= kLeastBytes && reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0;
+  if (!fits) return {};
+  return Buffer<T>::within(array.file, reinterpret_cast<T*>(const_cast<std::byte*>(data)), static_cast<std::size_t>(array.count));
+}
+
 void append_utf8(char32_t c, std::string* out) {
   if (c < 0x80) {
     out->push_back(static_cast<char>(c));
@@ -145,6 +158,7 @@ void append_utf8(char32_t c, std::string* out) {
 }  // namespace
 
 Buffer<float> to_floats(const NpyArray& array) {
+  if (Buffer<float> mapped = in_file<float>(array, DType::kF32); !mapped.empty()) return mapped;
   Buffer<float> out(static_cast<std::size_t>(array.count));
   visit(array, [&](std::int64_t i, auto value) {
     const auto narrow = static_cast<float>(value);
@@ -159,7 +173,16 @@ Buffer<float> to_floats(const NpyArray& array) {
   return out;
 }
 
+Buffer<std::uint16_t> to_halves(const NpyArray& array) {
+  GNEISS_ASSERT(array.item_bytes == sizeof(std::uint16_t) && !array.fortran, "{}: no row-major array of 16 bits", array.where);
+  if (Buffer<std::uint16_t> mapped = in_file<std::uint16_t>(array, array.type); !mapped.empty()) return mapped;
+  Buffer<std::uint16_t> out(static_cast<std::size_t>(array.count));
+  if (array.count > 0) std::memcpy(out.data(), array.data.data(), out.size_bytes());
+  return out;
+}
+
 Buffer<std::int64_t> to_int64(const NpyArray& array) {
+  if (Buffer<std::int64_t> mapped = in_file<std::int64_t>(array, DType::kI64); !mapped.empty()) return mapped;
   Buffer<std::int64_t> out(static_cast<std::size_t>(array.count));
   constexpr auto kLow = std::numeric_limits<std::int64_t>::min();
   constexpr auto kHigh = std::numeric_limits<std::int64_t>::max();
@@ -170,6 +193,11 @@ Buffer<std::int64_t> to_int64(const NpyArray& array) {
 }
 
 Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound) {
+  Buffer<NodeId> mapped = in_file<NodeId>(array, DType::kI32);
+  if (!mapped.empty()) {
+    for (std::size_t i = 0; i < mapped.size(); ++i) checked_integer(array, static_cast<std::int64_t>(i), mapped[i], 0, bound - 1);
+    return mapped;
+  }
   Buffer<NodeId> out(static_cast<std::size_t>(array.count));
   visit(array, [&](std::int64_t i, auto value) {
     out[static_cast<std::size_t>(i)] = static_cast<NodeId>(checked_integer(array, i, value, 0, bound - 1));

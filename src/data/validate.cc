@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "graph/symmetry.h"
 
 namespace gneiss::data {
 namespace {
@@ -15,7 +16,7 @@ class Validator {
   Validator(const Dataset& dataset, const ValidateOptions& options) : d_(dataset), options_(options) {}
 
   std::vector<Finding> run() {
-    graph();
+    check_graph();
     features();
     labels();
     splits();
@@ -32,7 +33,7 @@ class Validator {
     findings_.push_back({Severity::kWarning, fmt::format(format, std::forward<Args>(args)...)});
   }
 
-  void graph() {
+  void check_graph() {
     if (d_.num_nodes() == 0) return error("the graph has no nodes");
     if (d_.graph.num_edges() == 0) return warn("the graph has no edges: every model is an MLP on it");
     std::vector<bool> touched(static_cast<std::size_t>(d_.num_nodes()), false);
@@ -41,6 +42,8 @@ class Validator {
       if (offsets[v + 1] > offsets[v]) touched[v] = true;
     }
     for (const NodeId u : d_.graph.sources()) touched[static_cast<std::size_t>(u)] = true;
+    if (d_.graph.symmetric() && !graph::is_symmetric(d_.graph.in_edges(), d_.graph.weights()))
+      error("the graph is said to be symmetric, but it is not; write its manifest anew, or say \"symmetric\": false there");
     const auto isolated = std::count(touched.begin(), touched.end(), false);
     if (isolated > 0) warn("{} nodes are isolated", isolated);
   }

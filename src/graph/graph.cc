@@ -30,12 +30,13 @@ void check_structure(std::int64_t num_src, std::span<const EdgeId> offsets, std:
 
 }  // namespace
 
-Graph::Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights)
+Graph::Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights,
+             std::optional<bool> symmetric)
     : num_src_(num_src), offsets_(std::move(offsets)), sources_(std::move(sources)), weights_(std::move(weights)) {
   check_structure(num_src_, offsets_, sources_);
   GNEISS_CHECK(weights_.empty() || weights_.size() == sources_.size(), ErrorCode::kShape,
                "graph: {} edge weights for {} edges", weights_.size(), sources_.size());
-  symmetric_ = is_symmetric(in_edges(), weights_);
+  symmetric_ = symmetric ? *symmetric : is_symmetric(in_edges(), weights_);
 }
 
 std::int64_t Graph::bytes() const {

@@ -21,18 +21,26 @@ class Graph {
  public:
   Graph() = default;
   /// Takes arrays that already hold: offsets [num_dst + 1] from 0, never falling; sources [m] in [0, num_src),
-  /// ascending within a row; weights [m] or empty (all ones). Errors: kShape / kBadData naming the first offence.
-  Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {});
+  /// ascending within a row; weights [m] or empty (all ones). `symmetric` spares the search where the answer is known; whoever
+  /// gives it answers for it. Errors: kShape / kBadData naming the first offence.
+  Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {},
+        std::optional<bool> symmetric = {});
 
   std::int64_t num_src() const { return num_src_; }
   std::int64_t num_dst() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
   /// For a graph with one node set.
   std::int64_t num_nodes() const { return num_src_; }
-  std::int64_t num_edges() const { return static_cast<std::int64_t>(sources_.size()); }
+  std::int64_t num_edges() const { return offsets_[offsets_.size() - 1]; }
   bool weighted() const { return !weights_.empty(); }
   /// For each edge u -> v there are as many v -> u, with the same weights.
   bool symmetric() const { return symmetric_; }
   std::int64_t bytes() const;
+
+  /// Frees the arrays of edges, of a graph that nobody walks any more: sources() and weights() are empty then, the counts stay.
+  void drop_edges() {
+    sources_ = {};
+    weights_ = {};
+  }
 
   std::span<const EdgeId> offsets() const { return offsets_; }
   std::span<const NodeId> sources() const { return sources_; }

@@ -1,9 +1,11 @@
 // Self loops as PyG's layers want them: exactly one per node.
 // Source: pyg torch_geometric/utils/loop.py (add_remaining_self_loops, remove_self_loops, add_self_loops).
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "graph/graph.h"
 
 namespace gneiss::graph {
@@ -17,15 +19,13 @@ Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
   const auto sources_in = graph.sources();
   auto offsets = Buffer<EdgeId>::zeros(n + 1);
   for (std::size_t v = 0; v < n; ++v) {
-    EdgeId others = 0;
-    for (EdgeId k = offsets_in[v]; k < offsets_in[v + 1]; ++k) {
-      others += sources_in[static_cast<std::size_t>(k)] == static_cast<NodeId>(v) ? 0 : 1;
-    }
-    offsets[v + 1] = offsets[v] + others + 1;
+    const auto [first, last] =
+        std::equal_range(sources_in.begin() + offsets_in[v], sources_in.begin() + offsets_in[v + 1], static_cast<NodeId>(v));
+    offsets[v + 1] = offsets[v] + (offsets_in[v + 1] - offsets_in[v]) - (last - first) + 1;
   }
   Buffer<NodeId> sources(static_cast<std::size_t>(offsets[n]));
   Buffer<float> weights(graph.weighted() ? sources.size() : 0);
-  for (std::size_t v = 0; v < n; ++v) {
+  const auto write_row = [&](std::size_t v) {
     auto at = static_cast<std::size_t>(offsets[v]);
     std::size_t loop_at = 0;
     bool placed = false;
@@ -47,8 +47,13 @@ Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
     }
     if (!placed) place_loop();
     if (!weights.empty()) weights[loop_at] = loop_weight;
-  }
-  return {graph.num_nodes(), std::move(offsets), std::move(sources), std::move(weights)};
+  };
+  constexpr std::int64_t kGrain = 4096;
+  parallel_chunks(available_threads(), graph.num_nodes(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < end; ++v) write_row(static_cast<std::size_t>(v));
+  });
+  // A loop is its own reverse: the other edges decide.
+  return {graph.num_nodes(), std::move(offsets), std::move(sources), std::move(weights), graph.symmetric()};
 }
 
 }  // namespace

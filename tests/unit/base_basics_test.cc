@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -160,6 +161,18 @@ TEST(RandomTest, StreamsAreUniformAndIndependent) {
   EXPECT_NEAR(square / 70000, 1, 0.03);
   EXPECT_LT(uniform_float(~0U), 1.0F);
   EXPECT_EQ(uniform_float(0), 0.0F);
+}
+
+TEST(BufferTest, MayLieInMemoryOfAnother) {
+  auto owner = std::make_shared<std::vector<int>>(std::vector<int>{1, 2, 3});
+  std::weak_ptr<std::vector<int>> watch = owner;
+  Buffer<int> buffer = Buffer<int>::within(owner, owner->data(), 3);
+  owner.reset();
+  EXPECT_FALSE(watch.expired());
+  Buffer<int> moved = std::move(buffer);
+  EXPECT_EQ(moved[2], 3);
+  moved = {};
+  EXPECT_TRUE(watch.expired());
 }
 
 TEST(ParallelTest, CoversEveryIndexOnceForAnyNumberOfThreads) {

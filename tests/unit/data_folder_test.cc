@@ -179,6 +179,28 @@ TEST_F(FolderTest, ChecksumsOfLongFilesAreThoseOfTheWhole) {
   EXPECT_THAT(verify_files(target_), SizeIs(1));
 }
 
+TEST_F(FolderTest, SymmetryIsTheManifestsWordWhereChecksumsVouchForIt) {
+  Dataset directed = load("dcsbm:nodes=300,classes=3,features=8");
+  directed.graph = graph::build_graph({Buffer<NodeId>::copy_of(std::vector<NodeId>{0, 1}), Buffer<NodeId>::copy_of(std::vector<NodeId>{1, 2}), {}}, 300);
+  ASSERT_FALSE(directed.graph.symmetric());
+  save(directed, target_);
+  EXPECT_FALSE(load(target_.string()).graph.symmetric());
+  std::string manifest = read_file(target_ / "manifest.json");
+  const std::string word = "\"symmetric\": false";
+  ASSERT_NE(manifest.find(word), std::string::npos);
+  write_file(target_ / "manifest.json", manifest.replace(manifest.find(word), word.size(), "\"symmetric\": true"));
+  const Dataset believed = load(target_.string());
+  EXPECT_TRUE(believed.graph.symmetric());
+  std::vector<std::string> errors;
+  for (const Finding& finding : validate(believed, {})) {
+    if (finding.severity == Severity::kError) errors.push_back(finding.message);
+  }
+  EXPECT_THAT(errors, ElementsAre(HasSubstr("symmetric")));
+  LoadOptions unchecked;
+  unchecked.verify_checksums = false;
+  EXPECT_FALSE(load(target_.string(), unchecked).graph.symmetric());
+}
+
 TEST_F(FolderTest, FindsDamage) {
   save(generate_karate(), target_);
   {

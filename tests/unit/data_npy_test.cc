@@ -101,6 +101,28 @@ TEST(NpyTest, WritesPageAlignedDataThatItReads) {
   EXPECT_THAT(list(to_floats(array)), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
+TEST(NpyTest, LargeArraysStayInTheFilesPages) {
+  const TempFolder folder;
+  const auto path = folder.path() / "x.npy";
+  std::vector<float> values(std::size_t{1} << 19);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  write_npy(path, "<f4", {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values)));
+  Buffer<float> buffer;
+  {
+    const NpyArray array = load_npy(path);
+    buffer = to_floats(array);
+    EXPECT_EQ(static_cast<const void*>(buffer.data()), array.data.data());
+  }
+  EXPECT_EQ(list(buffer), values) << "the buffer keeps the file mapped";
+  buffer[7] = -1;
+  EXPECT_EQ(list(to_floats(load_npy(path))), values) << "what is written does not reach the file";
+  const float* before = buffer.data();
+  buffer.settle(2);
+  EXPECT_NE(buffer.data(), before);
+  values[7] = -1;
+  EXPECT_EQ(list(buffer), values);
+}
+
 struct BadNpy {
   const char* name;
   std::string bytes;
