@@ -52,22 +52,6 @@ std::int64_t Plan::total_bytes(int parameter_copies) const {
   return bytes;
 }
 
-std::int64_t idle_arena_offset(const Plan& plan, std::int64_t bytes) {
-  std::vector<Placement> outputs;
-  for (const Output& output : plan.program.outputs) {
-    const Placement& place = plan.placements[static_cast<std::size_t>(output.value)];
-    if (place.storage == Storage::kArena) outputs.push_back(place);
-  }
-  std::sort(outputs.begin(), outputs.end(), [](const Placement& a, const Placement& b) { return a.offset_bytes < b.offset_bytes; });
-  constexpr std::int64_t kAlignment = 64;
-  std::int64_t offset = 0;
-  for (const Placement& output : outputs) {
-    if (offset + bytes <= output.offset_bytes) return offset;
-    offset = (std::max(offset, output.offset_bytes + output.bytes) + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  return offset + bytes <= plan.arena_bytes ? offset : -1;
-}
-
 std::string_view phase_name(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
 
 double Plan::seconds(Phase phase) const {

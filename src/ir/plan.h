@@ -56,6 +56,10 @@ struct RowBand {
 struct GraphUse {
   bool used = false;
   bool transpose = false;      ///< some op runs along out-edges
+  bool in_setup = false;       ///< the setup phase reads the ids of the in-edges, other than cut by sources,
+  bool in_kept = false;        ///< or phases after it do
+  bool out_setup = false;      ///< the same of the out-edges
+  bool out_kept = false;
   std::int64_t bytes = 0;      ///< of structures made for this run (derived graph, transpose); 0 if only the dataset's
   std::int64_t in_block = 0;   ///< sources of a block of the in-edges cut by sources; 0: they are not cut
   std::int64_t out_block = 0;  ///< the same of the out-edges
@@ -82,12 +86,15 @@ struct Plan {
   std::vector<RowBand> bands;            ///< in running order
   std::vector<GraphUse> graph_uses;      ///< per graph of the program
   std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
+  bool features_kept = false;            ///< the features themselves are read after the setup phase
   bool feature_transpose = false;        ///< a CSC copy of sparse features is needed
   std::int64_t feature_transpose_bytes = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t state_bytes = 0;
   std::int64_t constant_bytes = 0;
   std::int64_t arena_bytes = 0;
+  std::int64_t setup_arena_bytes = 0;    ///< of the arena, what the setup phase uses,
+  std::int64_t lasting_arena_bytes = 0;  ///< and what the phases after it use; both from its start on
   std::int64_t workspace_bytes = 0;
   std::vector<PassReport> passes;
 
@@ -99,9 +106,6 @@ struct Plan {
   /// Modelled time of the steps of a phase.
   double seconds(Phase phase) const;
 };
-
-/// Where `bytes` of the arena are free when no phase runs, beside the outputs; -1: nowhere.
-std::int64_t idle_arena_offset(const Plan& plan, std::int64_t bytes);
 
 /// The plan as a table: ops in order with variant, bytes and modelled time.
 std::string describe(const Plan& plan);

@@ -9,7 +9,7 @@ namespace gneiss::ir {
 namespace {
 
 constexpr auto kTraits = std::to_array<OpTraits>({
-#define GNEISS_OP(name, least, most, results, in_place, rule) {#name, least, most, results, (in_place) != 0},
+#define GNEISS_OP(name, least, most, results, in_place, rule) {#name, least, most, results, in_place},
 #include "ir/ops.def"
 #undef GNEISS_OP
 });

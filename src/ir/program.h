@@ -38,7 +38,7 @@ struct OpTraits {
   int least_inputs;
   int most_inputs;
   int num_results;
-  bool in_place;
+  int in_place;
 };
 const OpTraits& traits(OpKind kind);
 /// All kinds, in the order of ops.def.

@@ -131,6 +131,35 @@ void find_structures(ir::Plan* plan) {
   }
 }
 
+/// Which structures the setup phase reads, and which the phases after it.
+void find_lasting(ir::Plan* plan) {
+  const ir::Program& program = plan->program;
+  std::vector<bool> features(program.values.size(), false);
+  for (const Op& op : program.ops) {
+    if (op.kind == OpKind::input) features[static_cast<std::size_t>(op.results[0])] = true;
+  }
+  for (const ir::Step& step : plan->steps) {
+    const Op& op = program.ops[static_cast<std::size_t>(step.op)];
+    const bool setup = op.phase == ir::Phase::kSetup;
+    for (const ir::ValueId input : op.inputs) {
+      plan->features_kept = plan->features_kept || (!setup && features[static_cast<std::size_t>(input)]);
+    }
+    std::int64_t graph = op.attrs.integer("graph", -1);
+    if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) graph = program.type(op.inputs[0]).space;
+    if (graph < 0) continue;
+    ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
+    const bool backwards = runs_along_out_edges(op);
+    // By blocks of sources only the slots of weights are looked up, along out-edges.
+    const bool blocked = step.variant == "cpu_blocked" && !(backwards && op.inputs.size() > 1);
+    // Degrees are differences of offsets, which stay.
+    const bool ids = !blocked && op.kind != OpKind::degree;
+    bool& in = setup ? use.in_setup : use.in_kept;
+    bool& out = setup ? use.out_setup : use.out_kept;
+    in = in || (ids && !(backwards && op.kind == OpKind::spmm));
+    out = out || (ids && backwards);
+  }
+}
+
 }  // namespace
 
 void bind_kernels(ir::Plan* plan, SourceBlocking blocking, std::vector<std::string>* decisions) {
@@ -141,6 +170,7 @@ void bind_kernels(ir::Plan* plan, SourceBlocking blocking, std::vector<std::stri
   } else {
     bind_all<float>(plan);
   }
+  find_lasting(plan);
 }
 
 }  // namespace gneiss::passes

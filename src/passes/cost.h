@@ -46,6 +46,12 @@ struct Rates {
 /// What it did not measure is from `gneiss doctor --calibrate` on a machine of that kind.
 const Rates& default_rates();
 
+/// How often the phases after the setup are expected to run: what is done once is weighed against that.
+struct Repeats {
+  double steps = 200;
+  double evaluations = 200;
+};
+
 /// "" if every grid is ascending and complete and every rate a positive finite number; else which one is not.
 std::string invalid_rate(const Rates& rates);
 

@@ -22,8 +22,8 @@ struct Term {
 
 class Distributor {
  public:
-  Distributor(const ir::Program& program, OrderChoice order, std::vector<std::string>* decisions)
-      : from_(program), order_(order), decisions_(decisions), makers_(ir::producers(program)),
+  Distributor(const ir::Program& program, OrderChoice order, const Repeats& repeats, std::vector<std::string>* decisions)
+      : from_(program), order_(order), repeats_(repeats), decisions_(decisions), makers_(ir::producers(program)),
         uses_(ir::use_counts(program)), rewriter_(program) {}
 
   ir::Program run() {
@@ -77,10 +77,11 @@ class Distributor {
     const auto narrow = static_cast<double>(from_.type(product.results[0]).cols);
     const Op* source = maker(x);
     const bool raw = source != nullptr && source->kind == OpKind::input;
-    // Aggregation forward and backward (raw features: once, before training), and the sum and scaling of what it gives.
+    // Aggregation forward, backward and for evaluations (raw features: once, before training), and the sum and scaling of what it gives.
     constexpr double kSweepsOfSum = 4;
-    const double as_written = (raw ? 0 : 2 * edges * wide) + kSweepsOfSum * rows * wide;
-    const double distributed = 2 * edges * narrow + kSweepsOfSum * rows * narrow;
+    const double sweeps = 2 + repeats_.evaluations / repeats_.steps;
+    const double as_written = (raw ? 1 / repeats_.steps : sweeps) * edges * wide + kSweepsOfSum * rows * wide;
+    const double distributed = sweeps * edges * narrow + kSweepsOfSum * rows * narrow;
     return distributed < as_written;
   }
 
@@ -114,6 +115,7 @@ class Distributor {
 
   const ir::Program& from_;
   OrderChoice order_;
+  const Repeats& repeats_;
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
   std::vector<std::int32_t> uses_;
@@ -122,9 +124,9 @@ class Distributor {
 
 }  // namespace
 
-ir::Program distribute_products(const ir::Program& program, OrderChoice order,
+ir::Program distribute_products(const ir::Program& program, OrderChoice order, const Repeats& repeats,
                                 std::vector<std::string>* decisions) {
-  return Distributor(program, order, decisions).run();
+  return Distributor(program, order, repeats, decisions).run();
 }
 
 }  // namespace gneiss::passes

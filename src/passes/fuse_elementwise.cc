@@ -20,7 +20,8 @@ class Fuser {
     for (const Op& op : from_.ops) {
       const bool fused = (op.kind == OpKind::add && (fuse_addend(op) || fuse_product(op))) ||
                          (op.kind == OpKind::sum_groups && fuse_inner_product(op)) ||
-                         (op.kind == OpKind::sum_rows && fuse_weighted_sum(op)) || drop_expansion(op);
+                         (op.kind == OpKind::sum_rows && fuse_weighted_sum(op)) ||
+                         (op.kind == OpKind::mul && fuse_ends(op)) || drop_expansion(op);
       if (!fused) rewriter_.copy(op);
     }
     return rewriter_.finish();
@@ -98,6 +99,19 @@ class Fuser {
       const bool same_rows = type.domain == wide.domain && type.space == wide.space && type.rows == wide.rows;
       if (from_.type(product->inputs[side]) != wide || !same_rows) continue;
       emit(op, OpKind::sum_rows, {product->inputs[side], weights}, op.attrs);
+      return true;
+    }
+    return false;
+  }
+
+  /// A value of an edge's source times one of its destination: no array of edges but the product.
+  bool fuse_ends(const Op& op) {
+    if (from_.type(op.results[0]).domain != ir::Domain::kEdge || from_.type(op.results[0]).cols != 1) return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Op* src = sole(op, op.inputs[side], OpKind::gather_src);
+      const Op* dst = sole(op, op.inputs[1 - side], OpKind::gather_dst);
+      if (src == nullptr || dst == nullptr || from_.type(src->inputs[0]).cols != 1 || from_.type(dst->inputs[0]).cols != 1) continue;
+      emit(op, OpKind::sddmm, {dst->inputs[0], src->inputs[0]}, {{"graph", src->attrs.integer("graph", 0)}, {"heads", std::int64_t{1}}});
       return true;
     }
     return false;

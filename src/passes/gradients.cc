@@ -55,11 +55,13 @@ void gemm(Context& c) {
   expect_unfused(c, 2);
   const bool tb = c.op().attrs.integer("tb", 0) != 0;
   const ValueId dy = c.grad();
+  // The weight's first: then the gradient of the left operand may take that operand's place.
+  if (c.wants(1)) {
+    const ValueId left = tb ? dy : c.input(0);
+    const ValueId right = tb ? c.input(0) : dy;
+    c.accumulate(1, c.builder().add(OpKind::gemm, {left, right}, {{"ta", std::int64_t{1}}}));
+  }
   if (c.wants(0)) c.accumulate(0, c.builder().add(OpKind::gemm, {dy, c.input(1)}, {{"tb", std::int64_t{!tb}}}));
-  if (!c.wants(1)) return;
-  const ValueId left = tb ? dy : c.input(0);
-  const ValueId right = tb ? c.input(0) : dy;
-  c.accumulate(1, c.builder().add(OpKind::gemm, {left, right}, {{"ta", std::int64_t{1}}}));
 }
 
 void spx_gemm(Context& c) {

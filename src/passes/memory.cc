@@ -1,6 +1,7 @@
 #include "passes/memory.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -142,7 +143,7 @@ class MemoryPlanner {
   /// A value of the setup phase that a constant is made of in place may lie where the constant will; so may what that is made of.
   void place_ancestors(std::int32_t i, const Placement& place) {
     const Op& op = op_at(i);
-    if (!ir::traits(op.kind).in_place) return;
+    if (ir::traits(op.kind).in_place != 1) return;
     for (std::size_t k = op.kind == OpKind::gemm ? 2 : 0; k < op.inputs.size(); ++k) {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
@@ -157,16 +158,30 @@ class MemoryPlanner {
     return op_at(last).phase != Phase::kSetup;
   }
 
-  /// The operand whose place the first result of op i may take, or kNoValue.
-  ValueId reusable_operand(std::int32_t i) const {
+  /// The operand whose place a result of op i may take, or kNoValue.
+  ValueId reusable_operand(std::int32_t i, std::size_t which) const {
     const Op& op = op_at(i);
-    if (!ir::traits(op.kind).in_place || op.results.empty() || op.results[0] == ir::kNoValue) return ir::kNoValue;
-    const ir::Type& result = program_.type(op.results[0]);
+    if (ir::traits(op.kind).in_place != static_cast<int>(which) + 1) return ir::kNoValue;
+    const ir::Type& result = program_.type(op.results[which]);
     for (std::size_t k = op.kind == OpKind::gemm ? 2 : 0; k < op.inputs.size(); ++k) {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
       const bool in_arena = group_[static_cast<std::size_t>(v)] >= 0;
       if (dies_here && in_arena && program_.type(v) == result && !read_whole_beside(i, v)) return v;
+    }
+    return ir::kNoValue;
+  }
+
+  /// In a band, a value whose rows an earlier op was the last to read: the rows of the `which`-th result of op i may take their place.
+  /// kNoValue if there is none.
+  ValueId dead_in_band(std::int32_t i, std::size_t which) const {
+    const ir::Type& result = program_.type(op_at(i).results[which]);
+    for (std::int32_t j = start_of(i); j < i; ++j) {
+      for (const ValueId v : op_at(j).inputs) {
+        const std::int32_t group = group_[static_cast<std::size_t>(v)];
+        const bool dead = last_[static_cast<std::size_t>(v)] == j && group >= 0 && holder_[static_cast<std::size_t>(group)] == v;
+        if (dead && program_.type(v) == result && !read_whole_beside(i, v)) return v;
+      }
     }
     return ir::kNoValue;
   }
@@ -178,26 +193,26 @@ class MemoryPlanner {
       for (std::size_t k = 0; k < op.results.size(); ++k) {
         const ValueId r = op.results[k];
         if (r == ir::kNoValue || plan_.placements[static_cast<std::size_t>(r)].storage != Storage::kNone) continue;
-        const ValueId operand = k == 0 ? reusable_operand(i) : ir::kNoValue;
+        ValueId operand = reusable_operand(i, k);
+        if (operand == ir::kNoValue) operand = dead_in_band(i, k);
         std::int32_t& group = group_[static_cast<std::size_t>(r)];
         if (operand != ir::kNoValue) {
           group = group_[static_cast<std::size_t>(operand)];
           lifetimes_[static_cast<std::size_t>(group)].end = end_of(last_[static_cast<std::size_t>(r)]);
+          holder_[static_cast<std::size_t>(group)] = r;
         } else {
           group = static_cast<std::int32_t>(lifetimes_.size());
           lifetimes_.push_back({start_of(i), end_of(last_[static_cast<std::size_t>(r)]), aligned(bytes_of(r)), 0});
+          holder_.push_back(r);
         }
       }
     }
   }
 
-  /// Greedy by size: the largest first, each at the lowest offset where it meets nobody alive at the same time.
-  void place_arena() {
-    collect_groups();
-    std::vector<std::size_t> order(lifetimes_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return lifetimes_[a].bytes > lifetimes_[b].bytes; });
+  /// Places all lifetimes in the given order, each at the lowest offset where it meets nobody alive at the same time; returns the
+  /// bytes of the arena.
+  std::int64_t place_in_order(const std::vector<std::size_t>& order) {
+    std::int64_t arena = 0;
     std::vector<std::size_t> placed;
     for (const std::size_t i : order) {
       Lifetime& life = lifetimes_[i];
@@ -209,11 +224,44 @@ class MemoryPlanner {
         offset = std::max(offset, other.offset + other.bytes);
       }
       life.offset = offset;
-      plan_.arena_bytes = std::max(plan_.arena_bytes, offset + life.bytes);
+      arena = std::max(arena, offset + life.bytes);
       placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
                                      [&](std::size_t a, std::size_t b) { return lifetimes_[a].offset < lifetimes_[b].offset; }),
                     i);
     }
+    return arena;
+  }
+
+  /// The largest first. Which comes first of values of one size decides about gaps that none of them fits into: the first or the last
+  /// made or the longest-lived, whichever needs least.
+  void place_arena() {
+    collect_groups();
+    using Before = bool (*)(const Lifetime&, const Lifetime&);
+    constexpr Before kTies[] = {
+        [](const Lifetime& a, const Lifetime& b) { return a.begin < b.begin; },
+        [](const Lifetime& a, const Lifetime& b) { return a.begin > b.begin; },
+        [](const Lifetime& a, const Lifetime& b) { return a.end - a.begin > b.end - b.begin; },
+    };
+    std::vector<Lifetime> best;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (const Before before : kTies) {
+      std::vector<std::size_t> order(lifetimes_.size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const Lifetime& x = lifetimes_[a];
+        const Lifetime& y = lifetimes_[b];
+        return x.bytes != y.bytes ? x.bytes > y.bytes : before(x, y);
+      });
+      const std::int64_t arena = place_in_order(order);
+      if (arena < least) best = lifetimes_;
+      least = std::min(least, arena);
+    }
+    lifetimes_ = best;
+    for (const Lifetime& life : lifetimes_) {
+      std::int64_t& used = op_at(life.begin).phase == Phase::kSetup ? plan_.setup_arena_bytes : plan_.lasting_arena_bytes;
+      used = std::max(used, life.offset + life.bytes);
+    }
+    plan_.arena_bytes = std::max(plan_.setup_arena_bytes, plan_.lasting_arena_bytes);
     for (std::size_t v = 0; v < group_.size(); ++v) {
       if (group_[v] < 0) continue;
       plan_.placements[v] = {Storage::kArena, lifetimes_[static_cast<std::size_t>(group_[v])].offset, bytes_of(static_cast<ValueId>(v))};
@@ -228,6 +276,7 @@ class MemoryPlanner {
   std::vector<std::int32_t> last_;
   std::vector<std::int32_t> group_;
   std::vector<Lifetime> lifetimes_;
+  std::vector<ValueId> holder_;  ///< of each lifetime, the value that has the place last
 };
 
 }  // namespace

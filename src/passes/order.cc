@@ -12,6 +12,11 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
+constexpr double kFloat = 4;
+/// Bytes a second at which memory that nothing was written to before gets its first values: the system clears it. Bare machines
+/// are a few times as fast, virtual ones (where this was measured) wait for their host.
+constexpr double kFirstTouch = 1e9;
+
 /// A product next to a linear aggregation of its operand (or result).
 struct Site {
   const Op* gemm;
@@ -25,11 +30,12 @@ struct Site {
 class OrderChooser {
  public:
   OrderChooser(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders, const Rates& rates,
-               const SparsePathOptions& sparse, std::vector<std::string>* decisions)
+               const Repeats& repeats, const SparsePathOptions& sparse, std::vector<std::string>* decisions)
       : from_(program),
         order_(order),
         layer_orders_(layer_orders),
         rates_(rates),
+        repeats_(repeats),
         sparse_(sparse),
         decisions_(decisions),
         makers_(ir::producers(program)),
@@ -102,7 +108,7 @@ class OrderChooser {
     return {nullptr, nullptr, false, ir::kNoValue, 0, 0};
   }
 
-  /// Seconds of one training step spent on the site in the given order.
+  /// Seconds of one training step spent on the site in the given order, with its share of evaluations and of what is done once.
   double seconds(const Site& site, bool aggregate_first) const {
     const auto graph = static_cast<std::size_t>(site.spmm->attrs.integer("graph", 0));
     const auto edges = static_cast<double>(std::max<std::int64_t>(from_.graphs[graph].num_edges, 0));
@@ -114,9 +120,11 @@ class OrderChooser {
     const bool x_sparse = from_.type(site.x).layout == ir::Layout::kSparse;
     const auto in = static_cast<double>(site.width_in);
     const auto out = static_cast<double>(site.width_out);
-    double sweeps = 2;  // forward and backward
-    if (aggregate_first) sweeps = (x_constant && weights_constant ? 0 : 1) + (x_trained ? 1 : 0);
+    const double forward = 1 + repeats_.evaluations / repeats_.steps;
+    double sweeps = forward + 1;  // and backward
+    if (aggregate_first) sweeps = (x_constant && weights_constant ? 1 / repeats_.steps : forward) + (x_trained ? 1 : 0);
     double total = sweeps * gather_seconds(rates_, edges, rows, rows, aggregate_first ? in : out);
+    if (aggregate_first && x_constant && weights_constant) total += rows * in * kFloat / kFirstTouch / repeats_.steps;
     if (x_sparse && !aggregate_first) {
       const FeatureShape features{rows, in, static_cast<double>(sparse_.nonzeros)};
       for (const bool gradient : {false, true})
@@ -174,6 +182,7 @@ class OrderChooser {
   OrderChoice order_;
   const LayerOrders& layer_orders_;
   const Rates& rates_;
+  const Repeats& repeats_;
   const SparsePathOptions& sparse_;
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
@@ -186,8 +195,9 @@ class OrderChooser {
 }  // namespace
 
 ir::Program choose_order(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders,
-                         const Rates& rates, const SparsePathOptions& sparse, std::vector<std::string>* decisions) {
-  return OrderChooser(program, order, layer_orders, rates, sparse, decisions).run();
+                         const Rates& rates, const Repeats& repeats, const SparsePathOptions& sparse,
+                         std::vector<std::string>* decisions) {
+  return OrderChooser(program, order, layer_orders, rates, repeats, sparse, decisions).run();
 }
 
 }  // namespace gneiss::passes

@@ -20,6 +20,7 @@
 #include "passes/memory.h"
 #include "passes/order.h"
 #include "passes/sparse_features.h"
+#include "passes/split_bands.h"
 #include "passes/training.h"
 
 namespace gneiss::passes {
@@ -28,6 +29,7 @@ namespace {
 using Decisions = std::vector<std::string>;
 
 constexpr const char* kFuseRows = "fuse_rows";
+constexpr const char* kSplitBands = "split_bands";
 
 struct Pass {
   const char* name;
@@ -42,7 +44,7 @@ SparsePathOptions sparse_options(const Options& options) {
 
 ir::Program run_order(const ir::Program& program, const Options& options, Decisions* decisions) {
   const SparsePathOptions sparse = sparse_options(options);
-  return eliminate_dead_code(choose_order(program, options.order, options.layer_orders, options.rates, sparse, decisions));
+  return eliminate_dead_code(choose_order(program, options.order, options.layer_orders, options.rates, options.repeats, sparse, decisions));
 }
 
 /// The order of the passes and why:
@@ -61,14 +63,14 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through;
 ///   half_constants when it is known which ops read a constant; use_symmetry before memory decides about transposes;
 ///   kernels are bound before fuse_rows, which has to know what they can do, and places in memory are given last: values of
-///   ops that run together live together.
+///   ops that run together live together, which is why split_bands tries places before it cuts.
 constexpr Pass kPasses[] = {
     {"fuse_messages", true, "gather, weight, reduce -> sparse product",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_messages(p)); }},
     {"fuse_attention", true, "scores, softmax, sparse product -> attention",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_attention(p)); }},
     {"distribute_products", true, "(s x + A x) W -> s (x W) + A (x W) where cheaper",
-     [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(distribute_products(p, o.order, d)); }},
+     [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(distribute_products(p, o.order, o.repeats, d)); }},
     {"choose_order", true, "A(XW) or (AX)W by modelled time", run_order},
     {"factor_weights", true, "weights a[src] b[dst] -> scalings of rows on dense graphs",
      [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(factor_weights(p, o.factor_degree, d)); }},
@@ -105,10 +107,10 @@ constexpr Pass kPasses[] = {
 void check_options(const Options& options) {
   std::vector<std::string> names;
   for (const Pass& pass : kPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {"bind_kernels", kFuseRows, "plan_memory"});
+  names.insert(names.end(), {"bind_kernels", kFuseRows, kSplitBands, "plan_memory"});
   for (const std::string& name : options.disabled) {
     const auto pass = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
-    if ((pass != std::end(kPasses) && pass->optional) || name == kFuseRows) continue;
+    if ((pass != std::end(kPasses) && pass->optional) || name == kFuseRows || name == kSplitBands) continue;
     const bool known = std::find(names.begin(), names.end(), name) != names.end();
     throw Error(ErrorCode::kUsage, known ? fmt::format("pass '{}' cannot be switched off", name) : fmt::format("there is no pass '{}'", name),
                 "--passes-off", known ? "the program would not run without it" : unknown_name_hint(name, names));
@@ -157,6 +159,7 @@ const std::vector<PassInfo>& list_passes() {
     for (const Pass& pass : kPasses) infos.push_back({pass.name, pass.optional, pass.purpose});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
     infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
+    infos.push_back({kSplitBands, true, "bands cut where that saves memory and costs little"});
     infos.push_back({"plan_memory", false, "a place for every value"});
     return infos;
   }();
@@ -182,8 +185,11 @@ ir::Plan build_plan(const ir::Program& model, const Options& options) {
   if (options.disabled.count(kFuseRows) == 0) {
     recorder.run(kFuseRows, plan.program, [&](Decisions* decisions) { fuse_rows(&plan, decisions); });
   }
-  recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
   for (ir::Step& step : plan.steps) step.seconds = step_seconds(options.rates, plan, step);
+  if (options.disabled.count(kSplitBands) == 0) {
+    recorder.run(kSplitBands, plan.program, [&](Decisions* decisions) { split_bands(&plan, options.rates, options.split_limits, decisions); });
+  }
+  recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
   return plan;
 }
 

@@ -19,6 +19,7 @@
 #include "passes/order.h"
 #include "passes/source_blocks.h"
 #include "passes/sparse_features.h"
+#include "passes/split_bands.h"
 
 namespace gneiss::passes {
 
@@ -32,11 +33,13 @@ struct Options {
   LossSpec loss;
   OrderChoice order = OrderChoice::kAuto;
   LayerOrders layer_orders;           ///< over `order`, for the layers of a schedule
-  double factor_degree = 2;  ///< edges a node for each column from which weights become scalings of rows
+  Repeats repeats;                    ///< what work of the setup phase is weighed against
+  double factor_degree = 1;  ///< edges a node for each column from which weights become scalings of rows
   SourceBlocking source_blocks = SourceBlocking::kAuto;
   SparsePath sparse_path = SparsePath::kAuto;
   std::int64_t most_dense_bytes = std::numeric_limits<std::int64_t>::max();  ///< of a dense copy of sparse features
   Rates rates = default_rates();  ///< what choices by modelled time and the plan's times go by
+  SplitLimits split_limits;
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;

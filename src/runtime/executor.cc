@@ -41,6 +41,7 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
     std::copy(source.begin(), source.end(), features_.begin());
   }
   bind_steps(class_weights);
+  structures_.drop_unread(plan, false);  // bound calls know the sizes
 }
 
 template <class T>
@@ -192,6 +193,13 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
   T* data = ir::is_half(type.scalar) ? nullptr : reinterpret_cast<T*>(address(value));
   if (type.layout == ir::Layout::kSparse) return {data, dataset_.features.nonzeros(), 1};
   return {data, plan_.program.rows(type), type.cols};
+}
+
+template <class T>
+void Executor<T>::end_setup() {
+  structures_.drop_unread(plan_, true);
+  if (plan_.setup_arena_bytes <= plan_.lasting_arena_bytes) return;
+  give_back_tail(arena_.data(), static_cast<std::size_t>(plan_.lasting_arena_bytes), arena_.size());
 }
 
 template <class T>

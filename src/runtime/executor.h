@@ -29,6 +29,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
+  /// To be called when the setup phase is through for good: frees the structures that only it reads and gives back its part of the arena.
+  void end_setup();
   /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch).
   void run(ir::Phase phase, kernels::StepKey key);
 
@@ -36,8 +38,6 @@ class Executor {
   MatrixView<T> view(ir::ValueId value);
   MatrixView<const T> view(ir::ValueId value) const { return const_cast<Executor*>(this)->view(value); }
 
-  /// Memory of the arena from `offset_bytes` on, between phases; see ir::idle_arena_offset.
-  T* arena(std::int64_t offset_bytes) { return reinterpret_cast<T*>(arena_.data() + offset_bytes); }
   /// Elements of a value stored in 16 bits, row-major.
   std::uint16_t* halves(ir::ValueId value);
 

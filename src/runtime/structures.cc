@@ -48,6 +48,22 @@ Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::
   }
 }
 
+void Structures::drop_unread(const ir::Plan& plan, bool after_setup) {
+  for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
+    const ir::GraphUse& use = plan.graph_uses[g];
+    if (!use.in_kept && (after_setup || !use.in_setup) && derived_[g]) {
+      derived_[g]->drop_edges();
+      in_[g].indices = {};
+    }
+    if (!use.out_kept && (after_setup || !use.out_setup)) {
+      transposes_[g].indices = {};
+      transposes_[g].slots = {};
+      out_[g].indices = {};
+      out_[g].slots = {};
+    }
+  }
+}
+
 const graph::Graph& Structures::graph_at(std::int32_t graph) const {
   return graph == 0 ? dataset_.graph : *derived_[static_cast<std::size_t>(graph)];
 }

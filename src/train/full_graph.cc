@@ -152,8 +152,11 @@ RunRecord train_run(Session<float>& session, const data::Split& split, const Ful
     record.stopped_early = validates && stopping.should_stop();
     if (last || record.stopped_early) break;
   }
-  session.load_snapshot(best_weights);
-  session.evaluate();
+  const EpochRecord& last = record.epochs.back();
+  if (!last.evaluated || record.best_epoch != last.epoch) {  // else the best weights and their outputs are at hand
+    session.load_snapshot(best_weights);
+    session.evaluate();
+  }
   return record;
 }
 

@@ -76,10 +76,9 @@ class Trainer {
 
   Report train() {
     report_.version = GNEISS_VERSION;
-    const auto load_start = Clock::now();
     workload_ = std::make_unique<Workload>(&config_);
     report_.reorder = workload_->reorder();
-    report_.load_seconds = seconds_since(load_start) - report_.reorder.seconds;
+    report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;
     open_folder();
     const auto start = Clock::now();
     for (std::int64_t run = 0; run < workload_->runs() && !report_.interrupted; ++run) train_one(run);
@@ -110,7 +109,6 @@ class Trainer {
     report_.threads = thread_count(config_);
     report_.planned_runs = workload_->runs();
     report_.planned_epochs = workload_->driver().epochs;
-    report_.data_bytes = dataset.bytes();
     report_.feature_dtype = half_name(dataset.features.dtype);
     report_.feature_bytes_saved = session.plan().bytes_saved_by_halves();
     report_.notes = dataset.notes;
@@ -126,7 +124,8 @@ class Trainer {
       session_.reset();
       workload_->reload(run);
     }
-    if (session_ == nullptr) session_ = std::make_unique<Session<float>>(workload_->dataset(), workload_->session());
+    if (run == 0) report_.data_bytes = workload_->dataset().bytes();
+    if (session_ == nullptr) session_ = std::make_unique<Session<float>>(workload_->dataset(), workload_->session(), &workload_->dataset());
     if (run == 0) {
       describe_start(*session_);
       weights_ = Buffer<float>(session_->snapshot_size());
@@ -134,6 +133,7 @@ class Trainer {
     }
     const data::Split split = labelled_split(workload_->dataset());
     check_split(workload_->dataset(), split, workload_->driver().metric);
+    session_->set_up();
     Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels);
     const Watcher watcher{[&](const EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop};
     const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
@@ -147,7 +147,8 @@ class Trainer {
     }
   }
 
-  void watch(std::int64_t run, const EpochRecord& epoch) const {
+  void watch(std::int64_t run, const EpochRecord& epoch) {
+    if (report_.start_seconds == 0) report_.start_seconds = seconds_since(started_) - epoch.eval_seconds;
     if (folder_ != nullptr) folder_->add_epoch(run, epoch);
     if (watcher_.on_epoch) watcher_.on_epoch(run, epoch);
   }
@@ -175,6 +176,7 @@ class Trainer {
     folder_->commit();
   }
 
+  const Clock::time_point started_ = Clock::now();
   Config config_;
   const JobWatcher& watcher_;
   Report report_;

@@ -38,6 +38,7 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
           {"arena of intermediate values", plan.arena_bytes},
           {"workspace of kernels", plan.workspace_bytes},
           {"parameters, gradients, optimizer", report.session_bytes - listed},
+          {"of all that, freed after the setup", report.freed_bytes},
           {"while reading the data", report.load_peak_bytes},
           {"peak, driver and libraries included", report.peak_bytes}};
 }
@@ -67,7 +68,9 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after) {
   for (const ir::Param& param : report.plan.program.params) report.parameters += param.trainable ? param.rows * param.cols : 0;
   report.data_bytes = workload.dataset().bytes();
   report.feature_dtype = half_name(workload.dataset().features.dtype);
-  report.session_bytes = planned_bytes(report.plan, options.optimizer);
+  const PlannedBytes planned = planned_bytes(report.plan, workload.dataset(), options.optimizer);
+  report.session_bytes = planned.total;
+  report.freed_bytes = planned.total - planned.steps + planned.dropped;
   report.reorder = workload.reorder();
   report.baseline_bytes = workload.baseline_bytes();
   report.load_peak_bytes = workload.load_peak_bytes();
@@ -114,6 +117,7 @@ std::string to_json(const PlanReport& report, int indent) {
   json["feature_dtype"] = report.feature_dtype;
   json["feature_bytes_saved"] = report.plan.bytes_saved_by_halves();
   json["session_bytes"] = report.session_bytes;
+  json["freed_bytes"] = report.freed_bytes;
   json["arena_bytes"] = report.plan.arena_bytes;
   json["workspace_bytes"] = report.plan.workspace_bytes;
   json["constant_bytes"] = report.plan.constant_bytes;

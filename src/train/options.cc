@@ -204,6 +204,15 @@ data::LoadOptions load_options(const Config& config, std::int64_t run, int num_s
   return options;
 }
 
+/// What is set up once is for all runs, unless each has a split of its own.
+static passes::Repeats repeats(const Config& config) {
+  const bool one_setup = !split_changes(config);
+  std::int64_t epochs = config.integer("train.epochs") * (one_setup ? config.integer("train.runs") : 1);
+  if (config.has("passes.epochs")) epochs = config.integer("passes.epochs");
+  const auto steps = static_cast<double>(epochs);
+  return {steps, std::ceil(steps / static_cast<double>(config.integer("train.eval_every")))};
+}
+
 SessionOptions session_options(const Config& config, const data::Dataset& dataset) {
   SessionOptions options;
   options.model = resolve_file(config, "model.name");
@@ -215,6 +224,7 @@ SessionOptions session_options(const Config& config, const data::Dataset& datase
   options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
   options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
   options.passes.most_dense_bytes = memory_limit_bytes() / 2;
+  options.passes.repeats = repeats(config);
   const RatesInUse rates = load_rates(this_machine());
   options.passes.rates = rates.rates;
   if (!rates.warning.empty()) options.warnings.push_back(rates.warning);

@@ -80,6 +80,7 @@ std::string to_json(const Report& report, int indent) {
   const SecondsReport seconds = epoch_seconds(report);
   json["epoch_seconds"] = {{"median", seconds.median}, {"min", seconds.min}, {"max", seconds.max}};
   json["load_seconds"] = report.load_seconds;
+  json["start_seconds"] = report.start_seconds;
   json["reorder"] = Json::parse(to_json(report.reorder));
   json["train_seconds"] = report.train_seconds;
   json["peak_rss_bytes"] = report.peak_rss_bytes;

@@ -39,6 +39,7 @@ struct Report {
   std::int64_t peak_rss_bytes = 0;
   ReorderReport reorder;
   double load_seconds = 0;   ///< reading; without reorder.seconds
+  double start_seconds = 0;  ///< from the start of all this to the end of the first epoch, without evaluations
   double train_seconds = 0;  ///< all runs, evaluation included
   bool interrupted = false;
   std::string run_folder;  ///< empty if nothing was written

@@ -108,15 +108,6 @@ passes::LossSpec::Kind default_loss(const data::Labels& labels) {
   }
 }
 
-namespace {
-
-/// A loss over other nodes than those trained on writes a gradient that nobody reads: into the arena, where there is room.
-std::int64_t loss_scratch_bytes(const ir::Plan& plan) {
-  return plan.program.elements(plan.program.output("logits")) * plan.value_bytes;
-}
-
-}  // namespace
-
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes) {
   check_dataset(dataset);
   Blueprint blueprint;
@@ -132,41 +123,90 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   return blueprint;
 }
 
-std::int64_t planned_bytes(const ir::Plan& plan, const runtime::OptimizerConfig& optimizer) {
+namespace {
+
+std::int64_t edge_bytes(const ir::GraphDef& graph) {
+  return graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + (graph.weighted ? sizeof(float) : 0));
+}
+
+}  // namespace
+
+PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const runtime::OptimizerConfig& optimizer) {
   // Values, gradients, optimizer state and the best weights so far.
   const int copies = 3 + runtime::Optimizer<float>::state_values(optimizer);
-  const std::int64_t scratch = loss_scratch_bytes(plan);
-  return plan.total_bytes(copies) + (ir::idle_arena_offset(plan, scratch) < 0 ? scratch : 0);
+  const std::int64_t fixed = plan.total_bytes(copies) - plan.arena_bytes;
+  PlannedBytes bytes;
+  bytes.total = fixed + plan.arena_bytes;
+  bytes.setup = fixed + plan.setup_arena_bytes;
+  bytes.steps = fixed + plan.lasting_arena_bytes;
+  for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
+    const ir::GraphUse& use = plan.graph_uses[g];
+    const ir::GraphDef& graph = plan.program.graphs[g];
+    const std::int64_t in = edge_bytes(graph);
+    const std::int64_t out = graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + sizeof(EdgeId));
+    const bool made = g > 0 && use.used;
+    bytes.structures += use.bytes + use.block_bytes;
+    if (g > 0) bytes.derived += in;
+    if (made && !use.in_kept) bytes.steps -= in;
+    if (made && !use.in_kept && !use.in_setup) bytes.setup -= in;
+    if (use.transpose && !use.out_kept) bytes.steps -= out;
+    if (use.transpose && !use.out_kept && !use.out_setup) bytes.setup -= out;
+  }
+  const ir::GraphUse& given = plan.graph_uses[0];
+  const std::int64_t edges = edge_bytes(plan.program.graphs[0]);
+  if (!given.used) bytes.dropped_unused = edges;
+  if (!given.in_kept && !given.in_setup) bytes.dropped_before = edges;
+  if (!given.in_kept) bytes.dropped = edges;
+  if (!plan.features_kept) bytes.dropped += dataset.features.bytes();
+  return bytes;
 }
 
 template <class T>
 struct Session<T>::Impl {
   const data::Dataset& dataset;
+  data::Dataset* expendable;  ///< that, or null
   SessionOptions options;
   Blueprint blueprint;
   runtime::Executor<T> executor;
   runtime::Optimizer<T> optimizer;
   std::uint64_t seed = 0;
   bool ready = false;  ///< the setup phase has run
-  Buffer<T> loss_buffer;       ///< scratch of loss_over where the arena has no room for it
-  T* loss_gradient = nullptr;  ///< that or a part of the arena; set when it is first used
   Buffer<std::byte> loss_workspace;
 
-  Impl(const data::Dataset& data, SessionOptions given)
+  Impl(const data::Dataset& data, SessionOptions given, data::Dataset* freed)
       : dataset(data),
+        expendable(freed),
         options(std::move(given)),
         blueprint(make_blueprint(data, options, sizeof(T))),
-        executor(blueprint.plan, data, std::move(blueprint.graphs), options.class_weights,
+        executor(blueprint.plan, prepared_dataset(), std::move(blueprint.graphs), options.class_weights,
                  options.threads > 0 ? options.threads : available_threads()),
         optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
                   blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {}
 
   const ir::Program& program() const { return blueprint.plan.program; }
 
+  /// The dataset in the form that suits the plan: without the edges of the given graph if nothing walks them, with features that
+  /// every epoch reads on huge pages instead of a file's small ones if there are epochs enough to pay for the copy.
+  const data::Dataset& prepared_dataset() {
+    constexpr double kStepsForCopy = 10;
+    GNEISS_ASSERT(expendable == nullptr || expendable == &dataset, "a session changes nothing but its own dataset");
+    if (expendable == nullptr) return dataset;
+    const int threads = options.threads > 0 ? options.threads : available_threads();
+    if (!blueprint.plan.graph_uses[0].used) expendable->graph.drop_edges();
+    if (blueprint.plan.features_kept && options.passes.repeats.steps >= kStepsForCopy) expendable->features.settle(threads);
+    return dataset;
+  }
+
   void set_up() {
     if (ready) return;
+    const ir::Plan& plan = blueprint.plan;
+    const ir::GraphUse& given = plan.graph_uses[0];
+    if (expendable != nullptr && !given.in_kept && !given.in_setup) expendable->graph.drop_edges();
     executor.run(ir::Phase::kSetup, {seed, 0});
-    check_constants(blueprint.plan, dataset, &executor);
+    check_constants(plan, dataset, &executor);
+    executor.end_setup();
+    if (expendable != nullptr && !given.in_kept) expendable->graph.drop_edges();
+    if (expendable != nullptr && !plan.features_kept) expendable->features.drop_values();
     ready = true;
   }
 
@@ -199,8 +239,8 @@ struct Session<T>::Impl {
 };
 
 template <class T>
-Session<T>::Session(const data::Dataset& dataset, const SessionOptions& options)
-    : impl_(std::make_unique<Impl>(dataset, options)) {
+Session<T>::Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable)
+    : impl_(std::make_unique<Impl>(dataset, options, expendable)) {
   reset(options.seed);
 }
 
@@ -218,8 +258,8 @@ const language::CompileResult& Session<T>::compiled() const {
 }
 
 template <class T>
-std::int64_t Session<T>::planned_bytes() const {
-  return train::planned_bytes(plan(), impl_->options.optimizer);
+void Session<T>::set_up() {
+  impl_->set_up();
 }
 
 template <class T>
@@ -256,15 +296,10 @@ template <class T>
 double Session<T>::loss_over(std::span<const NodeId> rows) {
   const MatrixView<const T> z = logits();
   Impl& impl = *impl_;
-  if (impl.loss_workspace.empty()) {
-    const std::int64_t idle = ir::idle_arena_offset(impl.blueprint.plan, loss_scratch_bytes(impl.blueprint.plan));
-    if (idle < 0) impl.loss_buffer = Buffer<T>(static_cast<std::size_t>(z.size()));
-    impl.loss_gradient = idle < 0 ? impl.loss_buffer.data() : impl.executor.arena(idle);
-    impl.loss_workspace = Buffer<std::byte>(kernels::loss_workspace_bytes(z.rows));
-  }
+  if (impl.loss_workspace.empty()) impl.loss_workspace = Buffer<std::byte>(kernels::loss_workspace_bytes(z.rows));
   T loss = 0;
   const MatrixView<T> loss_view(&loss, 1, 1);
-  const MatrixView<T> gradient(impl.loss_gradient, z.rows, z.cols);
+  const MatrixView<T> gradient;  // not wanted
   const kernels::Context context{impl.executor.context().threads, impl.loss_workspace.span()};
   const data::Labels& labels = impl.dataset.labels;
   const ConstMatrixView<float> targets(labels.targets.data(), z.rows, z.cols);

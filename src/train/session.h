@@ -47,26 +47,37 @@ struct Blueprint {
 /// Compiles and plans without allocating what the plan asks for (`value_bytes` 4 for f32, 8 for f64). Errors as Session.
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes = 4);
 
-/// Bytes that a session with this plan allocates beyond the dataset: parameters, gradients, optimizer state, one snapshot of the
-/// weights, constants, arena, scratch (also that of the validation loss) and sparse structures.
-std::int64_t planned_bytes(const ir::Plan& plan, const runtime::OptimizerConfig& optimizer);
+/// What a session takes beyond the dataset, bytes: parameters, gradients, optimizer state, one snapshot of the weights, constants,
+/// arena, scratch and sparse structures.
+struct PlannedBytes {
+  std::int64_t total = 0;    ///< all of it together, which is never there at once
+  std::int64_t derived = 0;     ///< of that, graphs made of the dataset's,
+  std::int64_t structures = 0;  ///< and all structures: they too, their transposes and blocks
+  std::int64_t setup = 0;       ///< while the setup phase runs
+  std::int64_t steps = 0;       ///< from then on
+  std::int64_t dropped_unused = 0;  ///< of an expendable dataset, what is freed before all that,
+  std::int64_t dropped_before = 0;  ///< has been freed when the setup phase begins,
+  std::int64_t dropped = 0;         ///< and when it is through
+};
+PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const runtime::OptimizerConfig& optimizer);
 
 template <class T>
 class Session {
  public:
-  /// Compiles the model for the dataset and allocates everything a run needs. The dataset must outlive the session.
+  /// Compiles the model for the dataset and allocates everything a run needs. The dataset must outlive the session. `expendable`
+  /// is that dataset if nobody else wants its edges and features: what no phase reads of them, or none but the setup phase, is freed
+  /// here and in set_up, and features in a file's pages may move to memory of their own.
   /// Errors: kUsage with rendered diagnostics if the model does not compile; kBadData if the dataset lacks what it needs.
-  Session(const data::Dataset& dataset, const SessionOptions& options);
+  Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable = nullptr);
   ~Session();
 
   const ir::Plan& plan() const;
   const language::CompileResult& compiled() const;
-  /// Of plan() and the optimizer.
-  std::int64_t planned_bytes() const;
-
   /// Draws fresh parameters from `seed`, clears optimizer state and sets running statistics back.
   void reset(std::uint64_t seed);
 
+  /// Runs the setup phase, once; the calls below do it where it has not been done.
+  void set_up();
   /// Forward, loss and backward over the training nodes without an update; returns the loss. `epoch` keys dropout.
   double forward_backward(std::uint64_t epoch);
   /// Clips if configured and applies one optimizer step at learning rate `lr` to the gradients at hand.

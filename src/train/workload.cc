@@ -95,9 +95,11 @@ void Workload::measure_load() {
 std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
   const std::int64_t snapshot = plan.parameter_bytes + plan.state_bytes;
   const auto records = static_cast<std::int64_t>(sizeof(EpochRecord)) * driver_.epochs * runs_;
-  const std::int64_t loss_scratch = dataset_.num_nodes() * dataset_.labels.num_classes * plan.value_bytes;
   const std::int64_t kept = snapshot + records;
-  const std::int64_t training = loaded_bytes_ + kRuntimeBytes + planned_bytes(plan, session_.optimizer) + loss_scratch;
+  const PlannedBytes planned = planned_bytes(plan, dataset_, session_.optimizer);
+  const std::int64_t session = std::max({planned.derived, planned.structures - planned.dropped_unused,
+                                         planned.setup - planned.dropped_before, planned.steps - planned.dropped});
+  const std::int64_t training = loaded_bytes_ + kRuntimeBytes + session;
   // Data that are read again between runs meet the libraries' pages.
   const std::int64_t reading = load_peak_bytes_ + (runs_ > 1 && split_changes(*config_) ? kRuntimeBytes : 0);
   return std::max(reading, training) + kept;

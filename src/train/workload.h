@@ -22,6 +22,7 @@ class Workload {
   void reload(std::int64_t run);
 
   const data::Dataset& dataset() const { return dataset_; }
+  data::Dataset& dataset() { return dataset_; }
   const SessionOptions& session() const { return session_; }
   SessionOptions& session() { return session_; }
   const FullGraphOptions& driver() const { return driver_; }

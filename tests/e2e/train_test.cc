@@ -124,6 +124,7 @@ TEST(TrainJson, HoldsWhatToolsRead) {
   EXPECT_EQ(json["losses"][0], json["loss"]);
   EXPECT_LT(json["loss"].back(), json["loss"].front());
   EXPECT_GT(json["epoch_seconds"]["median"], 0);
+  EXPECT_GT(json["start_seconds"], json["load_seconds"]);
   EXPECT_GT(json["peak_rss_bytes"], 0);
   EXPECT_GT(json["plan_peak_bytes"], 0);
   EXPECT_EQ(json["config"]["train.seed"], 7);

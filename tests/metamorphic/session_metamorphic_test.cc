@@ -161,6 +161,40 @@ TEST(Metamorphic, BandsOfRowsChangeRoundingOnly) {
   }
 }
 
+TEST(Metamorphic, CutBandsChangeRoundingOnly) {
+  const data::Dataset dataset = data::load("dcsbm:nodes=3000,classes=4,features=40,degree=8,seed=3");
+  for (const auto& model : models()) {
+    train::SessionOptions options = options_for(model);
+    const Trace<float> whole = trace<float>(dataset, options, 5);
+    options.passes.split_limits = {0, 0, 1e9};
+    expect_close(whole, trace<float>(dataset, options, 5), 1e-5, model.first + " in cut bands");
+  }
+}
+
+TEST(Metamorphic, AnExpendableDatasetChangesNoBit) {
+  const auto load = [] { return data::load("dcsbm:nodes=3000,classes=4,features=40,degree=8,seed=3"); };
+  const data::Dataset kept = load();
+  for (const auto& model : models()) {
+    for (const auto blocks : {passes::SourceBlocking::kOff, passes::SourceBlocking::kOn}) {
+      train::SessionOptions options = options_for(model, 2);
+      options.passes.source_blocks = blocks;
+      data::Dataset given = load();
+      train::Session<float> session(given, options, &given);
+      for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
+        session.forward_backward(epoch);
+        session.update(0.01);
+      }
+      std::vector<float> weights(session.snapshot_size());
+      session.save_snapshot(weights);
+      EXPECT_EQ(weights, trace<float>(kept, options, 5).weights) << model.first;
+      const ir::Plan& plan = session.plan();
+      EXPECT_EQ(given.graph.sources().empty(), !plan.graph_uses[0].in_kept) << model.first;
+      EXPECT_EQ(given.features.dense.empty(), !plan.features_kept) << model.first;
+      EXPECT_EQ(given.graph.num_edges(), kept.graph.num_edges()) << "the counts stay";
+    }
+  }
+}
+
 TEST(Metamorphic, FactoredWeightsChangeRoundingOnly) {
   testing::AwkwardOptions unweighted;
   unweighted.weighted = false;

@@ -131,6 +131,16 @@ TEST(FuseElementwise, ASumTakesThePlaceOfItsAddendOnly) {
   EXPECT_GT(fused, 0);
 }
 
+TEST(FuseElementwise, WeightsOfBothEndsAreOneOp) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  passes::Options options;
+  options.factor_degree = 100;  // the normalisation stays on the edges
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
+  EXPECT_EQ(count(plan, OpKind::gather_src) + count(plan, OpKind::gather_dst), 0) << ir::print(plan.program);
+  EXPECT_EQ(count(plan, OpKind::sddmm), 1);
+}
+
 TEST(FuseMessages, InnerProductOfTheEndsBecomesSddmm) {
   const data::Dataset dataset = testing::awkward_dataset({});
   ir::Program program = testing::compile_text(
@@ -239,6 +249,27 @@ TEST(ChooseOrder, NarrowsBeforeItAggregates) {
   ASSERT_NE(report, plan.passes.end());
   ASSERT_FALSE(report->decisions.empty());
   EXPECT_NE(report->decisions[0].find("A(XW) (60 -> 4 columns"), std::string::npos) << report->decisions[0];
+}
+
+TEST(ChooseOrder, WhatIsDoneOnceIsWeighedAgainstTheSteps) {
+  testing::AwkwardOptions wide;
+  wide.features = 60;
+  const data::Dataset dataset = testing::awkward_dataset(wide);
+  for (const char* model : {"gcn", "sage", "gin"}) {
+    const auto widest = [&](double steps) {
+      passes::Options options;
+      options.repeats = {steps, steps};
+      const ir::Plan plan = plan_of(model, dataset, small(), options);
+      std::int64_t cols = 0;
+      for (const Op& op : plan.program.ops) {
+        if (op.kind == OpKind::spmm) cols = std::max(cols, plan.program.type(op.results[0]).cols);
+      }
+      return cols;
+    };
+    EXPECT_LE(widest(1), 4) << model << ": one step does not pay for the aggregation of 60 columns";
+    // GIN's sum of 60 columns would be made in every step.
+    EXPECT_EQ(widest(1e6), std::string(model) == "gin" ? 4 : 60) << model;
+  }
 }
 
 TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {
@@ -499,24 +530,6 @@ TEST(FuseRows, NoOpOfABandNeedsWhatAnotherHasOnlyInTheEnd) {
   }
 }
 
-TEST(PlanMemory, IdleArenaLiesBesideTheOutputs) {
-  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small({}, 6));
-  const auto beside = [&](std::int64_t offset, std::int64_t bytes) {
-    return std::none_of(plan.program.outputs.begin(), plan.program.outputs.end(), [&](const ir::Output& output) {
-      const ir::Placement& place = plan.placements[static_cast<std::size_t>(output.value)];
-      return place.storage == ir::Storage::kArena && offset < place.offset_bytes + place.bytes && place.offset_bytes < offset + bytes;
-    });
-  };
-  for (const std::int64_t bytes : {std::int64_t{4}, plan.arena_bytes / 3}) {
-    const std::int64_t offset = ir::idle_arena_offset(plan, bytes);
-    ASSERT_GE(offset, 0) << bytes;
-    EXPECT_LE(offset + bytes, plan.arena_bytes);
-    EXPECT_EQ(offset % 64, 0);
-    EXPECT_TRUE(beside(offset, bytes)) << bytes;
-  }
-  EXPECT_EQ(ir::idle_arena_offset(plan, plan.arena_bytes), -1);
-}
-
 TEST(PlanMemory, WhatAConstantIsMadeOfInPlaceLiesThere) {
   testing::AwkwardOptions unweighted;
   unweighted.weighted = false;
@@ -534,6 +547,67 @@ TEST(PlanMemory, WhatAConstantIsMadeOfInPlaceLiesThere) {
   const ir::Placement& sum = plan.placements[static_cast<std::size_t>(scaling->inputs[0])];
   EXPECT_EQ(sum.storage, ir::Storage::kConstant);
   EXPECT_EQ(sum.offset_bytes, constant.offset_bytes);
+}
+
+TEST(PlanMemory, TheGradientOfALossLiesWhereTheLogitsDid) {
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small());
+  const auto& ops = plan.program.ops;
+  const auto loss = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::cross_entropy; });
+  ASSERT_NE(loss, ops.end());
+  const ir::Placement& logits = plan.placements[static_cast<std::size_t>(loss->inputs[0])];
+  const ir::Placement& gradient = plan.placements[static_cast<std::size_t>(loss->results[1])];
+  EXPECT_EQ(logits.storage, ir::Storage::kArena);
+  EXPECT_EQ(gradient.offset_bytes, logits.offset_bytes);
+}
+
+TEST(PlanMemory, TheSetupIsCountedByItself) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  passes::Options options;
+  options.factor_degree = 100;  // weights on the edges
+  options.order = passes::OrderChoice::kAggregateFirst;
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
+  EXPECT_EQ(plan.arena_bytes, std::max(plan.setup_arena_bytes, plan.lasting_arena_bytes));
+  for (const Op& op : plan.program.ops) {
+    for (const ir::ValueId r : op.results) {
+      const ir::Placement place = r == ir::kNoValue ? ir::Placement() : plan.placements[static_cast<std::size_t>(r)];
+      if (place.storage != ir::Storage::kArena) continue;
+      EXPECT_LE(place.offset_bytes + place.bytes, op.phase == ir::Phase::kSetup ? plan.setup_arena_bytes : plan.lasting_arena_bytes);
+    }
+  }
+  // GCN on aggregated features: neither they nor the graph as it was given are read again.
+  EXPECT_FALSE(plan.features_kept);
+  EXPECT_FALSE(plan.graph_uses[0].used);
+  EXPECT_TRUE(plan.graph_uses[1].in_kept);
+  EXPECT_TRUE(plan.graph_uses[1].in_setup);
+  options.order = passes::OrderChoice::kTransformFirst;
+  EXPECT_TRUE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).features_kept);
+  options.source_blocks = passes::SourceBlocking::kOn;
+  options.factor_degree = 0;
+  EXPECT_FALSE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).graph_uses[1].in_kept) << "read cut by sources";
+  options.order = passes::OrderChoice::kAggregateFirst;
+  const ir::Plan cut = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
+  EXPECT_TRUE(cut.graph_uses[1].used);
+  EXPECT_FALSE(cut.graph_uses[1].in_setup) << "by the setup too; degrees need no ids";
+}
+
+TEST(SplitBands, CutsWhereItSavesMemoryAndTimeAllows) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  const auto arena = [&](std::int64_t least, double time, std::size_t* bands) {
+    passes::Options options;
+    options.split_limits = {least, 0.01, time};
+    const ir::Plan plan = plan_of("gat", dataset, small_for("gat", {{"dropout", 0.0}, {"input_dropout", 0.0}}), options);
+    *bands = plan.bands.size();
+    return plan.arena_bytes;
+  };
+  std::size_t whole = 0;
+  std::size_t cut = 0;
+  std::size_t now = 0;
+  const std::int64_t whole_bytes = arena(std::int64_t{1} << 40, 1e9, &whole);
+  EXPECT_LT(arena(0, 1e9, &cut), whole_bytes);
+  EXPECT_NE(cut, whole);
+  EXPECT_EQ(arena(0, 0, &now), whole_bytes) << "no time to spare";
+  EXPECT_EQ(now, whole);
 }
 
 TEST(PlanMemory, SharesMemory) {
