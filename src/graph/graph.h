@@ -71,7 +71,7 @@ struct Transpose {
   std::int64_t cols = 0;
   Buffer<EdgeId> offsets;
   Buffer<NodeId> indices;
-  Buffer<EdgeId> slots;
+  Buffer<EdgeId> slots;  ///< may be absent
 
   SparsePattern pattern() const {
     return {static_cast<std::int64_t>(offsets.size()) - 1, cols, offsets, indices, slots};
@@ -81,9 +81,9 @@ struct Transpose {
   }
 };
 
-/// Transposes any compressed-row pattern; slots name the entries of the original. Used for A^T and for the CSC copy of
-/// sparse features. O(rows + cols + nnz).
-Transpose transpose(const SparsePattern& pattern);
+/// Transposes any compressed-row pattern; slots name the entries of the original, where `with_slots` asks for them (values
+/// of entries are found by them). Used for A^T and for the CSC copy of sparse features. O(rows + cols + nnz).
+Transpose transpose(const SparsePattern& pattern, bool with_slots = true);
 
 /// A list of edges as read from a file, before it becomes a graph.
 struct EdgeList {

@@ -10,13 +10,13 @@
 
 namespace gneiss::graph {
 
-Transpose transpose(const SparsePattern& pattern) {
+Transpose transpose(const SparsePattern& pattern, bool with_slots) {
   const auto nnz = static_cast<std::size_t>(pattern.nonzeros());
   Transpose out;
   out.cols = pattern.rows;
   out.offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(pattern.cols) + 1);
   out.indices = Buffer<NodeId>(nnz);
-  out.slots = Buffer<EdgeId>(nnz);
+  out.slots = Buffer<EdgeId>(with_slots ? nnz : 0);
   for (const NodeId c : pattern.indices) ++out.offsets[static_cast<std::size_t>(c) + 1];
   for (std::size_t c = 0; c < static_cast<std::size_t>(pattern.cols); ++c) out.offsets[c + 1] += out.offsets[c];
   std::vector<EdgeId> cursor(out.offsets.begin(), out.offsets.end() - 1);
@@ -24,7 +24,7 @@ Transpose transpose(const SparsePattern& pattern) {
     for (EdgeId k = pattern.offsets[static_cast<std::size_t>(r)]; k < pattern.offsets[static_cast<std::size_t>(r) + 1]; ++k) {
       const auto at = static_cast<std::size_t>(cursor[static_cast<std::size_t>(pattern.indices[static_cast<std::size_t>(k)])]++);
       out.indices[at] = static_cast<NodeId>(r);
-      out.slots[at] = pattern.slot(k);
+      if (with_slots) out.slots[at] = pattern.slot(k);
     }
   }
   return out;

@@ -56,6 +56,7 @@ struct RowBand {
 struct GraphUse {
   bool used = false;
   bool transpose = false;      ///< some op runs along out-edges
+  bool slots = false;          ///< and reads values of edges, so the transpose has to name their places
   bool in_setup = false;       ///< the setup phase reads the ids of the in-edges, other than cut by sources,
   bool in_kept = false;        ///< or phases after it do
   bool out_setup = false;      ///< the same of the out-edges

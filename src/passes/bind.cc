@@ -33,7 +33,7 @@ Sizes sizes_of(const ir::Plan& plan) {
     const std::int64_t src = program.node_sets[static_cast<std::size_t>(graph.src_set)].size;
     const std::int64_t dst = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size;
     sizes.in.push_back(sized(dst, src, graph.num_edges, false));
-    sizes.out.push_back(sized(src, dst, graph.num_edges, true));
+    sizes.out.push_back(sized(src, dst, graph.num_edges, plan.graph_uses[sizes.out.size()].slots));
   }
   for (const Op& op : program.ops) {
     if (op.kind != OpKind::input) continue;
@@ -93,6 +93,12 @@ bool runs_along_out_edges(const Op& op) {
          ((op.kind == OpKind::segment_reduce || op.kind == OpKind::degree) && op.attrs.text("side", "dst") == "src");
 }
 
+/// Of those, the ones that read nothing of an edge but its ends.
+bool reads_ends_only(const Op& op) {
+  return (op.kind == OpKind::spmm && op.inputs.size() == 1) || (op.kind == OpKind::attention_grad && op.inputs.size() == 7) ||
+         op.kind == OpKind::degree;
+}
+
 void find_structures(ir::Plan* plan) {
   const ir::Program& program = plan->program;
   plan->graph_uses.assign(program.graphs.size(), {});
@@ -102,6 +108,7 @@ void find_structures(ir::Plan* plan) {
       ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
       use.used = true;
       use.transpose = use.transpose || runs_along_out_edges(op);
+      use.slots = use.slots || (runs_along_out_edges(op) && !reads_ends_only(op));
     }
     if (op.kind == OpKind::spx_gemm && op.attrs.integer("ta", 0) != 0) plan->feature_transpose = true;
     // Dropout on edges walks the graph of its values.
@@ -119,7 +126,7 @@ void find_structures(ir::Plan* plan) {
     if (graph.origin != ir::GraphOrigin::kGiven) {
       use.bytes += rows * kOffset + graph.num_edges * (kId + (graph.weighted ? std::int64_t{sizeof(float)} : 0));
     }
-    if (use.transpose) use.bytes += rows * kOffset + graph.num_edges * (kId + kOffset);
+    if (use.transpose) use.bytes += rows * kOffset + graph.num_edges * (kId + (use.slots ? kOffset : 0));
   }
   if (plan->feature_transpose) {
     std::int64_t cols = 0;

@@ -14,6 +14,10 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
+/// Along out-edges a weight is looked up at random, unless the graph is its own transpose: scalings pay the sooner. Measured for
+/// 3-layer GCN, hidden 32, one thread: 0.69-0.77 of the time on the products preset (26 edges a node), 0.96 on arxiv's (8).
+constexpr double kAsymmetricShare = 0.2;
+
 /// The node values whose product is an edge's weight: of its source and of its destination.
 struct Factors {
   std::vector<ValueId> src;
@@ -84,7 +88,10 @@ class Factorer {
     const std::int64_t rows = std::max<std::int64_t>(1, from_.rows(op.inputs[0]));
     const std::int64_t cols = from_.type(op.inputs[0]).cols;
     const double degree = static_cast<double>(graph.num_edges) / static_cast<double>(rows);
-    const bool scales = degree >= least_degree_ * static_cast<double>(cols);
+    const Op* x = maker(op.inputs[0]);
+    const bool once = x != nullptr && x->kind == OpKind::input;  // and never along out-edges
+    const double least = graph.symmetric || once ? least_degree_ : kAsymmetricShare * least_degree_;
+    const bool scales = degree >= least * static_cast<double>(cols);
     decisions_->push_back(fmt::format("line {}: weights of {} columns, {:.1f} edges a node: {}", op.location.line, cols,
                                       degree, scales ? "scalings of rows" : "left on the edges"));
     return scales;

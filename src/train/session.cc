@@ -143,7 +143,7 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
     const ir::GraphUse& use = plan.graph_uses[g];
     const ir::GraphDef& graph = plan.program.graphs[g];
     const std::int64_t in = edge_bytes(graph);
-    const std::int64_t out = graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + sizeof(EdgeId));
+    const std::int64_t out = graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + (use.slots ? sizeof(EdgeId) : 0));
     const bool made = g > 0 && use.used;
     bytes.structures += use.bytes + use.block_bytes;
     if (g > 0) bytes.derived += in;

@@ -229,6 +229,22 @@ TEST(UseSymmetry, UndirectedGraphsNeedNoTranspose) {
   EXPECT_TRUE(std::any_of(directed.graph_uses.begin(), directed.graph_uses.end(), [](const ir::GraphUse& u) { return u.transpose; }));
 }
 
+TEST(Structures, ATransposeNamesSlotsOnlyForValuesOfEdges) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  const data::Dataset dataset = testing::awkward_dataset(unweighted);
+  const data::Dataset weighted = testing::awkward_dataset({});
+  const auto use = [](const ir::Plan& plan) { return plan.graph_uses.back(); };
+  const ir::Plan sage = plan_of("sage", dataset, small());
+  EXPECT_TRUE(use(sage).transpose);
+  EXPECT_FALSE(use(sage).slots);
+  EXPECT_FALSE(use(plan_of("gat", dataset, small_for("gat", {{"attention_dropout", 0.0}}))).slots);
+  EXPECT_TRUE(use(plan_of("gat", dataset, small_for("gat", {{"attention_dropout", 0.5}}))).slots);
+  const ir::Plan gcn = plan_of("gcn", weighted, small());
+  EXPECT_TRUE(use(gcn).slots);
+  EXPECT_EQ(graph::transpose(dataset.graph.in_edges(), false).slots.size(), 0U);
+}
+
 TEST(UseSymmetry, LearnedWeightsKeepTheTranspose) {
   const ir::Plan plan = plan_of("gat", undirected_dataset(), small({{"heads", std::int64_t{2}}}));
   EXPECT_TRUE(std::any_of(plan.graph_uses.begin(), plan.graph_uses.end(), [](const ir::GraphUse& u) { return u.transpose; }));
