@@ -42,10 +42,13 @@ NpyArray checked_length(NpyArray array, std::int64_t length, const char* what) {
   return array;
 }
 
-/// Does the manifest know that the graph is symmetric? Only if the files are those that its writer looked at.
-std::optional<bool> known_symmetry(const Manifest& manifest, const LoadOptions& options) {
-  const bool vouched = options.verify_checksums && manifest.files.contains("in_indptr.npy") && manifest.files.contains("in_indices.npy");
-  return manifest.symmetric && vouched ? std::optional<bool>(true) : std::nullopt;
+/// Does the manifest know that the graph is symmetric? Only if the files are those that its writer looked at, weights included.
+std::optional<bool> known_symmetry(const fs::path& folder, const Manifest& manifest, const LoadOptions& options) {
+  if (!manifest.symmetric || !options.verify_checksums) return {};
+  for (const char* name : {"in_indptr.npy", "in_indices.npy", "edge_weight.npy"}) {
+    if (fs::exists(folder / name) && !manifest.files.contains(name)) return {};
+  }
+  return true;
 }
 
 /// Sources within a row may stand in any order in a hand-made folder; ours are sorted.
@@ -319,7 +322,7 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   out.class_names = manifest.class_names;
   out.notes = manifest.notes;
   out.suggested_metric = manifest.suggested_metric;
-  out.graph = read_graph(folder, manifest.num_nodes, known_symmetry(manifest, options));
+  out.graph = read_graph(folder, manifest.num_nodes, known_symmetry(folder, manifest, options));
   if (options.ignore_weights && out.graph.weighted()) {
     out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()),
                              Buffer<NodeId>::copy_of(out.graph.sources()));

@@ -201,6 +201,16 @@ TEST_F(FolderTest, SymmetryIsTheManifestsWordWhereChecksumsVouchForIt) {
   EXPECT_FALSE(load(target_.string(), unchecked).graph.symmetric());
 }
 
+TEST_F(FolderTest, SymmetryIsSearchedWhereWeightsWereAddedLater) {
+  Dataset dataset = generate_karate();
+  ASSERT_TRUE(dataset.graph.symmetric());
+  save(dataset, target_);
+  std::vector<float> weights(static_cast<std::size_t>(dataset.graph.num_edges()), 1);
+  weights[0] = 2;  // of one direction only
+  write_npy(target_ / "edge_weight.npy", "<f4", {dataset.graph.num_edges()}, std::as_bytes(std::span(weights)));
+  EXPECT_FALSE(load(target_.string()).graph.symmetric());
+}
+
 TEST_F(FolderTest, FindsDamage) {
   save(generate_karate(), target_);
   {
