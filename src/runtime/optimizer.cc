@@ -32,6 +32,21 @@ void Optimizer<T>::reset() {
 }
 
 template <class T>
+double Optimizer<T>::penalty(std::span<const T> values) const {
+  if (config_.kind == OptimizerKind::kAdamW) return 0;
+  double sum = 0;
+  for (const ParameterRange& range : ranges_) {
+    if (range.weight_decay == 0) continue;
+    double squares = 0;
+    for (const T value : values.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size))) {
+      squares += static_cast<double>(value) * static_cast<double>(value);
+    }
+    sum += range.weight_decay / 2 * squares;
+  }
+  return sum;
+}
+
+template <class T>
 void Optimizer<T>::step(const kernels::Context& context, double lr, std::span<T> values, std::span<T> gradients) {
   if (config_.clip_norm > 0) {
     double norm = 0;

@@ -1,7 +1,8 @@
 // Which epoch was best, and when to give up.
 //
 // Best is judged on the validation metric, the validation loss, or both; of equal epochs the first wins. Judging by both is
-// the GAT authors' rule: patience starts anew when either reaches its best so far, and an epoch is best when both do.
+// the GAT authors' rule: patience starts anew when either reaches its best so far, and an epoch is best when both do. The
+// objective is the validation loss with the L2 penalty of the weights, which gnn-benchmark (Shchur et al., 2018) goes by.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace gneiss::train {
 
-enum class Monitor : std::uint8_t { kMetric, kLoss, kBoth };
+enum class Monitor : std::uint8_t { kMetric, kLoss, kBoth, kObjective };
 
 class EarlyStopping {
  public:
@@ -17,7 +18,7 @@ class EarlyStopping {
   EarlyStopping(Monitor monitor, bool higher_is_better, std::int64_t patience)
       : monitor_(monitor), sign_(higher_is_better ? 1.0 : -1.0), patience_(patience) {}
 
-  /// Takes the values of one evaluation; true if it is the best so far.
+  /// Takes the values of one evaluation (kObjective: `loss` has the penalty in it); true if it is the best so far.
   bool observe(double metric, double loss) {
     const double signed_metric = sign_ * metric;
     const bool first = !seen_;
@@ -29,6 +30,7 @@ class EarlyStopping {
         best = progress = first || signed_metric > best_metric_;
         break;
       case Monitor::kLoss:
+      case Monitor::kObjective:
         best = progress = first || loss < best_loss_;
         break;
       case Monitor::kBoth:

@@ -74,11 +74,16 @@ struct Run {
     return {part(split.train), part(split.val), part(split.test)};
   }
 
+  /// The validation loss that progress is judged by.
+  double judged_loss(const EpochRecord& epoch) const {
+    return epoch.val_loss + (options.monitor == Monitor::kObjective ? session.penalty() : 0);
+  }
+
   void keep(const EpochRecord& epoch) {
     session.save_snapshot(best_weights);
     record->best_epoch = epoch.epoch;
     record->best = epoch.scores;
-    record->best_val_loss = epoch.val_loss;
+    record->best_val_loss = judged_loss(epoch);
   }
 
   /// Inference, scores and validation loss into `epoch`.
@@ -143,9 +148,10 @@ RunRecord train_run(Session<float>& session, const data::Split& split, const Ful
     const bool last = e == options.epochs || record.interrupted;
     if (e % options.eval_every == 0 || last) {
       run.evaluate(&epoch);
-      epoch.best = !validates || stopping.observe(epoch.scores.val, epoch.val_loss);
+      const double val_loss = run.judged_loss(epoch);
+      epoch.best = !validates || stopping.observe(epoch.scores.val, val_loss);
       if (epoch.best && (validates || last)) run.keep(epoch);
-      if (validates) schedule.observe(options.monitor == Monitor::kMetric ? epoch.scores.val : epoch.val_loss);
+      if (validates) schedule.observe(options.monitor == Monitor::kMetric ? epoch.scores.val : val_loss);
     }
     record.epochs.push_back(epoch);
     if (watcher.on_epoch) watcher.on_epoch(epoch);

@@ -52,7 +52,7 @@ struct RunRecord {
   std::vector<EpochRecord> epochs;
   std::int64_t best_epoch = 0;
   Scores best;  ///< scores of the kept weights
-  double best_val_loss = 0;
+  double best_val_loss = 0;  ///< as the monitor sees it: with the penalty for kObjective
   bool stopped_early = false;  ///< patience ran out
   bool interrupted = false;    ///< should_stop said so
 };

@@ -155,7 +155,8 @@ class Trainer {
 
   bool is_better(const RunRecord& run, const RunRecord& best) const {
     if (std::isnan(run.best.val)) return false;
-    if (workload_->driver().monitor == Monitor::kLoss) return run.best_val_loss < best.best_val_loss;
+    const Monitor monitor = workload_->driver().monitor;
+    if (monitor == Monitor::kLoss || monitor == Monitor::kObjective) return run.best_val_loss < best.best_val_loss;
     return higher_is_better(workload_->driver().metric) ? run.best.val > best.best.val : run.best.val < best.best.val;
   }
 

@@ -240,7 +240,10 @@ FullGraphOptions full_graph_options(const Config& config, const data::Dataset& d
   options.eval_every = config.integer("train.eval_every");
   options.patience = config.integer("train.patience");
   const std::string& monitor = config.text("train.monitor");
-  options.monitor = monitor == "loss" ? Monitor::kLoss : monitor == "both" ? Monitor::kBoth : Monitor::kMetric;
+  options.monitor = monitor == "loss"        ? Monitor::kLoss
+                    : monitor == "both"      ? Monitor::kBoth
+                    : monitor == "objective" ? Monitor::kObjective
+                                             : Monitor::kMetric;
   options.metric = config.has("train.metric") ? parse_metric(config.text("train.metric")) : default_metric(dataset);
   options.lr = config.real("optim.lr");
   const std::string& schedule = config.text("schedule.name");

@@ -293,6 +293,11 @@ void Session<T>::evaluate() {
 }
 
 template <class T>
+double Session<T>::penalty() const {
+  return impl_->optimizer.penalty(impl_->executor.parameters());
+}
+
+template <class T>
 double Session<T>::loss_over(std::span<const NodeId> rows) {
   const MatrixView<const T> z = logits();
   Impl& impl = *impl_;

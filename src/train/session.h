@@ -86,6 +86,8 @@ class Session {
   void evaluate();
   /// Mean loss of the logits at hand over `rows` (used for validation loss).
   double loss_over(std::span<const NodeId> rows);
+  /// The L2 penalty of the weights at hand; see runtime::Optimizer::penalty.
+  double penalty() const;
 
   MatrixView<const T> logits() const;           ///< of the last evaluate(): [n, classes]
   /// Of the last forward_backward(), until the next call: [n, classes]. Needs passes.keep_training_logits.

@@ -100,7 +100,7 @@ std::vector<Setting> train_settings() {
   return {
       {.key = "train.epochs", .flag = "epochs", .type = kInteger, .initial = "200", .help = "most epochs of a run", .least = 1, .most = kManyEpochs},
       {.key = "train.patience", .flag = "patience", .type = kInteger, .initial = "0", .help = "stop after this many evaluations without progress, 0 = never", .least = 0, .most = kManyEpochs},
-      {.key = "train.monitor", .flag = "monitor", .type = kChoice, .initial = "metric", .help = "what progress and the best epoch mean on the validation nodes", .choices = {"metric", "loss", "both"}},
+      {.key = "train.monitor", .flag = "monitor", .type = kChoice, .initial = "metric", .help = "what progress and the best epoch mean on the validation nodes", .choices = {"metric", "loss", "both", "objective"}},
       {.key = "train.eval_every", .flag = "eval-every", .type = kInteger, .initial = "1", .help = "epochs between evaluations", .least = 1, .most = kManyEpochs},
       {.key = "train.metric", .flag = "metric", .type = kChoice, .help = "score", .choices = metric_names(), .unset = "the data set's usual one"},
       {.key = "train.runs", .flag = "runs", .type = kInteger, .initial = "1", .help = "runs with seeds seed, seed + 1, …", .least = 1, .most = 100000},

@@ -332,6 +332,15 @@ TEST(Schedule, AndClippingAndSmoothingReachTheLoss) {
   }
 }
 
+TEST(Monitor, TheObjectiveCountsThePenaltyOfTheWeights) {
+  const Workplace place;
+  // A decay so strong that the penalty rules: the weights shrink and the objective falls long after the loss has begun to rise.
+  const std::string run = "train karate --epochs 60 --lr 0.05 --weight-decay 1 --patience 5 --json --no-save --monitor ";
+  const Json by_loss = json_of(place.gneiss(words(run + "loss")));
+  const Json by_objective = json_of(place.gneiss(words(run + "objective")));
+  EXPECT_GT(by_objective["best_epoch"][0].get<int>(), by_loss["best_epoch"][0].get<int>());
+}
+
 TEST(Plan, PrintsOpsBytesAndPeakWithoutTraining) {
   const Workplace place;
   const CommandResult plan = place.gneiss(words("plan karate --model gat --print-after=differentiate"));

@@ -35,6 +35,13 @@ TEST(EarlyStopping, LossAndErrorsAreBetterWhenLower) {
   EXPECT_FALSE(by_error.observe(1.6, 1));
 }
 
+TEST(EarlyStopping, TheObjectiveIsJudgedByItsLossAlone) {
+  EarlyStopping stopping(Monitor::kObjective, true, 2);
+  EXPECT_TRUE(stopping.observe(0.5, 1.0));
+  EXPECT_FALSE(stopping.observe(0.9, 1.1));
+  EXPECT_TRUE(stopping.observe(0.4, 0.9));
+}
+
 TEST(EarlyStopping, BothNeedsBothForTheBestAndEitherForProgress) {
   EarlyStopping stopping(Monitor::kBoth, true, 1);
   EXPECT_TRUE(stopping.observe(0.5, 1.0));
