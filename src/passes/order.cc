@@ -17,10 +17,10 @@ constexpr double kFloat = 4;
 /// are a few times as fast, virtual ones (where this was measured) wait for their host.
 constexpr double kFirstTouch = 1e9;
 
-/// A product next to a linear aggregation of its operand (or result).
+/// A product next to an aggregation of its operand (or result) that is linear in it.
 struct Site {
   const Op* gemm;
-  const Op* spmm;
+  const Op* aggregate;  ///< spmm or attention
   bool aggregate_first;  ///< as written: (AX)W
   ValueId x;
   std::int64_t width_in;
@@ -81,7 +81,7 @@ class OrderChooser {
     return index < 0 ? nullptr : &from_.ops[static_cast<std::size_t>(index)];
   }
 
-  bool only_use(ValueId value) const { return uses_[static_cast<std::size_t>(value)] == 1; }
+  bool used(ValueId value, int times) const { return uses_[static_cast<std::size_t>(value)] == times; }
 
   static bool linear(const Op& op) {
     const std::string fn = op.attrs.text("fn", "sum");
@@ -100,21 +100,40 @@ class OrderChooser {
       }
     } else if (linear(op)) {
       const Op* before = maker(op.inputs[0]);
-      if (before != nullptr && plain_product(*before) && only_use(op.inputs[0])) {
+      if (before != nullptr && plain_product(*before) && used(op.inputs[0], 1)) {
         return {
             before, &op, false, before->inputs[0], from_.type(before->inputs[0]).cols, from_.type(op.results[0]).cols};
+      }
+    } else if (op.kind == OpKind::attention && op.attrs.integer("heads", 1) == 1) {
+      const Op* before = maker(op.inputs[0]);
+      const bool scores_of_it = before != nullptr && used(op.inputs[0], 3) && score_weight(op, 1) != ir::kNoValue && score_weight(op, 2) != ir::kNoValue;
+      if (scores_of_it && plain_product(*before) && from_.type(before->inputs[0]).layout != ir::Layout::kSparse) {
+        return {before, &op, false, before->inputs[0], from_.type(before->inputs[0]).cols, from_.type(op.results[0]).cols};
       }
     }
     return {nullptr, nullptr, false, ir::kNoValue, 0, 0};
   }
 
+  /// The row a of a score z · a that an attention over z takes as input i, if that is what it is.
+  ValueId score_weight(const Op& attention, std::size_t i) const {
+    const Op* sum = maker(attention.inputs[i]);
+    if (sum == nullptr || sum->kind != OpKind::sum_groups || sum->inputs.size() != 1) return ir::kNoValue;
+    const Op* product = maker(sum->inputs[0]);
+    if (product == nullptr || product->kind != OpKind::mul) return ir::kNoValue;
+    const auto z = std::find(product->inputs.begin(), product->inputs.end(), attention.inputs[0]);
+    if (z == product->inputs.end()) return ir::kNoValue;
+    const ValueId row = product->inputs[z == product->inputs.begin() ? 1 : 0];
+    return from_.type(row) == ir::global_type(1, from_.type(attention.inputs[0]).cols) ? row : ir::kNoValue;
+  }
+
   /// Seconds of one training step spent on the site in the given order, with its share of evaluations and of what is done once.
   double seconds(const Site& site, bool aggregate_first) const {
-    const auto graph = static_cast<std::size_t>(site.spmm->attrs.integer("graph", 0));
+    const auto graph = static_cast<std::size_t>(site.aggregate->attrs.integer("graph", 0));
     const auto edges = static_cast<double>(std::max<std::int64_t>(from_.graphs[graph].num_edges, 0));
     const auto rows = static_cast<double>(std::max<std::int64_t>(from_.rows(site.x), 0));
+    const bool attends = site.aggregate->kind == OpKind::attention;
     const bool weights_constant =
-        site.spmm->inputs.size() < 2 || constant_[static_cast<std::size_t>(site.spmm->inputs[1])];
+        !attends && (site.aggregate->inputs.size() < 2 || constant_[static_cast<std::size_t>(site.aggregate->inputs[1])]);
     const bool x_constant = constant_[static_cast<std::size_t>(site.x)];
     const bool x_trained = trained_[static_cast<std::size_t>(site.x)];
     const bool x_sparse = from_.type(site.x).layout == ir::Layout::kSparse;
@@ -122,7 +141,7 @@ class OrderChooser {
     const auto out = static_cast<double>(site.width_out);
     const double forward = 1 + repeats_.evaluations / repeats_.steps;
     double sweeps = forward + 1;  // and backward
-    if (aggregate_first) sweeps = (x_constant && weights_constant ? 1 / repeats_.steps : forward) + (x_trained ? 1 : 0);
+    if (aggregate_first) sweeps = (x_constant && weights_constant ? 1 / repeats_.steps : forward) + (x_trained || attends ? 1 : 0);
     double total = sweeps * gather_seconds(rates_, edges, rows, rows, aggregate_first ? in : out);
     if (aggregate_first && x_constant && weights_constant) total += rows * in * kFloat / kFirstTouch / repeats_.steps;
     if (x_sparse && !aggregate_first) {
@@ -164,15 +183,22 @@ class OrderChooser {
     ir::Builder builder = rewriter_.builder_at(op);
     const ValueId x = rewriter_.map(site.x);
     const ValueId weight = rewriter_.map(site.gemm->inputs[1]);
-    std::vector<ValueId> operands(site.spmm->inputs.size());
-    for (std::size_t i = 1; i < operands.size(); ++i) operands[i] = rewriter_.map(site.spmm->inputs[i]);
+    std::vector<ValueId> operands(site.aggregate->inputs.size());
+    for (std::size_t i = 1; i < operands.size(); ++i) operands[i] = rewriter_.map(site.aggregate->inputs[i]);
+    if (site.aggregate->kind == OpKind::attention) {
+      // Scores of z = x W without z: (x W) · a = x · (a W').
+      for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+        const ValueId row = builder.add(OpKind::gemm, {rewriter_.map(score_weight(op, i)), weight}, {{"tb", std::int64_t{1}}});
+        operands[i] = builder.add(OpKind::sum_groups, {builder.add(OpKind::mul, {x, row})}, {{"groups", std::int64_t{1}}});
+      }
+    }
     ValueId result = ir::kNoValue;
     if (site.aggregate_first) {
       operands[0] = builder.add(OpKind::gemm, {x, weight});
-      result = builder.add(OpKind::spmm, operands, site.spmm->attrs);
+      result = builder.add(OpKind::spmm, operands, site.aggregate->attrs);
     } else {
       operands[0] = x;
-      const ValueId aggregated = builder.add(OpKind::spmm, operands, site.spmm->attrs);
+      const ValueId aggregated = builder.add(site.aggregate->kind, operands, site.aggregate->attrs);
       result = builder.add(OpKind::gemm, {aggregated, weight});
     }
     rewriter_.set(op.results[0], result);

@@ -16,6 +16,7 @@
 #include "passes/fuse_elementwise.h"
 #include "passes/fuse_messages.h"
 #include "passes/fuse_rows.h"
+#include "passes/group_globals.h"
 #include "passes/half_features.h"
 #include "passes/memory.h"
 #include "passes/order.h"
@@ -62,6 +63,7 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   choose_sparse_path when it shows which products with features there are and whether the features are constant;
 ///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through;
 ///   half_constants when it is known which ops read a constant; use_symmetry before memory decides about transposes;
+///   group_globals when no pass adds an op any more, for fuse_rows;
 ///   kernels are bound before fuse_rows, which has to know what they can do, and places in memory are given last: values of
 ///   ops that run together live together, which is why split_bands tries places before it cuts.
 constexpr Pass kPasses[] = {
@@ -102,6 +104,8 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options& o, Decisions* d) { return store_constants(p, o.feature_dtype, d); }},
     {"separate_gradients", false, "a place of its own for every gradient",
      [](const ir::Program& p, const Options&, Decisions*) { return separate_gradients(p); }},
+    {"group_globals", true, "what has no rows before or after what has",
+     [](const ir::Program& p, const Options&, Decisions*) { return group_globals(p); }},
 };
 
 void check_options(const Options& options) {

@@ -288,6 +288,46 @@ TEST(ChooseOrder, WhatIsDoneOnceIsWeighedAgainstTheSteps) {
   }
 }
 
+TEST(ChooseOrder, AttentionOfOneHeadReadsTheNarrowerSide) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  // The last layer has one head and makes `classes` columns of 4; the first has two heads, whose weights differ.
+  const auto attention_columns = [&](passes::OrderChoice order) {
+    passes::Options options;
+    options.order = order;
+    const ir::Plan plan = plan_of("gat", dataset, small_for("gat", {{"input_dropout", 0.5}}), options);
+    std::vector<std::int64_t> columns;
+    for (const Op& op : plan.program.ops) {
+      if (op.kind == OpKind::attention && op.phase == ir::Phase::kForward) columns.push_back(plan.program.type(op.results[0]).cols);
+    }
+    return columns;
+  };
+  const std::int64_t classes = dataset.labels.num_classes;
+  EXPECT_THAT(attention_columns(passes::OrderChoice::kTransformFirst), ::testing::ElementsAre(4, classes));
+  EXPECT_THAT(attention_columns(passes::OrderChoice::kAggregateFirst), ::testing::ElementsAre(4, 4));
+}
+
+TEST(GroupGlobals, NoProductOfParametersCutsABand) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  passes::Options options;
+  options.order = passes::OrderChoice::kAggregateFirst;
+  const auto global_after_rows = [&](const passes::Options& with) {
+    const ir::Plan plan = plan_of("gat", dataset, small_for("gat"), with);
+    bool rows = false;
+    bool cut = false;
+    for (const ir::Step& step : plan.steps) {
+      const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
+      if (op.phase != ir::Phase::kForward) continue;
+      const bool global = plan.program.type(op.results[0]).domain == ir::Domain::kGlobal && op.kind == OpKind::gemm;
+      cut = cut || (global && rows);
+      rows = rows || !global;
+    }
+    return cut;
+  };
+  EXPECT_FALSE(global_after_rows(options));
+  options.disabled = {"group_globals"};
+  EXPECT_TRUE(global_after_rows(options)) << "the pass has something to do";
+}
+
 TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {
   testing::AwkwardOptions sparse;
   sparse.sparse_features = true;

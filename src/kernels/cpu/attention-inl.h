@@ -16,9 +16,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
-
 #include <utility>
 
 #include "base/matrix_view.h"
@@ -51,51 +48,24 @@ struct Batch {
   alignas(64) float steep[kBatchValues + 64];  ///< of the second sum, where the gradient of the leaky ReLU joins in
 };
 
-/// Four values in a register (the compiler's own vectors: arithmetic and ?: work as on one value).
-using Four = float __attribute__((vector_size(16)));
-
-/// One value per head. Where the number of heads is known and a multiple of four it lives in registers, else in memory.
+/// One value per head. kHeads: how many, where the compiler knows it, else 0.
 template <int kHeads>
 struct PerHead {
-  static constexpr bool kInFours = kHeads > 0 && kHeads % 4 == 0;
-  using Part = std::conditional_t<kInFours, Four, float>;
-  static constexpr int kParts = kHeads == 0 ? kMostAttentionHeads : kInFours ? kHeads / 4 : kHeads;
-  Part of[kParts];
+  float of[kHeads > 0 ? kHeads : kMostAttentionHeads];
 
-  static std::size_t bytes(std::int64_t heads) {
-    return sizeof(float) * static_cast<std::size_t>(kHeads > 0 ? kHeads : heads);
-  }
   static HWY_INLINE PerHead load(const float* from, std::int64_t heads) {
     PerHead values;
-    std::memcpy(values.of, from, bytes(heads));
+    std::copy_n(from, kHeads > 0 ? kHeads : heads, values.of);
     return values;
   }
-  HWY_INLINE void store(float* to, std::int64_t heads) const { std::memcpy(to, of, bytes(heads)); }
-  /// Every value becomes fn(it, others...); fn takes floats or Fours.
+  HWY_INLINE void store(float* to, std::int64_t heads) const { std::copy_n(of, kHeads > 0 ? kHeads : heads, to); }
+  /// Every value becomes fn(it, others...).
   template <class Fn, class... Others>
   HWY_INLINE void update(std::int64_t heads, const Fn& fn, const Others&... others) {
-    if constexpr (kHeads > 0) {
-#pragma GCC unroll 8
-      for (int i = 0; i < kParts; ++i) of[i] = fn(of[i], others.of[i]...);
-    } else {
-      for (std::int64_t h = 0; h < heads; ++h) of[h] = fn(of[h], others.of[h]...);
-    }
-  }
-  /// exp of every value, where they lie in registers.
-  HWY_INLINE void exponentiate() {
-    static_assert(kInFours);
-    const ExpOf exp;
-    const hn::CappedTag<float, 4> d;
-    constexpr int kStep = hn::MaxLanes(hn::CappedTag<float, 4>());
-    for (Part& part : of) {
-      for (int i = 0; i < 4; i += kStep) {
-        float* at = reinterpret_cast<float*>(&part) + i;
-        hn::StoreU(exp(hn::LoadU(d, at)), d, at);
-      }
-    }
+    for (std::int64_t h = 0; h < (kHeads > 0 ? kHeads : heads); ++h) of[h] = fn(of[h], others.of[h]...);
   }
   HWY_INLINE void fill(float value, std::int64_t heads) {
-    update(heads, [value](auto) { return Part{} + value; });
+    update(heads, [value](float) { return value; });
   }
 };
 
@@ -123,23 +93,89 @@ HWY_INLINE void scale_edge(Batch& batch, std::int64_t i, const float* factors, s
   }
 }
 
-/// Lane i: base[node * stride], for the nodes at `nodes`; lanes from `count` on repeat the first node.
-HWY_INLINE Vector gather_nodes(const float* base, std::int64_t stride, const NodeId* nodes, std::int64_t count) {
+/// A vector from its halves.
+template <class D, class V>
+HWY_INLINE hn::Vec<D> join([[maybe_unused]] D d, [[maybe_unused]] V low, V high) {
+#if HWY_TARGET == HWY_SCALAR
+  return high;  // never called: a vector of one value has no halves
+#else
+  return hn::Combine(d, high, low);
+#endif
+}
+
+/// Edges whose values, one per head, fill a vector: lane e * kHeads + h is head h of edge e. 0: such vectors are not used.
+template <int kHeads>
+constexpr int kEdgesPerVector =
+    kHeads == 1 || (kHeads > 0 && kHeads % 4 == 0 && kLanes % kHeads == 0) ? static_cast<int>(kLanes / std::max(kHeads, 1)) : 0;
+
+/// The values of one node, for every edge of a vector.
+template <int kHeads>
+HWY_INLINE Vector repeat(const float* values) {
   const Tag d;
-  const hn::RebindToSigned<Tag> di;
-  auto index = hn::Set(di, nodes[0]);
-  if (count >= kLanes) {
-    index = hn::LoadU(di, nodes);
-  } else if constexpr (kMasks) {
-    const auto mask = hn::FirstN(di, static_cast<std::size_t>(count));
-    index = hn::IfThenElse(mask, hn::MaskedLoad(mask, di, nodes), index);
+  static_assert(kEdgesPerVector<kHeads> > 0);
+  if constexpr (kHeads == 1) {
+    return hn::Set(d, *values);
+  } else if constexpr (kHeads == kLanes) {
+    return hn::LoadU(d, values);
+  } else if constexpr (kHeads == 4) {
+    return hn::LoadDup128(d, values);
   } else {
-    alignas(64) std::int32_t lanes[kLanes];
-    hn::Store(index, di, lanes);
-    std::copy_n(nodes, count, lanes);
-    index = hn::Load(di, lanes);
+    static_assert(2 * kHeads == kLanes);
+    const auto half = hn::LoadU(hn::Half<Tag>(), values);
+    return join(d, half, half);
   }
-  return hn::GatherIndex(d, base, hn::Mul(index, hn::Set(di, static_cast<std::int32_t>(stride))));
+}
+
+/// The values of the nodes at the ends of the edges, base[node * stride + head]; the edges from `count` on repeat the first.
+template <int kHeads>
+HWY_INLINE Vector load_ends(const float* base, std::int64_t stride, const NodeId* nodes, std::int64_t count) {
+  const Tag d;
+  constexpr int kEdges = kEdgesPerVector<kHeads>;
+  static_assert(kEdges > 0);
+  if constexpr (kHeads == 1) {
+    const hn::RebindToSigned<Tag> di;
+    auto index = hn::Set(di, nodes[0]);
+    if (count >= kLanes) {
+      index = hn::LoadU(di, nodes);
+    } else if constexpr (kMasks) {
+      const auto mask = hn::FirstN(di, static_cast<std::size_t>(count));
+      index = hn::IfThenElse(mask, hn::MaskedLoad(mask, di, nodes), index);
+    } else {
+      alignas(64) std::int32_t lanes[kLanes];
+      hn::Store(index, di, lanes);
+      std::copy_n(nodes, count, lanes);
+      index = hn::Load(di, lanes);
+    }
+    return hn::GatherIndex(d, base, hn::Mul(index, hn::Set(di, static_cast<std::int32_t>(stride))));
+  } else {
+    const hn::CappedTag<float, kHeads> dh;
+    const auto end = [&](int e) HWY_ATTR { return hn::LoadU(dh, base + nodes[e < count ? e : 0] * stride); };
+    if constexpr (kEdges == 1) {
+      return end(0);
+    } else if constexpr (kEdges == 2) {
+      return join(d, end(0), end(1));
+    } else {
+      static_assert(kEdges == 4);
+      const hn::Half<Tag> half;
+      return join(d, join(half, end(0), end(1)), join(half, end(2), end(3)));
+    }
+  }
+}
+
+/// fn over the edges of a vector, a value for each head.
+template <int kHeads, class Fn>
+HWY_INLINE PerHead<kHeads> fold(Vector values, const Fn& fn) {
+  alignas(64) float lanes[kLanes];
+  hn::Store(values, Tag(), lanes);
+  PerHead<kHeads> folded = PerHead<kHeads>::load(lanes, kHeads);
+  for (int e = 1; e < kEdgesPerVector<kHeads>; ++e) folded.update(kHeads, fn, PerHead<kHeads>::load(lanes + e * kHeads, kHeads));
+  return folded;
+}
+
+/// The lanes of the edges that there are, of `count`.
+template <int kHeads>
+HWY_INLINE auto used_lanes(std::int64_t count) {
+  return hn::FirstN(Tag(), static_cast<std::size_t>(std::min(kLanes, count * kHeads)));
 }
 
 /// Columns [column, column + width) of a row, at most kMostColumns, and the head of each of them.
@@ -178,22 +214,48 @@ struct Run {
   std::int64_t known;  ///< how many indices from the first one on exist, for prefetching
 };
 
-/// The weights of one edge, spread over the columns of a panel.
-template <bool kOneHead>
-HWY_INLINE Vector spread(const float* weights, std::int64_t heads, const std::int32_t* head_of) {
-  const Tag d;
-  if constexpr (kOneHead) return hn::Set(d, *weights);
-  if (heads <= kLanes) return hn::TableLookupLanes(hn::LoadU(d, weights), hn::SetTableIndices(d, head_of));
-  return hn::GatherIndex(d, weights, hn::Load(hn::RebindToSigned<Tag>(), head_of));
-}
+/// Spreads the weights of an edge over the columns of vector i of a panel. kHeads: how many, where the compiler knows it, else 0.
+template <int kHeads, int kVectors>
+class Spread {
+  static constexpr bool kRepeats = kEdgesPerVector<kHeads> > 0;
+  using Indices = decltype(hn::SetTableIndices(Tag(), static_cast<const std::int32_t*>(nullptr)));
+
+ public:
+  Spread(const Panel& panel, std::int64_t heads) : panel_(panel), in_register_(heads <= kLanes) {
+    if constexpr (kRepeats && kHeads > 1) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kVectors; ++i) indices_[i] = hn::SetTableIndices(Tag(), panel.head_of + i * kLanes);
+    }
+  }
+
+  HWY_INLINE Vector operator()(const float* weights, int i) const {
+    const Tag d;
+    if constexpr (kHeads == 1) {
+      return hn::Set(d, *weights);
+    } else if constexpr (kRepeats) {
+      return hn::TableLookupLanes(repeat<kHeads>(weights), indices_[i]);
+    } else {
+      const std::int32_t* head_of = panel_.head_of + i * kLanes;
+      if (in_register_) return hn::TableLookupLanes(hn::LoadU(d, weights), hn::SetTableIndices(d, head_of));
+      return hn::GatherIndex(d, weights, hn::Load(hn::RebindToSigned<Tag>(), head_of));
+    }
+  }
+
+ private:
+  const Panel& panel_;
+  bool in_register_;
+  Indices indices_[kRepeats && kHeads > 1 ? kVectors : 1];
+};
 
 /// sums += the panel's columns of the rows of `x` at the other ends of the edges, with the batch's weights.
-template <int kVectors, bool kOneHead>
+template <int kVectors, int kHeads>
 void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batch, std::int64_t heads,
               const Panel& panel, Sums& sums) {
   const Tag d;
   const std::int64_t tail = panel.width - (kVectors - 1) * kLanes;
   const auto ahead = std::clamp<std::int64_t>(16384 / (panel.width * 4), 4, 32);
+  const Spread<kHeads, kVectors> spread(panel, heads);
+  const std::int64_t values = kHeads > 0 ? kHeads : heads;
   Vector plain[kVectors];
   Vector steep[kVectors];
 #pragma GCC unroll 8
@@ -218,9 +280,8 @@ void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batc
         std::copy_n(row + i * kLanes, tail, lanes);
         value = hn::Load(d, lanes);
       }
-      const std::int32_t* head_of = panel.head_of + i * kLanes;
-      plain[i] = hn::MulAdd(spread<kOneHead>(batch.plain + k * heads, heads, head_of), value, plain[i]);
-      steep[i] = hn::MulAdd(spread<kOneHead>(batch.steep + k * heads, heads, head_of), value, steep[i]);
+      plain[i] = hn::MulAdd(spread(batch.plain + k * values, i), value, plain[i]);
+      steep[i] = hn::MulAdd(spread(batch.steep + k * values, i), value, steep[i]);
     }
   }
 #pragma GCC unroll 8
@@ -232,15 +293,15 @@ void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batc
 
 using AddRows = void (*)(const ConstMatrixView<float>&, const Run&, const Batch&, std::int64_t, const Panel&, Sums&);
 
-template <bool kOneHead, int... I>
+template <int kHeads, int... I>
 AddRows add_rows_kernel(int vectors, std::integer_sequence<int, I...>) {
-  static constexpr AddRows kKernels[] = {add_rows<1 + I, kOneHead>...};
+  static constexpr AddRows kKernels[] = {add_rows<1 + I, kHeads>...};
   return kKernels[vectors - 1];
 }
 
-inline AddRows add_rows_kernel(std::int64_t heads, const Panel& panel) {
-  constexpr auto kWidths = std::make_integer_sequence<int, kMostVectors>();
-  return heads == 1 ? add_rows_kernel<true>(panel.vectors, kWidths) : add_rows_kernel<false>(panel.vectors, kWidths);
+template <int kHeads>
+AddRows add_rows_kernel(const Panel& panel) {
+  return add_rows_kernel<kHeads>(panel.vectors, std::make_integer_sequence<int, kMostVectors>());
 }
 
 }  // namespace attention

@@ -36,7 +36,7 @@ class RowAttention {
       : args_(args),
         panel_(panel),
         heads_(kHeads > 0 ? kHeads : args.heads),
-        add_rows_(attention::add_rows_kernel(heads_, panel)) {}
+        add_rows_(attention::add_rows_kernel<kHeads>(panel)) {}
 
   void run(std::int64_t v) {
     const EdgeId begin = args_.pattern.offsets[static_cast<std::size_t>(v)];
@@ -45,11 +45,12 @@ class RowAttention {
     sums_.clear(panel_);
     for (EdgeId k = begin; k < end; k += step) {
       const std::int64_t count = std::min(step, end - k);
-      if constexpr (kHeads == 1) {
-        weigh_one_head(v, k, count, k == begin);
+      if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
+        weigh_in_vectors(v, k, count, k == begin);
       } else {
         weigh(v, k, count, k == begin);
       }
+      apply_gate(k, count);
       add_rows_(args_.z, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
                 panel_, sums_);
     }
@@ -69,57 +70,21 @@ class RowAttention {
     const NodeId* indices = args_.pattern.indices.data() + k;
     const std::int64_t known = args_.pattern.nonzeros() - k;
     const auto slope = static_cast<float>(args_.slope);
-    const Values own = Values::load(args_.s_dst.row(v), heads());
+    const float* own = args_.s_dst.row(v);
     Values highest;
     for (std::int64_t i = 0; i < count; ++i) {
       hwy::Prefetch(args_.s_src.row(indices[std::min(i + attention::kBatchEdges, known - 1)]));
-      Values score = Values::load(args_.s_src.row(indices[i]), heads());
-      score.update(
-          heads(), [](auto s, auto t) { return s + t; }, own);
-      Values bent = score;
-      bent.update(heads(), [slope](auto s) { return s > 0 ? 1.0F : slope; });
-      score.update(
-          heads(), [](auto s, auto factor) { return s * factor; }, bent);
-      if (i == 0) highest = score;
-      highest.update(
-          heads(), [](auto most, auto s) { return s > most ? s : most; }, score);
-      score.store(batch_.plain + i * heads(), heads());
-      bent.store(batch_.steep + i * heads(), heads());
+      const float* other = args_.s_src.row(indices[i]);
+      float* plain = batch_.plain + i * heads();
+      float* steep = batch_.steep + i * heads();
+      for (std::int64_t h = 0; h < heads(); ++h) {
+        const float raw = other[h] + own[h];
+        steep[h] = raw > 0 ? 1.0F : slope;
+        plain[h] = raw * steep[h];
+        if (i == 0 || plain[h] > highest.of[h]) highest.of[h] = plain[h];
+      }
     }
     raise(highest, first);
-    if constexpr (Values::kInFours) {
-      exponentiate_in_registers(count);
-    } else {
-      exponentiate_in_memory(count);
-    }
-    if (args_.gate.rows == 0) return;
-    for (std::int64_t i = 0; i < count; ++i) {
-      attention::scale_edge<kHeads>(batch_, i, args_.gate.row(k + i), heads());
-    }
-  }
-
-  /// An edge at a time: its stores are read back whole, which wider vectors would have to wait for.
-  void exponentiate_in_registers(std::int64_t count) {
-    const auto plus = [](auto sum, auto term) { return sum + term; };
-    Values total = total_;
-    Values steep = steep_;
-    for (std::int64_t i = 0; i < count; ++i) {
-      Values weight = Values::load(batch_.plain + i * kHeads, kHeads);
-      weight.update(
-          kHeads, [](auto s, auto most) { return s - most; }, highest_);
-      weight.exponentiate();
-      weight.store(batch_.plain + i * kHeads, kHeads);
-      total.update(kHeads, plus, weight);
-      weight.update(
-          kHeads, [](auto w, auto factor) { return w * factor; }, Values::load(batch_.steep + i * kHeads, kHeads));
-      weight.store(batch_.steep + i * kHeads, kHeads);
-      steep.update(kHeads, plus, weight);
-    }
-    total_ = total;
-    steep_ = steep;
-  }
-
-  void exponentiate_in_memory(std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       for (std::int64_t h = 0; h < heads(); ++h) batch_.plain[i * heads() + h] -= highest_.of[h];
     }
@@ -132,46 +97,50 @@ class RowAttention {
     }
   }
 
-  /// The same for one head, a vector of edges at a time.
-  void weigh_one_head(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
+  /// The same, a vector of edges x heads at a time.
+  void weigh_in_vectors(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
+    constexpr int kEdges = attention::kEdgesPerVector<kHeads>;
     const attention::Tag d;
     const NodeId* indices = args_.pattern.indices.data() + k;
     const std::int64_t known = args_.pattern.nonzeros() - k;
-    for (std::int64_t i = 0; i < count; ++i) {
-      hwy::Prefetch(args_.s_src.row(indices[std::min(i + attention::kBatchEdges, known - 1)]));
-    }
-    const auto own = hn::Set(d, args_.s_dst.at(v, 0));
+    const auto own = attention::repeat<kHeads>(args_.s_dst.row(v));
     const auto slope = hn::Set(d, static_cast<float>(args_.slope));
-    const ExpOf exp;
     auto most = hn::Set(d, -std::numeric_limits<float>::infinity());
-    for (std::int64_t i = 0; i < count; i += attention::kLanes) {
-      const auto raw =
-          hn::Add(attention::gather_nodes(args_.s_src.data, args_.s_src.stride, indices + i, count - i), own);
+    for (std::int64_t i = 0; i < count; i += kEdges) {
+      for (std::int64_t e = i; e < i + kEdges; ++e) {
+        hwy::Prefetch(args_.s_src.row(indices[std::min(e + attention::kBatchEdges, known - 1)]));
+      }
+      const auto raw = hn::Add(attention::load_ends<kHeads>(args_.s_src.data, args_.s_src.stride, indices + i, count - i), own);
       const auto bent = hn::IfThenElse(hn::Gt(raw, hn::Zero(d)), hn::Set(d, 1.0F), slope);
       const auto score = hn::Mul(raw, bent);
       most = hn::Max(most, score);
-      hn::Store(score, d, batch_.plain + i);
-      hn::Store(bent, d, batch_.steep + i);
+      hn::Store(score, d, batch_.plain + i * kHeads);
+      hn::Store(bent, d, batch_.steep + i * kHeads);
     }
-    Values highest;
-    highest.of[0] = hn::GetLane(hn::MaxOfLanes(d, most));
-    raise(highest, first);
-    const auto shift = hn::Set(d, highest_.of[0]);
+    raise(attention::fold<kHeads>(most, [](float a, float b) { return b > a ? b : a; }), first);
+    const auto shift = attention::repeat<kHeads>(highest_.of);
+    const ExpOf exp;
     auto total = hn::Zero(d);
     auto steep = hn::Zero(d);
-    for (std::int64_t i = 0; i < count; i += attention::kLanes) {
-      const auto used = hn::FirstN(d, static_cast<std::size_t>(std::min(attention::kLanes, count - i)));
-      const auto weight = hn::IfThenElseZero(used, exp(hn::Sub(hn::Load(d, batch_.plain + i), shift)));
-      const auto bent = hn::Mul(weight, hn::Load(d, batch_.steep + i));
+    for (std::int64_t i = 0; i < count; i += kEdges) {
+      const auto all = exp(hn::Sub(hn::Load(d, batch_.plain + i * kHeads), shift));
+      const auto weight = hn::IfThenElseZero(attention::used_lanes<kHeads>(count - i), all);
+      const auto bent = hn::Mul(weight, hn::Load(d, batch_.steep + i * kHeads));
       total = hn::Add(total, weight);
       steep = hn::Add(steep, bent);
-      hn::Store(weight, d, batch_.plain + i);
-      hn::Store(bent, d, batch_.steep + i);
+      hn::Store(weight, d, batch_.plain + i * kHeads);
+      hn::Store(bent, d, batch_.steep + i * kHeads);
     }
-    total_.of[0] += hn::GetLane(hn::SumOfLanes(d, total));
-    steep_.of[0] += hn::GetLane(hn::SumOfLanes(d, steep));
+    const auto plus = [](float a, float b) { return a + b; };
+    total_.update(kHeads, plus, attention::fold<kHeads>(total, plus));
+    steep_.update(kHeads, plus, attention::fold<kHeads>(steep, plus));
+  }
+
+  void apply_gate(EdgeId k, std::int64_t count) {
     if (args_.gate.rows == 0) return;
-    for (std::int64_t i = 0; i < count; ++i) attention::scale_edge<1>(batch_, i, args_.gate.row(k + i), 1);
+    for (std::int64_t i = 0; i < count; ++i) {
+      attention::scale_edge<kHeads>(batch_, i, args_.gate.row(k + i), heads());
+    }
   }
 
   /// Lifts the highest scores to those of a batch, and scales what was summed under lower ones.
@@ -188,12 +157,8 @@ class RowAttention {
     highest_.update(
         heads(), [](auto most, auto s) { return s > most ? s : most; }, highest);
     highest_.store(factor, heads());
-    bool any = false;
-    for (std::int64_t h = 0; h < heads(); ++h) {
-      any = any || factor[h] != before[h];
-      factor[h] = std::exp(before[h] - factor[h]);
-    }
-    if (!any) return;
+    if (std::equal(before, before + heads(), factor)) return;
+    for (std::int64_t h = 0; h < heads(); ++h) factor[h] = std::exp(before[h] - factor[h]);
     const Values by = Values::load(factor, heads());
     total_.update(
         heads(), [](auto sum, auto f) { return sum * f; }, by);
@@ -218,15 +183,14 @@ class RowAttention {
       steepness[h] *= scale[h];
     }
     const attention::Tag d;
+    const attention::Spread<kHeads, attention::kMostVectors> spread(panel_, heads());
     for (int i = 0; i < panel_.vectors; ++i) {
-      const std::int32_t* head_of = panel_.head_of + i * attention::kLanes;
       float* plain = sums_.plain + i * attention::kLanes;
       float* steep = sums_.steep + i * attention::kLanes;
-      const auto by = attention::spread<kHeads == 1>(scale, heads(), head_of);
+      const auto by = spread(scale, i);
       const auto y = hn::Mul(hn::Load(d, plain), by);
       hn::Store(y, d, plain);
-      const auto bent = attention::spread<kHeads == 1>(steepness, heads(), head_of);
-      hn::Store(hn::NegMulAdd(bent, y, hn::Mul(hn::Load(d, steep), by)), d, steep);
+      hn::Store(hn::NegMulAdd(spread(steepness, i), y, hn::Mul(hn::Load(d, steep), by)), d, steep);
     }
     std::copy_n(sums_.plain, panel_.width, args_.y.row(v) + panel_.column);
     if (args_.tangent.rows != 0) std::copy_n(sums_.steep, panel_.width, args_.tangent.row(v) + panel_.column);

@@ -48,7 +48,7 @@ class RowGradient {
         packed_(packed),
         panel_(panel),
         heads_(kHeads > 0 ? kHeads : args.heads),
-        add_rows_(attention::add_rows_kernel(heads_, panel)) {}
+        add_rows_(attention::add_rows_kernel<kHeads>(panel)) {}
 
   void run(std::int64_t u) {
     const EdgeId begin = args_.pattern.offsets[static_cast<std::size_t>(u)];
@@ -58,11 +58,12 @@ class RowGradient {
     shared_.fill(0, heads());
     for (EdgeId k = begin; k < end; k += step) {
       const std::int64_t count = std::min(step, end - k);
-      if constexpr (kHeads == 1) {
-        weigh_one_head(u, k, count);
+      if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
+        weigh_in_vectors(u, k, count);
       } else {
         weigh(u, k, count);
       }
+      apply_gate(k, count);
       add_rows_(args_.dy, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
                 panel_, sums_);
     }
@@ -89,70 +90,54 @@ class RowGradient {
     const NodeId* indices = args_.pattern.indices.data() + k;
     const std::int64_t known = args_.pattern.nonzeros() - k;
     const auto slope = static_cast<float>(args_.slope);
-    const Values own = Values::load(args_.s_src.row(u), heads());
+    const float* own = args_.s_src.row(u);
+    const std::int64_t stride = kPackedValues * heads();
     for (std::int64_t i = 0; i < count; ++i) {
-      hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * kPackedValues * heads());
-      const float* other = packed_ + indices[i] * kPackedValues * heads();
-      Values score = Values::load(other, heads());
-      score.update(
-          heads(), [](auto s, auto t) { return s + t; }, own);
-      Values bent = score;
-      bent.update(heads(), [slope](auto s) { return s > 0 ? 1.0F : slope; });
-      score.update(
-          heads(), [](auto s, auto factor, auto lse) { return s * factor - lse; }, bent,
-          Values::load(other + heads(), heads()));
-      if constexpr (Values::kInFours) {
-        score.exponentiate();
-        bent.update(
-            heads(), [](auto factor, auto weight) { return factor * weight; }, score);
-        share(bent, other);
-      }
-      score.store(batch_.plain + i * heads(), heads());
-      bent.store(batch_.steep + i * heads(), heads());
-    }
-    if constexpr (!Values::kInFours) {
-      attention::exponentiate(batch_, count * heads());
-      for (std::int64_t i = 0; i < count; ++i) {
-        share(Values::load(batch_.steep + i * heads(), heads()), packed_ + indices[i] * kPackedValues * heads());
+      hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * stride);
+      const float* other = packed_ + indices[i] * stride;
+      for (std::int64_t h = 0; h < heads(); ++h) {
+        const float raw = own[h] + other[h];
+        const float bent = raw > 0 ? 1.0F : slope;
+        batch_.plain[i * heads() + h] = raw * bent - other[heads() + h];
+        batch_.steep[i * heads() + h] = bent;
       }
     }
-    apply_gate(k, count);
+    attention::exponentiate(batch_, count * heads());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float* common = packed_ + indices[i] * stride + 2 * heads();
+      for (std::int64_t h = 0; h < heads(); ++h) shared_.of[h] += batch_.steep[i * heads() + h] * common[h];
+    }
   }
 
-  /// The same for one head, a vector of edges at a time.
-  void weigh_one_head(std::int64_t u, EdgeId k, std::int64_t count) {
+  /// The same, a vector of edges x heads at a time.
+  void weigh_in_vectors(std::int64_t u, EdgeId k, std::int64_t count) {
+    constexpr int kEdges = attention::kEdgesPerVector<kHeads>;
+    constexpr std::int64_t kStride = kPackedValues * kHeads;
     const attention::Tag d;
     const NodeId* indices = args_.pattern.indices.data() + k;
     const std::int64_t known = args_.pattern.nonzeros() - k;
-    for (std::int64_t i = 0; i < count; ++i) {
-      hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * kPackedValues);
-    }
-    const auto own = hn::Set(d, args_.s_src.at(u, 0));
+    const auto own = attention::repeat<kHeads>(args_.s_src.row(u));
     const auto slope = hn::Set(d, static_cast<float>(args_.slope));
     const ExpOf exp;
     auto shared = hn::Zero(d);
-    for (std::int64_t i = 0; i < count; i += attention::kLanes) {
-      const auto used = hn::FirstN(d, static_cast<std::size_t>(std::min(attention::kLanes, count - i)));
+    for (std::int64_t i = 0; i < count; i += kEdges) {
+      for (std::int64_t e = i; e < i + kEdges; ++e) {
+        hwy::Prefetch(packed_ + indices[std::min(e + attention::kBatchEdges, known - 1)] * kStride);
+      }
       const auto other = [&](int what) HWY_ATTR {
-        return attention::gather_nodes(packed_ + what, kPackedValues, indices + i, count - i);
+        return attention::load_ends<kHeads>(packed_ + what * kHeads, kStride, indices + i, count - i);
       };
       const auto raw = hn::Add(own, other(0));
       const auto bent = hn::IfThenElse(hn::Gt(raw, hn::Zero(d)), hn::Set(d, 1.0F), slope);
-      const auto weight = hn::IfThenElseZero(used, exp(hn::Sub(hn::Mul(raw, bent), other(1))));
+      const auto all = exp(hn::Sub(hn::Mul(raw, bent), other(1)));
+      const auto weight = hn::IfThenElseZero(attention::used_lanes<kHeads>(count - i), all);
       const auto steep = hn::Mul(weight, bent);
       shared = hn::MulAdd(steep, other(2), shared);
-      hn::Store(weight, d, batch_.plain + i);
-      hn::Store(steep, d, batch_.steep + i);
+      hn::Store(weight, d, batch_.plain + i * kHeads);
+      hn::Store(steep, d, batch_.steep + i * kHeads);
     }
-    shared_.of[0] += hn::GetLane(hn::SumOfLanes(d, shared));
-    apply_gate(k, count);
-  }
-
-  /// Adds steep * <dy, y> of an edge, whose other end's values are at `other`.
-  HWY_INLINE void share(const Values& steep, const float* other) {
-    shared_.update(
-        heads(), [](auto sum, auto weight, auto common) { return sum + weight * common; }, steep,
-        Values::load(other + 2 * heads(), heads()));
+    const auto plus = [](float a, float b) { return a + b; };
+    shared_.update(kHeads, plus, attention::fold<kHeads>(shared, plus));
   }
 
   void apply_gate(EdgeId k, std::int64_t count) {

@@ -1,0 +1,77 @@
+#include "passes/group_globals.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Phase;
+using ir::ValueId;
+
+class Mover {
+ public:
+  explicit Mover(const ir::Program& program) : program_(program) {}
+
+  ir::Program run() {
+    ir::Program out = program_;
+    out.ops.clear();
+    auto begin = program_.ops.begin();
+    while (begin != program_.ops.end()) {
+      const auto end = std::find_if(begin, program_.ops.end(), [&](const Op& op) { return op.phase != begin->phase; });
+      add_phase(begin, end, &out.ops);
+      begin = end;
+    }
+    return out;
+  }
+
+ private:
+  using At = std::vector<Op>::const_iterator;
+  using Marks = std::vector<bool>;
+
+  bool is_global(ValueId value) const { return value == ir::kNoValue || program_.type(value).domain == ir::Domain::kGlobal; }
+
+  bool on_globals(const Op& op) const {
+    const auto global = [&](ValueId value) { return is_global(value); };
+    return op.kind != OpKind::batch_norm_update && std::all_of(op.inputs.begin(), op.inputs.end(), global) &&
+           std::all_of(op.results.begin(), op.results.end(), global);
+  }
+
+  static bool any(const std::vector<ValueId>& values, const Marks& marks) {
+    return std::any_of(values.begin(), values.end(), [&](ValueId v) { return v != ir::kNoValue && marks[static_cast<std::size_t>(v)]; });
+  }
+
+  static void mark(const std::vector<ValueId>& values, Marks* marks) {
+    for (const ValueId v : values) {
+      if (v != ir::kNoValue) (*marks)[static_cast<std::size_t>(v)] = true;
+    }
+  }
+
+  void add_phase(At begin, At end, std::vector<Op>* out) const {
+    // Values that come of the rows of the phase, and values that rows of it come of.
+    Marks after_rows(program_.values.size(), false);
+    Marks before_rows(program_.values.size(), false);
+    for (At op = begin; op != end; ++op) {
+      if (!on_globals(*op) || any(op->inputs, after_rows)) mark(op->results, &after_rows);
+    }
+    for (At op = end; op != begin;) {
+      --op;
+      if (!on_globals(*op) || any(op->results, before_rows)) mark(op->inputs, &before_rows);
+    }
+    const auto early = [&](const Op& op) { return on_globals(op) && !any(op.inputs, after_rows); };
+    const auto late = [&](const Op& op) { return on_globals(op) && !early(op) && !any(op.results, before_rows); };
+    std::copy_if(begin, end, std::back_inserter(*out), early);
+    std::copy_if(begin, end, std::back_inserter(*out), [&](const Op& op) { return !early(op) && !late(op); });
+    std::copy_if(begin, end, std::back_inserter(*out), late);
+  }
+
+  const ir::Program& program_;
+};
+
+}  // namespace
+
+ir::Program group_globals(const ir::Program& program) { return Mover(program).run(); }
+
+}  // namespace gneiss::passes
