@@ -80,6 +80,9 @@ HWY_INLINE void exponentiate(Batch& batch, std::int64_t values) {
   }
 }
 
+/// The natural logarithm; NaN stays NaN.
+HWY_INLINE Vector log_of(Vector x) { return hn::IfThenElse(hn::IsNaN(x), x, hn::Log(Tag(), x)); }
+
 /// Multiplies both weights of edge i of the batch.
 template <int kHeads>
 HWY_INLINE void scale_edge(Batch& batch, std::int64_t i, const float* factors, std::int64_t heads) {
@@ -195,6 +198,21 @@ struct Panel {
     }
   }
 };
+
+/// Columns of vector i of a panel, to a row whose first column is the panel's.
+HWY_INLINE void store_columns(Vector columns, const Panel& panel, int i, float* row) {
+  const Tag d;
+  const std::int64_t left = panel.width - i * kLanes;
+  if (left >= kLanes) {
+    hn::StoreU(columns, d, row + i * kLanes);
+  } else if constexpr (kMasks) {
+    hn::BlendedStore(columns, hn::FirstN(d, static_cast<std::size_t>(left)), d, row + i * kLanes);
+  } else {
+    alignas(64) float lanes[kLanes];
+    hn::Store(columns, d, lanes);
+    std::copy_n(lanes, left, row + i * kLanes);
+  }
+}
 
 /// The two sums of a panel's columns.
 struct Sums {

@@ -171,29 +171,38 @@ class RowAttention {
   }
 
   void finish(std::int64_t v) {
-    float scale[kRoom];
-    float steepness[kRoom];
-    total_.store(scale, heads());
-    steep_.store(steepness, heads());
+    alignas(64) float scale[kRoom];
+    alignas(64) float steepness[kRoom];
     float* lse = args_.lse.rows != 0 && panel_.column == 0 ? args_.lse.row(v) : nullptr;
-    if (lse != nullptr) highest_.store(lse, heads());
-    for (std::int64_t h = 0; h < heads(); ++h) {
-      if (lse != nullptr) lse[h] += std::log(scale[h]);
-      scale[h] = 1 / scale[h];
-      steepness[h] *= scale[h];
-    }
     const attention::Tag d;
+    if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
+      const auto total = attention::repeat<kHeads>(total_.of);
+      const auto by = hn::Div(hn::Set(d, 1.0F), total);
+      hn::Store(by, d, scale);
+      hn::Store(hn::Mul(attention::repeat<kHeads>(steep_.of), by), d, steepness);
+      if (lse != nullptr) {
+        alignas(64) float lanes[attention::kLanes];
+        hn::Store(hn::Add(attention::repeat<kHeads>(highest_.of), attention::log_of(total)), d, lanes);
+        std::copy_n(lanes, kHeads, lse);
+      }
+    } else {
+      for (std::int64_t h = 0; h < heads(); ++h) {
+        scale[h] = 1 / total_.of[h];
+        steepness[h] = steep_.of[h] * scale[h];
+        if (lse != nullptr) lse[h] = highest_.of[h] + std::log(total_.of[h]);
+      }
+    }
+    float* y_row = args_.y.row(v) + panel_.column;
+    float* tangent_row = args_.tangent.rows != 0 ? args_.tangent.row(v) + panel_.column : nullptr;
     const attention::Spread<kHeads, attention::kMostVectors> spread(panel_, heads());
     for (int i = 0; i < panel_.vectors; ++i) {
-      float* plain = sums_.plain + i * attention::kLanes;
-      float* steep = sums_.steep + i * attention::kLanes;
       const auto by = spread(scale, i);
-      const auto y = hn::Mul(hn::Load(d, plain), by);
-      hn::Store(y, d, plain);
-      hn::Store(hn::NegMulAdd(spread(steepness, i), y, hn::Mul(hn::Load(d, steep), by)), d, steep);
+      const auto y = hn::Mul(hn::Load(d, sums_.plain + i * attention::kLanes), by);
+      attention::store_columns(y, panel_, i, y_row);
+      if (tangent_row == nullptr) continue;
+      const auto steep = hn::Mul(hn::Load(d, sums_.steep + i * attention::kLanes), by);
+      attention::store_columns(hn::NegMulAdd(spread(steepness, i), y, steep), panel_, i, tangent_row);
     }
-    std::copy_n(sums_.plain, panel_.width, args_.y.row(v) + panel_.column);
-    if (args_.tangent.rows != 0) std::copy_n(sums_.steep, panel_.width, args_.tangent.row(v) + panel_.column);
   }
 
   const AttentionArgs<float>& args_;

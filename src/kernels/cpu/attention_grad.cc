@@ -67,7 +67,10 @@ class RowGradient {
       add_rows_(args_.dy, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
                 panel_, sums_);
     }
-    std::copy_n(sums_.plain, panel_.width, args_.dz.row(u) + panel_.column);
+    const attention::Tag d;
+    for (int i = 0; i < panel_.vectors; ++i) {
+      attention::store_columns(hn::Load(d, sums_.plain + i * attention::kLanes), panel_, i, args_.dz.row(u) + panel_.column);
+    }
     float* ds = args_.ds_src.row(u);
     if (panel_.column == 0) {
       shared_.update(heads(), [](auto sum) { return -sum; });

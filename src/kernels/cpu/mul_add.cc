@@ -1,6 +1,8 @@
-// x + a * b: within a row, runs of columns in which each factor is either full or one value.
+// x + a * b, a vector of columns at a time: a factor with a value for each group of columns is spread over them from one register.
+// Where that does not fit, runs of columns in which each factor is either full or one value.
 #include "kernels/mul_add.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "kernels/cpu/cpu.h"
@@ -15,6 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
+namespace hn = hwy::HWY_NAMESPACE;
 
 /// y = x + a * b over a run; a factor that is not full has one value.
 HWY_INLINE void mul_add_run(std::int64_t length, const float* x, const float* a, bool a_full, const float* b,
@@ -34,7 +37,7 @@ HWY_INLINE void mul_add_run(std::int64_t length, const float* x, const float* a,
   }
 }
 
-void mul_add_chunk(const MulAddArgs<float>& args, std::int64_t begin, std::int64_t end) {
+void mul_add_runs(const MulAddArgs<float>& args, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = args.y.cols;
   const bool a_full = args.a.cols == width;
   const bool b_full = args.b.cols == width;
@@ -48,6 +51,70 @@ void mul_add_chunk(const MulAddArgs<float>& args, std::int64_t begin, std::int64
     for (std::int64_t j = 0; j < width; j += step) {
       mul_add_run(step, args.x.row(r) + j, a + j / a_repeat, a_full, b + j / b_repeat, b_full, args.y.row(r) + j);
     }
+  }
+}
+
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
+/// Where a masked load may fault, rows go in runs. AVX2 is safe for 32-bit elements.
+constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0 || HWY_TARGET == HWY_AVX2;
+constexpr std::int64_t kMostColumns = 1024;
+
+/// A factor: full rows, or a value for each group of columns.
+class Factor {
+ public:
+  static bool fits(const ConstMatrixView<float>& values, std::int64_t width) {
+    return values.cols == width || (values.cols <= kLanes && width <= kMostColumns);
+  }
+
+  Factor(const ConstMatrixView<float>& values, std::int64_t width) : values_(values), full_(values.cols == width) {
+    if (full_) return;
+    const std::int64_t group = width / values.cols;
+    for (std::int64_t c = 0; c < std::min(width + kLanes, kMostColumns + kLanes); ++c) {
+      group_of_[c] = static_cast<std::int32_t>(std::min(c / group, values.cols - 1));
+    }
+  }
+
+  HWY_INLINE void start_row(std::int64_t r) {
+    row_ = values_.row(values_.rows == 1 ? 0 : r);
+    if (!full_) groups_ = hn::MaskedLoad(hn::FirstN(Tag(), static_cast<std::size_t>(values_.cols)), Tag(), row_);
+  }
+
+  template <class Mask>
+  HWY_INLINE Vector columns(std::int64_t c, Mask mask) const {
+    const Tag d;
+    if (full_) return hn::MaskedLoad(mask, d, row_ + c);
+    return hn::TableLookupLanes(groups_, hn::SetTableIndices(d, group_of_ + c));
+  }
+
+ private:
+  const ConstMatrixView<float>& values_;
+  bool full_;
+  const float* row_ = nullptr;
+  Vector groups_ = hn::Zero(Tag());
+  alignas(64) std::int32_t group_of_[kMostColumns + kLanes];
+};
+
+void mul_add_chunk(const MulAddArgs<float>& args, std::int64_t begin, std::int64_t end) {
+  const Tag d;
+  const std::int64_t width = args.y.cols;
+  if (!kMasks || !Factor::fits(args.a, width) || !Factor::fits(args.b, width)) return mul_add_runs(args, begin, end);
+  Factor a(args.a, width);
+  Factor b(args.b, width);
+  for (std::int64_t r = begin; r < end; ++r) {
+    a.start_row(r);
+    b.start_row(r);
+    const float* x = args.x.row(r);
+    float* y = args.y.row(r);
+    std::int64_t c = 0;
+    const auto all = hn::FirstN(d, static_cast<std::size_t>(kLanes));
+    for (; c + kLanes <= width; c += kLanes) {
+      hn::StoreU(hn::MulAdd(a.columns(c, all), b.columns(c, all), hn::LoadU(d, x + c)), d, y + c);
+    }
+    if (c == width) continue;
+    const auto some = hn::FirstN(d, static_cast<std::size_t>(width - c));
+    hn::BlendedStore(hn::MulAdd(a.columns(c, some), b.columns(c, some), hn::MaskedLoad(some, d, x + c)), some, d, y + c);
   }
 }
 
