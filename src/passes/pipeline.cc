@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -20,6 +22,7 @@
 #include "passes/half_features.h"
 #include "passes/memory.h"
 #include "passes/order.h"
+#include "passes/recompute.h"
 #include "passes/sparse_features.h"
 #include "passes/split_bands.h"
 #include "passes/training.h"
@@ -29,6 +32,7 @@ namespace {
 
 using Decisions = std::vector<std::string>;
 
+constexpr const char* kRecompute = "recompute";
 constexpr const char* kFuseRows = "fuse_rows";
 constexpr const char* kSplitBands = "split_bands";
 
@@ -111,10 +115,10 @@ constexpr Pass kPasses[] = {
 void check_options(const Options& options) {
   std::vector<std::string> names;
   for (const Pass& pass : kPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {"bind_kernels", kFuseRows, kSplitBands, "plan_memory"});
+  names.insert(names.end(), {kRecompute, "bind_kernels", kFuseRows, kSplitBands, "plan_memory"});
   for (const std::string& name : options.disabled) {
     const auto pass = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
-    if ((pass != std::end(kPasses) && pass->optional) || name == kFuseRows || name == kSplitBands) continue;
+    if ((pass != std::end(kPasses) && pass->optional) || name == kRecompute || name == kFuseRows || name == kSplitBands) continue;
     const bool known = std::find(names.begin(), names.end(), name) != names.end();
     throw Error(ErrorCode::kUsage, known ? fmt::format("pass '{}' cannot be switched off", name) : fmt::format("there is no pass '{}'", name),
                 "--passes-off", known ? "the program would not run without it" : unknown_name_hint(name, names));
@@ -133,7 +137,7 @@ class Recorder {
   Recorder(const Options& options, std::vector<ir::PassReport>* reports) : options_(options), reports_(reports) {}
 
   template <class Body>
-  void run(const char* name, const ir::Program& program, const Body& body) {
+  void run(const char* name, const ir::Program& program, const Body& body) const {
     ir::PassReport report;
     report.name = name;
     report.ops_before = static_cast<std::int64_t>(program.ops.size());
@@ -161,6 +165,7 @@ const std::vector<PassInfo>& list_passes() {
   static const std::vector<PassInfo> list = [] {
     std::vector<PassInfo> infos;
     for (const Pass& pass : kPasses) infos.push_back({pass.name, pass.optional, pass.purpose});
+    infos.push_back({kRecompute, true, "with a memory limit: values made again in backward instead of kept"});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
     infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
     infos.push_back({kSplitBands, true, "bands cut where that saves memory and costs little"});
@@ -170,14 +175,44 @@ const std::vector<PassInfo>& list_passes() {
   return list;
 }
 
-ir::Plan build_plan(const ir::Program& model, const Options& options) {
-  check_options(options);
+namespace {
+
+/// Kernels, bands and places for a program that the passes are through with.
+void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
+  recorder.run("bind_kernels", plan->program, [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, decisions); });
+  if (options.disabled.count(kFuseRows) == 0) {
+    recorder.run(kFuseRows, plan->program, [&](Decisions* decisions) { fuse_rows(plan, decisions); });
+  }
+  for (ir::Step& step : plan->steps) step.seconds = step_seconds(options.rates, *plan, step);
+  if (options.disabled.count(kSplitBands) == 0) {
+    recorder.run(kSplitBands, plan->program, [&](Decisions* decisions) { split_bands(plan, options.rates, options.split_limits, decisions); });
+  }
+  recorder.run("plan_memory", plan->program, [&](Decisions*) { plan_memory(plan); });
+}
+
+double step_seconds_of(const ir::Plan& plan) { return plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward); }
+
+/// What a program would take. Bands are not cut here: that only ever saves.
+Footprint footprint(const ir::Program& program, const Options& options) {
+  Options quiet = options;
+  quiet.print_after.clear();
+  quiet.disabled.insert(kSplitBands);
+  ir::Plan plan;
+  plan.value_bytes = options.value_bytes;
+  plan.feature_nonzeros = options.feature_nonzeros;
+  plan.program = eliminate_dead_code(program);
+  lay_out(quiet, Recorder(quiet, &plan.passes), &plan);
+  return {options.excess_bytes(plan), step_seconds_of(plan)};
+}
+
+/// A plan by exactly these options; `remake`: with values made again in backward until it fits.
+ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) {
   ir::Plan plan;
   plan.value_bytes = options.value_bytes;
   plan.feature_nonzeros = options.feature_nonzeros;
   plan.program = model;
   ir::verify(plan.program, "the front end");
-  Recorder recorder(options, &plan.passes);
+  const Recorder recorder(options, &plan.passes);
   recorder.print("input", plan.program);
   for (const Pass& pass : kPasses) {
     if (options.disabled.count(pass.name) > 0) continue;
@@ -185,16 +220,56 @@ ir::Plan build_plan(const ir::Program& model, const Options& options) {
                  [&](Decisions* decisions) { plan.program = pass.run(plan.program, options, decisions); });
     ir::verify(plan.program, pass.name);
   }
-  recorder.run("bind_kernels", plan.program, [&](Decisions* decisions) { bind_kernels(&plan, options.source_blocks, decisions); });
-  if (options.disabled.count(kFuseRows) == 0) {
-    recorder.run(kFuseRows, plan.program, [&](Decisions* decisions) { fuse_rows(&plan, decisions); });
+  if (options.disabled.count(kRecompute) == 0) {
+    recorder.run(kRecompute, plan.program, [&](Decisions* decisions) {
+      if (!remake) return;
+      const auto measure = [&](const ir::Program& program) { return footprint(program, options); };
+      plan.program = recompute_to_fit(plan.program, measure, decisions);
+    });
+    ir::verify(plan.program, kRecompute);
   }
-  for (ir::Step& step : plan.steps) step.seconds = step_seconds(options.rates, plan, step);
-  if (options.disabled.count(kSplitBands) == 0) {
-    recorder.run(kSplitBands, plan.program, [&](Decisions* decisions) { split_bands(&plan, options.rates, options.split_limits, decisions); });
-  }
-  recorder.run("plan_memory", plan.program, [&](Decisions*) { plan_memory(&plan); });
+  lay_out(options, recorder, &plan);
   return plan;
+}
+
+/// The plan as asked if it fits, else that of least modelled time which does: with values made again, without blocks of sources (copies of the edges), without what is aggregated
+/// from the features once, without both.
+ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
+  ir::Plan as_asked = plan_by(model, options, false);
+  if (options.excess_bytes(as_asked) <= 0) return as_asked;
+  std::vector<Options> ways = {options};
+  if (options.source_blocks == SourceBlocking::kAuto) {
+    ways.push_back(options);
+    ways.back().source_blocks = SourceBlocking::kOff;
+  }
+  if (options.order == OrderChoice::kAuto) {
+    const std::size_t count = ways.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      ways.push_back(ways[i]);
+      ways.back().order = OrderChoice::kTransformFirst;
+    }
+  }
+  std::optional<ir::Plan> best;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const Options& way : ways) {
+    ir::Plan plan = plan_by(model, way, true);
+    const std::int64_t excess = options.excess_bytes(plan);
+    const bool fits = excess <= 0;
+    if (!best || (fits != (least <= 0) ? fits : fits ? step_seconds_of(plan) < step_seconds_of(*best) : excess < least)) {
+      best = std::move(plan);
+      least = excess;
+    }
+  }
+  if (least <= 0) return *std::move(best);
+  throw Error(ErrorCode::kOutOfMemory, fmt::format("the training takes {:.1f} MiB more than it may, whatever is made again instead of kept", static_cast<double>(least) / (1 << 20)),
+              "--mem", "raise it by so much, or train a smaller model; --feature-dtype bf16 halves dense features");
+}
+
+}  // namespace
+
+ir::Plan build_plan(const ir::Program& model, const Options& options) {
+  check_options(options);
+  return options.excess_bytes ? plan_to_fit(model, options) : plan_by(model, options, false);
 }
 
 }  // namespace gneiss::passes

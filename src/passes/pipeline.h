@@ -40,6 +40,9 @@ struct Options {
   std::int64_t most_dense_bytes = std::numeric_limits<std::int64_t>::max();  ///< of a dense copy of sparse features
   Rates rates = default_rates();  ///< what choices by modelled time and the plan's times go by
   SplitLimits split_limits;
+  /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other order, and
+  /// values are made again in backward.
+  std::function<std::int64_t(const ir::Plan&)> excess_bytes;
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;
@@ -58,7 +61,7 @@ struct PassInfo {
 const std::vector<PassInfo>& list_passes();
 
 /// Runs the passes. The program's node sets and graphs must have sizes. Errors: kUsage for an unknown or mandatory pass in
-/// `disabled`; kUnsupported if an op has no gradient rule.
+/// `disabled`; kUnsupported if an op has no gradient rule; kOutOfMemory if no plan keeps within `excess_bytes`.
 ir::Plan build_plan(const ir::Program& model, const Options& options);
 
 }  // namespace gneiss::passes

@@ -200,7 +200,7 @@ data::LoadOptions load_options(const Config& config, std::int64_t run, int num_s
   options.labels_path = resolve_file(config, "data.labels");
   options.label_kind = config.text("data.label_kind");
   options.allow_nan = config.flag("data.allow_nan");
-  options.max_bytes = config.integer("data.max_bytes");
+  options.max_bytes = config.integer(config.has("data.max_bytes") ? "data.max_bytes" : "train.mem");
   return options;
 }
 

@@ -41,7 +41,7 @@ std::vector<Setting> data_settings() {
       {.key = "data.labels", .flag = "labels", .help = "file of node labels, for edge lists and matrices", .unset = "none"},
       {.key = "data.label_kind", .flag = "label-kind", .type = kChoice, .initial = "auto", .help = "what the label file holds", .choices = {"auto", "class", "regression"}},
       {.key = "data.allow_nan", .flag = "allow-nan", .type = kBool, .initial = "false", .help = "accept NaN and infinity in features"},
-      {.key = "data.max_bytes", .flag = "max-data-bytes", .type = kBytes, .help = "refuse data larger than this (K, M, G allowed)", .least = 1, .unset = "the memory of the machine"},
+      {.key = "data.max_bytes", .flag = "max-data-bytes", .type = kBytes, .help = "refuse data larger than this (K, M, G allowed)", .least = 1, .unset = "--mem, or the memory of the machine"},
   };
 }
 
@@ -106,6 +106,7 @@ std::vector<Setting> train_settings() {
       {.key = "train.runs", .flag = "runs", .type = kInteger, .initial = "1", .help = "runs with seeds seed, seed + 1, …", .least = 1, .most = 100000},
       {.key = "train.seed", .flag = "seed", .type = kInteger, .initial = "0", .help = "seed of weights and dropout", .least = 0, .most = kManySeeds},
       {.key = "train.reorder", .flag = "reorder", .type = kChoice, .initial = "auto", .help = "order of the nodes in memory, for speed; results stay in the given one", .choices = {"none", "degree", "rcm", "clusters", "auto"}},
+      {.key = "train.mem", .flag = "mem", .type = kBytes, .help = "most memory that the training may take, all included (K, M, G allowed)", .least = 1, .unset = "no limit"},
       {.key = "train.threads", .flag = "threads", .type = kInteger, .initial = "0", .help = "0 = all processors allowed; never changes a result", .least = 0, .most = 1024},
   };
 }

@@ -38,7 +38,7 @@ Workload::Workload(Config* config) : config_(config), baseline_bytes_(current_rs
   apply_model_text();
   put_in_order();
   measure_load();
-  session_ = session_options(*config, dataset_);
+  set_session();
   driver_ = full_graph_options(*config, dataset_);
   runs_ = config->integer("train.runs");
   const std::string& split = config->text("data.split");
@@ -83,7 +83,14 @@ void Workload::reload(std::int64_t run) {
   if (!order_.empty()) data::permute(order_, thread_count(*config_), &dataset_);
   malloc_trim(0);
   GNEISS_CHECK(dataset_.labels.num_classes == classes, ErrorCode::kBadData, "the data set changed while it was in use");
+  set_session();
+}
+
+void Workload::set_session() {
   session_ = session_options(*config_, dataset_);
+  if (!config_->has("train.mem")) return;
+  const std::int64_t limit = config_->integer("train.mem");
+  session_.passes.excess_bytes = [this, limit](const ir::Plan& plan) { return peak_bytes(plan) - limit; };
 }
 
 void Workload::measure_load() {

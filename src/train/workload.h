@@ -41,6 +41,8 @@ class Workload {
   void apply_model_text();
   void put_in_order();
   void measure_load();
+  /// The session's options for the data at hand; with --mem they know what it leaves.
+  void set_session();
 
   Config* config_;
   std::int64_t baseline_bytes_ = 0;

@@ -341,6 +341,25 @@ TEST(Monitor, TheObjectiveCountsThePenaltyOfTheWeights) {
   EXPECT_GT(by_objective["best_epoch"][0].get<int>(), by_loss["best_epoch"][0].get<int>());
 }
 
+TEST(Memory, ALimitIsKeptOrRefused) {
+  const Workplace place;
+  const std::string run = "dcsbm:nodes=60000,features=32,classes=8 --model gat --num-layers 4 --hidden-channels 64 --epochs 3 --json";
+  const Json free = json_of(place.gneiss(words("train " + run + " --no-save")));
+  const auto limit = static_cast<std::int64_t>(free["plan_peak_bytes"].get<double>() * 0.85);
+  const Json tight = json_of(place.gneiss(words("train " + run + " --no-save --mem " + std::to_string(limit))));
+  EXPECT_LE(tight["plan_peak_bytes"].get<std::int64_t>(), limit);
+#if !defined(__SANITIZE_ADDRESS__)
+  EXPECT_LE(tight["peak_rss_bytes"].get<std::int64_t>(), limit * 11 / 10);
+#endif
+  EXPECT_NEAR(tight["loss"].back().get<double>(), free["loss"].back().get<double>(), 1e-4);
+  const CommandResult refused = place.gneiss(words("train " + run + " --out run --mem 40M"));
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("MiB more than it may"));
+  EXPECT_THAT(refused.err, HasSubstr("--mem"));
+  EXPECT_TRUE(place.list().empty());
+  EXPECT_EQ(place.gneiss(words("train karate --mem much")).code, 2);
+}
+
 TEST(Plan, PrintsOpsBytesAndPeakWithoutTraining) {
   const Workplace place;
   const CommandResult plan = place.gneiss(words("plan karate --model gat --print-after=differentiate"));

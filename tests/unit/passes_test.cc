@@ -328,6 +328,35 @@ TEST(GroupGlobals, NoProductOfParametersCutsABand) {
   EXPECT_TRUE(global_after_rows(options)) << "the pass has something to do";
 }
 
+/// Options under which a plan's arena may take so many bytes.
+passes::Options arena_limit(std::int64_t bytes) {
+  passes::Options options;
+  options.excess_bytes = [bytes](const ir::Plan& plan) { return plan.arena_bytes - bytes; };
+  return options;
+}
+
+TEST(Recompute, FitsTheLimitOrSaysByHowMuchItDoesNot) {
+  testing::AwkwardOptions many;
+  many.nodes = 2000;
+  const data::Dataset dataset = testing::awkward_dataset(many);
+  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
+    const ModelArgs args = small_for(model, {{"norm", std::string("batch")}, {"dropout", 0.5}});
+    const ir::Plan free = plan_of(model, dataset, args);
+    const ir::Plan roomy = plan_of(model, dataset, args, arena_limit(free.arena_bytes));
+    EXPECT_EQ(ir::print(roomy.program), ir::print(free.program)) << model << ": what fits stays as it is";
+    const std::int64_t limit = free.arena_bytes * 9 / 10;
+    const ir::Plan tight = plan_of(model, dataset, args, arena_limit(limit));
+    EXPECT_LE(tight.arena_bytes, limit) << model;
+    EXPECT_GT(tight.program.ops.size(), free.program.ops.size()) << model;
+    try {
+      plan_of(model, dataset, args, arena_limit(1));
+      FAIL() << model << " in one byte";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+    }
+  }
+}
+
 TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {
   testing::AwkwardOptions sparse;
   sparse.sparse_features = true;

@@ -1,0 +1,209 @@
+#include "passes/recompute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "passes/clean.h"
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Phase;
+using ir::ValueId;
+
+class Recomputer {
+ public:
+  Recomputer(const ir::Program& program, const std::set<ValueId>& values)
+      : from_(program), values_(values), makers_(ir::producers(program)), out_(program) {
+    out_.ops.clear();
+    now_.resize(program.values.size());
+    for (std::size_t v = 0; v < now_.size(); ++v) now_[v] = static_cast<ValueId>(v);
+    find_kept();
+  }
+
+  ir::Program run() {
+    for (const Op& op : from_.ops) {
+      if (op.phase != Phase::kBackward) {
+        out_.ops.push_back(op);
+        continue;
+      }
+      for (const ValueId input : op.inputs) {
+        if (values_.count(input) > 0 && !remade(input)) remake(input);
+      }
+      Op copy = op;
+      for (ValueId& input : copy.inputs) input = now_[static_cast<std::size_t>(input)];
+      out_.ops.push_back(std::move(copy));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool remade(ValueId value) const { return now_[static_cast<std::size_t>(value)] != value; }
+
+  const Op& maker(ValueId value) const { return from_.ops[static_cast<std::size_t>(makers_[static_cast<std::size_t>(value)])]; }
+
+  /// What lives until backward without our doing: parameters and all else that forward did not make, and what ops of backward read.
+  void find_kept() {
+    kept_.assign(from_.values.size(), true);
+    for (const Op& op : from_.ops) {
+      const bool leaf = op.inputs.empty() && op.kind != OpKind::constant;
+      if (op.phase != Phase::kForward || leaf) continue;
+      for (const ValueId r : op.results) {
+        if (r != ir::kNoValue) kept_[static_cast<std::size_t>(r)] = false;
+      }
+    }
+    for (const Op& op : from_.ops) {
+      if (op.phase != Phase::kBackward) continue;
+      for (const ValueId input : op.inputs) kept_[static_cast<std::size_t>(input)] = true;
+    }
+    for (const ValueId v : values_) kept_[static_cast<std::size_t>(v)] = false;
+  }
+
+  void remake(ValueId value) {
+    Op copy = maker(value);
+    for (ValueId& input : copy.inputs) {
+      if (!kept_[static_cast<std::size_t>(input)] && !remade(input)) remake(input);
+      input = now_[static_cast<std::size_t>(input)];
+    }
+    copy.phase = Phase::kBackward;
+    for (ValueId& result : copy.results) {
+      if (result == ir::kNoValue) continue;
+      const ir::Value& old = from_.values[static_cast<std::size_t>(result)];
+      const auto again = static_cast<ValueId>(out_.values.size());
+      out_.values.push_back({old.name + ".again", old.type});
+      // A sibling that is kept stays with its readers.
+      if (!kept_[static_cast<std::size_t>(result)]) now_[static_cast<std::size_t>(result)] = again;
+      result = again;
+    }
+    out_.ops.push_back(std::move(copy));
+  }
+
+  const ir::Program& from_;
+  const std::set<ValueId>& values_;
+  std::vector<std::int32_t> makers_;
+  ir::Program out_;
+  std::vector<ValueId> now_;  ///< what stands for a value in backward
+  std::vector<bool> kept_;
+};
+
+class Fitter {
+ public:
+  Fitter(const ir::Program& program, const Measure& measure, std::vector<std::string>* decisions)
+      : program_(program), measure_(measure), decisions_(decisions) {}
+
+  ir::Program run() {
+    before_ = at_ = measure_(program_);
+    std::vector<ValueId> left = recomputable(program_);
+    while (at_.excess_bytes > 0 && !left.empty()) {
+      const ValueId best = best_of(left);
+      if (best == ir::kNoValue) break;
+      chosen_.insert(best);
+      std::erase(left, best);
+      at_ = measure_(recompute(program_, chosen_));
+    }
+    if (at_.excess_bytes > 0) chosen_with_all(left);
+    if (at_.excess_bytes <= 0) spare();
+    report();
+    return chosen_.empty() ? program_ : eliminate_dead_code(recompute(program_, chosen_));
+  }
+
+ private:
+  Footprint with(ValueId value) const {
+    std::set<ValueId> values = chosen_;
+    values.insert(value);
+    return measure_(recompute(program_, values));
+  }
+
+  /// The cheapest value that makes the program fit, else the one that saves most for its time; kNoValue: none saves anything.
+  ValueId best_of(const std::vector<ValueId>& left) const {
+    ValueId best = ir::kNoValue;
+    Footprint best_at;
+    const auto gain = [&](const Footprint& now) {
+      constexpr double kLeastSeconds = 1e-6;
+      return static_cast<double>(at_.excess_bytes - now.excess_bytes) / std::max(kLeastSeconds, now.seconds - at_.seconds);
+    };
+    for (const ValueId value : left) {
+      const Footprint now = with(value);
+      if (now.excess_bytes >= at_.excess_bytes) continue;
+      const bool fits = now.excess_bytes <= 0;
+      const bool best_fits = best != ir::kNoValue && best_at.excess_bytes <= 0;
+      const bool better = best == ir::kNoValue || (fits != best_fits ? fits : fits ? now.seconds < best_at.seconds : gain(now) > gain(best_at));
+      if (!better) continue;
+      best = value;
+      best_at = now;
+    }
+    return best;
+  }
+
+  /// The last resort: values that save nothing one by one may do so together.
+  void chosen_with_all(const std::vector<ValueId>& left) {
+    std::set<ValueId> all = chosen_;
+    all.insert(left.begin(), left.end());
+    const Footprint now = measure_(recompute(program_, all));
+    if (now.excess_bytes >= at_.excess_bytes) return;
+    chosen_ = std::move(all);
+    at_ = now;
+  }
+
+  /// Keeps what need not be made again, the largest first.
+  void spare() {
+    std::vector<ValueId> by_size(chosen_.begin(), chosen_.end());
+    std::sort(by_size.begin(), by_size.end(), [&](ValueId a, ValueId b) { return program_.elements(a) > program_.elements(b); });
+    for (const ValueId value : by_size) {
+      std::set<ValueId> fewer = chosen_;
+      fewer.erase(value);
+      const Footprint now = measure_(recompute(program_, fewer));
+      if (now.excess_bytes > 0) continue;
+      chosen_ = std::move(fewer);
+      at_ = now;
+    }
+  }
+
+  void report() {
+    for (const ValueId value : chosen_) {
+      decisions_->push_back(fmt::format("%{} ({:.1f} MiB) is made again in backward", program_.value_name(value),
+                                        static_cast<double>(program_.elements(value)) * sizeof(float) / (1 << 20)));
+    }
+    if (chosen_.empty()) return;
+    decisions_->push_back(fmt::format("together: {:.1f} MiB less for {:.3g} s a step",
+                                      static_cast<double>(before_.excess_bytes - at_.excess_bytes) / (1 << 20), at_.seconds - before_.seconds));
+  }
+
+  const ir::Program& program_;
+  const Measure& measure_;
+  std::vector<std::string>* decisions_;
+  std::set<ValueId> chosen_;
+  Footprint before_;
+  Footprint at_;
+};
+
+}  // namespace
+
+std::vector<ValueId> recomputable(const ir::Program& program) {
+  std::vector<bool> read(program.values.size(), false);
+  for (const Op& op : program.ops) {
+    if (op.phase != Phase::kBackward) continue;
+    for (const ValueId input : op.inputs) read[static_cast<std::size_t>(input)] = true;
+  }
+  for (const ir::Output& output : program.outputs) read[static_cast<std::size_t>(output.value)] = false;
+  std::vector<ValueId> values;
+  for (const Op& op : program.ops) {
+    const bool loss = op.kind == OpKind::cross_entropy || op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse;
+    if (op.phase != Phase::kForward || op.inputs.empty() || loss) continue;
+    for (const ValueId r : op.results) {
+      if (r != ir::kNoValue && read[static_cast<std::size_t>(r)] && program.type(r).domain != ir::Domain::kGlobal) values.push_back(r);
+    }
+  }
+  return values;
+}
+
+ir::Program recompute(const ir::Program& program, const std::set<ValueId>& values) { return Recomputer(program, values).run(); }
+
+ir::Program recompute_to_fit(const ir::Program& program, const Measure& measure, std::vector<std::string>* decisions) {
+  return Fitter(program, measure, decisions).run();
+}
+
+}  // namespace gneiss::passes
