@@ -103,6 +103,12 @@ struct BuildOptions {
 /// Builds the graph by counting sort. Ids must lie in [0, num_nodes). Errors: kBadData naming the first bad edge.
 Graph build_graph(const EdgeList& edges, std::int64_t num_nodes, const BuildOptions& options = {});
 
+/// The edges into `rows` alone, ascending nodes: destination i is rows[i].
+Graph edges_into(const Graph& graph, std::span<const NodeId> rows);
+
+/// One edge from rows[i] to destination i, of `num_nodes` sources.
+Graph selection(std::int64_t num_nodes, std::span<const NodeId> rows);
+
 /// PyG's add_remaining_self_loops: every node ends with exactly one self loop; of existing ones the last one's weight
 /// survives, new ones weigh `fill`. An unweighted graph stays unweighted. Source: pyg utils/loop.py.
 Graph add_remaining_self_loops(const Graph& graph, float fill = 1.0F);

@@ -165,7 +165,8 @@ struct NodeSet {
 };
 
 /// How a graph of the program is made from the one before it.
-enum class GraphOrigin : std::uint8_t { kGiven, kAddRemainingSelfLoops, kReplaceSelfLoops };
+/// kIntoLossRows: its edges into the rows that the loss counts, bipartite; kLossRows: an edge from each of these nodes to its row.
+enum class GraphOrigin : std::uint8_t { kGiven, kAddRemainingSelfLoops, kReplaceSelfLoops, kIntoLossRows, kLossRows };
 
 struct GraphDef {
   std::string name;

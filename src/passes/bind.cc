@@ -121,12 +121,13 @@ void find_structures(ir::Plan* plan) {
     ir::GraphUse& use = plan->graph_uses[g];
     if (!use.used) continue;
     const std::int64_t rows = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size + 1;
+    const std::int64_t back_rows = program.node_sets[static_cast<std::size_t>(graph.src_set)].size + 1;
     constexpr std::int64_t kOffset = sizeof(EdgeId);
     constexpr std::int64_t kId = sizeof(NodeId);
     if (graph.origin != ir::GraphOrigin::kGiven) {
       use.bytes += rows * kOffset + graph.num_edges * (kId + (graph.weighted ? std::int64_t{sizeof(float)} : 0));
     }
-    if (use.transpose) use.bytes += rows * kOffset + graph.num_edges * (kId + (use.slots ? kOffset : 0));
+    if (use.transpose) use.bytes += back_rows * kOffset + graph.num_edges * (kId + (use.slots ? kOffset : 0));
   }
   if (plan->feature_transpose) {
     std::int64_t cols = 0;

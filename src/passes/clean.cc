@@ -111,18 +111,34 @@ ir::Program eliminate_common_subexpressions(const ir::Program& program) {
   return rewriter.finish();
 }
 
+std::vector<bool> constant_values(const ir::Program& program) {
+  std::vector<bool> constant(program.values.size(), false);
+  for (const ir::Param& param : program.params) {
+    const bool same = param.init.kind == ir::Init::Kind::kZeros || param.init.kind == ir::Init::Kind::kOnes || param.init.kind == ir::Init::Kind::kConstant;
+    constant[static_cast<std::size_t>(param.value)] = !param.trainable && same;
+  }
+  for (const Op& op : program.ops) {  // running statistics change
+    if (op.kind == OpKind::batch_norm || op.kind == OpKind::batch_norm_inference) {
+      for (const std::size_t i : {std::size_t{3}, std::size_t{4}}) constant[static_cast<std::size_t>(op.inputs[i])] = false;
+    }
+  }
+  for (const Op& op : program.ops) {
+    const bool loss = op.kind == OpKind::cross_entropy || op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse;
+    if (loss || op.kind == OpKind::param || op.kind == OpKind::dropout) continue;
+    const bool all = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return constant[static_cast<std::size_t>(v)]; });
+    for (const ValueId r : op.results) {
+      if (r != ir::kNoValue) constant[static_cast<std::size_t>(r)] = all;
+    }
+  }
+  return constant;
+}
+
 ir::Program hoist_constants(const ir::Program& program) {
   ir::Program out = program;
-  std::vector<bool> constant(program.values.size(), false);
+  const std::vector<bool> constant = constant_values(program);
   for (Op& op : out.ops) {
-    const bool varies = op.kind == OpKind::param || op.kind == OpKind::dropout || op.results.empty();
-    const bool all = std::all_of(op.inputs.begin(), op.inputs.end(),
-                                 [&](ValueId v) { return constant[static_cast<std::size_t>(v)]; });
-    if (varies || !all || op.kind == OpKind::cross_entropy || op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse) continue;
-    if (op.kind != OpKind::to_float) op.phase = Phase::kSetup;
-    for (const ValueId r : op.results) {
-      if (r != ir::kNoValue) constant[static_cast<std::size_t>(r)] = true;
-    }
+    const bool once = !op.results.empty() && constant[static_cast<std::size_t>(op.results[0])];
+    if (once && op.kind != OpKind::to_float) op.phase = Phase::kSetup;
   }
   // Widened features are constant, but twice the size of what they are made from: only ops of the setup may want them there.
   std::vector<bool> wanted(program.values.size(), false);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "passes/clean.h"
 #include "passes/rewriter.h"
 
 namespace gneiss::passes {
@@ -24,7 +25,7 @@ class Distributor {
  public:
   Distributor(const ir::Program& program, OrderChoice order, const Repeats& repeats, std::vector<std::string>* decisions)
       : from_(program), order_(order), repeats_(repeats), decisions_(decisions), makers_(ir::producers(program)),
-        uses_(ir::use_counts(program)), rewriter_(program) {}
+        uses_(ir::use_counts(program)), constant_(constant_values(program)), rewriter_(program) {}
 
   ir::Program run() {
     for (const Op& op : from_.ops) {
@@ -67,7 +68,7 @@ class Distributor {
 
   /// Seconds per training step of what differs: wide sums and aggregations against narrow ones. The products themselves are equal
   /// unless x is sparse.
-  bool cheaper(const Op& product, const Op& aggregate, ValueId x) const {
+  bool cheaper(const Op& product, const Op& sum, const Op& aggregate, ValueId x) const {
     if (order_ != OrderChoice::kAuto) return order_ == OrderChoice::kTransformFirst;
     if (from_.type(x).layout == ir::Layout::kSparse) return true;
     const auto graph = static_cast<std::size_t>(aggregate.attrs.integer("graph", 0));
@@ -75,12 +76,12 @@ class Distributor {
     const auto rows = static_cast<double>(std::max<std::int64_t>(0, from_.rows(x)));
     const auto wide = static_cast<double>(from_.type(x).cols);
     const auto narrow = static_cast<double>(from_.type(product.results[0]).cols);
-    const Op* source = maker(x);
-    const bool raw = source != nullptr && source->kind == OpKind::input;
-    // Aggregation forward, backward and for evaluations (raw features: once, before training), and the sum and scaling of what it gives.
+    // Aggregation forward, backward and for evaluations (of what is constant: once, before training), and the sum and scaling of what
+    // it gives, which is made once too where the scale is constant.
     constexpr double kSweepsOfSum = 4;
     const double sweeps = 2 + repeats_.evaluations / repeats_.steps;
-    const double as_written = (raw ? 1 / repeats_.steps : sweeps) * edges * wide + kSweepsOfSum * rows * wide;
+    const auto once = [&](ValueId value, double otherwise) { return constant_[static_cast<std::size_t>(value)] ? 1 / repeats_.steps : otherwise; };
+    const double as_written = once(x, sweeps) * edges * wide + once(sum.results[0], 1) * kSweepsOfSum * rows * wide;
     const double distributed = sweeps * edges * narrow + kSweepsOfSum * rows * narrow;
     return distributed < as_written;
   }
@@ -90,7 +91,7 @@ class Distributor {
     const Term b = term(sum.inputs[1]);
     const Op* aggregate = a.aggregate != nullptr ? a.aggregate : b.aggregate;
     if (a.x == ir::kNoValue || a.x != b.x || aggregate == nullptr) return false;
-    if (!cheaper(product, *aggregate, a.x)) return false;
+    if (!cheaper(product, sum, *aggregate, a.x)) return false;
     ir::Builder builder = rewriter_.builder_at(product);
     const ValueId z = builder.add(OpKind::gemm, {rewriter_.map(a.x), rewriter_.map(product.inputs[1])});
     rewriter_.set(product.results[0], builder.add(OpKind::add, {apply(builder, a, z), apply(builder, b, z)}));
@@ -119,6 +120,7 @@ class Distributor {
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
   std::vector<std::int32_t> uses_;
+  std::vector<bool> constant_;
   Rewriter rewriter_;
 };
 

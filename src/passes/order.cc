@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "passes/clean.h"
 #include "passes/rewriter.h"
 
 namespace gneiss::passes {
@@ -59,19 +60,13 @@ class OrderChooser {
 
  private:
   void find_constant_and_trained() {
-    constant_.assign(from_.values.size(), false);
+    constant_ = constant_values(from_);
     trained_.assign(from_.values.size(), false);
     for (const Op& op : from_.ops) {
-      bool constant = op.kind != OpKind::param && op.kind != OpKind::dropout;
-      bool trained = op.kind == OpKind::param;
-      for (const ValueId input : op.inputs) {
-        constant = constant && constant_[static_cast<std::size_t>(input)];
-        trained = trained || trained_[static_cast<std::size_t>(input)];
-      }
+      const bool weight = op.kind == OpKind::param && !constant_[static_cast<std::size_t>(op.results[0])];
+      const bool trained = weight || std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return trained_[static_cast<std::size_t>(v)]; });
       for (const ValueId r : op.results) {
-        if (r == ir::kNoValue) continue;
-        constant_[static_cast<std::size_t>(r)] = constant;
-        trained_[static_cast<std::size_t>(r)] = trained;
+        if (r != ir::kNoValue) trained_[static_cast<std::size_t>(r)] = trained;
       }
     }
   }

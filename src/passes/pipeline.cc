@@ -52,6 +52,16 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
   return eliminate_dead_code(choose_order(program, options.order, options.layer_orders, options.rates, options.repeats, sparse, decisions));
 }
 
+ir::Program run_loss_rows(const ir::Program& program, const Options& options, Decisions* decisions) {
+  if (options.keep_training_logits || options.loss.kind == LossSpec::Kind::kNone) return program;
+  std::int64_t bytes = options.feature_nonzeros * std::int64_t{sizeof(float) + sizeof(NodeId)};
+  for (const ir::Op& op : program.ops) {
+    const bool dense = op.kind == ir::OpKind::input && program.type(op.results[0]).layout != ir::Layout::kSparse;
+    if (dense) bytes += program.elements(op.results[0]) * std::int64_t{sizeof(float)};
+  }
+  return eliminate_dead_code(restrict_to_loss_rows(program, options.loss_rows, bytes, decisions));
+}
+
 /// The order of the passes and why:
 ///   fuse_messages first, because everything after it reasons about sparse products, not about gathers;
 ///   fuse_attention right after it: it knows attention by the sparse product at its end;
@@ -62,6 +72,7 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 ///   all four sweep up after themselves: a half that stays behind would count as a use and be differentiated;
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
+///   loss_rows between them: evaluation keeps all rows, and backward follows what forward became;
 ///   half_features after differentiation, which so knows reals only, and before hoisting, which moves what it inserts;
 ///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
 ///   choose_sparse_path when it shows which products with features there are and whether the features are constant;
@@ -84,6 +95,7 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
     {"add_inference", false, "a copy of the model for evaluation",
      [](const ir::Program& p, const Options&, Decisions*) { return add_inference(p); }},
+    {"loss_rows", true, "the end of the model on the rows of the loss only", run_loss_rows},
     {"add_loss", false, "the loss and its gradient",
      [](const ir::Program& p, const Options& o, Decisions*) { return add_loss(p, o.loss); }},
     {"differentiate", false, "backward ops, one rule per op",

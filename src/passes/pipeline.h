@@ -16,6 +16,7 @@
 #include "ir/plan.h"
 #include "ir/program.h"
 #include "passes/cost.h"
+#include "passes/loss_rows.h"
 #include "passes/order.h"
 #include "passes/source_blocks.h"
 #include "passes/sparse_features.h"
@@ -43,6 +44,7 @@ struct Options {
   /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other order, and
   /// values are made again in backward.
   std::function<std::int64_t(const ir::Plan&)> excess_bytes;
+  LossRows loss_rows;  ///< what is known of the rows that the loss counts
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -147,7 +148,28 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   from.targets = {dataset_.labels.targets.data(), dataset_.num_nodes(), dataset_.labels.num_classes};
   from.loss_rows = dataset_.split.train;
   from.class_weights = class_weights;
+  for (const ir::Op& op : plan_.program.ops) {
+    const bool loss = op.kind == ir::OpKind::cross_entropy || op.kind == ir::OpKind::bce_with_logits || op.kind == ir::OpKind::mse;
+    if (loss && plan_.program.rows(op.inputs[0]) != dataset_.num_nodes()) use_loss_rows(&from);
+  }
   return from;
+}
+
+/// The labels of the training nodes alone, every one of which counts.
+template <class T>
+void Executor<T>::use_loss_rows(kernels::Operands<T>* from) {
+  const std::span<const NodeId> rows = dataset_.split.train;
+  const data::Labels& labels = dataset_.labels;
+  const auto width = static_cast<std::size_t>(labels.num_classes);
+  loss_rows_ = Buffer<NodeId>(rows.size());
+  std::iota(loss_rows_.begin(), loss_rows_.end(), NodeId{0});
+  loss_labels_ = Buffer<std::int32_t>(labels.classes.empty() ? 0 : rows.size());
+  for (std::size_t i = 0; i < loss_labels_.size(); ++i) loss_labels_[i] = labels.classes[static_cast<std::size_t>(rows[i])];
+  loss_targets_ = Buffer<float>(labels.targets.empty() ? 0 : rows.size() * width);
+  for (std::size_t i = 0; i < loss_targets_.size(); ++i) loss_targets_[i] = labels.targets[static_cast<std::size_t>(rows[i / width]) * width + i % width];
+  from->labels = loss_labels_;
+  from->targets = {loss_targets_.data(), static_cast<std::int64_t>(rows.size()), labels.num_classes};
+  from->loss_rows = loss_rows_;
 }
 
 template <class T>

@@ -57,6 +57,7 @@ class Executor {
   };
 
   kernels::Operands<T> operands(std::span<const float> class_weights);
+  void use_loss_rows(kernels::Operands<T>* from);
   void bind_steps(std::span<const float> class_weights);
   std::vector<std::int64_t> cut_rows(const ir::RowBand& band) const;
   void run_bands(const Step& step) const;
@@ -72,6 +73,9 @@ class Executor {
   Buffer<std::byte> constants_;
   Buffer<std::byte> arena_;
   Buffer<std::byte> workspace_;
+  Buffer<std::int32_t> loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,
+  Buffer<float> loss_targets_;        ///< for many labels or numbers a node,
+  Buffer<NodeId> loss_rows_;          ///< and all their indices
   Buffer<T> features_;  ///< a copy, only where T is not the dataset's own type
   kernels::StepKey key_;
   kernels::Context context_;

@@ -28,6 +28,21 @@ std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given
   return derived;
 }
 
+void derive_loss_rows(const graph::Graph& given, std::span<const NodeId> rows, const ir::Program& program,
+                      std::vector<std::optional<graph::Graph>>* derived) {
+  for (std::size_t g = derived->size(); g < program.graphs.size(); ++g) {
+    const ir::GraphDef& def = program.graphs[g];
+    const auto base = static_cast<std::size_t>(def.base);
+    const graph::Graph& from = base == 0 ? given : *(*derived)[base];
+    if (def.origin == ir::GraphOrigin::kLossRows) {
+      derived->push_back(graph::selection(from.num_src(), rows));
+    } else {
+      GNEISS_ASSERT(def.origin == ir::GraphOrigin::kIntoLossRows, "graph {} is not one of the rows of the loss", def.name);
+      derived->push_back(graph::edges_into(from, rows));
+    }
+  }
+}
+
 Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived,
                        int threads)
     : dataset_(dataset), derived_(std::move(derived)), transposes_(plan.graph_uses.size()) {

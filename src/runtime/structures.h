@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "data/dataset.h"
@@ -15,6 +16,10 @@ namespace gneiss::runtime {
 /// Makes the graph of every GraphDef (self loops added, weights kept) and writes its edge count and symmetry into the program.
 /// Graph 0 is the dataset's own and is not copied. Errors: kUnsupported if the program has several given graphs.
 std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given, ir::Program* program);
+
+/// Makes the graphs that the passes added to a program for the rows of its loss (ascending nodes) and appends them.
+void derive_loss_rows(const graph::Graph& given, std::span<const NodeId> rows, const ir::Program& program,
+                      std::vector<std::optional<graph::Graph>>* derived);
 
 /// Patterns by graph and direction, for the life of a run.
 class Structures {

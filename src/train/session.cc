@@ -12,6 +12,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/mse.h"
 #include "language/diagnostics.h"
+#include "passes/clean.h"
 #include "runtime/executor.h"
 #include "runtime/initialize.h"
 
@@ -108,6 +109,12 @@ passes::LossSpec::Kind default_loss(const data::Labels& labels) {
   }
 }
 
+static std::int64_t num_edges_into(const graph::Graph& graph, std::span<const NodeId> rows) {
+  std::int64_t edges = 0;
+  for (const NodeId v : rows) edges += graph.offsets()[static_cast<std::size_t>(v) + 1] - graph.offsets()[static_cast<std::size_t>(v)];
+  return edges;
+}
+
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes) {
   check_dataset(dataset);
   Blueprint blueprint;
@@ -119,7 +126,13 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.value_bytes = value_bytes;
   passes.feature_dtype = dataset.features.dtype;
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
+  const std::span<const NodeId> rows = dataset.split.train;
+  passes.loss_rows.count = static_cast<std::int64_t>(rows.size());
+  for (std::size_t g = 0; g < blueprint.graphs.size(); ++g) {
+    passes.loss_rows.edges.push_back(num_edges_into(g == 0 ? dataset.graph : *blueprint.graphs[g], rows));
+  }
   blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
+  runtime::derive_loss_rows(dataset.graph, rows, blueprint.plan.program, &blueprint.graphs);
   return blueprint;
 }
 
@@ -361,10 +374,13 @@ void Session<T>::set_parameter(std::string_view name, std::span<const T> stored_
   const MatrixView<T> values = impl_->executor.view(param.value);
   GNEISS_CHECK(static_cast<std::int64_t>(stored_values.size()) == values.size(), ErrorCode::kShape,
                "parameter '{}' has {} values, {} were given", name, values.size(), stored_values.size());
+  const bool frozen = impl_->ready && passes::constant_values(impl_->program())[static_cast<std::size_t>(param.value)];
   for (std::int64_t r = 0; r < values.rows; ++r) {
     for (std::int64_t c = 0; c < values.cols; ++c) {
       const std::int64_t at = param.stored_transposed ? c * values.rows + r : r * values.cols + c;
-      values.at(r, c) = stored_values[static_cast<std::size_t>(at)];
+      const T value = stored_values[static_cast<std::size_t>(at)];
+      GNEISS_CHECK(!frozen || values.at(r, c) == value, ErrorCode::kUsage, "'{}' is part of what was computed before the first step: set it before", name);
+      values.at(r, c) = value;
     }
   }
 }

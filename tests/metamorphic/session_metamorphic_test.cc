@@ -172,6 +172,35 @@ TEST(Metamorphic, CutBandsChangeRoundingOnly) {
   }
 }
 
+TEST(Metamorphic, LogitsOfTheLossAloneChangeRoundingOnly) {
+  std::vector<std::pair<std::string, Args>> list = models();
+  list.push_back({"gcn", {{"norm", std::string("batch")}, {"jk", std::string("cat")}}});
+  list.push_back({"sage", {{"aggr", std::string("max")}, {"num_layers", std::int64_t{3}}}});
+  list.push_back({"gat", {{"heads", std::int64_t{2}}, {"hidden_channels", std::int64_t{8}}, {"attention_dropout", 0.0}}});
+  list.push_back({"gat", {{"heads", std::int64_t{2}}, {"hidden_channels", std::int64_t{8}}, {"attention_dropout", 0.0}, {"v2", true}}});
+  testing::AwkwardOptions many_labels;
+  many_labels.labels = data::LabelKind::kMulti;
+  int restricted = 0;
+  for (const data::Dataset& dataset : {testing::awkward_dataset({}), testing::awkward_dataset(many_labels), community_graph()}) {
+    for (const auto& model : list) {
+      train::SessionOptions options = options_for(model);
+      options.loss.kind = train::default_loss(dataset.labels);
+      options.passes.disabled = {"loss_rows"};
+      const Trace<double> whole = trace<double>(dataset, options, 5);
+      const Trace<float> whole_float = trace<float>(dataset, options, 5);
+      options.passes.disabled.clear();
+      options.passes.loss_rows.most_share = 1e9;
+      restricted += train::make_blueprint(dataset, options).plan.program.node_sets.size() > 1;
+      expect_close(whole, trace<double>(dataset, options, 5), 1e-9, model.first + " in f64");
+      const Trace<float> one = trace<float>(dataset, options, 5);
+      expect_close(whole_float, one, 2e-4, model.first + " in f32");
+      options.threads = 3;
+      EXPECT_EQ(trace<float>(dataset, options, 5).weights, one.weights) << model.first;
+    }
+  }
+  EXPECT_GT(restricted, 3 * static_cast<int>(list.size()) / 2) << "most models end in what can be done for some rows alone";
+}
+
 TEST(Metamorphic, WhatIsMadeAgainInBackwardIsTheSameToTheBit) {
   const data::Dataset dataset = community_graph();
   for (const auto& given : models()) {

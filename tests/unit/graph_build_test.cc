@@ -87,6 +87,22 @@ TEST(GraphTest, ChecksItsArrays) {
   EXPECT_THAT(make({0, 1}, {0}, {1, 2}), HasSubstr("2 edge weights for 1 edges"));
 }
 
+TEST(RowsTest, EdgesIntoSomeRowsAndTheRowsThemselves) {
+  const Graph g = build_graph(edges({2, 0, 2, 1, 2}, {1, 1, 0, 1, 3}, {1, 2, 3, 4, 5}), 4);
+  const std::vector<NodeId> rows = {1, 2, 3};
+  const Graph into = edges_into(g, rows);
+  EXPECT_EQ(into.num_src(), 4);
+  EXPECT_EQ(into.num_dst(), 3);
+  EXPECT_FALSE(into.symmetric());
+  EXPECT_THAT(into.offsets(), ElementsAre(0, 3, 3, 4));
+  EXPECT_THAT(into.sources(), ElementsAre(0, 1, 2, 2));
+  EXPECT_THAT(into.weights(), ElementsAre(2, 4, 1, 5));
+  const Graph one_each = selection(4, rows);
+  EXPECT_THAT(one_each.offsets(), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(one_each.sources(), ElementsAre(1, 2, 3));
+  EXPECT_FALSE(one_each.weighted());
+}
+
 TEST(SymmetryTest, ComparesStructureMultiplicityAndWeights) {
   EXPECT_TRUE(build_graph(edges({0, 1, 2}, {1, 0, 2}), 3).symmetric());
   EXPECT_FALSE(build_graph(edges({0, 0, 1}, {1, 1, 0}), 2).symmetric());

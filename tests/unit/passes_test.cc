@@ -283,8 +283,7 @@ TEST(ChooseOrder, WhatIsDoneOnceIsWeighedAgainstTheSteps) {
       return cols;
     };
     EXPECT_LE(widest(1), 4) << model << ": one step does not pay for the aggregation of 60 columns";
-    // GIN's sum of 60 columns would be made in every step.
-    EXPECT_EQ(widest(1e6), std::string(model) == "gin" ? 4 : 60) << model;
+    EXPECT_EQ(widest(1e6), 60) << model;
   }
 }
 
@@ -328,6 +327,32 @@ TEST(GroupGlobals, NoProductOfParametersCutsABand) {
   EXPECT_TRUE(global_after_rows(options)) << "the pass has something to do";
 }
 
+TEST(LossRows, TheLastAggregationIsOfTheRowsOfTheLossAlone) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  passes::Options options;
+  options.loss_rows = {3, {5, 8}, 1e9};
+  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
+    const ModelArgs args = small_for(model, {{"dropout", 0.5}, {"input_dropout", 0.5}});
+    const ModelArgs no_gate = std::string(model) == "gat" ? small_for(model, {{"attention_dropout", 0.0}}) : args;
+    const ir::Plan plan = plan_of(model, dataset, no_gate, options);
+    std::vector<std::int64_t> rows;
+    for (const Op& op : plan.program.ops) {
+      const bool aggregation = op.kind == OpKind::attention || (op.kind == OpKind::spmm && plan.program.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))].origin != ir::GraphOrigin::kLossRows);
+      if (aggregation && op.phase == ir::Phase::kForward) rows.push_back(plan.program.rows(op.results[0]));
+      if (op.kind == OpKind::cross_entropy) {
+        EXPECT_EQ(plan.program.rows(op.inputs[0]), 3) << model;
+      }
+      if (op.phase == ir::Phase::kInference && !op.results.empty() && plan.program.type(op.results[0]).domain == ir::Domain::kNode) {
+        EXPECT_EQ(plan.program.rows(op.results[0]), dataset.num_nodes()) << model << ": evaluation keeps all rows";
+      }
+    }
+    ASSERT_FALSE(rows.empty()) << model;
+    EXPECT_EQ(rows.back(), 3) << model << ": " << ir::print(plan.program);
+  }
+  options.loss_rows.most_share = 0;
+  EXPECT_EQ(plan_of("gcn", dataset, small(), options).program.node_sets.size(), 1U);
+}
+
 /// Options under which a plan's arena may take so many bytes.
 passes::Options arena_limit(std::int64_t bytes) {
   passes::Options options;
@@ -355,6 +380,23 @@ TEST(Recompute, FitsTheLimitOrSaysByHowMuchItDoesNot) {
       EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
     }
   }
+}
+
+TEST(DistributeProducts, ATrainedScaleMakesTheWideSumWorkOfEveryStep) {
+  testing::AwkwardOptions wide;
+  wide.features = 60;
+  const data::Dataset dataset = testing::awkward_dataset(wide);
+  passes::Options options;
+  options.repeats = {1e6, 1e6};
+  const auto wide_ops = [&](bool trained, ir::Phase phase) {
+    const ir::Plan plan = plan_of("gin", dataset, small({{"train_eps", trained}}), options);
+    return std::count_if(plan.program.ops.begin(), plan.program.ops.end(), [&](const Op& op) {
+      return op.phase == phase && op.kind != OpKind::input && !op.results.empty() && plan.program.type(op.results[0]).cols == 60;
+    });
+  };
+  EXPECT_EQ(wide_ops(false, ir::Phase::kForward), 0) << "eps stays what it is: (1 + eps) X + A X is made before training";
+  EXPECT_GT(wide_ops(false, ir::Phase::kSetup), 0);
+  EXPECT_EQ(wide_ops(true, ir::Phase::kForward) + wide_ops(true, ir::Phase::kSetup), 0) << "with a trained eps only narrow sums are made";
 }
 
 TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {

@@ -1,0 +1,240 @@
+#include "passes/loss_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/ids.h"
+#include "passes/rewriter.h"
+
+namespace gneiss::passes {
+namespace {
+
+using ir::Domain;
+using ir::Op;
+using ir::OpKind;
+using ir::ValueId;
+
+/// Ops whose row of the result needs that row of the operands only, and nothing but the operands.
+bool row_by_row(const Op& op) {
+  switch (op.kind) {
+    case OpKind::add:
+    case OpKind::sub:
+    case OpKind::mul:
+    case OpKind::div:
+    case OpKind::maximum:
+    case OpKind::minimum:
+    case OpKind::affine:
+    case OpKind::relu:
+    case OpKind::leaky_relu:
+    case OpKind::elu:
+    case OpKind::sigmoid:
+    case OpKind::tanh:
+    case OpKind::exp:
+    case OpKind::log:
+    case OpKind::sqrt:
+    case OpKind::rsqrt:
+    case OpKind::sum_groups:
+    case OpKind::expand_groups:
+    case OpKind::sum_heads:
+    case OpKind::tile_heads:
+    case OpKind::concat:
+    case OpKind::slice: return true;
+    case OpKind::gemm: return op.attrs.integer("ta", 0) == 0;
+    default: return false;
+  }
+}
+
+class Restrictor {
+ public:
+  Restrictor(const ir::Program& program, const LossRows& rows, std::int64_t feature_bytes, std::vector<std::string>* decisions)
+      : from_(program), rows_(rows), feature_bytes_(feature_bytes), decisions_(decisions), makers_(ir::producers(program)),
+        rewriter_(program) {}
+
+  ir::Program run() {
+    const ValueId logits = from_.output("train_logits");
+    if (rows_.count < 0 || logits == ir::kNoValue || !on_nodes(logits)) return from_;
+    find_restricted(logits);
+    if (graphs_.empty()) return from_;
+    if (!pays()) return from_;
+    add_spaces();
+    for (const Op& op : from_.ops) {
+      if (restricted(op)) {
+        emit(op);
+      } else {
+        rewriter_.copy(op);
+      }
+    }
+    // Outputs are mapped by their old values: that of the logits is dead now.
+    rewriter_.set(logits, narrow_.at(logits));
+    return rewriter_.finish();
+  }
+
+ private:
+  bool on_nodes(ValueId value) const { return from_.type(value).domain == Domain::kNode; }
+  const Op* maker(ValueId value) const {
+    const std::int32_t index = makers_[static_cast<std::size_t>(value)];
+    return index < 0 ? nullptr : &from_.ops[static_cast<std::size_t>(index)];
+  }
+  bool restricted(const Op& op) const { return !op.results.empty() && restricted_.count(op.results[0]) > 0; }
+  static std::int32_t graph_of(const Op& op) { return static_cast<std::int32_t>(op.attrs.integer("graph", 0)); }
+
+  static bool aggregates(const Op& op) {
+    return (op.kind == OpKind::spmm && op.attrs.integer("transpose", 0) == 0) || (op.kind == OpKind::attention && op.inputs.size() == 3);
+  }
+
+  /// Is operand k of an aggregation needed on the row of the result only?
+  static bool own_row(const Op& op, std::size_t k) { return op.kind == OpKind::attention && k == 2; }
+
+  /// Can the value of edges be made for some of the edges alone?
+  bool edges_alone(ValueId value) const {
+    const Op* op = maker(value);
+    if (op == nullptr) return false;
+    const bool leaf = op->kind == OpKind::edge_weight || op->kind == OpKind::constant || op->kind == OpKind::gather_src || op->kind == OpKind::gather_dst;
+    if (leaf) return true;
+    return row_by_row(*op) && std::all_of(op->inputs.begin(), op->inputs.end(), [&](ValueId v) {
+             return from_.type(v).domain == Domain::kGlobal || (from_.type(v).domain == Domain::kEdge && edges_alone(v));
+           });
+  }
+
+  bool can_be_restricted(const Op& op) const {
+    if (op.phase != ir::Phase::kForward || op.results.empty() || !on_nodes(op.results[0])) return false;
+    if (aggregates(op)) return op.kind == OpKind::attention || op.inputs.size() < 2 || edges_alone(op.inputs[1]);
+    return row_by_row(op) && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return on_nodes(v) || from_.type(v).domain == Domain::kGlobal; });
+  }
+
+  void find_restricted(ValueId logits) {
+    std::set<ValueId> wanted = {logits};  // on some rows at least
+    std::set<ValueId> whole;              // on all rows
+    for (const ir::Output& output : from_.outputs) {
+      if (output.name != "train_logits") whole.insert(output.value);
+    }
+    for (auto op = from_.ops.rbegin(); op != from_.ops.rend(); ++op) {
+      if (op->phase == ir::Phase::kInference) continue;
+      const bool first = !op->results.empty() && wanted.count(op->results[0]) > 0;
+      const bool some = first && std::none_of(op->results.begin(), op->results.end(), [&](ValueId r) { return whole.count(r) > 0; });
+      if (!some || !can_be_restricted(*op)) {
+        whole.insert(op->inputs.begin(), op->inputs.end());
+        continue;
+      }
+      restricted_.insert(op->results[0]);
+      if (aggregates(*op)) graphs_[graph_of(*op)] = -1;
+      for (std::size_t k = 0; k < op->inputs.size(); ++k) {
+        const bool row = on_nodes(op->inputs[k]) && (!aggregates(*op) || own_row(*op, k));
+        (row ? wanted : whole).insert(op->inputs[k]);
+      }
+    }
+  }
+
+  /// Are the new graphs, forth and back, small?
+  bool pays() {
+    constexpr std::int64_t kBytesOfEdge = 2 * sizeof(NodeId);
+    std::int64_t edges = rows_.count;
+    std::int64_t all = 0;
+    for (const auto& [graph, unused] : graphs_) {
+      edges += rows_.edges[static_cast<std::size_t>(graph)];
+      all = std::max(all, from_.graphs[static_cast<std::size_t>(graph)].num_edges);
+    }
+    const auto added = static_cast<double>(edges * kBytesOfEdge);
+    const auto there = static_cast<double>(all * std::int64_t{sizeof(NodeId)} + feature_bytes_);
+    const std::int64_t nodes = from_.rows(from_.output("train_logits"));
+    const bool small = added <= rows_.most_share * there && rows_.count < nodes;
+    decisions_->push_back(fmt::format("{} of {} rows of logits in training{}", small ? rows_.count : nodes, nodes,
+                                      small ? fmt::format(" ({} ops on them alone)", restricted_.size())
+                                            : fmt::format(": the edges into the {} of the loss would take {:.1f} MiB more", rows_.count, added / (1 << 20))));
+    return small;
+  }
+
+  void add_spaces() {
+    ir::Program& program = rewriter_.program();
+    space_ = static_cast<std::int32_t>(program.node_sets.size());
+    program.node_sets.push_back({"loss_rows", rows_.count});
+    const auto add = [&](ir::GraphDef def) {
+      program.graphs.push_back(std::move(def));
+      return static_cast<std::int32_t>(program.graphs.size()) - 1;
+    };
+    for (auto& [base, restricted] : graphs_) {
+      const ir::GraphDef& from = from_.graphs[static_cast<std::size_t>(base)];
+      restricted = add({from.name + "+into_loss_rows", ir::GraphOrigin::kIntoLossRows, base, from.src_set, space_,
+                        rows_.edges[static_cast<std::size_t>(base)], from.weighted, false});
+    }
+    const std::int32_t nodes = from_.type(from_.output("train_logits")).space;
+    selection_ = add({"loss_rows", ir::GraphOrigin::kLossRows, 0, nodes, space_, rows_.count, false, false});
+  }
+
+  void emit(const Op& op) {
+    ir::Builder builder = rewriter_.builder_at(op);
+    ir::Attrs attrs = op.attrs;
+    if (aggregates(op)) attrs.set("graph", std::int64_t{graphs_.at(graph_of(op))});
+    std::vector<ValueId> inputs;
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      const ValueId input = op.inputs[k];
+      if (from_.type(input).domain == Domain::kEdge) {
+        inputs.push_back(on_edges(builder, input, graph_of(op)));
+      } else if (on_nodes(input) && (!aggregates(op) || own_row(op, k))) {
+        inputs.push_back(on_rows(builder, input));
+      } else {
+        inputs.push_back(rewriter_.map(input));
+      }
+    }
+    narrow_[op.results[0]] = builder.add(op.kind, inputs, attrs);
+  }
+
+  /// The rows of the loss of a value of nodes.
+  ValueId on_rows(ir::Builder& builder, ValueId value) {
+    const auto found = narrow_.find(value);
+    if (found != narrow_.end()) return found->second;
+    const ValueId selected = builder.add(OpKind::spmm, {rewriter_.map(value)},
+                                         {{"fn", std::string("sum")}, {"graph", std::int64_t{selection_}}, {"heads", std::int64_t{1}}, {"transpose", std::int64_t{0}}});
+    narrow_[value] = selected;
+    return selected;
+  }
+
+  /// A value of edges, for those into the rows of the loss.
+  ValueId on_edges(ir::Builder& builder, ValueId value, std::int32_t base) {
+    const auto found = narrow_.find(value);
+    if (found != narrow_.end()) return found->second;
+    const Op& op = *maker(value);
+    const std::int32_t graph = graphs_.at(base);
+    ir::Attrs attrs = op.attrs;
+    if (attrs.has("graph")) attrs.set("graph", std::int64_t{graph});
+    ValueId made = ir::kNoValue;
+    if (op.kind == OpKind::constant) {
+      made = builder.leaf(OpKind::constant, ir::edge_type(graph, from_.type(value).cols), attrs);
+    } else {
+      std::vector<ValueId> inputs;
+      for (const ValueId input : op.inputs) {
+        const Domain domain = from_.type(input).domain;
+        inputs.push_back(domain == Domain::kEdge             ? on_edges(builder, input, base)
+                         : op.kind == OpKind::gather_dst     ? on_rows(builder, input)
+                                                             : rewriter_.map(input));
+      }
+      made = builder.add(op.kind, inputs, attrs);
+    }
+    narrow_[value] = made;
+    return made;
+  }
+
+  const ir::Program& from_;
+  const LossRows& rows_;
+  std::int64_t feature_bytes_;
+  std::vector<std::string>* decisions_;
+  std::vector<std::int32_t> makers_;
+  Rewriter rewriter_;
+  std::set<ValueId> restricted_;                ///< results that are made for the rows of the loss only
+  std::map<std::int32_t, std::int32_t> graphs_;  ///< graphs that are walked for them -> those of the edges into them
+  std::int32_t space_ = 0;
+  std::int32_t selection_ = 0;
+  std::map<ValueId, ValueId> narrow_;  ///< value -> its rows of the loss, or its edges into them
+};
+
+}  // namespace
+
+ir::Program restrict_to_loss_rows(const ir::Program& program, const LossRows& rows, std::int64_t feature_bytes,
+                                  std::vector<std::string>* decisions) {
+  return Restrictor(program, rows, feature_bytes, decisions).run();
+}
+
+}  // namespace gneiss::passes

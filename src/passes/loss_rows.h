@@ -1,0 +1,26 @@
+// The end of the model on the rows that the loss counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace gneiss::passes {
+
+/// What is known of the rows that the loss counts.
+struct LossRows {
+  std::int64_t count = -1;           ///< -1: nothing, every row is computed
+  std::vector<std::int64_t> edges;   ///< edges into them, by graph of the program
+  double most_share = 0.1;           ///< graphs of them may take so much of what the graph and the features do
+};
+
+/// Training needs logits for the nodes of the loss only. Back from them, ops that work row by row, and aggregations into a row, are
+/// done for those rows alone, on a graph of the edges into them, as far as nothing else reads the other rows; what lies before
+/// is selected. Evaluation keeps all rows. Bipartite graphs of this kind cost memory: it is done where they are small beside the
+/// graph and the features (of `feature_bytes`). `decisions` says what was done, or why not.
+ir::Program restrict_to_loss_rows(const ir::Program& program, const LossRows& rows, std::int64_t feature_bytes,
+                                  std::vector<std::string>* decisions);
+
+}  // namespace gneiss::passes
