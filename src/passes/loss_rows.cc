@@ -57,6 +57,7 @@ class Restrictor {
     const ValueId logits = from_.output("train_logits");
     if (rows_.count < 0 || logits == ir::kNoValue || !on_nodes(logits)) return from_;
     find_restricted(logits);
+    leave_narrow_ends();
     if (graphs_.empty()) return from_;
     if (!pays()) return from_;
     add_spaces();
@@ -125,6 +126,21 @@ class Restrictor {
         const bool row = on_nodes(op->inputs[k]) && (!aggregates(*op) || own_row(*op, k));
         (row ? wanted : whole).insert(op->inputs[k]);
       }
+    }
+  }
+
+  /// Where the rows of all operands would be selected and are wider than the result, it is the result that is selected.
+  void leave_narrow_ends() {
+    for (const Op& op : from_.ops) {
+      if (!restricted(op) || aggregates(op)) continue;
+      std::int64_t wide = 0;
+      bool ends = true;
+      for (const ValueId input : op.inputs) {
+        if (!on_nodes(input)) continue;
+        wide += from_.type(input).cols;
+        ends = ends && restricted_.count(input) == 0;
+      }
+      if (ends && from_.type(op.results[0]).cols < wide) restricted_.erase(op.results[0]);
     }
   }
 
