@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/ids.h"
+#include "passes/clean.h"
 #include "passes/rewriter.h"
 
 namespace gneiss::passes {
@@ -51,7 +52,7 @@ class Restrictor {
  public:
   Restrictor(const ir::Program& program, const LossRows& rows, std::int64_t feature_bytes, std::vector<std::string>* decisions)
       : from_(program), rows_(rows), feature_bytes_(feature_bytes), decisions_(decisions), makers_(ir::producers(program)),
-        rewriter_(program) {}
+        constant_(constant_values(program)), rewriter_(program) {}
 
   ir::Program run() {
     const ValueId logits = from_.output("train_logits");
@@ -100,8 +101,19 @@ class Restrictor {
            });
   }
 
+  /// Constants stay: evaluation keeps all rows of them, and a copy of some rows would be kept beside.
+  bool keeps_constants(const Op& op) const {
+    if (constant_[static_cast<std::size_t>(op.results[0])]) return false;
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      const ValueId input = op.inputs[k];
+      const bool by_row = on_nodes(input) && (!aggregates(op) || own_row(op, k));
+      if (by_row && constant_[static_cast<std::size_t>(input)] && from_.type(input).cols > 1) return false;
+    }
+    return true;
+  }
+
   bool can_be_restricted(const Op& op) const {
-    if (op.phase != ir::Phase::kForward || op.results.empty() || !on_nodes(op.results[0])) return false;
+    if (op.phase != ir::Phase::kForward || op.results.empty() || !on_nodes(op.results[0]) || !keeps_constants(op)) return false;
     if (aggregates(op)) return op.kind == OpKind::attention || op.inputs.size() < 2 || edges_alone(op.inputs[1]);
     return row_by_row(op) && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return on_nodes(v) || from_.type(v).domain == Domain::kGlobal; });
   }
@@ -238,6 +250,7 @@ class Restrictor {
   std::int64_t feature_bytes_;
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
+  std::vector<bool> constant_;
   Rewriter rewriter_;
   std::set<ValueId> restricted_;                ///< results that are made for the rows of the loss only
   std::map<std::int32_t, std::int32_t> graphs_;  ///< graphs that are walked for them -> those of the edges into them

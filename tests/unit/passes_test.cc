@@ -349,6 +349,10 @@ TEST(LossRows, TheLastAggregationIsOfTheRowsOfTheLossAlone) {
     ASSERT_FALSE(rows.empty()) << model;
     EXPECT_EQ(rows.back(), 3) << model << ": " << ir::print(plan.program);
   }
+  for (const char* model : {"gcn", "sage", "gin"}) {
+    EXPECT_EQ(plan_of(model, dataset, small({}, 1), options).program.node_sets.size(), 1U)
+        << model << ": of one layer only constants are aggregated, which evaluation keeps whole";
+  }
   options.loss_rows.most_share = 0;
   EXPECT_EQ(plan_of("gcn", dataset, small(), options).program.node_sets.size(), 1U);
 }

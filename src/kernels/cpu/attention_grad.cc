@@ -27,13 +27,10 @@ void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_
   const std::int64_t width = args.z.cols / heads;
   for (std::int64_t v = begin; v < end; ++v) {
     float* to = packed + v * kPackedValues * heads;
-    for (std::int64_t h = 0; h < heads; ++h) {
-      const float* dy = args.dy.row(v) + h * width;
-      args.ds_dst.at(v, h) = inner_product(dy, args.tangent.row(v) + h * width, width);
-      to[h] = args.s_dst.at(v, h);
-      to[heads + h] = args.lse.at(v, h);
-      to[2 * heads + h] = inner_product(dy, args.y.row(v) + h * width, width);
-    }
+    std::copy_n(args.s_dst.row(v), heads, to);
+    std::copy_n(args.lse.row(v), heads, to + heads);
+    inner_products(args.dy.row(v), args.tangent.row(v), width, heads, args.ds_dst.row(v));
+    inner_products(args.dy.row(v), args.y.row(v), width, heads, to + 2 * heads);
   }
 }
 

@@ -22,7 +22,7 @@ void groups_chunk(const ColumnGroupsArgs<float>& args, std::int64_t begin, std::
     float* y = args.y.row(r);
     if (args.weights.rows != 0) {
       const float* weights = args.weights.row(args.weights.rows == 1 ? 0 : r);
-      for (std::int64_t h = 0; h < args.heads; ++h) y[h] = inner_product(x + h * width, weights + h * width, width);
+      inner_products(x, weights, width, args.heads, y);
       continue;
     }
     if (args.fn == ColumnGroups::kSumHeads) std::fill_n(y, width, 0.0F);

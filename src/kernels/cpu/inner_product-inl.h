@@ -44,6 +44,32 @@ HWY_INLINE float inner_product(const float* a, const float* b, std::int64_t leng
   return sum;
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// Sums of neighbouring lanes, of `low` first.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V add_neighbours(D d, V low, V high) {
+  return hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+}
+#endif
+
+/// Inner products of `count` runs of `length` side by side, to `to`. Four runs of eight are summed together.
+HWY_INLINE void inner_products(const float* a, const float* b, std::int64_t length, std::int64_t count, float* to) {
+  std::int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<float, 8> d;
+  if constexpr (hn::MaxLanes(hn::CappedTag<float, 8>()) == 8) {
+    for (; length == 8 && i + 4 <= count; i += 4) {
+      const auto product = [&](std::int64_t run) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + run * 8), hn::LoadU(d, b + run * 8)); };
+      const auto first = add_neighbours(d, product(i), product(i + 1));
+      const auto second = add_neighbours(d, product(i + 2), product(i + 3));
+      const auto pairs = add_neighbours(d, first, second);
+      hn::StoreU(hn::LowerHalf(add_neighbours(d, pairs, pairs)), hn::Half<decltype(d)>(), to + i);
+    }
+  }
+#endif
+  for (; i < count; ++i) to[i] = inner_product(a + i * length, b + i * length, length);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace gneiss::kernels::cpu
 HWY_AFTER_NAMESPACE();

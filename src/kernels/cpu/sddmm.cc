@@ -28,10 +28,7 @@ void sddmm_chunk(const SddmmArgs<float>& args, std::int64_t row_begin, std::int6
       const float* later = args.x.row(indices[std::min(k + ahead, last)]);
       for (std::int64_t c = 0; c < width; c += 16) hwy::Prefetch(later + c);
       const float* x = args.x.row(indices[k]);
-      float* e = args.e.row(k);
-      for (std::int64_t h = 0; h < args.heads; ++h) {
-        e[h] = inner_product(y + h * head_width, x + h * head_width, head_width);
-      }
+      inner_products(y, x, head_width, args.heads, args.e.row(k));
     }
   }
 }
