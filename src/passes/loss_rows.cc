@@ -165,13 +165,13 @@ class Restrictor {
       edges += rows_.edges[static_cast<std::size_t>(graph)];
       all = std::max(all, from_.graphs[static_cast<std::size_t>(graph)].num_edges);
     }
-    const auto added = static_cast<double>(edges * kBytesOfEdge);
+    const auto added = static_cast<double>(edges * kBytesOfEdge + rows_.count * rows_.label_bytes);
     const auto there = static_cast<double>(all * std::int64_t{sizeof(NodeId)} + feature_bytes_);
     const std::int64_t nodes = from_.rows(from_.output("train_logits"));
     const bool small = added <= rows_.most_share * there && rows_.count < nodes;
     decisions_->push_back(fmt::format("{} of {} rows of logits in training{}", small ? rows_.count : nodes, nodes,
                                       small ? fmt::format(" ({} ops on them alone)", restricted_.size())
-                                            : fmt::format(": the edges into the {} of the loss would take {:.1f} MiB more", rows_.count, added / (1 << 20))));
+                                            : fmt::format(": the edges into the {} of the loss and their labels would take {:.1f} MiB more", rows_.count, added / (1 << 20))));
     return small;
   }
 

@@ -13,7 +13,8 @@ namespace gneiss::passes {
 struct LossRows {
   std::int64_t count = -1;           ///< -1: nothing, every row is computed
   std::vector<std::int64_t> edges;   ///< edges into them, by graph of the program
-  double most_share = 0.1;           ///< graphs of them may take so much of what the graph and the features do
+  std::int64_t label_bytes = 4;      ///< of a row: they are copied
+  double most_share = 0.1;           ///< graphs and labels of them may take so much of what the graph and the features do
 };
 
 /// Training needs logits for the nodes of the loss only. Back from them, ops that work row by row, and aggregations into a row, are

@@ -128,6 +128,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
   passes.loss_rows.count = static_cast<std::int64_t>(rows.size());
+  if (!dataset.labels.targets.empty()) passes.loss_rows.label_bytes = dataset.labels.num_classes * std::int64_t{sizeof(float)};
   for (std::size_t g = 0; g < blueprint.graphs.size(); ++g) {
     passes.loss_rows.edges.push_back(num_edges_into(g == 0 ? dataset.graph : *blueprint.graphs[g], rows));
   }

@@ -330,7 +330,7 @@ TEST(GroupGlobals, NoProductOfParametersCutsABand) {
 TEST(LossRows, TheLastAggregationIsOfTheRowsOfTheLossAlone) {
   const data::Dataset dataset = testing::awkward_dataset({});
   passes::Options options;
-  options.loss_rows = {3, {5, 8}, 1e9};
+  options.loss_rows = {3, {5, 8}, 4, 1e9};
   for (const char* model : {"gcn", "sage", "gin", "gat"}) {
     const ModelArgs args = small_for(model, {{"dropout", 0.5}, {"input_dropout", 0.5}});
     const ModelArgs no_gate = std::string(model) == "gat" ? small_for(model, {{"attention_dropout", 0.0}}) : args;
