@@ -134,6 +134,7 @@ class Restrictor {
       }
       restricted_.insert(op->results[0]);
       if (aggregates(*op)) graphs_[graph_of(*op)] = -1;
+      if (op->kind == OpKind::spmm && op->inputs.size() > 1) weighted_.insert(graph_of(*op));
       for (std::size_t k = 0; k < op->inputs.size(); ++k) {
         const bool row = on_nodes(op->inputs[k]) && (!aggregates(*op) || own_row(*op, k));
         (row ? wanted : whole).insert(op->inputs[k]);
@@ -159,13 +160,14 @@ class Restrictor {
   /// Are the new graphs, forth and back, small?
   bool pays() {
     constexpr std::int64_t kBytesOfEdge = 2 * sizeof(NodeId);
-    std::int64_t edges = rows_.count;
+    constexpr std::int64_t kBytesOfWeight = sizeof(float) + sizeof(EdgeId);  // and its slot
+    std::int64_t bytes = rows_.count * (kBytesOfEdge + rows_.label_bytes);
     std::int64_t all = 0;
     for (const auto& [graph, unused] : graphs_) {
-      edges += rows_.edges[static_cast<std::size_t>(graph)];
+      bytes += rows_.edges[static_cast<std::size_t>(graph)] * (kBytesOfEdge + (weighted_.count(graph) > 0 ? kBytesOfWeight : 0));
       all = std::max(all, from_.graphs[static_cast<std::size_t>(graph)].num_edges);
     }
-    const auto added = static_cast<double>(edges * kBytesOfEdge + rows_.count * rows_.label_bytes);
+    const auto added = static_cast<double>(bytes);
     const auto there = static_cast<double>(all * std::int64_t{sizeof(NodeId)} + feature_bytes_);
     const std::int64_t nodes = from_.rows(from_.output("train_logits"));
     const bool small = added <= rows_.most_share * there && rows_.count < nodes;
@@ -254,6 +256,7 @@ class Restrictor {
   Rewriter rewriter_;
   std::set<ValueId> restricted_;                ///< results that are made for the rows of the loss only
   std::map<std::int32_t, std::int32_t> graphs_;  ///< graphs that are walked for them -> those of the edges into them
+  std::set<std::int32_t> weighted_;              ///< of these, the ones walked with weights
   std::int32_t space_ = 0;
   std::int32_t selection_ = 0;
   std::map<ValueId, ValueId> narrow_;  ///< value -> its rows of the loss, or its edges into them

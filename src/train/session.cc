@@ -109,6 +109,11 @@ passes::LossSpec::Kind default_loss(const data::Labels& labels) {
   }
 }
 
+/// Of a node.
+static std::int64_t label_bytes(const data::Labels& labels) {
+  return labels.targets.empty() ? std::int64_t{sizeof(std::int32_t)} : labels.num_classes * std::int64_t{sizeof(float)};
+}
+
 static std::int64_t num_edges_into(const graph::Graph& graph, std::span<const NodeId> rows) {
   std::int64_t edges = 0;
   for (const NodeId v : rows) edges += graph.offsets()[static_cast<std::size_t>(v) + 1] - graph.offsets()[static_cast<std::size_t>(v)];
@@ -128,7 +133,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
   passes.loss_rows.count = static_cast<std::int64_t>(rows.size());
-  if (!dataset.labels.targets.empty()) passes.loss_rows.label_bytes = dataset.labels.num_classes * std::int64_t{sizeof(float)};
+  passes.loss_rows.label_bytes = label_bytes(dataset.labels);
   for (std::size_t g = 0; g < blueprint.graphs.size(); ++g) {
     passes.loss_rows.edges.push_back(num_edges_into(g == 0 ? dataset.graph : *blueprint.graphs[g], rows));
   }
@@ -148,7 +153,10 @@ std::int64_t edge_bytes(const ir::GraphDef& graph) {
 PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const runtime::OptimizerConfig& optimizer) {
   // Values, gradients, optimizer state and the best weights so far.
   const int copies = 3 + runtime::Optimizer<float>::state_values(optimizer);
-  const std::int64_t fixed = plan.total_bytes(copies) - plan.arena_bytes;
+  std::int64_t fixed = plan.total_bytes(copies) - plan.arena_bytes;
+  for (const ir::GraphDef& graph : plan.program.graphs) {  // what the executor copies of the labels
+    if (graph.origin == ir::GraphOrigin::kLossRows) fixed += graph.num_edges * (label_bytes(dataset.labels) + std::int64_t{sizeof(NodeId)});
+  }
   PlannedBytes bytes;
   bytes.total = fixed + plan.arena_bytes;
   bytes.setup = fixed + plan.setup_arena_bytes;
