@@ -80,9 +80,10 @@ void Attrs::set(std::string_view name, AttrValue value) {
   }
 }
 
+bool is_loss(OpKind kind) { return kind == OpKind::cross_entropy || kind == OpKind::bce_with_logits || kind == OpKind::mse; }
+
 ValueId row_value(const Op& op) {
-  const bool sums = op.kind == OpKind::sum_rows || op.kind == OpKind::cross_entropy || op.kind == OpKind::bce_with_logits ||
-                    op.kind == OpKind::mse || (op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0);
+  const bool sums = op.kind == OpKind::sum_rows || is_loss(op.kind) || (op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0);
   return sums ? op.inputs[0] : op.results[0];
 }
 

@@ -151,6 +151,9 @@ struct Op {
 /// The value whose rows an op works through: what it sums up (sum_rows, a gemm with ta, losses), else its first result.
 ValueId row_value(const Op& op);
 
+/// Is it one of the losses, which count the rows of the training nodes?
+bool is_loss(OpKind kind);
+
 /// Does the op read rows of operand `input` other than the one that it works on?
 bool reads_whole(const Op& op, std::size_t input);
 

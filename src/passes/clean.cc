@@ -123,8 +123,7 @@ std::vector<bool> constant_values(const ir::Program& program) {
     }
   }
   for (const Op& op : program.ops) {
-    const bool loss = op.kind == OpKind::cross_entropy || op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse;
-    if (loss || op.kind == OpKind::param || op.kind == OpKind::dropout) continue;
+    if (ir::is_loss(op.kind) || op.kind == OpKind::param || op.kind == OpKind::dropout) continue;
     const bool all = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return constant[static_cast<std::size_t>(v)]; });
     for (const ValueId r : op.results) {
       if (r != ir::kNoValue) constant[static_cast<std::size_t>(r)] = all;

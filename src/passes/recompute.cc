@@ -191,8 +191,7 @@ std::vector<ValueId> recomputable(const ir::Program& program) {
   for (const ir::Output& output : program.outputs) read[static_cast<std::size_t>(output.value)] = false;
   std::vector<ValueId> values;
   for (const Op& op : program.ops) {
-    const bool loss = op.kind == OpKind::cross_entropy || op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse;
-    if (op.phase != Phase::kForward || op.inputs.empty() || loss) continue;
+    if (op.phase != Phase::kForward || op.inputs.empty() || ir::is_loss(op.kind)) continue;
     for (const ValueId r : op.results) {
       if (r != ir::kNoValue && read[static_cast<std::size_t>(r)] && program.type(r).domain != ir::Domain::kGlobal) values.push_back(r);
     }

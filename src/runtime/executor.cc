@@ -149,8 +149,7 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   from.loss_rows = dataset_.split.train;
   from.class_weights = class_weights;
   for (const ir::Op& op : plan_.program.ops) {
-    const bool loss = op.kind == ir::OpKind::cross_entropy || op.kind == ir::OpKind::bce_with_logits || op.kind == ir::OpKind::mse;
-    if (loss && plan_.program.rows(op.inputs[0]) != dataset_.num_nodes()) use_loss_rows(&from);
+    if (ir::is_loss(op.kind) && plan_.program.rows(op.inputs[0]) != dataset_.num_nodes()) use_loss_rows(&from);
   }
   return from;
 }

@@ -11,37 +11,18 @@
 #include "passes/pipeline.h"
 #include "runtime/structures.h"
 #include "support/awkward_graph.h"
-#include "support/compile_model.h"
+#include "support/plan_model.h"
 
 namespace gneiss {
 namespace {
 
 using ir::Op;
 using ir::OpKind;
+using testing::count;
 using testing::ModelArgs;
-
-/// Arguments of a small model, completed by what a model needs besides.
-ModelArgs small(const ModelArgs& more = {}, std::int64_t layers = 2) {
-  ModelArgs args = {{"hidden_channels", std::int64_t{4}}, {"num_layers", layers}};
-  args.insert(args.end(), more.begin(), more.end());
-  return args;
-}
-
-ModelArgs small_for(const std::string& model, ModelArgs more = {}) {
-  if (model == "gat") more.emplace_back("heads", std::int64_t{2});
-  return small(more);
-}
-
-ir::Plan plan_of(const std::string& model, const data::Dataset& dataset, const ModelArgs& args, passes::Options options = {}) {
-  ir::Program program = testing::compile_builtin(model, dataset, args);
-  runtime::derive_graphs(dataset.graph, &program);
-  options.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
-  return passes::build_plan(program, options);
-}
-
-std::int64_t count(const ir::Plan& plan, OpKind kind) {
-  return std::count_if(plan.program.ops.begin(), plan.program.ops.end(), [&](const Op& op) { return op.kind == kind; });
-}
+using testing::plan_of;
+using testing::small;
+using testing::small_for;
 
 data::Dataset undirected_dataset() {
   data::Dataset dataset = testing::awkward_dataset({});
@@ -325,65 +306,6 @@ TEST(GroupGlobals, NoProductOfParametersCutsABand) {
   EXPECT_FALSE(global_after_rows(options));
   options.disabled = {"group_globals"};
   EXPECT_TRUE(global_after_rows(options)) << "the pass has something to do";
-}
-
-TEST(LossRows, TheLastAggregationIsOfTheRowsOfTheLossAlone) {
-  const data::Dataset dataset = testing::awkward_dataset({});
-  passes::Options options;
-  options.loss_rows = {3, {5, 8}, 4, 1e9};
-  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
-    const ModelArgs args = small_for(model, {{"dropout", 0.5}, {"input_dropout", 0.5}});
-    const ModelArgs no_gate = std::string(model) == "gat" ? small_for(model, {{"attention_dropout", 0.0}}) : args;
-    const ir::Plan plan = plan_of(model, dataset, no_gate, options);
-    std::vector<std::int64_t> rows;
-    for (const Op& op : plan.program.ops) {
-      const bool aggregation = op.kind == OpKind::attention || (op.kind == OpKind::spmm && plan.program.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))].origin != ir::GraphOrigin::kLossRows);
-      if (aggregation && op.phase == ir::Phase::kForward) rows.push_back(plan.program.rows(op.results[0]));
-      if (op.kind == OpKind::cross_entropy) {
-        EXPECT_EQ(plan.program.rows(op.inputs[0]), 3) << model;
-      }
-      if (op.phase == ir::Phase::kInference && !op.results.empty() && plan.program.type(op.results[0]).domain == ir::Domain::kNode) {
-        EXPECT_EQ(plan.program.rows(op.results[0]), dataset.num_nodes()) << model << ": evaluation keeps all rows";
-      }
-    }
-    ASSERT_FALSE(rows.empty()) << model;
-    EXPECT_EQ(rows.back(), 3) << model << ": " << ir::print(plan.program);
-  }
-  for (const char* model : {"gcn", "sage", "gin"}) {
-    EXPECT_EQ(plan_of(model, dataset, small({}, 1), options).program.node_sets.size(), 1U)
-        << model << ": of one layer only constants are aggregated, which evaluation keeps whole";
-  }
-  options.loss_rows.most_share = 0;
-  EXPECT_EQ(plan_of("gcn", dataset, small(), options).program.node_sets.size(), 1U);
-}
-
-/// Options under which a plan's arena may take so many bytes.
-passes::Options arena_limit(std::int64_t bytes) {
-  passes::Options options;
-  options.excess_bytes = [bytes](const ir::Plan& plan) { return plan.arena_bytes - bytes; };
-  return options;
-}
-
-TEST(Recompute, FitsTheLimitOrSaysByHowMuchItDoesNot) {
-  testing::AwkwardOptions many;
-  many.nodes = 2000;
-  const data::Dataset dataset = testing::awkward_dataset(many);
-  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
-    const ModelArgs args = small_for(model, {{"norm", std::string("batch")}, {"dropout", 0.5}});
-    const ir::Plan free = plan_of(model, dataset, args);
-    const ir::Plan roomy = plan_of(model, dataset, args, arena_limit(free.arena_bytes));
-    EXPECT_EQ(ir::print(roomy.program), ir::print(free.program)) << model << ": what fits stays as it is";
-    const std::int64_t limit = free.arena_bytes * 9 / 10;
-    const ir::Plan tight = plan_of(model, dataset, args, arena_limit(limit));
-    EXPECT_LE(tight.arena_bytes, limit) << model;
-    EXPECT_GT(tight.program.ops.size(), free.program.ops.size()) << model;
-    try {
-      plan_of(model, dataset, args, arena_limit(1));
-      FAIL() << model << " in one byte";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
-    }
-  }
 }
 
 TEST(DistributeProducts, ATrainedScaleMakesTheWideSumWorkOfEveryStep) {
