@@ -13,13 +13,15 @@ namespace gneiss {
 
 enum class Space : std::uint8_t { kHost, kDevice };
 
-/// A row-major matrix: element (r, c) lies at data[r * stride + c].
+/// A row-major matrix: element (r, c) lies at data[r * stride + c]. If thread_stride is not 0, only a band of its rows exists at a
+/// time, one for each thread that works on it, that many elements apart.
 template <class T, Space S = Space::kHost>
 struct MatrixView {
   T* data = nullptr;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t stride = 0;
+  std::int64_t thread_stride = 0;
 
   MatrixView() = default;
   MatrixView(T* data_in, std::int64_t rows_in, std::int64_t cols_in, std::int64_t stride_in)
@@ -30,7 +32,7 @@ struct MatrixView {
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
   MatrixView(const MatrixView<U, S>& other)  // NOLINT(google-explicit-constructor)
-      : MatrixView(other.data, other.rows, other.cols, other.stride) {}
+      : data(other.data), rows(other.rows), cols(other.cols), stride(other.stride), thread_stride(other.thread_stride) {}
 
   T* row(std::int64_t r) const { return data + r * stride; }
   T& at(std::int64_t r, std::int64_t c) const { return data[r * stride + c]; }

@@ -29,6 +29,17 @@ void parallel_chunks(int threads, std::int64_t size, std::int64_t grain, const B
   for (std::int64_t c = 0; c < chunks; ++c) body(c * grain, std::min(size, (c + 1) * grain));
 }
 
+/// The same for single tasks: body(task, thread), thread < threads. No two tasks run on one thread at the same time.
+template <class Body>
+void parallel_tasks(int threads, std::int64_t tasks, const Body& body) {
+  if (tasks <= 1 || threads <= 1) {
+    for (std::int64_t task = 0; task < tasks; ++task) body(task, 0);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (std::int64_t task = 0; task < tasks; ++task) body(task, omp_get_thread_num());
+}
+
 /// Number of processors this process may run on (affinity and container limits honoured).
 int available_threads();
 

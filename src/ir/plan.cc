@@ -8,12 +8,12 @@
 namespace gneiss::ir {
 namespace {
 
-constexpr std::string_view kStorageNames[] = {"-", "input", "param", "grad", "state", "const", "arena"};
+constexpr std::string_view kStorageNames[] = {"-", "input", "param", "grad", "state", "const", "arena", "band"};
 constexpr std::string_view kPhaseNames[] = {"setup", "forward", "backward", "inference"};
 
 std::string place(const Plan& plan, ValueId v) {
   const Placement& p = plan.placements[static_cast<std::size_t>(v)];
-  if (p.storage == Storage::kArena || p.storage == Storage::kConstant) {
+  if (p.storage == Storage::kArena || p.storage == Storage::kConstant || p.storage == Storage::kBand) {
     return fmt::format("{}+{}", kStorageNames[static_cast<std::size_t>(p.storage)], p.offset_bytes);
   }
   return std::string(kStorageNames[static_cast<std::size_t>(p.storage)]);
@@ -45,9 +45,9 @@ std::int64_t band_workspace_bytes(const Step& step, std::int64_t tasks) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::int64_t Plan::total_bytes(int parameter_copies) const {
+std::int64_t Plan::total_bytes(int parameter_copies, int threads) const {
   std::int64_t bytes = parameter_bytes * parameter_copies + state_bytes + constant_bytes + arena_bytes + workspace_bytes +
-                       feature_transpose_bytes;
+                       band_bytes * threads + feature_transpose_bytes;
   for (const GraphUse& use : graph_uses) bytes += use.bytes + use.block_bytes;
   return bytes;
 }

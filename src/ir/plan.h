@@ -22,12 +22,13 @@ enum class Storage : std::uint8_t {
   kState,      ///< running statistics
   kConstant,   ///< computed once in the setup phase, kept
   kArena,      ///< shared between values whose lifetimes do not overlap
+  kBand,       ///< of each thread, only the band of rows that it works on; shared likewise
 };
 
 struct Placement {
   Storage storage = Storage::kNone;
   std::int64_t offset_bytes = 0;  ///< within its storage
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;          ///< in a band: of all rows
 };
 
 /// One kernel call.
@@ -35,7 +36,8 @@ struct Step {
   std::int32_t op = 0;   ///< index in program.ops
   std::string variant;   ///< chosen kernel
   double flops = 0;      ///< modelled work
-  double bytes = 0;      ///< modelled traffic, each operand once
+  double bytes = 0;      ///< modelled traffic, each operand once,
+  double cached_bytes = 0;  ///< and what of it stays in a cache because its band has just had to do with it
   double seconds = 0;    ///< modelled time
   std::int32_t band = -1;         ///< index in Plan::bands, or -1: it runs by itself
   std::int64_t band_rows = 0;     ///< rows that it can be cut into; 0: it cannot be cut
@@ -97,13 +99,14 @@ struct Plan {
   std::int64_t setup_arena_bytes = 0;    ///< of the arena, what the setup phase uses,
   std::int64_t lasting_arena_bytes = 0;  ///< and what the phases after it use; both from its start on
   std::int64_t workspace_bytes = 0;
+  std::int64_t band_bytes = 0;           ///< of each thread, for values that live in a band alone
   std::vector<PassReport> passes;
 
   /// What values kept in 16 bits, input features included, would take more as reals.
   std::int64_t bytes_saved_by_halves() const;
   /// Everything the run allocates besides the dataset; parameters count as often as `parameter_copies` says (values,
   /// gradients, optimizer state, best weights).
-  std::int64_t total_bytes(int parameter_copies) const;
+  std::int64_t total_bytes(int parameter_copies, int threads) const;
   /// Modelled time of the steps of a phase.
   double seconds(Phase phase) const;
 };

@@ -5,16 +5,20 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/attention_grad.h"
 #include "kernels/batch_norm_inference.h"
 #include "kernels/binary.h"
 #include "kernels/column_groups.h"
 #include "kernels/copy_columns.h"
+#include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/extreme_grad.h"
+#include "kernels/gemm.h"
 #include "kernels/kernel.h"
 #include "kernels/mul_add.h"
 #include "kernels/spmm.h"
 #include "kernels/spx_gemm.h"
+#include "kernels/sum_rows.h"
 #include "kernels/unary.h"
 #include "kernels/unary_grad.h"
 
@@ -23,21 +27,21 @@ namespace gneiss::kernels {
 /// Rows of an operand that has all rows; one that is broadcast (1 row) or not there (0 rows) stays as it is.
 template <class View>
 View band_of(const View& view, std::int64_t rows, const Band& band) {
-  return view.rows == rows ? view.band(band.begin, band.end) : view;
+  return view.rows == rows ? rows_of(view, band) : view;
 }
 
 template <class T>
 UnaryArgs<T> band_of(UnaryArgs<T> args, const Band& band) {
-  args.x = args.x.band(band.begin, band.end);
-  args.y = args.y.band(band.begin, band.end);
+  args.x = rows_of(args.x, band);
+  args.y = rows_of(args.y, band);
   return args;
 }
 
 template <class T>
 UnaryGradArgs<T> band_of(UnaryGradArgs<T> args, const Band& band) {
-  args.y = args.y.band(band.begin, band.end);
-  args.dy = args.dy.band(band.begin, band.end);
-  args.dx = args.dx.band(band.begin, band.end);
+  args.y = rows_of(args.y, band);
+  args.dy = rows_of(args.dy, band);
+  args.dx = rows_of(args.dx, band);
   return args;
 }
 
@@ -46,26 +50,26 @@ BinaryArgs<T> band_of(BinaryArgs<T> args, const Band& band) {
   const std::int64_t rows = args.c.rows;
   args.a = band_of(args.a, rows, band);
   args.b = band_of(args.b, rows, band);
-  args.c = args.c.band(band.begin, band.end);
+  args.c = rows_of(args.c, band);
   return args;
 }
 
 template <class T>
 MulAddArgs<T> band_of(MulAddArgs<T> args, const Band& band) {
   const std::int64_t rows = args.y.rows;
-  args.x = args.x.band(band.begin, band.end);
+  args.x = rows_of(args.x, band);
   args.a = band_of(args.a, rows, band);
   args.b = band_of(args.b, rows, band);
-  args.y = args.y.band(band.begin, band.end);
+  args.y = rows_of(args.y, band);
   return args;
 }
 
 template <class T>
 ExtremeGradArgs<T> band_of(ExtremeGradArgs<T> args, const Band& band) {
-  args.a = args.a.band(band.begin, band.end);
-  args.b = args.b.band(band.begin, band.end);
-  args.dy = args.dy.band(band.begin, band.end);
-  args.dx = args.dx.band(band.begin, band.end);
+  args.a = rows_of(args.a, band);
+  args.b = rows_of(args.b, band);
+  args.dy = rows_of(args.dy, band);
+  args.dx = rows_of(args.dx, band);
   return args;
 }
 
@@ -73,30 +77,30 @@ ExtremeGradArgs<T> band_of(ExtremeGradArgs<T> args, const Band& band) {
 template <class T>
 DropoutArgs<T> band_of(DropoutArgs<T> args, const Band& band) {
   args.first_row += band.begin;
-  args.x = args.x.band(band.begin, band.end);
-  args.y = args.y.band(band.begin, band.end);
+  args.x = rows_of(args.x, band);
+  args.y = rows_of(args.y, band);
   return args;
 }
 
 template <class T>
 ColumnGroupsArgs<T> band_of(ColumnGroupsArgs<T> args, const Band& band) {
   args.weights = band_of(args.weights, args.x.rows, band);
-  args.x = args.x.band(band.begin, band.end);
-  args.y = args.y.band(band.begin, band.end);
+  args.x = rows_of(args.x, band);
+  args.y = rows_of(args.y, band);
   return args;
 }
 
 template <class T>
 CopyColumnsArgs<T> band_of(CopyColumnsArgs<T> args, const Band& band) {
-  args.src = args.src.band(band.begin, band.end);
-  args.dst = args.dst.band(band.begin, band.end);
+  args.src = rows_of(args.src, band);
+  args.dst = rows_of(args.dst, band);
   return args;
 }
 
 template <class T>
 BatchNormInferenceArgs<T> band_of(BatchNormInferenceArgs<T> args, const Band& band) {
-  args.x = args.x.band(band.begin, band.end);
-  args.y = args.y.band(band.begin, band.end);
+  args.x = rows_of(args.x, band);
+  args.y = rows_of(args.y, band);
   return args;
 }
 
@@ -105,7 +109,7 @@ template <class T>
 SpmmArgs<T> band_of(SpmmArgs<T> args, const Band& band) {
   args.pattern = args.pattern.band(band.begin, band.end);
   args.arg = band_of(args.arg, args.y.rows, band);
-  args.y = args.y.band(band.begin, band.end);
+  args.y = rows_of(args.y, band);
   if (args.y_half.used()) args.y_half.data = args.y_half.row(band.begin);
   return args;
 }
@@ -114,7 +118,7 @@ SpmmArgs<T> band_of(SpmmArgs<T> args, const Band& band) {
 template <class T>
 SpxGemmArgs<T> band_of(SpxGemmArgs<T> args, const Band& band) {
   args.a = args.a.band(band.begin, band.end);
-  args.c = args.c.band(band.begin, band.end);
+  args.c = rows_of(args.c, band);
   return args;
 }
 
@@ -123,10 +127,52 @@ template <class T>
 AttentionArgs<T> band_of(AttentionArgs<T> args, const Band& band) {
   const std::int64_t rows = args.y.rows;
   args.pattern = args.pattern.band(band.begin, band.end);
-  args.s_dst = args.s_dst.band(band.begin, band.end);
-  args.y = args.y.band(band.begin, band.end);
+  args.s_dst = rows_of(args.s_dst, band);
+  args.y = rows_of(args.y, band);
   args.tangent = band_of(args.tangent, rows, band);
   args.lse = band_of(args.lse, rows, band);
+  return args;
+}
+
+/// Labels and counted rows stay those of all nodes.
+template <class T>
+CrossEntropyArgs<T> band_of(CrossEntropyArgs<T> args, const Band& band) {
+  args.dlogits = band_of(args.dlogits, args.logits.rows, band);
+  args.logits = rows_of(args.logits, band);
+  return args;
+}
+
+/// What belongs to sources is cut; dy and what prepare packed are read as a whole.
+template <class T>
+AttentionGradArgs<T> band_of(AttentionGradArgs<T> args, const Band& band) {
+  args.pattern = args.pattern.band(band.begin, band.end);
+  args.z = rows_of(args.z, band);
+  args.s_src = rows_of(args.s_src, band);
+  args.dz = rows_of(args.dz, band);
+  args.ds_src = rows_of(args.ds_src, band);
+  return args;
+}
+
+/// nn and nt: rows of c; tn: rows of both operands, which are what is summed over.
+template <class T>
+GemmArgs<T> band_of(GemmArgs<T> args, const Band& band) {
+  const bool transposed = args.orientation == Orientation::kTN;
+  const std::int64_t rows = transposed ? args.a.rows : args.c.rows;
+  if (args.a_half.used()) args.a_half.data = args.a_half.row(band.begin);
+  args.a = rows_of(args.a, band);
+  if (transposed) {
+    args.b = rows_of(args.b, band);
+  } else {
+    args.c = rows_of(args.c, band);
+    args.addend = band_of(args.addend, rows, band);
+  }
+  return args;
+}
+
+template <class T>
+SumRowsArgs<T> band_of(SumRowsArgs<T> args, const Band& band) {
+  args.weights = band_of(args.weights, args.x.rows, band);
+  args.x = rows_of(args.x, band);
   return args;
 }
 

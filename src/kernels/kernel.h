@@ -30,9 +30,17 @@ struct Band {
   std::int64_t task = 0;
   std::int64_t task_begin = 0;
   std::int64_t task_end = 0;
+  int thread = 0;
 
   bool first() const { return begin == task_begin; }
 };
+
+/// The rows of a band.
+template <class T>
+MatrixView<T> rows_of(const MatrixView<T>& view, const Band& band) {
+  if (view.thread_stride == 0) return view.band(band.begin, band.end);
+  return {view.data + band.thread * view.thread_stride, band.end - band.begin, view.cols, view.stride};
+}
 
 /// An implementation cut into bands of rows, so that calls that follow one another can share the rows in cache: prepare runs once
 /// and may use all threads, run once for each band on one thread, finish once when all bands of all tasks are through. The

@@ -147,14 +147,14 @@ class StepCost {
       case OpKind::sddmm:
         return gather() + stream_seconds(rates_, step_.bytes);
       case OpKind::dropout:
-        return stream_seconds(rates_, step_.bytes) + values_drawn() / rates_.dropout;
+        return stream() + values_drawn() / rates_.dropout;
       case OpKind::gather_src:
       case OpKind::gather_dst:
       case OpKind::spmm_arg_grad:
       case OpKind::spmm_arg_weight_grad:
         return gather() + stream_seconds(rates_, step_.bytes);
       default:
-        return stream_seconds(rates_, step_.bytes);
+        return stream();
     }
   }
 
@@ -175,6 +175,11 @@ class StepCost {
       if (program_.type(v).domain == ir::Domain::kNode) widest = std::max(widest, program_.type(v).cols);
     }
     return static_cast<double>(widest);
+  }
+
+  double stream() const {
+    constexpr double kBandBytes = 192 << 10;  // about what a band has in L2
+    return stream_seconds(rates_, step_.bytes - step_.cached_bytes) + step_.cached_bytes / rates_.stream.at(1, kBandBytes);
   }
 
   double gather() const { return gather_seconds(rates_, edges(), destinations(), sources(), columns()); }

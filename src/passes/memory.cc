@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "passes/band_values.h"
 
 namespace gneiss::passes {
 namespace {
@@ -39,9 +40,10 @@ class MemoryPlanner {
     plan_.placements.assign(program_.values.size(), {});
     find_bands();
     find_lifetimes();
+    lives_in_band_ = values_of_bands(plan_);
     place_parameters();
     place_inputs_and_constants();
-    place_arena();
+    place_arena_and_bands();
   }
 
  private:
@@ -58,21 +60,26 @@ class MemoryPlanner {
 
   std::int64_t feature_nonzeros() const { return plan_.feature_nonzeros; }
 
-  /// Ops that run together: the first and the last of each op's band (or itself).
+  /// Ops that run together: each op's band, with its first and its last op (or itself).
   void find_bands() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
       starts_.push_back(i);
       ends_.push_back(i);
+      band_of_.push_back(-1);
     }
-    for (const ir::RowBand& band : plan_.bands) {
+    for (std::size_t b = 0; b < plan_.bands.size(); ++b) {
+      const ir::RowBand& band = plan_.bands[b];
       const std::int32_t first = plan_.steps[static_cast<std::size_t>(band.first_step)].op;
       const std::int32_t last = plan_.steps[static_cast<std::size_t>(band.last_step)].op;
       for (std::int32_t i = first; i <= last; ++i) {
         starts_[static_cast<std::size_t>(i)] = first;
         ends_[static_cast<std::size_t>(i)] = last;
+        band_of_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(b);
       }
     }
   }
+
+  bool in_band(std::int32_t op) const { return band_of_[static_cast<std::size_t>(op)] >= 0; }
 
   /// When ops run a band of rows at a time, a value is there from the first of them on and needed until the last one is through.
   std::int32_t start_of(std::int32_t op) const { return starts_[static_cast<std::size_t>(op)]; }
@@ -80,7 +87,7 @@ class MemoryPlanner {
 
   /// Does an op that runs together with op i read all rows of v?
   bool read_whole_beside(std::int32_t i, ValueId v) const {
-    for (std::int32_t j = start_of(i); j <= end_of(i) && start_of(i) != end_of(i); ++j) {
+    for (std::int32_t j = start_of(i); j <= end_of(i) && in_band(i); ++j) {
       for (std::size_t k = 0; k < op_at(j).inputs.size(); ++k) {
         if (op_at(j).inputs[k] == v && ir::reads_whole(op_at(j), k)) return true;
       }
@@ -167,7 +174,7 @@ class MemoryPlanner {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
       const bool in_arena = group_[static_cast<std::size_t>(v)] >= 0;
-      if (dies_here && in_arena && program_.type(v) == result && !read_whole_beside(i, v)) return v;
+      if (dies_here && in_arena && !moves(v, op.results[which]) && program_.type(v) == result && !read_whole_beside(i, v)) return v;
     }
     return ir::kNoValue;
   }
@@ -180,12 +187,19 @@ class MemoryPlanner {
       for (const ValueId v : op_at(j).inputs) {
         const std::int32_t group = group_[static_cast<std::size_t>(v)];
         const bool dead = last_[static_cast<std::size_t>(v)] == j && group >= 0 && holder_[static_cast<std::size_t>(group)] == v;
-        if (dead && program_.type(v) == result && !read_whole_beside(i, v)) return v;
+        if (dead && !moves(v, op_at(i).results[which]) && program_.type(v) == result && !read_whole_beside(i, v)) return v;
       }
     }
     return ir::kNoValue;
   }
 
+  /// One of the two lives in a band alone, the other does not.
+  bool moves(ValueId a, ValueId b) const {
+    return lives_in_band_[static_cast<std::size_t>(a)] != lives_in_band_[static_cast<std::size_t>(b)];
+  }
+
+  /// Values that may take each other's places, one after the other, share a lifetime. In a band, places are for rows of the band, and
+  /// values that live in it alone need theirs from op to op only.
   void collect_groups() {
     group_.assign(program_.values.size(), -1);
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
@@ -193,26 +207,35 @@ class MemoryPlanner {
       for (std::size_t k = 0; k < op.results.size(); ++k) {
         const ValueId r = op.results[k];
         if (r == ir::kNoValue || plan_.placements[static_cast<std::size_t>(r)].storage != Storage::kNone) continue;
+        const bool band = lives_in_band_[static_cast<std::size_t>(r)];
+        const std::int32_t last = last_[static_cast<std::size_t>(r)];
+        const std::int32_t end = band ? last : end_of(last);
         ValueId operand = reusable_operand(i, k);
-        if (operand == ir::kNoValue) operand = dead_in_band(i, k);
+        if (operand == ir::kNoValue && !band) operand = dead_in_band(i, k);
         std::int32_t& group = group_[static_cast<std::size_t>(r)];
         if (operand != ir::kNoValue) {
           group = group_[static_cast<std::size_t>(operand)];
-          lifetimes_[static_cast<std::size_t>(group)].end = end_of(last_[static_cast<std::size_t>(r)]);
+          lifetimes_[static_cast<std::size_t>(group)].end = end;
           holder_[static_cast<std::size_t>(group)] = r;
         } else {
           group = static_cast<std::int32_t>(lifetimes_.size());
-          lifetimes_.push_back({start_of(i), end_of(last_[static_cast<std::size_t>(r)]), aligned(bytes_of(r)), 0});
+          lifetimes_.push_back({band ? i : start_of(i), end, aligned(band ? bytes_in_band(i, r) : bytes_of(r)), 0});
           holder_.push_back(r);
         }
       }
     }
   }
 
-  /// Places all lifetimes in the given order, each at the lowest offset where it meets nobody alive at the same time; returns the
-  /// bytes of the arena.
+  std::int64_t bytes_in_band(std::int32_t i, ValueId v) const {
+    return plan_.bands[static_cast<std::size_t>(band_of_[static_cast<std::size_t>(i)])].band_rows * program_.type(v).cols * plan_.value_bytes;
+  }
+
+  bool holds_band_rows(std::size_t lifetime) const { return lives_in_band_[static_cast<std::size_t>(holder_[lifetime])]; }
+
+  /// Places lifetimes in the given order, each at the lowest offset where it meets nobody alive at the same time; returns the bytes
+  /// that they take.
   std::int64_t place_in_order(const std::vector<std::size_t>& order) {
-    std::int64_t arena = 0;
+    std::int64_t bytes = 0;
     std::vector<std::size_t> placed;
     for (const std::size_t i : order) {
       Lifetime& life = lifetimes_[i];
@@ -224,18 +247,17 @@ class MemoryPlanner {
         offset = std::max(offset, other.offset + other.bytes);
       }
       life.offset = offset;
-      arena = std::max(arena, offset + life.bytes);
+      bytes = std::max(bytes, offset + life.bytes);
       placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
                                      [&](std::size_t a, std::size_t b) { return lifetimes_[a].offset < lifetimes_[b].offset; }),
                     i);
     }
-    return arena;
+    return bytes;
   }
 
-  /// The largest first. Which comes first of values of one size decides about gaps that none of them fits into: the first or the last
-  /// made or the longest-lived, whichever needs least.
-  void place_arena() {
-    collect_groups();
+  /// Places lifetimes, the largest first, and returns the bytes that they take. Which comes first of values of one size decides about
+  /// gaps that none of them fits into: the first or the last made or the longest-lived, whichever needs least.
+  std::int64_t place(const std::vector<std::size_t>& members) {
     using Before = bool (*)(const Lifetime&, const Lifetime&);
     constexpr Before kTies[] = {
         [](const Lifetime& a, const Lifetime& b) { return a.begin < b.begin; },
@@ -245,26 +267,37 @@ class MemoryPlanner {
     std::vector<Lifetime> best;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (const Before before : kTies) {
-      std::vector<std::size_t> order(lifetimes_.size());
-      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::vector<std::size_t> order = members;
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         const Lifetime& x = lifetimes_[a];
         const Lifetime& y = lifetimes_[b];
         return x.bytes != y.bytes ? x.bytes > y.bytes : before(x, y);
       });
-      const std::int64_t arena = place_in_order(order);
-      if (arena < least) best = lifetimes_;
-      least = std::min(least, arena);
+      const std::int64_t bytes = place_in_order(order);
+      if (bytes < least) best = lifetimes_;
+      least = std::min(least, bytes);
     }
     lifetimes_ = best;
-    for (const Lifetime& life : lifetimes_) {
+    return least;
+  }
+
+  void place_arena_and_bands() {
+    collect_groups();
+    std::vector<std::size_t> arena;
+    std::vector<std::size_t> bands;
+    for (std::size_t i = 0; i < lifetimes_.size(); ++i) (holds_band_rows(i) ? bands : arena).push_back(i);
+    plan_.arena_bytes = place(arena);
+    plan_.band_bytes = place(bands);
+    plan_.setup_arena_bytes = plan_.lasting_arena_bytes = 0;
+    for (const std::size_t i : arena) {
+      const Lifetime& life = lifetimes_[i];
       std::int64_t& used = op_at(life.begin).phase == Phase::kSetup ? plan_.setup_arena_bytes : plan_.lasting_arena_bytes;
       used = std::max(used, life.offset + life.bytes);
     }
-    plan_.arena_bytes = std::max(plan_.setup_arena_bytes, plan_.lasting_arena_bytes);
     for (std::size_t v = 0; v < group_.size(); ++v) {
       if (group_[v] < 0) continue;
-      plan_.placements[v] = {Storage::kArena, lifetimes_[static_cast<std::size_t>(group_[v])].offset, bytes_of(static_cast<ValueId>(v))};
+      const Storage storage = lives_in_band_[v] ? Storage::kBand : Storage::kArena;
+      plan_.placements[v] = {storage, lifetimes_[static_cast<std::size_t>(group_[v])].offset, bytes_of(static_cast<ValueId>(v))};
     }
   }
 
@@ -272,8 +305,10 @@ class MemoryPlanner {
   const ir::Program& program_;
   std::vector<std::int32_t> starts_;
   std::vector<std::int32_t> ends_;
+  std::vector<std::int32_t> band_of_;  ///< of each op, or -1
   std::vector<std::int32_t> made_;
   std::vector<std::int32_t> last_;
+  std::vector<bool> lives_in_band_;  ///< values of which only rows of a band exist
   std::vector<std::int32_t> group_;
   std::vector<Lifetime> lifetimes_;
   std::vector<ValueId> holder_;  ///< of each lifetime, the value that has the place last

@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "passes/band_values.h"
 #include "passes/bind.h"
 #include "passes/clean.h"
 #include "passes/distribute_products.h"
@@ -18,7 +19,7 @@
 #include "passes/fuse_elementwise.h"
 #include "passes/fuse_messages.h"
 #include "passes/fuse_rows.h"
-#include "passes/group_globals.h"
+#include "passes/group_rows.h"
 #include "passes/half_features.h"
 #include "passes/memory.h"
 #include "passes/order.h"
@@ -78,7 +79,7 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 ///   choose_sparse_path when it shows which products with features there are and whether the features are constant;
 ///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through;
 ///   half_constants when it is known which ops read a constant; use_symmetry before memory decides about transposes;
-///   group_globals when no pass adds an op any more, for fuse_rows;
+///   group_rows when no pass adds an op any more, for fuse_rows;
 ///   kernels are bound before fuse_rows, which has to know what they can do, and places in memory are given last: values of
 ///   ops that run together live together, which is why split_bands tries places before it cuts.
 constexpr Pass kPasses[] = {
@@ -120,8 +121,8 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options& o, Decisions* d) { return store_constants(p, o.feature_dtype, d); }},
     {"separate_gradients", false, "a place of its own for every gradient",
      [](const ir::Program& p, const Options&, Decisions*) { return separate_gradients(p); }},
-    {"group_globals", true, "what has no rows before or after what has",
-     [](const ir::Program& p, const Options&, Decisions*) { return group_globals(p); }},
+    {"group_rows", true, "ops on the same rows after one another",
+     [](const ir::Program& p, const Options&, Decisions*) { return group_rows(p); }},
 };
 
 void check_options(const Options& options) {
@@ -177,7 +178,7 @@ const std::vector<PassInfo>& list_passes() {
   static const std::vector<PassInfo> list = [] {
     std::vector<PassInfo> infos;
     for (const Pass& pass : kPasses) infos.push_back({pass.name, pass.optional, pass.purpose});
-    infos.push_back({kRecompute, true, "with a memory limit: values made again in backward instead of kept"});
+    infos.push_back({kRecompute, true, "values made again in backward instead of kept, where that costs little or memory has a limit"});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
     infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
     infos.push_back({kSplitBands, true, "bands cut where that saves memory and costs little"});
@@ -195,6 +196,7 @@ void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
   if (options.disabled.count(kFuseRows) == 0) {
     recorder.run(kFuseRows, plan->program, [&](Decisions* decisions) { fuse_rows(plan, decisions); });
   }
+  count_cached_bytes(plan);
   for (ir::Step& step : plan->steps) step.seconds = step_seconds(options.rates, *plan, step);
   if (options.disabled.count(kSplitBands) == 0) {
     recorder.run(kSplitBands, plan->program, [&](Decisions* decisions) { split_bands(plan, options.rates, options.split_limits, decisions); });
@@ -214,10 +216,10 @@ Footprint footprint(const ir::Program& program, const Options& options) {
   plan.feature_nonzeros = options.feature_nonzeros;
   plan.program = eliminate_dead_code(program);
   lay_out(quiet, Recorder(quiet, &plan.passes), &plan);
-  return {options.excess_bytes(plan), step_seconds_of(plan)};
+  return {options.excess_bytes ? options.excess_bytes(plan) : plan.lasting_arena_bytes, step_seconds_of(plan)};
 }
 
-/// A plan by exactly these options; `remake`: with values made again in backward until it fits.
+/// A plan by exactly these options; `remake`: with values made again in backward until it fits, else those that cost next to nothing.
 ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) {
   ir::Plan plan;
   plan.value_bytes = options.value_bytes;
@@ -234,9 +236,11 @@ ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) 
   }
   if (options.disabled.count(kRecompute) == 0) {
     recorder.run(kRecompute, plan.program, [&](Decisions* decisions) {
-      if (!remake) return;
-      const auto measure = [&](const ir::Program& program) { return footprint(program, options); };
-      plan.program = recompute_to_fit(plan.program, measure, decisions);
+      Options free = options;  // of a limit
+      if (!remake) free.excess_bytes = nullptr;
+      const auto measure = [&](const ir::Program& program) { return footprint(program, free); };
+      plan.program = remake ? recompute_to_fit(plan.program, measure, decisions)
+                            : recompute_cheap(plan.program, measure, options.recompute_limits, decisions);
     });
     ir::verify(plan.program, kRecompute);
   }

@@ -18,6 +18,7 @@
 #include "passes/cost.h"
 #include "passes/loss_rows.h"
 #include "passes/order.h"
+#include "passes/recompute.h"
 #include "passes/source_blocks.h"
 #include "passes/sparse_features.h"
 #include "passes/split_bands.h"
@@ -41,6 +42,7 @@ struct Options {
   std::int64_t most_dense_bytes = std::numeric_limits<std::int64_t>::max();  ///< of a dense copy of sparse features
   Rates rates = default_rates();  ///< what choices by modelled time and the plan's times go by
   SplitLimits split_limits;
+  RecomputeLimits recompute_limits;
   /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other order, and
   /// values are made again in backward.
   std::function<std::int64_t(const ir::Plan&)> excess_bytes;

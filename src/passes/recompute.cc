@@ -89,12 +89,13 @@ class Recomputer {
   std::vector<bool> kept_;
 };
 
-class Fitter {
+class Chooser {
  public:
-  Fitter(const ir::Program& program, const Measure& measure, std::vector<std::string>* decisions)
+  Chooser(const ir::Program& program, const Measure& measure, std::vector<std::string>* decisions)
       : program_(program), measure_(measure), decisions_(decisions) {}
 
-  ir::Program run() {
+  /// Until it fits.
+  ir::Program fit() {
     before_ = at_ = measure_(program_);
     std::vector<ValueId> left = recomputable(program_);
     while (at_.excess_bytes > 0 && !left.empty()) {
@@ -105,9 +106,30 @@ class Fitter {
       at_ = measure_(recompute(program_, chosen_));
     }
     if (at_.excess_bytes > 0) chosen_with_all(left);
-    if (at_.excess_bytes <= 0) spare();
-    report();
-    return chosen_.empty() ? program_ : eliminate_dead_code(recompute(program_, chosen_));
+    if (at_.excess_bytes <= 0) spare(0);
+    return result();
+  }
+
+  /// What is cheap.
+  ir::Program take_cheap(const RecomputeLimits& limits) {
+    before_ = at_ = measure_(program_);
+    if (before_.excess_bytes < limits.least_arena_bytes) return program_;
+    const double most_seconds = before_.seconds * (1 + limits.most_time);
+    std::vector<std::pair<double, ValueId>> by_price;
+    for (const ValueId value : recomputable(program_)) {
+      by_price.emplace_back((with(value).seconds - before_.seconds) / static_cast<double>(program_.elements(value)), value);
+    }
+    std::sort(by_price.begin(), by_price.end());
+    for (const auto& [price, value] : by_price) {
+      const Footprint now = with(value);
+      if (now.seconds > most_seconds) continue;
+      chosen_.insert(value);
+      at_ = now;
+    }
+    spare(at_.excess_bytes);
+    const double saving = 1 - static_cast<double>(at_.excess_bytes) / static_cast<double>(before_.excess_bytes);
+    if (saving < limits.least_saving) chosen_.clear();
+    return result();
   }
 
  private:
@@ -148,21 +170,26 @@ class Fitter {
     at_ = now;
   }
 
-  /// Keeps what need not be made again, the largest first.
-  void spare() {
+  ir::Program result() const {
+    report();
+    return chosen_.empty() ? program_ : eliminate_dead_code(recompute(program_, chosen_));
+  }
+
+  /// Keeps what need not be made again for no more than `most_bytes`, the largest first.
+  void spare(std::int64_t most_bytes) {
     std::vector<ValueId> by_size(chosen_.begin(), chosen_.end());
     std::sort(by_size.begin(), by_size.end(), [&](ValueId a, ValueId b) { return program_.elements(a) > program_.elements(b); });
     for (const ValueId value : by_size) {
       std::set<ValueId> fewer = chosen_;
       fewer.erase(value);
       const Footprint now = measure_(recompute(program_, fewer));
-      if (now.excess_bytes > 0) continue;
+      if (now.excess_bytes > most_bytes) continue;
       chosen_ = std::move(fewer);
       at_ = now;
     }
   }
 
-  void report() {
+  void report() const {
     for (const ValueId value : chosen_) {
       decisions_->push_back(fmt::format("%{} ({:.1f} MiB) is made again in backward", program_.value_name(value),
                                         static_cast<double>(program_.elements(value)) * sizeof(float) / (1 << 20)));
@@ -202,7 +229,11 @@ std::vector<ValueId> recomputable(const ir::Program& program) {
 ir::Program recompute(const ir::Program& program, const std::set<ValueId>& values) { return Recomputer(program, values).run(); }
 
 ir::Program recompute_to_fit(const ir::Program& program, const Measure& measure, std::vector<std::string>* decisions) {
-  return Fitter(program, measure, decisions).run();
+  return Chooser(program, measure, decisions).fit();
+}
+
+ir::Program recompute_cheap(const ir::Program& program, const Measure& measure, const RecomputeLimits& limits, std::vector<std::string>* decisions) {
+  return Chooser(program, measure, decisions).take_cheap(limits);
 }
 
 }  // namespace gneiss::passes

@@ -1,4 +1,4 @@
-// Values made again in backward instead of kept from forward, where memory has a limit.
+// Values made again in backward instead of kept from forward: where memory has a limit, or where it costs next to nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gneiss::passes {
 
 /// What a program would take.
 struct Footprint {
-  std::int64_t excess_bytes = 0;  ///< beyond the limit; 0 or less: it fits
+  std::int64_t excess_bytes = 0;  ///< beyond the limit; 0 or less: it fits. Without a limit: the arena
   double seconds = 0;             ///< modelled, of a training step
 };
 using Measure = std::function<Footprint(const ir::Program&)>;
@@ -24,6 +24,17 @@ std::vector<ir::ValueId> recomputable(const ir::Program& program);
 /// Makes each of `values` again, with what it takes of forward, right before the first op of backward that reads it. They are the
 /// same to the bit: dropout draws by a key, and parameters change after backward.
 ir::Program recompute(const ir::Program& program, const std::set<ir::ValueId>& values);
+
+/// What making values again has to be worth where memory has no limit. The defaults keep small plans as they are.
+struct RecomputeLimits {
+  std::int64_t least_arena_bytes = std::int64_t{64} << 20;  ///< arenas below it are left alone
+  double least_saving = 0.1;  ///< of the arena, by all values together
+  double most_time = 0.05;   ///< of a step, for all values together
+};
+
+/// Recomputes what costs next to nothing: the cheapest values for their size until the time is used up, without those that make no
+/// difference to the arena, which is what `measure` counts here.
+ir::Program recompute_cheap(const ir::Program& program, const Measure& measure, const RecomputeLimits& limits, std::vector<std::string>* decisions);
 
 /// Recomputes until `measure` says that the program fits, or nothing helps any more: in each turn the value that saves most bytes
 /// for a modelled second, at the end those left out that were not needed after all. `decisions` gets one sentence per value.

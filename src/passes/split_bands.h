@@ -14,7 +14,7 @@ namespace gneiss::passes {
 struct SplitLimits {
   std::int64_t least_arena_bytes = std::int64_t{64} << 20;  ///< arenas below it are left alone
   double least_saving = 0.05;  ///< of the arena, for each cut
-  double most_time = 0.01;     ///< of a step, for all cuts together
+  double most_time = 0.02;     ///< of a step, for all cuts together
 };
 
 /// Values of ops that run together live together, so a band may need more memory than its ops one after another. Cuts bands

@@ -32,7 +32,8 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
       states_(Buffer<T>::zeros(static_cast<std::size_t>(plan.state_bytes) / sizeof(T))),
       constants_(static_cast<std::size_t>(plan.constant_bytes)),
       arena_(static_cast<std::size_t>(plan.arena_bytes)),
-      workspace_(static_cast<std::size_t>(plan.workspace_bytes)) {
+      workspace_(static_cast<std::size_t>(plan.workspace_bytes)),
+      bands_(static_cast<std::size_t>(plan.band_bytes * threads)) {
   GNEISS_ASSERT(plan.value_bytes == static_cast<std::int64_t>(sizeof(T)), "the plan is for values of {} bytes", plan.value_bytes);
   context_.threads = threads;
   context_.workspace = workspace_.span();
@@ -112,8 +113,9 @@ void Executor<T>::run_bands(const Step& step) const {
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.prepare) step.calls[i].band.prepare({context_.threads, step.workspaces[i]});
   }
-  parallel_chunks(context_.threads, tasks, 1, [&](std::int64_t task, std::int64_t) {
+  parallel_tasks(context_.threads, tasks, [&](std::int64_t task, int thread) {
     kernels::Band band;
+    band.thread = thread;
     band.task = task;
     band.task_begin = step.cuts[static_cast<std::size_t>(task)];
     band.task_end = step.cuts[static_cast<std::size_t>(task) + 1];
@@ -201,6 +203,7 @@ std::byte* Executor<T>::address(ir::ValueId value) {
     case ir::Storage::kState: return reinterpret_cast<std::byte*>(states_.data()) + place.offset_bytes;
     case ir::Storage::kConstant: return constants_.data() + place.offset_bytes;
     case ir::Storage::kArena: return arena_.data() + place.offset_bytes;
+    case ir::Storage::kBand: return bands_.data() + place.offset_bytes;
     case ir::Storage::kInput:
     case ir::Storage::kNone: break;
   }
@@ -213,7 +216,11 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
   if (plan_.placements[static_cast<std::size_t>(value)].storage == ir::Storage::kInput) return input_view(type);
   T* data = ir::is_half(type.scalar) ? nullptr : reinterpret_cast<T*>(address(value));
   if (type.layout == ir::Layout::kSparse) return {data, dataset_.features.nonzeros(), 1};
-  return {data, plan_.program.rows(type), type.cols};
+  MatrixView<T> whole(data, plan_.program.rows(type), type.cols);
+  if (plan_.placements[static_cast<std::size_t>(value)].storage == ir::Storage::kBand) {
+    whole.thread_stride = plan_.band_bytes / static_cast<std::int64_t>(sizeof(T));
+  }
+  return whole;
 }
 
 template <class T>
@@ -227,6 +234,7 @@ template <class T>
 void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
   static const bool poison = poison_wanted();
   if (poison && phase != ir::Phase::kBackward) std::memset(arena_.data(), 0xFF, arena_.size());
+  if (poison) std::memset(bands_.data(), 0xFF, bands_.size());
   key_ = key;
   for (const Step& step : steps_) {
     if (step.phase != phase) continue;

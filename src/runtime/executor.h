@@ -73,6 +73,7 @@ class Executor {
   Buffer<std::byte> constants_;
   Buffer<std::byte> arena_;
   Buffer<std::byte> workspace_;
+  Buffer<std::byte> bands_;  ///< plan.band_bytes for each thread
   Buffer<std::int32_t> loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,
   Buffer<float> loss_targets_;        ///< for many labels or numbers a node,
   Buffer<NodeId> loss_rows_;          ///< and all their indices

@@ -37,6 +37,7 @@ struct PlanReport {
   std::int64_t parameters = 0;
   std::int64_t data_bytes = 0;
   std::string feature_dtype;  ///< f32, bf16 or f16
+  int threads = 0;
   std::int64_t session_bytes = 0;   ///< what training allocates beyond the data
   std::int64_t freed_bytes = 0;     ///< of that and of the data, once what is done once is done
   std::int64_t baseline_bytes = 0;  ///< the process before any data

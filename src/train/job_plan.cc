@@ -28,7 +28,9 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
     graphs += use.bytes;
     blocks += use.block_bytes;
   }
-  const std::int64_t listed = graphs + blocks + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + plan.workspace_bytes;
+  const std::int64_t bands = plan.band_bytes * report.threads;
+  const std::int64_t listed =
+      graphs + blocks + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + plan.workspace_bytes + bands;
   return {{"process before any data", report.baseline_bytes},
           {"data set", report.data_bytes},
           {"derived graphs and transposes", graphs},
@@ -37,6 +39,7 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
           {"constants computed once", plan.constant_bytes},
           {"arena of intermediate values", plan.arena_bytes},
           {"workspace of kernels", plan.workspace_bytes},
+          {"bands of rows, on all threads", bands},
           {"parameters, gradients, optimizer", report.session_bytes - listed},
           {"of all that, freed after the setup", report.freed_bytes},
           {"while reading the data", report.load_peak_bytes},
@@ -68,7 +71,8 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after) {
   for (const ir::Param& param : report.plan.program.params) report.parameters += param.trainable ? param.rows * param.cols : 0;
   report.data_bytes = workload.dataset().bytes();
   report.feature_dtype = half_name(workload.dataset().features.dtype);
-  const PlannedBytes planned = planned_bytes(report.plan, workload.dataset(), options.optimizer);
+  const PlannedBytes planned = planned_bytes(report.plan, workload.dataset(), options);
+  report.threads = threads_of(options);
   report.session_bytes = planned.total;
   report.freed_bytes = planned.total - planned.steps + planned.dropped;
   report.reorder = workload.reorder();
@@ -120,6 +124,7 @@ std::string to_json(const PlanReport& report, int indent) {
   json["freed_bytes"] = report.freed_bytes;
   json["arena_bytes"] = report.plan.arena_bytes;
   json["workspace_bytes"] = report.plan.workspace_bytes;
+  json["band_bytes"] = report.plan.band_bytes * report.threads;
   json["constant_bytes"] = report.plan.constant_bytes;
   json["rates"] = report.rates;
   json["predicted_seconds"] = {{"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}};

@@ -150,10 +150,12 @@ std::int64_t edge_bytes(const ir::GraphDef& graph) {
 
 }  // namespace
 
-PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const runtime::OptimizerConfig& optimizer) {
+int threads_of(const SessionOptions& options) { return options.threads > 0 ? options.threads : available_threads(); }
+
+PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const SessionOptions& options) {
   // Values, gradients, optimizer state and the best weights so far.
-  const int copies = 3 + runtime::Optimizer<float>::state_values(optimizer);
-  std::int64_t fixed = plan.total_bytes(copies) - plan.arena_bytes;
+  const int copies = 3 + runtime::Optimizer<float>::state_values(options.optimizer);
+  std::int64_t fixed = plan.total_bytes(copies, threads_of(options)) - plan.arena_bytes;
   for (const ir::GraphDef& graph : plan.program.graphs) {  // what the executor copies of the labels
     if (graph.origin == ir::GraphOrigin::kLossRows) fixed += graph.num_edges * (label_bytes(dataset.labels) + std::int64_t{sizeof(NodeId)});
   }
@@ -201,7 +203,7 @@ struct Session<T>::Impl {
         options(std::move(given)),
         blueprint(make_blueprint(data, options, sizeof(T))),
         executor(blueprint.plan, prepared_dataset(), std::move(blueprint.graphs), options.class_weights,
-                 options.threads > 0 ? options.threads : available_threads()),
+                 threads_of(options)),
         optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
                   blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {}
 
@@ -213,7 +215,7 @@ struct Session<T>::Impl {
     constexpr double kStepsForCopy = 10;
     GNEISS_ASSERT(expendable == nullptr || expendable == &dataset, "a session changes nothing but its own dataset");
     if (expendable == nullptr) return dataset;
-    const int threads = options.threads > 0 ? options.threads : available_threads();
+    const int threads = threads_of(options);
     if (!blueprint.plan.graph_uses[0].used) expendable->graph.drop_edges();
     if (blueprint.plan.features_kept && options.passes.repeats.steps >= kStepsForCopy) expendable->features.settle(threads);
     return dataset;

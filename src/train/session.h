@@ -34,6 +34,9 @@ struct SessionOptions {
   std::vector<std::string> warnings;  ///< what went wrong on the way to these options and did not stop them
 };
 
+/// On how many threads a session runs.
+int threads_of(const SessionOptions& options);
+
 /// cross_entropy for one label per node, bce_with_logits for many, mse for regression.
 passes::LossSpec::Kind default_loss(const data::Labels& labels);
 
@@ -59,7 +62,7 @@ struct PlannedBytes {
   std::int64_t dropped_before = 0;  ///< has been freed when the setup phase begins,
   std::int64_t dropped = 0;         ///< and when it is through
 };
-PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const runtime::OptimizerConfig& optimizer);
+PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const SessionOptions& options);
 
 template <class T>
 class Session {

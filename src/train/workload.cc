@@ -103,7 +103,7 @@ std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
   const std::int64_t snapshot = plan.parameter_bytes + plan.state_bytes;
   const auto records = static_cast<std::int64_t>(sizeof(EpochRecord)) * driver_.epochs * runs_;
   const std::int64_t kept = snapshot + records;
-  const PlannedBytes planned = planned_bytes(plan, dataset_, session_.optimizer);
+  const PlannedBytes planned = planned_bytes(plan, dataset_, session_);
   const std::int64_t session = std::max({planned.derived, planned.structures - planned.dropped_unused,
                                          planned.setup - planned.dropped_before, planned.steps - planned.dropped});
   const std::int64_t training = loaded_bytes_ + kRuntimeBytes + session;

@@ -5,6 +5,7 @@
 // does, and adds the neighbours' rows of dy to two sums; the inner product with z is taken once a row.
 #include "kernels/attention_grad.h"
 
+#include "kernels/band_views.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
 
@@ -213,7 +214,7 @@ BandKernel<AttentionGradArgs<float>> attention_grad_bands(const AttentionGradArg
   kernel.shared_bytes = attention_grad_workspace_bytes(args.ds_dst.rows, args.heads, sizeof(float));
   kernel.prepare = pack_destinations;
   kernel.run = [](const Context& context, const AttentionGradArgs<float>& all, const Band& band) {
-    HWY_DYNAMIC_DISPATCH(grad_chunk)(all, packed_values(context), band.begin, band.end);
+    HWY_DYNAMIC_DISPATCH(grad_chunk)(band_of(all, band), packed_values(context), 0, band.end - band.begin);
   };
   return kernel;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/chunks.h"
+#include "kernels/band_views.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
 
@@ -20,12 +21,11 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Weighted loss of row r; writes its gradient, if that is wanted (it may lie over the logits).
-double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, double weights) {
+/// Weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie over the logits).
+double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_t label, double weights) {
   const std::int64_t classes = args.logits.cols;
   const float* z = args.logits.row(r);
   float* dz = args.dlogits.rows > 0 ? args.dlogits.row(r) : nullptr;
-  const std::int32_t label = args.labels[static_cast<std::size_t>(r)];
   const double spread = args.label_smoothing / static_cast<double>(classes);
   const auto weight = [&](std::int64_t c) {
     return args.class_weights.empty() ? 1.0 : static_cast<double>(args.class_weights[static_cast<std::size_t>(c)]);
@@ -60,14 +60,16 @@ double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, double weig
   return loss;
 }
 
-double loss_chunk(const CrossEntropyArgs<float>& args, double weights, std::int64_t begin, std::int64_t end) {
+/// `args` has the logits and gradients of `count` nodes from `first` on.
+double loss_chunk(const CrossEntropyArgs<float>& args, double weights, std::int64_t first, std::int64_t count) {
   double loss = 0;
-  auto next = std::lower_bound(args.rows.begin(), args.rows.end(), begin);
-  for (std::int64_t r = begin; r < end; ++r) {
-    const bool listed = next != args.rows.end() && *next == r;
+  auto next = std::lower_bound(args.rows.begin(), args.rows.end(), first);
+  for (std::int64_t r = 0; r < count; ++r) {
+    const bool listed = next != args.rows.end() && *next == first + r;
     if (listed) ++next;
-    if (listed && args.labels[static_cast<std::size_t>(r)] >= 0 && weights > 0) {
-      loss += row_loss(args, r, weights);
+    const std::int32_t label = args.labels[static_cast<std::size_t>(first + r)];
+    if (listed && label >= 0 && weights > 0) {
+      loss += row_loss(args, r, label, weights);
     } else if (args.dlogits.rows > 0) {
       std::fill_n(args.dlogits.row(r), args.dlogits.cols, 0.0F);
     }
@@ -113,7 +115,7 @@ void cross_entropy(const Context& context, const CrossEntropyArgs<float>& args) 
   const std::int64_t grain = reduction_grain(n);
   auto* partials = reinterpret_cast<double*>(context.workspace.data());
   parallel_chunks(context.threads, n, grain, [&](std::int64_t begin, std::int64_t end) {
-    partials[begin / grain] = HWY_DYNAMIC_DISPATCH(loss_chunk)(args, weights, begin, end);
+    partials[begin / grain] = HWY_DYNAMIC_DISPATCH(loss_chunk)(band_of(args, {.begin = begin, .end = end}), weights, begin, end - begin);
   });
   add_partials(args, weights, partials, num_chunks(n, grain));
 }
@@ -129,7 +131,7 @@ BandKernel<CrossEntropyArgs<float>> cross_entropy_bands(const CrossEntropyArgs<f
     const double weights = *reinterpret_cast<const double*>(context.workspace.data());
     double* loss = task_partial<double>(context, cross_entropy_bands(args), band.task);
     if (band.first()) *loss = 0;
-    *loss += HWY_DYNAMIC_DISPATCH(loss_chunk)(args, weights, band.begin, band.end);
+    *loss += HWY_DYNAMIC_DISPATCH(loss_chunk)(band_of(args, band), weights, band.begin, band.end - band.begin);
   };
   kernel.finish = [](const Context& context, const CrossEntropyArgs<float>& args, std::int64_t tasks) {
     const double weights = *reinterpret_cast<const double*>(context.workspace.data());

@@ -10,6 +10,7 @@
 // the order of the inner index (of each chunk, for tn): no thread can change it. A left operand in 16 bits is widened
 // block by block into scratch on the stack, which the same tiles then read. Source: the CPU study's section A: 82-92 %
 // of peak for inner sizes of 100 and more.
+#include "kernels/band_views.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/gemm_parts.h"
 
@@ -351,8 +352,9 @@ Bands packed_bands(const GemmArgs<float>& args) {
     HWY_DYNAMIC_DISPATCH(pack_all)(context, all);
   };
   kernel.run = [](const Context& context, const GemmArgs<float>& all, const Band& band) {
+    const GemmArgs<float> part = band_of(all, band);
     HWY_DYNAMIC_DISPATCH(multiply_packed)
-    (all, reinterpret_cast<const float*>(context.workspace.data()), band.begin, band.end);
+    (part, reinterpret_cast<const float*>(context.workspace.data()), 0, part.c.rows);
   };
   return kernel;
 }
@@ -363,11 +365,13 @@ Bands transposed_bands(const GemmArgs<float>& args) {
   kernel.task_bytes = static_cast<std::size_t>(args.c.size()) * sizeof(float);
   kernel.run = [](const Context& context, const GemmArgs<float>& all, const Band& band) {
     auto* partial = task_partial<float>(context, transposed_bands(all), band.task);
-    const MatrixView<float> part(partial, all.c.rows, all.c.cols);
+    const MatrixView<float> sum(partial, all.c.rows, all.c.cols);
+    const GemmArgs<float> part = band_of(all, band);
+    const std::int64_t rows = band.end - band.begin;
     if (all.a_half.used()) {
-      HWY_DYNAMIC_DISPATCH(multiply_transposed_halves)(all, part, band.begin, band.end, !band.first());
+      HWY_DYNAMIC_DISPATCH(multiply_transposed_halves)(part, sum, 0, rows, !band.first());
     } else {
-      HWY_DYNAMIC_DISPATCH(multiply_transposed)(all, part, band.begin, band.end, band.task_end, !band.first());
+      HWY_DYNAMIC_DISPATCH(multiply_transposed)(part, sum, 0, rows, band.task_end - band.begin, !band.first());
     }
   };
   kernel.finish = [](const Context& context, const GemmArgs<float>& all, std::int64_t tasks) {

@@ -1,5 +1,6 @@
 // Column sums: one row of f64 sums a fixed chunk of rows, added in the order of the chunks.
 #include "kernels/chunks.h"
+#include "kernels/band_views.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
 
@@ -85,7 +86,7 @@ BandKernel<SumRowsArgs<float>> sum_rows_bands(const SumRowsArgs<float>& args) {
   kernel.run = [](const Context& context, const SumRowsArgs<float>& all, const Band& band) {
     double* sums = task_partial<double>(context, sum_rows_bands(all), band.task);
     if (band.first()) std::fill_n(sums, all.x.cols, 0.0);
-    add_rows(all, band.begin, band.end, sums);
+    add_rows(band_of(all, band), 0, band.end - band.begin, sums);
   };
   kernel.finish = [](const Context& context, const SumRowsArgs<float>& all, std::int64_t tasks) {
     add_partials(all, task_partial<double>(context, sum_rows_bands(all), 0), tasks);

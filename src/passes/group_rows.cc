@@ -1,4 +1,4 @@
-#include "passes/group_globals.h"
+#include "passes/group_rows.h"
 
 #include <algorithm>
 #include <vector>
@@ -63,8 +63,30 @@ class Mover {
     const auto early = [&](const Op& op) { return on_globals(op) && !any(op.inputs, after_rows); };
     const auto late = [&](const Op& op) { return on_globals(op) && !early(op) && !any(op.results, before_rows); };
     std::copy_if(begin, end, std::back_inserter(*out), early);
-    std::copy_if(begin, end, std::back_inserter(*out), [&](const Op& op) { return !early(op) && !late(op); });
+    for (At op = begin; op != end; ++op) {
+      if (!early(*op) && !late(*op)) out->insert(place_for(*op, *out), *op);
+    }
     std::copy_if(begin, end, std::back_inserter(*out), late);
+  }
+
+  /// Do two ops of a phase work through rows of the same kind?
+  bool same_rows(const Op& a, const Op& b) const {
+    const ir::Type& x = program_.type(ir::row_value(a));
+    const ir::Type& y = program_.type(ir::row_value(b));
+    return a.phase == b.phase && x.domain == y.domain && x.space == y.space;
+  }
+
+  /// Where the next op goes: to the end, or before the last run of ops on other rows.
+  std::vector<Op>::iterator place_for(const Op& op, std::vector<Op>& before) const {
+    const auto other_rows = [&](const Op& made) { return !same_rows(made, op); };
+    const auto its_like = std::find_if_not(before.rbegin(), before.rend(), other_rows);
+    if (its_like == before.rend()) return before.end();
+    const auto waits_for = [&](const Op& made) {
+      return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return std::count(made.results.begin(), made.results.end(), v) > 0; });
+    };
+    const auto run = its_like.base();
+    const bool one_run = std::all_of(run, before.end(), [&](const Op& made) { return same_rows(made, before.back()); });
+    return one_run && std::none_of(run, before.end(), waits_for) ? run : before.end();
   }
 
   const ir::Program& program_;
@@ -72,6 +94,6 @@ class Mover {
 
 }  // namespace
 
-ir::Program group_globals(const ir::Program& program) { return Mover(program).run(); }
+ir::Program group_rows(const ir::Program& program) { return Mover(program).run(); }
 
 }  // namespace gneiss::passes
