@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -45,6 +47,25 @@ void* move_out(void* data, std::size_t bytes, int threads) {
     give_back_tail(static_cast<std::byte*>(data) + begin, 0, length);
   });
   return out;
+}
+
+bool pages_are_the_files(const void* data, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  bool inside = false;
+  while (std::getline(maps, line)) {
+    std::uintptr_t from = 0;
+    std::uintptr_t to = 0;
+    unsigned long inode = 0;
+    unsigned long kib = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*4s %*x %*s %lu", &from, &to, &inode) == 3) {
+      inside = from <= begin && begin + bytes <= to && inode != 0;
+    } else if (inside && (std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1)) {
+      return kib == 0;
+    }
+  }
+  return false;
 }
 
 void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept {

@@ -23,6 +23,10 @@ void free_aligned(void* data, std::size_t bytes) noexcept;
 /// Gives whole pages behind the first `kept` of `bytes` bytes back to the system; what they held is lost. They may be used again.
 void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept;
 
+/// Are all of these pages still those of the file that is mapped there? Pages that someone wrote to are the process's own. False if
+/// the system does not say.
+bool pages_are_the_files(const void* data, std::size_t bytes);
+
 /// A copy of `bytes` bytes as allocate_aligned makes it, by `threads` threads. Pages that were copied are given back on the way, so
 /// that both are never there at once; what `data` held is lost.
 void* move_out(void* data, std::size_t bytes, int threads);
@@ -89,6 +93,15 @@ class Buffer {
     if (keeper_ == nullptr || data_ == nullptr) return;
     data_ = static_cast<T*>(move_out(data_, size_ * sizeof(T), threads));
     keeper_ = nullptr;
+  }
+
+  /// Does it share memory of a file, and has nobody written to it? Its pages may then be given back; reading brings them again.
+  bool as_in_file() const { return keeper_ != nullptr && data_ != nullptr && pages_are_the_files(data_, size_bytes()); }
+
+  /// Gives the pages of a file back until they are read again, if they are many.
+  void rest() {
+    constexpr std::size_t kMany = std::size_t{16} << 20;
+    if (size_bytes() >= kMany && as_in_file()) give_back_tail(data_, 0, size_bytes());
   }
 
   /// Forgets the elements from `size` on; their memory stays with the buffer.

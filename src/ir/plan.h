@@ -52,6 +52,7 @@ struct RowBand {
   std::int64_t rows = 0;
   std::int64_t tasks = 0;      ///< each worked through by one thread; the cut depends on the data alone
   std::int64_t band_rows = 0;  ///< rows of a band
+  bool streams_features = false;  ///< pages of features go back to their file with each task
 };
 
 /// What is needed of a graph besides its in-edges.
@@ -89,7 +90,8 @@ struct Plan {
   std::vector<RowBand> bands;            ///< in running order
   std::vector<GraphUse> graph_uses;      ///< per graph of the program
   std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
-  bool features_kept = false;            ///< the features themselves are read after the setup phase
+  bool features_kept = false;            ///< the features themselves are read after the setup phase,
+  bool features_streamed = false;        ///< from their file, row by row, anew in every sweep
   bool feature_transpose = false;        ///< a CSC copy of sparse features is needed
   std::int64_t feature_transpose_bytes = 0;
   std::int64_t parameter_bytes = 0;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "passes/stream_features.h"
 
 namespace gneiss::passes {
 namespace {
@@ -45,9 +46,11 @@ class Grouper {
   const Op& op(std::int32_t i) const { return program_.ops[static_cast<std::size_t>(step(i).op)]; }
 
   bool can_be_cut(std::int32_t i) const {
-    return op(i).phase != ir::Phase::kSetup && step(i).band_rows > 0 &&
-           step(i).task_bytes <= kMostTaskBytes;
+    return op(i).phase != ir::Phase::kSetup && step(i).band_rows > 0 && (step(i).task_bytes <= kMostTaskBytes || streams(i));
   }
+
+  /// Features that stay in their file are read in bands, whatever that costs besides.
+  bool streams(std::int32_t i) const { return plan_.features_streamed && op(i).phase != ir::Phase::kSetup && reads_features(plan_, op(i)); }
 
   bool same_rows(ValueId a, ValueId b) const {
     const ir::Type& x = program_.type(a);
@@ -57,6 +60,7 @@ class Grouper {
 
   bool joins(std::int32_t i) const {
     if (open_.empty() || !can_be_cut(i) || op(i).phase != op(open_[0]).phase) return false;
+    if (std::max(step(i).task_bytes, step(open_[0]).task_bytes) > kMostTaskBytes) return false;
     if (!same_rows(ir::row_value(op(i)), ir::row_value(op(open_[0])))) return false;
     for (std::size_t k = 0; k < op(i).inputs.size(); ++k) {
       const ValueId v = op(i).inputs[k];
@@ -94,8 +98,10 @@ class Grouper {
   }
 
   void close() {
-    if (open_.size() > 1) {
+    const bool streamed = std::any_of(open_.begin(), open_.end(), [&](std::int32_t i) { return streams(i); });
+    if (open_.size() > 1 || streamed) {
       ir::RowBand band;
+      band.streams_features = streamed;
       band.first_step = open_.front();
       band.last_step = open_.back();
       band.rows = step(open_[0]).band_rows;

@@ -69,8 +69,9 @@ class Mover {
     std::copy_if(begin, end, std::back_inserter(*out), late);
   }
 
-  /// Do two ops of a phase work through rows of the same kind?
+  /// Do two ops of a phase work through rows of the same kind? An op that only changes states has none.
   bool same_rows(const Op& a, const Op& b) const {
+    if (a.results.empty() || b.results.empty()) return false;
     const ir::Type& x = program_.type(ir::row_value(a));
     const ir::Type& y = program_.type(ir::row_value(b));
     return a.phase == b.phase && x.domain == y.domain && x.space == y.space;

@@ -36,6 +36,7 @@ using Decisions = std::vector<std::string>;
 constexpr const char* kRecompute = "recompute";
 constexpr const char* kFuseRows = "fuse_rows";
 constexpr const char* kSplitBands = "split_bands";
+constexpr const char* kStreamFeatures = "stream_features";
 
 struct Pass {
   const char* name;
@@ -125,13 +126,16 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options&, Decisions*) { return group_rows(p); }},
 };
 
+/// Passes on plans that may be switched off.
+constexpr std::string_view kOwnSwitch[] = {kRecompute, kStreamFeatures, kFuseRows, kSplitBands};
+
 void check_options(const Options& options) {
   std::vector<std::string> names;
   for (const Pass& pass : kPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {kRecompute, "bind_kernels", kFuseRows, kSplitBands, "plan_memory"});
+  names.insert(names.end(), {kRecompute, "bind_kernels", kStreamFeatures, kFuseRows, kSplitBands, "plan_memory"});
   for (const std::string& name : options.disabled) {
     const auto pass = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
-    if ((pass != std::end(kPasses) && pass->optional) || name == kRecompute || name == kFuseRows || name == kSplitBands) continue;
+    if ((pass != std::end(kPasses) && pass->optional) || std::count(std::begin(kOwnSwitch), std::end(kOwnSwitch), name) > 0) continue;
     const bool known = std::find(names.begin(), names.end(), name) != names.end();
     throw Error(ErrorCode::kUsage, known ? fmt::format("pass '{}' cannot be switched off", name) : fmt::format("there is no pass '{}'", name),
                 "--passes-off", known ? "the program would not run without it" : unknown_name_hint(name, names));
@@ -180,6 +184,7 @@ const std::vector<PassInfo>& list_passes() {
     for (const Pass& pass : kPasses) infos.push_back({pass.name, pass.optional, pass.purpose});
     infos.push_back({kRecompute, true, "values made again in backward instead of kept, where that costs little or memory has a limit"});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
+    infos.push_back({kStreamFeatures, true, "features that stay in their file, read anew in every sweep"});
     infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
     infos.push_back({kSplitBands, true, "bands cut where that saves memory and costs little"});
     infos.push_back({"plan_memory", false, "a place for every value"});
@@ -193,6 +198,12 @@ namespace {
 /// Kernels, bands and places for a program that the passes are through with.
 void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
   recorder.run("bind_kernels", plan->program, [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, decisions); });
+  if (options.disabled.count(kStreamFeatures) == 0) {
+    recorder.run(kStreamFeatures, plan->program, [&](Decisions* decisions) {
+      const bool can = options.features_in_file && options.disabled.count(kFuseRows) == 0;
+      if (can) stream_features(plan, options.rates, options.stream_limits, decisions);
+    });
+  }
   if (options.disabled.count(kFuseRows) == 0) {
     recorder.run(kFuseRows, plan->program, [&](Decisions* decisions) { fuse_rows(plan, decisions); });
   }

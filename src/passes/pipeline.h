@@ -22,6 +22,7 @@
 #include "passes/source_blocks.h"
 #include "passes/sparse_features.h"
 #include "passes/split_bands.h"
+#include "passes/stream_features.h"
 
 namespace gneiss::passes {
 
@@ -43,6 +44,8 @@ struct Options {
   Rates rates = default_rates();  ///< what choices by modelled time and the plan's times go by
   SplitLimits split_limits;
   RecomputeLimits recompute_limits;
+  bool features_in_file = false;  ///< dense features are pages of a mapped file
+  StreamLimits stream_limits;
   /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other order, and
   /// values are made again in backward.
   std::function<std::int64_t(const ir::Plan&)> excess_bytes;

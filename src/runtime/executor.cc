@@ -56,10 +56,10 @@ void Executor<T>::bind_steps(std::span<const float> class_weights) {
     kernels::BoundCall call = kernels::bind_call<T>(op, bound);
     if (!call.run) continue;
     if (planned.band < 0) {
-      steps_.push_back({op.phase, {}, {workspace_.span()}, {}, 0});
+      steps_.push_back({op.phase, {}, {workspace_.span()}, {}, 0, false});
     } else if (planned.band != open) {
       const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(planned.band)];
-      steps_.push_back({op.phase, {}, {}, cut_rows(band), band.band_rows});
+      steps_.push_back({op.phase, {}, {}, cut_rows(band), band.band_rows, band.streams_features});
       used = 0;
     }
     open = planned.band;
@@ -123,10 +123,22 @@ void Executor<T>::run_bands(const Step& step) const {
       band.end = std::min(band.begin + step.band_rows, band.task_end);
       for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
     }
+    if (step.streams_features) give_back_features(band.task_begin, band.task_end);
   });
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.finish) step.calls[i].band.finish({context_.threads, step.workspaces[i]}, tasks);
   }
+}
+
+/// Rows of features that lie in a file, whose pages come back when they are read again.
+template <class T>
+void Executor<T>::give_back_features(std::int64_t begin, std::int64_t end) const {
+  const data::Features& features = dataset_.features;
+  const bool halves = features.dtype != HalfType::kNone;
+  const std::size_t row_bytes = static_cast<std::size_t>(features.cols) * (halves ? sizeof(std::uint16_t) : sizeof(float));
+  const auto* data = halves ? static_cast<const void*>(features.halves.data()) : static_cast<const void*>(features.dense.data());
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
+  give_back_tail(bytes + static_cast<std::size_t>(begin) * row_bytes, 0, static_cast<std::size_t>(end - begin) * row_bytes);
 }
 
 template <class T>

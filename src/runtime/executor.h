@@ -31,6 +31,8 @@ class Executor {
 
   /// To be called when the setup phase is through for good: frees the structures that only it reads and gives back its part of the arena.
   void end_setup();
+  /// Gives the pages of rows of features in a file back to the system; reading brings them again.
+  void give_back_features(std::int64_t begin, std::int64_t end) const;
   /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch).
   void run(ir::Phase phase, kernels::StepKey key);
 
@@ -54,6 +56,7 @@ class Executor {
     std::vector<std::span<std::byte>> workspaces;  ///< of each call
     std::vector<std::int64_t> cuts;                ///< rows at which tasks start, and their number; empty: one call by itself
     std::int64_t band_rows = 0;
+    bool streams_features = false;
   };
 
   kernels::Operands<T> operands(std::span<const float> class_weights);

@@ -130,6 +130,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.loss = options.loss;
   passes.value_bytes = value_bytes;
   passes.feature_dtype = dataset.features.dtype;
+  passes.features_in_file = value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
   passes.loss_rows.count = static_cast<std::int64_t>(rows.size());
@@ -181,7 +182,7 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
   if (!given.used) bytes.dropped_unused = edges;
   if (!given.in_kept && !given.in_setup) bytes.dropped_before = edges;
   if (!given.in_kept) bytes.dropped = edges;
-  if (!plan.features_kept) bytes.dropped += dataset.features.bytes();
+  if (!plan.features_kept || plan.features_streamed) bytes.dropped += dataset.features.bytes();
   return bytes;
 }
 
@@ -217,7 +218,8 @@ struct Session<T>::Impl {
     if (expendable == nullptr) return dataset;
     const int threads = threads_of(options);
     if (!blueprint.plan.graph_uses[0].used) expendable->graph.drop_edges();
-    if (blueprint.plan.features_kept && options.passes.repeats.steps >= kStepsForCopy) expendable->features.settle(threads);
+    const bool kept = blueprint.plan.features_kept && !blueprint.plan.features_streamed;
+    if (kept && options.passes.repeats.steps >= kStepsForCopy) expendable->features.settle(threads);
     return dataset;
   }
 
@@ -231,6 +233,7 @@ struct Session<T>::Impl {
     executor.end_setup();
     if (expendable != nullptr && !given.in_kept) expendable->graph.drop_edges();
     if (expendable != nullptr && !plan.features_kept) expendable->features.drop_values();
+    if (plan.features_streamed) executor.give_back_features(0, dataset.num_nodes());
     ready = true;
   }
 

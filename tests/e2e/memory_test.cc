@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/load.h"
+#include "data/preprocess.h"
 #include "e2e/command.h"
 #include "train/full_graph.h"
 #include "train/metrics.h"
@@ -92,6 +93,44 @@ TEST(Allocations, AreCountedAtAll) {
   const auto value = std::make_unique<int>(1);
   counting = false;
   EXPECT_GE(allocations, 1);
+}
+
+TEST(StreamedFeatures, GiveTheLossesOfFeaturesInMemory) {
+  const Workplace place;
+  ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=6000,classes=4,features=100,seed=3", "--out", "graph"}).code, 0);
+  const auto train = [&](const char* model, bool stream, bool permuted) {
+    data::Dataset dataset = data::load(place.path("graph").string(), {});
+    if (permuted) {
+      std::vector<NodeId> backwards(static_cast<std::size_t>(dataset.num_nodes()));
+      for (std::size_t i = 0; i < backwards.size(); ++i) backwards[i] = static_cast<NodeId>(backwards.size() - 1 - i);
+      data::permute(backwards, 2, &dataset);
+    }
+    train::SessionOptions options;
+    options.model = model;
+    options.threads = 2;
+    options.passes.stream_limits = {0, 1e9};
+    if (!stream) options.passes.disabled = {"stream_features"};
+    train::Session<float> session(dataset, options, &dataset);
+    EXPECT_EQ(session.plan().features_streamed, stream && !permuted) << model;
+    const data::Split split = train::labelled_split(dataset);
+    train::Evaluator evaluator(train::Metric::kAccuracy, dataset.labels);
+    std::vector<float> weights(session.snapshot_size());
+    train::FullGraphOptions driver;
+    driver.epochs = 5;
+    std::vector<double> losses;
+    train::train_run(session, split, driver, evaluator, 1, {[&](const train::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
+    return losses;
+  };
+  for (const char* model : {"sage", "gat"}) {
+    const std::vector<double> in_memory = train(model, false, false);
+    const std::vector<double> streamed = train(model, true, false);
+    const std::vector<double> permuted = train(model, true, true);
+    ASSERT_EQ(streamed.size(), 5U);
+    for (std::size_t i = 0; i < streamed.size(); ++i) {
+      EXPECT_NEAR(streamed[i], in_memory[i], 1e-4 * in_memory[i]) << model << " epoch " << i + 1;
+      EXPECT_NEAR(permuted[i], in_memory[i], 1e-4 * in_memory[i]) << model << " epoch " << i + 1 << ", nodes renamed in the file's pages";
+    }
+  }
 }
 
 struct Case {

@@ -1,0 +1,27 @@
+// Features that stay in their file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/plan.h"
+#include "passes/cost.h"
+
+namespace gneiss::passes {
+
+/// What leaving features in their file has to be worth. The defaults keep small plans as they are.
+struct StreamLimits {
+  std::int64_t least_bytes = std::int64_t{256} << 20;  ///< smaller features are kept: 2 MiB for each of the most tasks of a band
+  double most_time = 0.4;  ///< of a step, for all the memory of the steps; for a part of it, that part
+};
+
+/// Decides whether features that lie in a mapped file stay there (plan.features_streamed): each sweep over them then maps the pages
+/// of a task's rows anew and gives them back, and memory holds those of the tasks under way. That needs all ops after the setup to
+/// read features row by row, in bands. Comes between bind_kernels and fuse_rows.
+void stream_features(ir::Plan* plan, const Rates& rates, const StreamLimits& limits, std::vector<std::string>* decisions);
+
+/// Does the op read the features themselves?
+bool reads_features(const ir::Plan& plan, const ir::Op& op);
+
+}  // namespace gneiss::passes
