@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -61,7 +62,9 @@ bool pages_are_the_files(const void* data, std::size_t bytes) {
     unsigned long kib = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx %*4s %*x %*s %lu", &from, &to, &inode) == 3) {
       inside = from <= begin && begin + bytes <= to && inode != 0;
-    } else if (inside && (std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1)) {
+    } else if (inside && std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1) {
+      if (kib > 0) return false;
+    } else if (inside && std::sscanf(line.c_str(), "Swap: %lu kB", &kib) == 1) {
       return kib == 0;
     }
   }

@@ -132,7 +132,6 @@ Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit,
   if (options.feature_form == "dense") densify(max_bytes, &dataset.features);
   if (options.feature_form == "sparse") sparsify(&dataset.features);
   halve_features(half_type(options.feature_dtype), dataset.name, &dataset.features);
-  dataset.labels.targets.rest();  // they were read for the checks; the loss comes after the setup
   return dataset;
 }
 

@@ -93,8 +93,6 @@ bool reads_whole(const Op& op, std::size_t input) {
   return op.kind == OpKind::attention_grad;
 }
 
-bool writes_whole(const Op& op, std::size_t result) { return op.kind == OpKind::attention_grad && result == 2; }
-
 ValueId Program::output(std::string_view output_name) const {
   for (const Output& out : outputs) {
     if (out.name == output_name) return out.value;

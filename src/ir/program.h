@@ -157,9 +157,6 @@ bool is_loss(OpKind kind);
 /// Does the op read rows of operand `input` other than the one that it works on?
 bool reads_whole(const Op& op, std::size_t input);
 
-/// Does it write all rows of result `result` before it works on any?
-bool writes_whole(const Op& op, std::size_t result);
-
 struct Value {
   std::string name;  ///< unique, printable
   Type type;

@@ -332,10 +332,10 @@ std::string rule_attention(const Call& call) {
   return {};
 }
 
-/// z, s_src, s_dst, y, tangent, lse, dy, gate? -> dz, ds_src, ds_dst.
+/// z, s_src, s_dst, lse, dots, dy, gate? -> dz, ds_src.
 std::string rule_attention_grad(const Call& call) {
-  *call.out = {call.in[0], call.in[1], call.in[2]};
-  if (call.in[3] != call.in[6] || call.in[4] != call.in[6]) return fmt::format("{}: dy does not have the shape of y", call.name());
+  *call.out = {call.in[0], call.in[1]};
+  if (call.in[3] != call.in[2] || call.in[4] != call.in[2]) return fmt::format("{}: lse and dots do not have the shape of s_dst", call.name());
   return {};
 }
 

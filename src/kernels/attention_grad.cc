@@ -33,14 +33,12 @@ void attention_grad(const Context& context, const AttentionGradArgs<T>& args) {
   expect_heads(kOp, args.heads, cols_of("z", args.z));
   expect_shape(kOp, "s_src", args.s_src, sources, args.heads);
   expect_shape(kOp, "s_dst", args.s_dst, destinations, args.heads);
-  expect_shape(kOp, "y", args.y, destinations, args.z.cols);
-  expect_shape(kOp, "tangent", args.tangent, destinations, args.z.cols);
   expect_shape(kOp, "lse", args.lse, destinations, args.heads);
+  expect_shape(kOp, "dots", args.dots, destinations, args.heads);
   expect_shape(kOp, "dy", args.dy, destinations, args.z.cols);
   if (args.gate.rows != 0) expect_shape(kOp, "gate", args.gate, args.pattern.nonzeros(), args.heads);
   expect_shape(kOp, "dz", args.dz, sources, args.z.cols);
   expect_shape(kOp, "ds_src", args.ds_src, sources, args.heads);
-  expect_shape(kOp, "ds_dst", args.ds_dst, destinations, args.heads);
   expect_workspace(kOp, context, attention_grad_workspace_bytes(destinations, args.heads, sizeof(T)));
   choose(kOp, attention_grad_variants<T>(), args).run(context, args);
 }

@@ -14,19 +14,17 @@ struct AttentionGradArgs {
   ConstMatrixView<T> z;
   ConstMatrixView<T> s_src;
   ConstMatrixView<T> s_dst;
-  ConstMatrixView<T> y;
-  ConstMatrixView<T> tangent;
   ConstMatrixView<T> lse;
+  ConstMatrixView<T> dots;  ///< <dy, y> of each head
   ConstMatrixView<T> dy;
   ConstMatrixView<T> gate;  ///< or no data and no rows
   std::int64_t heads = 1;
   double slope = 0.2;
   MatrixView<T> dz;
   MatrixView<T> ds_src;
-  MatrixView<T> ds_dst;
 };
 
-/// Values that attention_grad keeps side by side for each head of a destination: s_dst, lse, <dy, y> and one to fill
+/// Values that attention_grad keeps side by side for each head of a destination: s_dst, lse, dots and one to fill
 /// up, so that four heads lie on one cache line.
 inline constexpr std::int64_t kPackedValues = 4;
 
@@ -35,10 +33,10 @@ std::size_t attention_grad_workspace_bytes(std::int64_t destinations, std::int64
 
 /// With a, e, f of attention, and g[k,h] = f'(e[k,h]) (1 or the slope):
 ///   dz[u,h,:]   = sum over out-edges k = (u -> v) of a * gate * dy[v,h,:]
-///   ds_src[u,h] = <z[u,h,:], sum of a * g * gate * dy[v,h,:]> - sum of a * g * <dy[v,h,:], y[v,h,:]>
-///   ds_dst[v,h] = <dy[v,h,:], tangent[v,h,:]>
-/// The inner product with z[u] is taken once a row: no edge needs an inner product of its own.
-/// Shapes    as in attention; dz: [n_src, heads*d], ds_src: [n_src, heads], ds_dst: [n_dst, heads]
+///   ds_src[u,h] = <z[u,h,:], sum of a * g * gate * dy[v,h,:]> - sum of a * g * dots[v,h]
+/// The inner product with z[u] is taken once a row: no edge needs an inner product of its own. The gradient of s_dst is
+/// <dy[v,h,:], tangent[v,h,:]>, which like dots takes no edge at all.
+/// Shapes    as in attention; dz: [n_src, heads*d], ds_src: [n_src, heads]; lse, dots: [n_dst, heads]
 /// Aliasing  no result overlaps anything. Bitwise equal for any number of threads
 /// Cost      each row of dy read once for each of its in-edges
 /// Errors    kShape

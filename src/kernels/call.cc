@@ -216,16 +216,14 @@ class Binding {
                               in(3),
                               in(4),
                               in(5),
-                              in(6),
                               {},
                               op_.attrs.integer("heads", 1),
                               real("slope", 0.2),
                               out(0),
-                              out(1),
-                              out(2)};
-    if (op_.inputs.size() == 8) args.gate = in(7);
+                              out(1)};
+    if (op_.inputs.size() == 7) args.gate = in(6);
     call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
-    call_.workspace_bytes = attention_grad_workspace_bytes(args.ds_dst.rows, args.heads, sizeof(T));
+    call_.workspace_bytes = attention_grad_workspace_bytes(args.dy.rows, args.heads, sizeof(T));
     use("attention_grad", attention_grad_variants<T>(), args);
   }
 

@@ -30,9 +30,8 @@ std::vector<bool> values_of_bands(const ir::Plan& plan) {
   std::vector<std::int32_t> maker(program.values.size(), -1);  // the band that makes a value
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
-    for (std::size_t k = 0; k < op.results.size(); ++k) {
-      const ValueId r = op.results[k];
-      if (r != ir::kNoValue && has_rows(program.type(r)) && !ir::writes_whole(op, k)) maker[static_cast<std::size_t>(r)] = band_of[i];
+    for (const ValueId r : op.results) {
+      if (r != ir::kNoValue && has_rows(program.type(r))) maker[static_cast<std::size_t>(r)] = band_of[i];
     }
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       std::int32_t& band = maker[static_cast<std::size_t>(op.inputs[k])];

@@ -148,7 +148,7 @@ ir::Program use_symmetry(const ir::Program& program) {
       op.attrs.set("transpose", std::int64_t{0});
     }
     // A gate is kept in the order of the in-edges.
-    if (op.kind == OpKind::attention_grad && op.inputs.size() == 7) op.attrs.set("transpose", std::int64_t{0});
+    if (op.kind == OpKind::attention_grad && op.inputs.size() == 6) op.attrs.set("transpose", std::int64_t{0});
   }
   return out;
 }

@@ -293,10 +293,9 @@ class Calibration {
 
     const MatrixView<float> dz = out(kNodes, kColumns, 3 * kNodes * kColumns);
     const MatrixView<float> ds_src = out(kNodes, kHeads, 4 * kNodes * kColumns);
-    const MatrixView<float> ds_dst = out(kNodes, kHeads, 5 * kNodes * kColumns);
     const ConstMatrixView<float> dy = in(kNodes, kColumns, 2 * kNodes * kColumns);
-    const kernels::AttentionGradArgs<float> grad{graph.pattern(), z,   s_src, s_dst,  y,     tangent, lse, dy, {},
-                                                 kHeads,          0.2, dz,    ds_src, ds_dst};
+    const ConstMatrixView<float> dots = in(kNodes, kHeads, 3 * kNodes * kColumns);
+    const kernels::AttentionGradArgs<float> grad{graph.pattern(), z, s_src, s_dst, lse, dots, dy, {}, kHeads, 0.2, dz, ds_src};
     Buffer<std::byte> workspace(kernels::attention_grad_workspace_bytes(kNodes, kHeads, sizeof(float)));
     const Context scratch{threads_, workspace.span()};
     const double backward = median([&] { kernels::attention_grad<float>(scratch, grad); });

@@ -228,6 +228,7 @@ struct Session<T>::Impl {
     const ir::Plan& plan = blueprint.plan;
     const ir::GraphUse& given = plan.graph_uses[0];
     if (expendable != nullptr && !given.in_kept && !given.in_setup) expendable->graph.drop_edges();
+    if (expendable != nullptr) expendable->labels.targets.rest();  // they were read for checks; the loss comes after the setup
     executor.run(ir::Phase::kSetup, {seed, 0});
     check_constants(plan, dataset, &executor);
     executor.end_setup();

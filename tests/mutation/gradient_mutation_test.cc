@@ -80,7 +80,14 @@ std::vector<Mutant> all_mutants() {
   mutants.push_back({"attention's backward forgets the leaky ReLU of the scores", "gat", heads,
                      on_backward(OpKind::attention_grad, [](Op* op) { op->attrs.set("slope", 1.0); })});
   mutants.push_back({"attention's backward takes the result for its tangent", "gat", heads,
-                     on_backward(OpKind::attention_grad, [](Op* op) { op->inputs[4] = op->inputs[3]; })});
+                     [](ir::Program* program, Op* op) {
+                       // The gradient of the destination's scores is <dy, tangent>; <dy, y> comes before it.
+                       if (!backward(*op, OpKind::sum_groups) || op->inputs.size() != 2) return false;
+                       const Op& maker = program->ops[static_cast<std::size_t>(ir::producers(*program)[static_cast<std::size_t>(op->inputs[1])])];
+                       if (maker.kind != OpKind::attention || op->inputs[1] != maker.results[1]) return false;
+                       op->inputs[1] = maker.results[0];
+                       return true;
+                     }});
   mutants.push_back({"attention's backward runs along in-edges", "gat", heads,
                      on_backward(OpKind::attention_grad, [](Op* op) { op->attrs.set("transpose", std::int64_t{0}); })});
   mutants.push_back({"the ReLU's gradient ignores its sign", "gcn", {{"act", text("relu")}},

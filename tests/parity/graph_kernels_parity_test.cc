@@ -200,9 +200,18 @@ TEST_P(GraphKernels, AttentionAgrees) {
   }
 }
 
+/// <a, b> of each head of a row.
+Matrix<float> inner_by_heads(Matrix<float>& a, Matrix<float>& b, std::int64_t heads) {
+  Matrix<float> out(a.rows, heads, 0, 0.0F);
+  const std::int64_t width = a.cols / heads;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    for (std::int64_t c = 0; c < a.cols; ++c) out.at(r, c / width) += a.at(r, c) * b.at(r, c);
+  }
+  return out;
+}
+
 /// What the results of attention_grad are without cancellation: its sums over absolute values.
-void grad_sizes(const kernels::AttentionGradArgs<float>& args, Matrix<float>* dz, Matrix<float>* ds_src,
-                Matrix<float>* ds_dst) {
+void grad_sizes(const kernels::AttentionGradArgs<float>& args, Matrix<float>* dz, Matrix<float>* ds_src) {
   const auto copy = [](const ConstMatrixView<float>& from, float sign) {
     Matrix<float> to(from.rows, from.cols);
     for (std::int64_t r = 0; r < from.rows; ++r) {
@@ -210,16 +219,14 @@ void grad_sizes(const kernels::AttentionGradArgs<float>& args, Matrix<float>* dz
     }
     return to;
   };
-  // With y negative, the two parts of ds_src add up.
-  Matrix<float> z = copy(args.z, 1), y = copy(args.y, -1), tangent = copy(args.tangent, 1), dy = copy(args.dy, 1);
+  // With dots negative, the two parts of ds_src add up.
+  Matrix<float> z = copy(args.z, 1), dots = copy(args.dots, -1), dy = copy(args.dy, 1);
   kernels::AttentionGradArgs<float> sizes = args;
   sizes.z = z.view();
-  sizes.y = y.view();
-  sizes.tangent = tangent.view();
+  sizes.dots = dots.view();
   sizes.dy = dy.view();
   sizes.dz = dz->view();
   sizes.ds_src = ds_src->view();
-  sizes.ds_dst = ds_dst->view();
   kernels::attention_grad_variants<float>().back().run({}, sizes);
 }
 
@@ -249,20 +256,18 @@ TEST_P(GraphKernels, AttentionAgreesOnFarScores) {
       if (slope < 0) continue;  // grad_sizes needs derivatives that are not negative
       kernels::attention_variants<float>().back().run({}, args);
       Matrix<float> dy = random_matrix(g().rows, d, 0, 5);
-      Matrix<float> dz(g().cols, d), ds_src(g().cols, heads), ds_dst(g().rows, heads);
-      const kernels::AttentionGradArgs<float> grad{g().out_edges(), in.z.view(),  in.s_src.view(), in.s_dst.view(), y.view(),
-                                                   tangent.view(),  lse.view(),   dy.view(),       {},              heads,
-                                                   slope,           dz.view(),    ds_src.view(),   ds_dst.view()};
-      Matrix<float> dz_size(g().cols, d), ds_src_size(g().cols, heads), ds_dst_size(g().rows, heads);
-      grad_sizes(grad, &dz_size, &ds_src_size, &ds_dst_size);
+      Matrix<float> dots = inner_by_heads(dy, y, heads);
+      Matrix<float> dz(g().cols, d), ds_src(g().cols, heads);
+      const kernels::AttentionGradArgs<float> grad{g().out_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), lse.view(), dots.view(),
+                                                   dy.view(),       {},          heads,           slope,           dz.view(),  ds_src.view()};
+      Matrix<float> dz_size(g().cols, d), ds_src_size(g().cols, heads);
+      grad_sizes(grad, &dz_size, &ds_src_size);
       EXPECT_GE(expect_parity<kernels::AttentionGradArgs<float>>(
                     {what + ", backward",
                      kernels::attention_grad_variants<float>(),
                      grad,
                      kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
-                     {{&dz.values, sum_bound(dz_size.values, rounding)},
-                      {&ds_src.values, sum_bound(ds_src_size.values, rounding)},
-                      {&ds_dst.values, sum_bound(ds_dst_size.values, rounding)}}}),
+                     {{&dz.values, sum_bound(dz_size.values, rounding)}, {&ds_src.values, sum_bound(ds_src_size.values, rounding)}}}),
                 1);
     }
   }
@@ -278,13 +283,12 @@ TEST_P(GraphKernels, AttentionGradAgrees) {
           {}, {g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), in.gate.view(), heads, 0.2, y.view(),
                tangent.view(), lse.view()});
       Matrix<float> dy = random_matrix(g().rows, d, pad_of(d), 5);
-      Matrix<float> dz(g().cols, d, pad_of(d)), ds_src(g().cols, heads, 1), ds_dst(g().rows, heads, 1);
-      kernels::AttentionGradArgs<float> args{
-          g().out_edges(), in.z.view(),  in.s_src.view(), in.s_dst.view(), y.view(), tangent.view(),
-          lse.view(),      dy.view(),    in.gate.view(),  heads,           0.2,      dz.view(),
-          ds_src.view(),   ds_dst.view()};
-      Matrix<float> dz_size = dz, ds_src_size = ds_src, ds_dst_size = ds_dst;
-      grad_sizes(args, &dz_size, &ds_src_size, &ds_dst_size);
+      Matrix<float> dots = inner_by_heads(dy, y, heads);
+      Matrix<float> dz(g().cols, d, pad_of(d)), ds_src(g().cols, heads, 1);
+      kernels::AttentionGradArgs<float> args{g().out_edges(), in.z.view(),    in.s_src.view(), in.s_dst.view(), lse.view(), dots.view(),
+                                             dy.view(),       in.gate.view(), heads,           0.2,             dz.view(),  ds_src.view()};
+      Matrix<float> dz_size = dz, ds_src_size = ds_src;
+      grad_sizes(args, &dz_size, &ds_src_size);
       // Weights inherit the rounding of exp's argument, some 64 units; then come the sums over edges and columns.
       const double columns = static_cast<double>(d / heads);
       const double terms = 64 + columns + longest_row(g().out_edges());
@@ -294,9 +298,7 @@ TEST_P(GraphKernels, AttentionGradAgrees) {
                kernels::attention_grad_variants<float>(),
                args,
                kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
-               {{&dz.values, sum_bound(dz_size.values, terms)},
-                {&ds_src.values, sum_bound(ds_src_size.values, terms)},
-                {&ds_dst.values, sum_bound(ds_dst_size.values, columns)}}}),
+               {{&dz.values, sum_bound(dz_size.values, terms)}, {&ds_src.values, sum_bound(ds_src_size.values, terms)}}}),
           1);
     }
   }

@@ -1,8 +1,8 @@
-// Backward of attention on the CPU: a sweep over destinations for what is theirs alone, then one pass over out-edges.
+// Backward of attention on the CPU: one pass over out-edges.
 //
-// The sweep takes <dy, tangent> and <dy, y> and lays s_dst, lse and <dy, y> of a node side by side, so that an edge
-// finds all three on one cache line. The pass makes each edge's softmax weight anew from them, in batches as attention
-// does, and adds the neighbours' rows of dy to two sums; the inner product with z is taken once a row.
+// First s_dst, lse and dots of a node are laid side by side, so that an edge finds all three on one cache line. The pass makes each
+// edge's softmax weight anew from them, in batches as attention does, and adds the neighbours' rows of dy to two sums; the inner product
+// with z is taken once a row.
 #include "kernels/attention_grad.h"
 
 #include "kernels/band_views.h"
@@ -22,16 +22,14 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// The sweep over destinations [begin, end); `packed` has kPackedValues * heads values a destination.
+/// `packed` has kPackedValues * heads values a destination.
 void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_t begin, std::int64_t end) {
   const std::int64_t heads = args.heads;
-  const std::int64_t width = args.z.cols / heads;
   for (std::int64_t v = begin; v < end; ++v) {
     float* to = packed + v * kPackedValues * heads;
     std::copy_n(args.s_dst.row(v), heads, to);
     std::copy_n(args.lse.row(v), heads, to + heads);
-    inner_products(args.dy.row(v), args.tangent.row(v), width, heads, args.ds_dst.row(v));
-    inner_products(args.dy.row(v), args.y.row(v), width, heads, to + 2 * heads);
+    std::copy_n(args.dots.row(v), heads, to + 2 * heads);
   }
 }
 
@@ -211,7 +209,7 @@ void attention_grad(const Context& context, const AttentionGradArgs<float>& args
 
 BandKernel<AttentionGradArgs<float>> attention_grad_bands(const AttentionGradArgs<float>& args) {
   BandKernel<AttentionGradArgs<float>> kernel;
-  kernel.shared_bytes = attention_grad_workspace_bytes(args.ds_dst.rows, args.heads, sizeof(float));
+  kernel.shared_bytes = attention_grad_workspace_bytes(args.dy.rows, args.heads, sizeof(float));
   kernel.prepare = pack_destinations;
   kernel.run = [](const Context& context, const AttentionGradArgs<float>& all, const Band& band) {
     HWY_DYNAMIC_DISPATCH(grad_chunk)(band_of(all, band), packed_values(context), 0, band.end - band.begin);

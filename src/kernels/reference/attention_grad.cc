@@ -24,11 +24,6 @@ void attention_grad(const Context&, const AttentionGradArgs<T>& args) {
   const auto head = [&](const ConstMatrixView<T>& m, std::int64_t r, std::int64_t h) {
     return std::span<const T>(m.row(r) + h * static_cast<std::int64_t>(width), width);
   };
-  for (std::int64_t v = 0; v < args.pattern.cols; ++v) {
-    for (std::int64_t h = 0; h < args.heads; ++h) {
-      args.ds_dst.at(v, h) = static_cast<T>(inner(head(args.dy, v, h), head(args.tangent, v, h)));
-    }
-  }
   for (std::int64_t u = 0; u < args.pattern.rows; ++u) {
     for (std::int64_t h = 0; h < args.heads; ++h) {
       double ds = 0;
@@ -50,7 +45,7 @@ void attention_grad(const Context&, const AttentionGradArgs<T>& args) {
         const double weight = std::exp((raw > 0 ? raw : args.slope * raw) - args.lse.at(v, h));
         const double gate = args.gate.rows == 0 ? 1 : args.gate.at(args.pattern.slot(k), h);
         ds += weight * (raw > 0 ? 1 : args.slope) *
-              (gate * inner(head(args.z, u, h), head(args.dy, v, h)) - inner(head(args.dy, v, h), head(args.y, v, h)));
+              (gate * inner(head(args.z, u, h), head(args.dy, v, h)) - args.dots.at(v, h));
       }
       args.ds_src.at(u, h) = static_cast<T>(ds);
     }
