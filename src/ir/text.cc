@@ -47,6 +47,7 @@ std::string print_op(const Program& program, const Op& op) {
   }
   line += fmt::format(" @{}", kPhases[static_cast<std::size_t>(op.phase)]);
   if (op.location.line > 0) line += fmt::format(" !{}:{}", op.location.line, op.location.column);
+  if (op.location.source > 0) line += fmt::format(" in {}", op.location.source);
   return line;
 }
 
@@ -276,6 +277,7 @@ class Parser {
       op.location.line = static_cast<std::int32_t>(in.integer());
       in.expect(":");
       op.location.column = static_cast<std::int32_t>(in.integer());
+      if (in.accept("in ")) op.location.source = static_cast<std::int32_t>(in.integer());
     }
     program_.ops.push_back(std::move(op));
   }

@@ -246,12 +246,16 @@ CompileResult compile(const Source& source, const CompileOptions& options) {
     try {
       if (target.model->kind == DefinitionKind::kFunction) {
         ScriptRunner runner(layers, options.inputs, &result.program, &diagnostics);
+        runner.emitter().begin_source(&source);
         runner.run(*target.model, take_arguments(target, options, &diagnostics));
         result.script = runner.settings();
+        for (const Source* read : runner.emitter().sources()) result.sources.push_back(*read);
       } else {
         Evaluator evaluator(layers, options.inputs, &result.program, &diagnostics);
         if (target.lone_layer != nullptr) evaluator.emitter().hide_calls_in(target.model->name_span.source);
+        evaluator.emitter().begin_source(&source);
         evaluator.run_model(*target.model, take_arguments(target, options, &diagnostics));
+        for (const Source* read : evaluator.emitter().sources()) result.sources.push_back(*read);
       }
       if (!diagnostics.has_errors()) check_schedule(*module, result.program, &diagnostics);
     } catch (const CompilationAbort&) {

@@ -60,6 +60,7 @@ struct CompileResult {
   std::vector<Diagnostic> diagnostics;
   std::optional<ScriptSettings> script;
   std::vector<ScheduleEntry> schedule;
+  std::vector<Source> sources;  ///< by ir::Location::source: the text compiled, then those of the layers that it calls
 
   bool ok() const;
 };

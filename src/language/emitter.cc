@@ -56,8 +56,16 @@ void Emitter::fail(Code code, const Span& span, std::string message, std::string
 void Emitter::set_location(const Span& span) {
   last_span_ = span;
   const auto [entry, fresh] = locations_.try_emplace({span.source, span.begin});
-  if (fresh) entry->second = line_column(span);
-  builder_.set_location({entry->second.line, entry->second.column});
+  if (fresh) entry->second = location_of(span);
+  builder_.set_location(entry->second);
+}
+
+ir::Location Emitter::location_of(const Span& span) {
+  if (span.source == nullptr) return {};
+  auto source = std::find(sources_.begin(), sources_.end(), span.source);
+  if (source == sources_.end()) source = sources_.insert(sources_.end(), span.source);
+  const LineColumn place = line_column(span);
+  return {place.line, place.column, static_cast<std::int32_t>(source - sources_.begin())};
 }
 
 ir::ValueId Emitter::emit(ir::OpKind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs) {

@@ -29,6 +29,9 @@ class Emitter {
                          std::vector<Note> notes = {});
   /// Where the next ops come from.
   void set_location(const Span& span);
+  /// The model's own text, number 0 of the sources that locations name; others follow as they are met.
+  void begin_source(const Source* source) { sources_ = {source}; }
+  const std::vector<const Source*>& sources() const { return sources_; }
   void enter_call(const Span& span, std::string_view layer) { calls_.push_back({span, std::string(layer)}); }
   void leave_call() { calls_.pop_back(); }
   /// Calls that stand in this text are no news to the author of another one.
@@ -90,6 +93,7 @@ class Emitter {
     std::string layer;
   };
 
+  ir::Location location_of(const Span& span);
   static std::int64_t inner_size(const Tensor& a);
   ir::ValueId emit(ir::OpKind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
   Tensor as_vector(Tensor x, const Span& span);
@@ -108,7 +112,8 @@ class Emitter {
   Span last_span_;
   std::vector<ParamForm> forms_;                                ///< one for each of program_.params
   std::map<std::pair<int, std::int32_t>, ir::ValueId> leaves_;  ///< edge_weight, degree by graph: made once
-  std::map<std::pair<const Source*, std::uint32_t>, LineColumn> locations_;
+  std::map<std::pair<const Source*, std::uint32_t>, ir::Location> locations_;
+  std::vector<const Source*> sources_;
   std::int64_t streams_ = 0;
   std::int32_t param_layer_ = 0;
 };

@@ -37,6 +37,7 @@ Program sample() {
   const ValueId r = b.add(OpKind::leaky_relu, {e}, {{"alpha", 0.2}});
   const auto m = b.add_all(OpKind::segment_reduce, {r}, {{"graph", std::int64_t{1}}, {"fn", std::string("max")}});
   b.set_phase(Phase::kInference);
+  b.set_location({5, 2, 1});
   const ValueId y = b.add(OpKind::affine, {m[0]}, {{"scale", 2.0}, {"shift", 1e-30}});
   program.outputs.push_back({"logits", y});
   program.params[0].grad = w;
