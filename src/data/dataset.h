@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct Labels {
 
   std::int64_t bytes() const { return static_cast<std::int64_t>(classes.size_bytes() + targets.size_bytes()); }
 };
+
+/// The labels of `rows` alone, in their order.
+Labels labels_of(const Labels& labels, std::span<const NodeId> rows);
 
 /// Node ids of each part, ascending, disjoint.
 struct Split {

@@ -45,6 +45,16 @@ std::int64_t band_workspace_bytes(const Step& step, std::int64_t tasks) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+std::optional<EdgeWalk> edge_walk(const Plan& plan, const RowBand& band) {
+  std::optional<EdgeWalk> walk;
+  for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
+    const Op& op = plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)];
+    if (op.kind != OpKind::spmm && op.kind != OpKind::attention && op.kind != OpKind::attention_grad) continue;
+    walk = {static_cast<std::int32_t>(op.attrs.integer("graph", 0)), op.attrs.integer("transpose", 0) != 0};
+  }
+  return walk;
+}
+
 std::int64_t Plan::total_bytes(int parameter_copies, int threads) const {
   std::int64_t bytes = parameter_bytes * parameter_copies + state_bytes + constant_bytes + arena_bytes + workspace_bytes +
                        band_bytes * threads + feature_transpose_bytes;

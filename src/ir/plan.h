@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -112,6 +113,14 @@ struct Plan {
   /// Modelled time of the steps of a phase.
   double seconds(Phase phase) const;
 };
+
+/// The edges along which a step of a band walks.
+struct EdgeWalk {
+  std::int32_t graph = 0;
+  bool out_edges = false;
+};
+/// The last walk along edges in a band; tasks are cut about equal in these edges. None: no step of it walks along edges.
+std::optional<EdgeWalk> edge_walk(const Plan& plan, const RowBand& band);
 
 /// The plan as a table: ops in order with variant, bytes and modelled time.
 std::string describe(const Plan& plan);

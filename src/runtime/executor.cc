@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/parallel.h"
+#include "kernels/bands.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -73,37 +73,13 @@ void Executor<T>::bind_steps(std::span<const float> class_weights) {
   }
 }
 
-/// Rows at which the tasks of a band start: about equal in edges where one of its ops walks along edges. Each has a row.
+/// The rows of a band's tasks: about equal in edges where one of its ops walks along edges.
 template <class T>
 std::vector<std::int64_t> Executor<T>::cut_rows(const ir::RowBand& band) const {
-  // What a row costs besides its edges, in edges: the dense work on a row of 32 columns measured against an edge of as many.
-  constexpr std::int64_t kRowCost = 4;
-  std::span<const EdgeId> offsets;
-  for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
-    const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(i)].op)];
-    if (op.kind != ir::OpKind::spmm && op.kind != ir::OpKind::attention && op.kind != ir::OpKind::attention_grad) continue;
-    const auto graph = static_cast<std::int32_t>(op.attrs.integer("graph", 0));
-    const bool backwards = op.attrs.integer("transpose", 0) != 0;
-    offsets = (backwards ? structures_.out_edges(graph) : structures_.in_edges(graph))->offsets;
-  }
-  const auto cost = [&](std::int64_t row) { return (offsets.empty() ? 0 : offsets[static_cast<std::size_t>(row)]) + kRowCost * row; };
-  std::vector<std::int64_t> cuts = {0};
-  for (std::int64_t task = 1; task < band.tasks; ++task) {
-    const std::int64_t wanted = cost(band.rows) / band.tasks * task;
-    std::int64_t low = cuts.back() + 1;
-    std::int64_t high = band.rows - (band.tasks - task);
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (cost(middle) < wanted) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    cuts.push_back(low);
-  }
-  cuts.push_back(band.rows);
-  return cuts;
+  const std::optional<ir::EdgeWalk> walk = ir::edge_walk(plan_, band);
+  if (!walk) return kernels::cut_rows({}, band.rows, band.tasks);
+  const SparsePattern* edges = walk->out_edges ? structures_.out_edges(walk->graph) : structures_.in_edges(walk->graph);
+  return kernels::cut_rows(edges->offsets, band.rows, band.tasks);
 }
 
 template <class T>
@@ -113,17 +89,11 @@ void Executor<T>::run_bands(const Step& step) const {
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.prepare) step.calls[i].band.prepare({context_.threads, step.workspaces[i]});
   }
-  parallel_tasks(context_.threads, tasks, [&](std::int64_t task, int thread) {
-    kernels::Band band;
-    band.thread = thread;
-    band.task = task;
-    band.task_begin = step.cuts[static_cast<std::size_t>(task)];
-    band.task_end = step.cuts[static_cast<std::size_t>(task) + 1];
-    for (band.begin = band.task_begin; band.begin < band.task_end; band.begin = band.end) {
-      band.end = std::min(band.begin + step.band_rows, band.task_end);
-      for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
-    }
-    if (step.streams_features) give_back_features(band.task_begin, band.task_end);
+  const auto run_all = [&](const kernels::Band& band) {
+    for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
+  };
+  kernels::for_each_band(context_.threads, step.cuts, step.band_rows, run_all, [&](std::int64_t begin, std::int64_t end) {
+    if (step.streams_features) give_back_features(begin, end);
   });
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.finish) step.calls[i].band.finish({context_.threads, step.workspaces[i]}, tasks);
@@ -172,16 +142,11 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
 template <class T>
 void Executor<T>::use_loss_rows(kernels::Operands<T>* from) {
   const std::span<const NodeId> rows = dataset_.split.train;
-  const data::Labels& labels = dataset_.labels;
-  const auto width = static_cast<std::size_t>(labels.num_classes);
   loss_rows_ = Buffer<NodeId>(rows.size());
   std::iota(loss_rows_.begin(), loss_rows_.end(), NodeId{0});
-  loss_labels_ = Buffer<std::int32_t>(labels.classes.empty() ? 0 : rows.size());
-  for (std::size_t i = 0; i < loss_labels_.size(); ++i) loss_labels_[i] = labels.classes[static_cast<std::size_t>(rows[i])];
-  loss_targets_ = Buffer<float>(labels.targets.empty() ? 0 : rows.size() * width);
-  for (std::size_t i = 0; i < loss_targets_.size(); ++i) loss_targets_[i] = labels.targets[static_cast<std::size_t>(rows[i / width]) * width + i % width];
-  from->labels = loss_labels_;
-  from->targets = {loss_targets_.data(), static_cast<std::int64_t>(rows.size()), labels.num_classes};
+  loss_labels_ = data::labels_of(dataset_.labels, rows);
+  from->labels = loss_labels_.classes;
+  from->targets = {loss_labels_.targets.data(), static_cast<std::int64_t>(rows.size()), loss_labels_.num_classes};
   from->loss_rows = loss_rows_;
 }
 

@@ -77,9 +77,8 @@ class Executor {
   Buffer<std::byte> arena_;
   Buffer<std::byte> workspace_;
   Buffer<std::byte> bands_;  ///< plan.band_bytes for each thread
-  Buffer<std::int32_t> loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,
-  Buffer<float> loss_targets_;        ///< for many labels or numbers a node,
-  Buffer<NodeId> loss_rows_;          ///< and all their indices
+  data::Labels loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,
+  Buffer<NodeId> loss_rows_;  ///< and all their indices
   Buffer<T> features_;  ///< a copy, only where T is not the dataset's own type
   kernels::StepKey key_;
   kernels::Context context_;

@@ -9,7 +9,7 @@ namespace gneiss::runtime {
 namespace {
 
 /// FNV-1a: a parameter's name as the number of its random stream.
-std::uint32_t stream_of(const std::string& name) {
+std::uint32_t stream_of(std::string_view name) {
   std::uint32_t hash = 2166136261U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   return hash;
@@ -18,10 +18,9 @@ std::uint32_t stream_of(const std::string& name) {
 }  // namespace
 
 template <class T>
-void initialize(const ir::Param& param, std::uint64_t seed, std::span<T> values) {
+void initialize(std::string_view name, const ir::Init& init, std::uint64_t seed, std::span<T> values) {
   using Kind = ir::Init::Kind;
-  const ir::Init& init = param.init;
-  RandomStream random(seed, stream_of(param.name));
+  RandomStream random(seed, stream_of(name));
   const auto uniform = [&](double bound) {
     for (T& v : values) v = static_cast<T>(random.uniform(-bound, bound));
   };
@@ -39,7 +38,21 @@ void initialize(const ir::Param& param, std::uint64_t seed, std::span<T> values)
   }
 }
 
-template void initialize(const ir::Param& param, std::uint64_t seed, std::span<float> values);
-template void initialize(const ir::Param& param, std::uint64_t seed, std::span<double> values);
+template <class T>
+std::vector<T> stored_values(MatrixView<const T> values, bool transposed) {
+  std::vector<T> out(static_cast<std::size_t>(values.size()));
+  for (std::int64_t r = 0; r < values.rows; ++r) {
+    for (std::int64_t c = 0; c < values.cols; ++c) {
+      const std::int64_t at = transposed ? c * values.rows + r : r * values.cols + c;
+      out[static_cast<std::size_t>(at)] = values.at(r, c);
+    }
+  }
+  return out;
+}
+
+template void initialize(std::string_view name, const ir::Init& init, std::uint64_t seed, std::span<float> values);
+template void initialize(std::string_view name, const ir::Init& init, std::uint64_t seed, std::span<double> values);
+template std::vector<float> stored_values(MatrixView<const float> values, bool transposed);
+template std::vector<double> stored_values(MatrixView<const double> values, bool transposed);
 
 }  // namespace gneiss::runtime

@@ -22,23 +22,6 @@ void check_loss(double loss, const char* which, std::uint64_t seed, std::int64_t
               fmt::format("epoch {} of the run with seed {}", epoch, seed), "lower --lr, set --clip-norm, or look for huge feature values (gneiss data validate)");
 }
 
-bool has_label(const data::Labels& labels, NodeId v) {
-  const auto node = static_cast<std::size_t>(v);
-  if (labels.kind == data::LabelKind::kNone) return false;
-  if (labels.kind == data::LabelKind::kSingle) return labels.classes[node] >= 0;
-  const auto width = static_cast<std::size_t>(labels.num_classes);
-  for (std::size_t task = 0; task < width; ++task) {
-    if (!std::isnan(labels.targets[node * width + task])) return true;
-  }
-  return false;
-}
-
-std::vector<NodeId> labelled(const data::Labels& labels, const std::vector<NodeId>& nodes) {
-  std::vector<NodeId> kept;
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(kept), [&](NodeId v) { return has_label(labels, v); });
-  return kept;
-}
-
 /// True if among `nodes` some task has two classes.
 bool has_two_classes(const data::Labels& labels, const std::vector<NodeId>& nodes) {
   const bool single = labels.kind == data::LabelKind::kSingle;
@@ -110,11 +93,6 @@ struct Run {
 };
 
 }  // namespace
-
-data::Split labelled_split(const data::Dataset& dataset) {
-  return {labelled(dataset.labels, dataset.split.train), labelled(dataset.labels, dataset.split.val),
-          labelled(dataset.labels, dataset.split.test)};
-}
 
 void check_split(const data::Dataset& dataset, const data::Split& split, Metric metric) {
   if (split.train.empty()) {

@@ -63,9 +63,6 @@ struct Watcher {
   std::function<bool()> should_stop;
 };
 
-/// Labelled nodes of each part; unlabelled ones neither train nor score.
-data::Split labelled_split(const data::Dataset& dataset);
-
 /// Errors: kBadData if there is no labelled training node, or a part has no defined score (rocauc of a single class).
 void check_split(const data::Dataset& dataset, const data::Split& split, Metric metric);
 

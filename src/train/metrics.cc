@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -19,7 +20,29 @@ bool is_regression_metric(Metric metric) {
   return metric == Metric::kMse || metric == Metric::kRmse || metric == Metric::kMae;
 }
 
+bool has_label(const data::Labels& labels, NodeId v) {
+  const auto node = static_cast<std::size_t>(v);
+  if (labels.kind == data::LabelKind::kNone) return false;
+  if (labels.kind == data::LabelKind::kSingle) return labels.classes[node] >= 0;
+  const auto width = static_cast<std::size_t>(labels.num_classes);
+  for (std::size_t task = 0; task < width; ++task) {
+    if (!std::isnan(labels.targets[node * width + task])) return true;
+  }
+  return false;
+}
+
+std::vector<NodeId> labelled(const data::Labels& labels, const std::vector<NodeId>& nodes) {
+  std::vector<NodeId> kept;
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(kept), [&](NodeId v) { return has_label(labels, v); });
+  return kept;
+}
+
 }  // namespace
+
+data::Split labelled_split(const data::Dataset& dataset) {
+  return {labelled(dataset.labels, dataset.split.train), labelled(dataset.labels, dataset.split.val),
+          labelled(dataset.labels, dataset.split.test)};
+}
 
 const std::vector<std::string>& metric_names() {
   static const std::vector<std::string> names = {"accuracy", "micro_f1", "macro_f1", "rocauc", "mse", "rmse", "mae"};

@@ -28,6 +28,9 @@ bool higher_is_better(Metric metric);
 /// The data set's suggestion; else accuracy for one class per node, rocauc for many, rmse for a regression.
 Metric default_metric(const data::Dataset& dataset);
 
+/// Labelled nodes of each part; unlabelled ones neither train nor score.
+data::Split labelled_split(const data::Dataset& dataset);
+
 class Evaluator {
  public:
   /// `labels` must outlive the evaluator. Errors: kUsage if the metric does not go with the labels (e.g. rocauc of more

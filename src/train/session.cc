@@ -252,18 +252,6 @@ struct Session<T>::Impl {
     GNEISS_ASSERT(value != ir::kNoValue, "the program keeps no '{}'", name);
     return executor.view(value);
   }
-
-  /// Copies a matrix to its stored orientation.
-  static std::vector<T> stored(const ir::Param& param, MatrixView<T> values) {
-    std::vector<T> out(static_cast<std::size_t>(values.size()));
-    for (std::int64_t r = 0; r < values.rows; ++r) {
-      for (std::int64_t c = 0; c < values.cols; ++c) {
-        const std::int64_t at = param.stored_transposed ? c * values.rows + r : r * values.cols + c;
-        out[static_cast<std::size_t>(at)] = values.at(r, c);
-      }
-    }
-    return out;
-  }
 };
 
 template <class T>
@@ -296,7 +284,7 @@ void Session<T>::reset(std::uint64_t seed) {
   impl_->optimizer.reset();
   for (const ir::Param& param : impl_->program().params) {
     const MatrixView<T> values = impl_->executor.view(param.value);
-    runtime::initialize<T>(param, seed, {values.data, static_cast<std::size_t>(values.size())});
+    runtime::initialize<T>(param.name, param.init, seed, {values.data, static_cast<std::size_t>(values.size())});
   }
 }
 
@@ -373,14 +361,14 @@ const std::vector<ir::Param>& Session<T>::params() const {
 template <class T>
 std::vector<T> Session<T>::parameter(std::string_view name) const {
   const ir::Param& param = impl_->find(name);
-  return Impl::stored(param, impl_->executor.view(param.value));
+  return runtime::stored_values<T>(impl_->executor.view(param.value), param.stored_transposed);
 }
 
 template <class T>
 std::vector<T> Session<T>::gradient(std::string_view name) const {
   const ir::Param& param = impl_->find(name);
   if (param.grad == ir::kNoValue) return std::vector<T>(static_cast<std::size_t>(param.rows * param.cols), T{0});
-  return Impl::stored(param, impl_->executor.view(param.grad));
+  return runtime::stored_values<T>(impl_->executor.view(param.grad), param.stored_transposed);
 }
 
 template <class T>

@@ -177,7 +177,7 @@ TEST(GradientMutation, UpdatingBeforeTheLastReadIsCaught) {
   runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
   for (const ir::Param& param : plan.program.params) {
     const MatrixView<double> values = executor.view(param.value);
-    runtime::initialize<double>(param, 3, {values.data, static_cast<std::size_t>(values.size())});
+    runtime::initialize<double>(param.name, param.init, 3, {values.data, static_cast<std::size_t>(values.size())});
   }
   executor.run(ir::Phase::kSetup, {});
   const auto gradients = [&](bool update_too_early) {

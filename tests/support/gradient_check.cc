@@ -42,7 +42,7 @@ GradientReport check_gradients(const ir::Program& program, const data::Dataset& 
     // Zero biases would put isolated nodes onto the kink of a ReLU, where there is no derivative to compare with.
     if (param.trainable && param.init.kind == ir::Init::Kind::kZeros) param.init = {ir::Init::Kind::kUniform, 0.5, 0, 0};
     const MatrixView<double> values = executor.view(param.value);
-    runtime::initialize<double>(param, 3, {values.data, static_cast<std::size_t>(values.size())});
+    runtime::initialize<double>(param.name, param.init, 3, {values.data, static_cast<std::size_t>(values.size())});
   }
   const kernels::StepKey key{7, 2};
   executor.run(ir::Phase::kSetup, key);
