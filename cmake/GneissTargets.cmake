@@ -1,6 +1,11 @@
 # Targets of the house: one library per folder, one test program per test file.
 
+include(GNUInstallDirs)
+# Headers of src/ are installed for programs that gneiss synth writes; only gneiss::kernels shows them to a compiler.
+set(GNEISS_LIBRARY_HEADERS ${CMAKE_INSTALL_INCLUDEDIR}/gneiss/library)
+
 add_library(gneiss_flags INTERFACE)
+install(TARGETS gneiss_flags EXPORT gneissTargets)
 target_compile_options(gneiss_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(gneiss_flags INTERFACE -Wno-restrict)  # warns of std::string's own operator+ (GCC bug 105651)
@@ -18,8 +23,14 @@ function(gneiss_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(gneiss_${name} STATIC ${ARG_SOURCES})
   add_library(gneiss::${name} ALIAS gneiss_${name})
-  target_include_directories(gneiss_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(gneiss_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${GNEISS_LIBRARY_HEADERS}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(gneiss_${name} PUBLIC cxx_std_20)
   target_link_libraries(gneiss_${name} PUBLIC ${ARG_DEPENDS} PRIVATE gneiss_flags)
+  # Other projects see two targets of ours; the libraries behind them keep a name of their own.
+  set_target_properties(gneiss_${name} PROPERTIES EXPORT_NAME part_${name})
+  install(TARGETS gneiss_${name} EXPORT gneissTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/gneiss)
 endfunction()
 
 # gneiss_test(LABEL NAME SOURCES … DEPENDS …): a GoogleTest program tests/LABEL/NAME, with CTest label LABEL.

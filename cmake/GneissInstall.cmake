@@ -1,0 +1,38 @@
+# What `cmake --install` puts under a prefix, and the CMake package that other projects find:
+#
+#   gneiss::gneiss    the public API, headers <gneiss/...>
+#   gneiss::kernels   what programs written by `gneiss synth` are made of: kernels, graphs, data sets, first values, scores
+#
+# The build tree is such a package too (-Dgneiss_DIR=BUILD/package), so that tests need not install anything.
+include(CMakePackageConfigHelpers)
+
+add_library(gneiss_public INTERFACE)
+target_include_directories(gneiss_public INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(gneiss_public INTERFACE cxx_std_20)
+target_link_libraries(gneiss_public INTERFACE $<LINK_ONLY:gneiss_api>)
+set_target_properties(gneiss_public PROPERTIES EXPORT_NAME gneiss)
+
+add_library(gneiss_program INTERFACE)
+target_link_libraries(gneiss_program INTERFACE gneiss_kernels gneiss_graph gneiss_data gneiss_runtime gneiss_epochs)
+set_target_properties(gneiss_program PROPERTIES EXPORT_NAME kernels)
+
+install(TARGETS gneiss_public gneiss_program EXPORT gneissTargets)
+install(TARGETS gneiss RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gneiss DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+foreach(folder base graph ir kernels data runtime)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${folder} DESTINATION ${GNEISS_LIBRARY_HEADERS}
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*-inl.h" EXCLUDE)
+endforeach()
+install(FILES ${GNEISS_EPOCHS_HEADERS} DESTINATION ${GNEISS_LIBRARY_HEADERS}/train)
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gneiss)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gneissConfig.cmake.in ${PROJECT_BINARY_DIR}/package/gneissConfig.cmake
+                              INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gneissConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/Finddnnl.cmake ${PROJECT_BINARY_DIR}/package/Finddnnl.cmake COPYONLY)
+install(FILES ${PROJECT_BINARY_DIR}/package/gneissConfig.cmake ${PROJECT_BINARY_DIR}/package/gneissConfigVersion.cmake
+              ${PROJECT_BINARY_DIR}/package/Finddnnl.cmake
+        DESTINATION ${package_folder})
+install(EXPORT gneissTargets NAMESPACE gneiss:: DESTINATION ${package_folder})
+export(EXPORT gneissTargets NAMESPACE gneiss:: FILE ${PROJECT_BINARY_DIR}/package/gneissTargets.cmake)

@@ -1,0 +1,27 @@
+#!/bin/bash
+# Installs into a staged prefix, builds a project of somebody else against it, and runs what came out.
+#
+# usage: install_test.sh SOURCE BUILD
+set -euo pipefail
+source_dir=$1
+build_dir=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+run() {
+  "$@" >"$work/output" 2>&1 || { echo "FAIL: $*"; tail -30 "$work/output"; exit 1; }
+}
+
+run cmake --install "$build_dir" --prefix "$work/prefix"
+run cmake -S "$source_dir/tests/e2e/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug
+run cmake --build "$work/build"
+run "$work/build/through_api"
+run "$work/build/through_kernels"
+run "$work/prefix/bin/gneiss" --version
+
+# Nothing of the installed package may lead back to where it was built.
+if grep -rlF -e "$source_dir" -e "$build_dir" "$work/prefix/lib"/*/cmake "$work/prefix/lib/cmake" 2>/dev/null; then
+  echo "FAIL: the package names the folders that it was built in"
+  exit 1
+fi
+echo ok
