@@ -47,17 +47,38 @@ void check_definitions(const Module& module, Diagnostics* diagnostics) {
   }
 }
 
+/// What a schedule may set, and to what.
+struct ScheduleKey {
+  std::string name;
+  std::vector<std::string> values;
+  bool by_layer;  ///< may differ from layer to layer
+};
+
+const std::vector<ScheduleKey>& schedule_keys() {
+  static const std::vector<ScheduleKey> keys = {{"order", {"auto", "transform_first", "aggregate_first"}, true},
+                                                {"sparse", {"auto", "sparse", "dense"}, false},
+                                                {"blocks", {"auto", "on", "off"}, false},
+                                                {"hoist", {"auto", "off"}, false},
+                                                {"fuse", {"auto", "off"}, false},
+                                                {"reorder", {"auto", "none", "degree", "rcm", "clusters"}, false}};
+  return keys;
+}
+
 std::vector<ScheduleEntry> read_schedule(const Module& module, Diagnostics* diagnostics) {
-  static const std::vector<std::string> kKeys = {"order"};
-  static const std::vector<std::string> kOrders = {"auto", "transform_first", "aggregate_first"};
+  std::vector<std::string> names;
+  for (const ScheduleKey& key : schedule_keys()) names.push_back(key.name);
   std::vector<ScheduleEntry> entries;
   for (const ScheduleItem& item : module.schedule) {
-    if (std::find(kKeys.begin(), kKeys.end(), item.key) == kKeys.end()) {
+    const auto key = std::find_if(schedule_keys().begin(), schedule_keys().end(), [&](const ScheduleKey& k) { return k.name == item.key; });
+    if (key == schedule_keys().end()) {
       diagnostics->error(Code::E0611, item.key_span, fmt::format("unknown schedule key '{}'", item.key)).help =
-          unknown_name_hint(item.key, kKeys);
-    } else if (std::find(kOrders.begin(), kOrders.end(), item.value) == kOrders.end()) {
-      diagnostics->error(Code::E0611, item.value_span, fmt::format("unknown order '{}'", item.value)).help =
-          unknown_name_hint(item.value, kOrders);
+          unknown_name_hint(item.key, names);
+    } else if (std::find(key->values.begin(), key->values.end(), item.value) == key->values.end()) {
+      diagnostics->error(Code::E0611, item.value_span, fmt::format("unknown {} '{}'", item.key, item.value)).help =
+          unknown_name_hint(item.value, key->values);
+    } else if (item.layer > 0 && !key->by_layer) {
+      diagnostics->error(Code::E0611, item.key_span, fmt::format("'{}' for one layer", item.key)).help =
+          fmt::format("it holds for the whole model: write '{} = {};' without a layer", item.key, item.value);
     } else {
       entries.push_back({item.layer, item.key, item.value});
     }

@@ -44,18 +44,34 @@ language::CompileResult compile_for(const data::Dataset& dataset, const SessionO
   throw Error(ErrorCode::kUsage, fmt::format("the model '{}' does not compile{}", options.model, text));
 }
 
-/// What the program's own schedule asks for; a choice made for the run stands above it.
+void apply_order(const language::ScheduleEntry& entry, passes::Options* passes) {
+  passes::OrderChoice order = passes::OrderChoice::kAuto;
+  if (entry.value == "transform_first") order = passes::OrderChoice::kTransformFirst;
+  if (entry.value == "aggregate_first") order = passes::OrderChoice::kAggregateFirst;
+  if (entry.layer == 0) {
+    passes->order = order;
+  } else {
+    passes->layer_orders[static_cast<std::int32_t>(entry.layer) - 1] = order;
+  }
+}
+
+/// What the program's own schedule asks for; a choice made for the run stands above it, and passes that the run switches off are off
+/// besides. The order of the nodes is chosen before there is a session.
 void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes::Options* passes) {
-  if (passes->order != passes::OrderChoice::kAuto) return;
+  const bool order_is_open = passes->order == passes::OrderChoice::kAuto;
+  const bool path_is_open = passes->sparse_path == passes::SparsePath::kAuto;
+  const bool blocks_are_open = passes->source_blocks == passes::SourceBlocking::kAuto;
   for (const language::ScheduleEntry& entry : schedule) {
-    passes::OrderChoice order = passes::OrderChoice::kAuto;
-    if (entry.value == "transform_first") order = passes::OrderChoice::kTransformFirst;
-    if (entry.value == "aggregate_first") order = passes::OrderChoice::kAggregateFirst;
-    if (entry.layer == 0) {
-      passes->order = order;
-    } else {
-      passes->layer_orders[static_cast<std::int32_t>(entry.layer) - 1] = order;
+    if (entry.key == "order" && order_is_open) apply_order(entry, passes);
+    if (entry.value == "auto") continue;
+    if (entry.key == "sparse" && path_is_open) {
+      passes->sparse_path = entry.value == "sparse" ? passes::SparsePath::kSparse : passes::SparsePath::kDense;
     }
+    if (entry.key == "blocks" && blocks_are_open) {
+      passes->source_blocks = entry.value == "on" ? passes::SourceBlocking::kOn : passes::SourceBlocking::kOff;
+    }
+    if (entry.key == "hoist") passes->disabled.insert("hoist_constants");
+    if (entry.key == "fuse") passes->disabled.insert({"fuse_messages", "fuse_attention", "fuse_elementwise", "fuse_rows", "split_bands"});
   }
 }
 

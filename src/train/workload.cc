@@ -59,6 +59,9 @@ void Workload::apply_model_text() {
   const language::CompileResult compiled = language::compile(model_source(model), options);
   if (!compiled.ok()) return;
   gathered_width_ = gathered_width(compiled.program);
+  for (const language::ScheduleEntry& entry : compiled.schedule) {
+    if (entry.key == "reorder") config_->set("train.reorder", entry.value, Origin::kScript, model);
+  }
   if (compiled.script) apply_script(*compiled.script, model, config_);
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "support/awkward_graph.h"
+#include "train/job.h"
 #include "train/session.h"
 
 namespace gneiss {
@@ -47,6 +48,66 @@ TEST(Schedule, AnEntryWithoutALayerHoldsForAllOthers) {
 
 TEST(Schedule, AChoiceForTheRunStandsAboveIt) {
   EXPECT_EQ(orders("schedule { order = transform_first; }", passes::OrderChoice::kAggregateFirst), "(AX)W (AX)W ");
+}
+
+/// The plan of the two layers under a schedule, on dense or sparse features.
+ir::Plan plan_under(const std::string& schedule, bool sparse_features = false, const passes::Options& passes = {}) {
+  const std::string path = ::testing::TempDir() + "scheduled_plan.gneiss";
+  std::ofstream(path) << kNet << schedule;
+  train::SessionOptions options;
+  options.model = path;
+  options.passes = passes;
+  testing::AwkwardOptions awkward;
+  awkward.sparse_features = sparse_features;
+  ir::Plan plan = train::make_blueprint(testing::awkward_dataset(awkward), options).plan;
+  std::remove(path.c_str());
+  return plan;
+}
+
+std::int64_t count(const ir::Plan& plan, ir::OpKind kind) {
+  return std::count_if(plan.program.ops.begin(), plan.program.ops.end(), [&](const ir::Op& op) { return op.kind == kind; });
+}
+
+TEST(Schedule, SetsTheSparsePath) {
+  EXPECT_GT(count(plan_under("schedule { order = transform_first; sparse = sparse; }", true), ir::OpKind::spx_gemm), 0);
+  EXPECT_EQ(count(plan_under("schedule { order = transform_first; sparse = dense; }", true), ir::OpKind::spx_gemm), 0);
+  passes::Options run;
+  run.sparse_path = passes::SparsePath::kDense;
+  EXPECT_EQ(count(plan_under("schedule { order = transform_first; sparse = sparse; }", true, run), ir::OpKind::spx_gemm), 0);
+}
+
+TEST(Schedule, SetsBlocksOfSources) {
+  EXPECT_GT(plan_under("schedule { blocks = on; }").graph_uses[1].in_block, 0);
+  EXPECT_EQ(plan_under("schedule { blocks = off; }").graph_uses[1].in_block, 0);
+  passes::Options run;
+  run.source_blocks = passes::SourceBlocking::kOff;
+  EXPECT_EQ(plan_under("schedule { blocks = on; }", false, run).graph_uses[1].in_block, 0);
+}
+
+TEST(Schedule, SwitchesHoistingAndFusionOff) {
+  const auto in_setup = [](const ir::Plan& plan, ir::OpKind kind) {
+    return std::any_of(plan.program.ops.begin(), plan.program.ops.end(),
+                       [&](const ir::Op& op) { return op.kind == kind && op.phase == ir::Phase::kSetup; });
+  };
+  EXPECT_TRUE(in_setup(plan_under(""), ir::OpKind::rsqrt));
+  EXPECT_FALSE(in_setup(plan_under("schedule { hoist = off; }"), ir::OpKind::rsqrt));
+  EXPECT_FALSE(plan_under("").bands.empty());
+  const ir::Plan unfused = plan_under("schedule { fuse = off; }");
+  EXPECT_TRUE(unfused.bands.empty());
+  EXPECT_EQ(count(unfused, ir::OpKind::spmm), 0);
+  EXPECT_GT(count(unfused, ir::OpKind::gather_src), 0);
+}
+
+TEST(Schedule, SetsTheOrderOfTheNodes) {
+  const std::string path = ::testing::TempDir() + "scheduled_order.gneiss";
+  std::ofstream(path) << kNet << "schedule { reorder = degree; }";
+  train::Config config;
+  config.set("data.name", "karate", train::Origin::kFlag, "DATA");
+  config.set("model.name", path, train::Origin::kFlag, "--model");
+  EXPECT_EQ(train::plan(config, {}).reorder.method, "degree");
+  config.set("train.reorder", "none", train::Origin::kFlag, "--reorder");
+  EXPECT_EQ(train::plan(config, {}).reorder.method, "none");
+  std::remove(path.c_str());
 }
 
 }  // namespace
