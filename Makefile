@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 PEER_GRAPHS ?= ogbn-arxiv flickr
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-accuracy check-sanitize bench bench-peers format clean
+.PHONY: help deps build demo check check-synth check-accuracy check-sanitize bench bench-peers format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,11 @@ check: ## build everything and run all tests
 	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS)
+
+check-synth: ## write, build and run every program of tests/synth/cases.txt (minutes)
+	@tools/install-deps check
+	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
+	@cmake --build $(BUILD) --parallel $(JOBS) --target check-synth
 
 check-accuracy: build ## train on the published data sets and compare with the literature (long)
 	@GNEISS=$(BUILD)/bin/gneiss tools/check-accuracy

@@ -10,7 +10,7 @@ namespace gneiss::app {
 /// Set by the command that was chosen; returns the exit code.
 using Action = std::function<int()>;
 
-void add_train_commands(CLI::App* app, Action* action);  ///< train, plan
+void add_train_commands(CLI::App* app, Action* action);  ///< train, plan, synth
 void add_run_commands(CLI::App* app, Action* action);    ///< predict, embed, eval
 void add_data_commands(CLI::App* app, Action* action);   ///< data info | convert | validate | generate | formats
 

@@ -1,7 +1,8 @@
-// train and plan.
+// train, plan and synth.
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -9,6 +10,7 @@
 
 #include "commands.h"
 #include "gneiss/error.h"
+#include "gneiss/synth.h"
 #include "gneiss/train.h"
 #include "options.h"
 #include "progress_bar.h"
@@ -42,7 +44,7 @@ void catch_signals() {
   std::thread(watch_signals, signals).detach();
 }
 
-/// What train and plan share.
+/// What train, plan and synth share.
 struct TrainArguments {
   std::string data;
   bool json = false;
@@ -66,11 +68,10 @@ struct TrainArguments {
   }
 };
 
-std::shared_ptr<TrainArguments> add_arguments(CLI::App* command) {
+std::shared_ptr<TrainArguments> add_arguments(CLI::App* command, const std::vector<std::string>& groups) {
   auto arguments = std::make_shared<TrainArguments>();
   command->add_option("what", arguments->data, "data set (generator, preset, file or folder), or a run file (.yaml)")->type_name("DATA|RUN.yaml");
-  command->add_flag("--json", arguments->json, "results as one JSON object on stdout");
-  arguments->flags.add_to(command, {"data", "model", "loss", "optim", "schedule", "train", "out", "passes"});
+  arguments->flags.add_to(command, groups);
   return arguments;
 }
 
@@ -123,22 +124,81 @@ int run_plan(const TrainArguments& arguments) {
   return 0;
 }
 
+struct SynthArguments {
+  std::shared_ptr<TrainArguments> training;
+  std::string shape;
+  std::string folder;
+  std::string target = "openmp";
+  bool force = false;
+};
+
+std::string target_names() {
+  std::string names;
+  for (const SynthTarget& target : synth_targets()) names += (names.empty() ? "" : ", ") + target.name;
+  return names;
+}
+
+/// The spec of a generator for `N,M,F,C`: a directed graph on which every node trains, so that the program asks nothing of other data but
+/// these sizes.
+std::string data_of_shape(const std::string& shape) {
+  constexpr const char* kKeys[] = {"nodes", "edges", "features", "classes"};
+  std::string spec;
+  std::string_view rest = shape;
+  for (const char* key : kKeys) {
+    const std::string_view number = rest.substr(0, rest.find(','));
+    const bool whole = !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!whole) break;
+    spec += fmt::format("{}{}={}", spec.empty() ? "dcsbm:" : ",", key, number);
+    rest.remove_prefix(std::min(number.size() + 1, rest.size()));
+    if (key == kKeys[3] && rest.empty()) return spec + ",directed=true,train=1,val=0";
+  }
+  throw Error(ErrorCode::kUsage, fmt::format("expected four whole numbers, got '{}'", shape), "--shape",
+              "write --shape NODES,EDGES,FEATURES,CLASSES, for example --shape 2708,10556,1433,7");
+}
+
+int run_synth(const SynthArguments& arguments) {
+  RunConfig config = arguments.training->config();
+  if (!arguments.shape.empty()) {
+    if (!config.get("data.name").empty()) {
+      throw Error(ErrorCode::kUsage, fmt::format("both a data set, '{}', and a shape", config.get("data.name")), "--shape", "give one of them");
+    }
+    config.set("data.name", data_of_shape(arguments.shape), "--shape");
+  }
+  const SynthResult result = synthesize(config, arguments.target, arguments.folder, arguments.force);
+  warn(result.warnings);
+  print(fmt::format("{} on {}: {} kernel calls in {} files\n  cmake -S {} -B {}/build && cmake --build {}/build && {}/build/train\n", result.model, result.dataset,
+                    result.steps, result.files.size(), arguments.folder, arguments.folder, arguments.folder, arguments.folder));
+  return 0;
+}
+
 }  // namespace
 
 void add_train_commands(CLI::App* app, Action* action) {
   CLI::App* train = app->add_subcommand("train", "train a model on a data set");
-  const auto train_arguments = add_arguments(train);
+  const std::vector<std::string> groups = {"data", "model", "loss", "optim", "schedule", "train", "out", "passes"};
+  const auto train_arguments = add_arguments(train, groups);
+  train->add_flag("--json", train_arguments->json, "results as one JSON object on stdout");
   train->add_flag("-q,--quiet", train_arguments->quiet, "no progress bar");
   train->callback([=] { *action = [=] { return run_train(*train_arguments); }; });
 
   CLI::App* plan = app->add_subcommand("plan", "show what a training would do and need, without doing it");
-  const auto plan_arguments = add_arguments(plan);
+  const auto plan_arguments = add_arguments(plan, groups);
+  plan->add_flag("--json", plan_arguments->json, "results as one JSON object on stdout");
   plan->add_option("--print-after,--print_after", plan_arguments->print_after, "print the program after this pass, or after all")
       ->delimiter(',')
       ->type_name("")
       ->allow_extra_args(false)
       ->group("Passes");
   plan->callback([=] { *action = [=] { return run_plan(*plan_arguments); }; });
+
+  CLI::App* synth = app->add_subcommand("synth", "write a training as a C++ program of its own");
+  const auto synth_arguments = std::make_shared<SynthArguments>();
+  synth_arguments->training = add_arguments(synth, {"data", "model", "loss", "optim", "schedule", "train", "passes"});
+  synth->add_option("-o,--output", synth_arguments->folder, "folder to write")->required()->type_name("DIR");
+  synth->add_option("--shape", synth_arguments->shape, "sizes of the data, nodes,edges,features,classes, where none is at hand")->type_name("N,M,F,C");
+  synth->add_option("--target", synth_arguments->target, "language of the program: " + target_names() + " [openmp]")->type_name("");
+  synth->add_flag("--force", synth_arguments->force, "replace the files of a program there");
+  synth->callback([=] { *action = [=] { return run_synth(*synth_arguments); }; });
 }
 
 }  // namespace gneiss::app

@@ -1,4 +1,4 @@
-// All of the public API: data sets, settings, training, planning, prediction.
+// All of the public API: data sets, settings, training, planning, prediction, synthesis.
 //
 //   gneiss::RunConfig config;
 //   config.set("data.name", "karate");
@@ -11,5 +11,6 @@
 #include "gneiss/config.h"
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"
+#include "gneiss/synth.h"
 #include "gneiss/train.h"
 #include "gneiss/version.h"

@@ -83,11 +83,12 @@ inline Type node_type(std::int32_t node_set, std::int64_t cols) { return {Domain
 inline Type edge_type(std::int32_t graph, std::int64_t cols) { return {Domain::kEdge, graph, 0, cols}; }
 
 /// Where in the model's text something comes from; line 0 = nowhere. `source` tells texts apart: 0 is the model's own, others
-/// are numbered by the front end (language::CompileResult::sources).
+/// are numbered by the front end (language::CompileResult::sources), and so are layer calls (CompileResult::calls; 0: the model itself).
 struct Location {
   std::int32_t line = 0;
   std::int32_t column = 0;
   std::int32_t source = 0;
+  std::int32_t call = 0;
   bool operator==(const Location&) const = default;
 };
 

@@ -3,9 +3,12 @@
 namespace gneiss::kernels {
 
 std::vector<std::int64_t> cut_rows(std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks) {
-  // What a row costs besides its edges, in edges: the dense work on a row of 32 columns measured against an edge of as many.
+  // What a row costs besides its edges, in edges: the dense work on a row of 32 columns measured against an edge of as
+  // many.
   constexpr std::int64_t kRowCost = 4;
-  const auto cost = [&](std::int64_t row) { return (offsets.empty() ? 0 : offsets[static_cast<std::size_t>(row)]) + kRowCost * row; };
+  const auto cost = [&](std::int64_t row) {
+    return (offsets.empty() ? 0 : offsets[static_cast<std::size_t>(row)]) + kRowCost * row;
+  };
   std::vector<std::int64_t> cuts = {0};
   for (std::int64_t task = 1; task < tasks; ++task) {
     const std::int64_t wanted = cost(rows) / tasks * task;

@@ -1,7 +1,8 @@
-// Calls that work through the same rows together: how rows are cut into tasks and bands, and calls bound to their arguments.
+// Calls that work through the same rows together: how rows are cut into tasks and bands, and calls bound to their
+// arguments.
 //
-// The executor and programs that are written out cut and walk rows by the functions of this file, so that their sums, which keep
-// a partial result per task, agree bit for bit.
+// The executor and programs that are written out cut and walk rows by the functions of this file, so that their sums,
+// which keep a partial result per task, agree bit for bit.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +18,15 @@
 
 namespace gneiss::kernels {
 
-/// Rows at which `tasks` tasks start, and the number of rows behind them: about equal in edges where `offsets` [rows + 1] of a
-/// pattern are given, else in rows. A function of the data alone; every task has a row.
+/// Rows at which `tasks` tasks start, and the number of rows behind them: about equal in edges where `offsets` [rows +
+/// 1] of a pattern are given, else in rows. A function of the data alone; every task has a row.
 std::vector<std::int64_t> cut_rows(std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks);
 
-/// Calls body(band) for every band of at most `band_rows` rows: tasks side by side, bands of a task one after the other; and
-/// after(begin, end) when the rows of a task are through.
+/// Calls body(band) for every band of at most `band_rows` rows: tasks side by side, bands of a task one after the
+/// other; and after(begin, end) when the rows of a task are through.
 template <class Body, class After>
-void for_each_band(int threads, std::span<const std::int64_t> cuts, std::int64_t band_rows, const Body& body, const After& after) {
+void for_each_band(int threads, std::span<const std::int64_t> cuts, std::int64_t band_rows, const Body& body,
+                   const After& after) {
   const auto tasks = static_cast<std::int64_t>(cuts.size()) - 1;
   parallel_tasks(threads, tasks, [&](std::int64_t task, int thread) {
     Band band;
@@ -58,7 +60,8 @@ class RowCall {
   Args args_;
 };
 
-/// A call with something to prepare, or with a partial result for each task; see BandKernel. `workspace` holds its scratch.
+/// A call with something to prepare, or with a partial result for each task; see BandKernel. `workspace` holds its
+/// scratch.
 template <class Args>
 class BandedCall {
  public:

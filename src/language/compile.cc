@@ -247,6 +247,12 @@ std::string program_name(const Target& target) {
   return target.lone_layer != nullptr ? target.lone_layer->name : target.model->name;
 }
 
+/// What the locations of a program refer to.
+void take_places(const Emitter& emitter, CompileResult* result) {
+  for (const Source* read : emitter.sources()) result->sources.push_back(*read);
+  result->calls = emitter.call_prefixes();
+}
+
 }  // namespace
 
 bool CompileResult::ok() const {
@@ -270,13 +276,13 @@ CompileResult compile(const Source& source, const CompileOptions& options) {
         runner.emitter().begin_source(&source);
         runner.run(*target.model, take_arguments(target, options, &diagnostics));
         result.script = runner.settings();
-        for (const Source* read : runner.emitter().sources()) result.sources.push_back(*read);
+        take_places(runner.emitter(), &result);
       } else {
         Evaluator evaluator(layers, options.inputs, &result.program, &diagnostics);
         if (target.lone_layer != nullptr) evaluator.emitter().hide_calls_in(target.model->name_span.source);
         evaluator.emitter().begin_source(&source);
         evaluator.run_model(*target.model, take_arguments(target, options, &diagnostics));
-        for (const Source* read : evaluator.emitter().sources()) result.sources.push_back(*read);
+        take_places(evaluator.emitter(), &result);
       }
       if (!diagnostics.has_errors()) check_schedule(*module, result.program, &diagnostics);
     } catch (const CompilationAbort&) {

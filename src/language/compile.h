@@ -61,6 +61,7 @@ struct CompileResult {
   std::optional<ScriptSettings> script;
   std::vector<ScheduleEntry> schedule;
   std::vector<Source> sources;  ///< by ir::Location::source: the text compiled, then those of the layers that it calls
+  std::vector<std::string> calls;  ///< by ir::Location::call: the prefix of the keys of a layer call's parameters, "" for the model
 
   bool ok() const;
 };

@@ -57,7 +57,14 @@ void Emitter::set_location(const Span& span) {
   last_span_ = span;
   const auto [entry, fresh] = locations_.try_emplace({span.source, span.begin});
   if (fresh) entry->second = location_of(span);
-  builder_.set_location(entry->second);
+  ir::Location location = entry->second;
+  if (!calls_.empty()) location.call = calls_.back().number;
+  builder_.set_location(location);
+}
+
+void Emitter::enter_call(const Span& span, std::string_view layer, const std::string& prefix) {
+  calls_.push_back({span, std::string(layer), static_cast<std::int32_t>(call_prefixes_.size())});
+  call_prefixes_.push_back(prefix);
 }
 
 ir::Location Emitter::location_of(const Span& span) {
@@ -65,7 +72,7 @@ ir::Location Emitter::location_of(const Span& span) {
   auto source = std::find(sources_.begin(), sources_.end(), span.source);
   if (source == sources_.end()) source = sources_.insert(sources_.end(), span.source);
   const LineColumn place = line_column(span);
-  return {place.line, place.column, static_cast<std::int32_t>(source - sources_.begin())};
+  return {place.line, place.column, static_cast<std::int32_t>(source - sources_.begin()), 0};
 }
 
 ir::ValueId Emitter::emit(ir::OpKind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs) {

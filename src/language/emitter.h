@@ -32,7 +32,10 @@ class Emitter {
   /// The model's own text, number 0 of the sources that locations name; others follow as they are met.
   void begin_source(const Source* source) { sources_ = {source}; }
   const std::vector<const Source*>& sources() const { return sources_; }
-  void enter_call(const Span& span, std::string_view layer) { calls_.push_back({span, std::string(layer)}); }
+  /// Prefixes of the layer calls that locations name.
+  const std::vector<std::string>& call_prefixes() const { return call_prefixes_; }
+  /// `prefix`: of the keys of its parameters.
+  void enter_call(const Span& span, std::string_view layer, const std::string& prefix);
   void leave_call() { calls_.pop_back(); }
   /// Calls that stand in this text are no news to the author of another one.
   void hide_calls_in(const Source* source) { hidden_ = source; }
@@ -91,6 +94,7 @@ class Emitter {
   struct CallNote {
     Span span;
     std::string layer;
+    std::int32_t number = 0;  ///< in call_prefixes()
   };
 
   ir::Location location_of(const Span& span);
@@ -114,6 +118,7 @@ class Emitter {
   std::map<std::pair<int, std::int32_t>, ir::ValueId> leaves_;  ///< edge_weight, degree by graph: made once
   std::map<std::pair<const Source*, std::uint32_t>, ir::Location> locations_;
   std::vector<const Source*> sources_;
+  std::vector<std::string> call_prefixes_ = {""};
   std::int64_t streams_ = 0;
   std::int32_t param_layer_ = 0;
 };

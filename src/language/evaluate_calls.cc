@@ -173,7 +173,7 @@ Value Evaluator::call_layer(const Definition& layer, std::vector<GivenArgument> 
   }
   const std::string prefix = instance_prefix(key, layer.name);
   push_frame(layer, prefix, span);
-  emitter_.enter_call(span, layer.name);
+  emitter_.enter_call(span, layer.name, prefix);
   Value result;
   try {
     bind(layer, std::move(arguments), span);

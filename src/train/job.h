@@ -56,6 +56,18 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after);
 std::string describe(const PlanReport& report);
 std::string to_json(const PlanReport& report, int indent = 2);
 
+/// What writing a program decided and made.
+struct SynthReport {
+  std::string model;
+  std::string dataset;
+  std::vector<std::string> files;  ///< names in the folder
+  std::int64_t steps = 0;          ///< kernel calls of all phases
+  std::vector<std::string> warnings;
+};
+/// Plans the training as `train` with the same settings would, and writes it as a program for `target` into `folder`. Errors: kUsage
+/// for an unknown target, a folder that is taken, and settings that programs do not follow; as train for the rest.
+SynthReport synthesize(Config config, std::string_view target, const std::filesystem::path& folder, bool force);
+
 /// A model from a run folder on a data set.
 struct Restored {
   Config config;

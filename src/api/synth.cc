@@ -1,0 +1,22 @@
+#include "gneiss/synth.h"
+
+#include "api/impl.h"
+#include "synth/target.h"
+#include "train/job.h"
+
+namespace gneiss {
+
+std::vector<SynthTarget> synth_targets() {
+  std::vector<SynthTarget> list;
+  for (const synth::Target& target : synth::targets())
+    list.push_back({std::string(target.name), std::string(target.summary)});
+  return list;
+}
+
+SynthResult synthesize(const RunConfig& config, const std::string& target, const std::string& folder, bool force) {
+  train::SynthReport report = train::synthesize(config.impl().config, target, folder, force);
+  return {std::move(report.model), std::move(report.dataset), std::move(report.files), report.steps,
+          std::move(report.warnings)};
+}
+
+}  // namespace gneiss

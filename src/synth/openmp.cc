@@ -1,0 +1,312 @@
+// The openmp target: C++ that calls the f32 kernels of Gneiss on named matrices, in the order and on the memory of the
+// plan.
+//
+// A file a phase. Steps that a plan runs by bands of rows become one loop over bands; all others are calls one after
+// the other. What is known when the program is written stands in it as a constant, so that a reader sees which kernel
+// runs on what.
+#include "synth/openmp.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "synth/calls.h"
+#include "synth/target.h"
+#include "synth/text.h"
+
+namespace gneiss::synth {
+namespace openmp {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+
+bool has_band_kernel(const std::string& kernel) {
+  return kernel == "gemm" || kernel == "sum_rows" || kernel == "cross_entropy" || kernel == "attention_grad";
+}
+
+/// The body of the function of one phase.
+class PhaseWriter {
+ public:
+  PhaseWriter(const Source& from, ir::Phase phase) : from_(from), phase_(phase) {}
+
+  std::string write() {
+    const std::vector<ir::Step>& steps = from_.plan().steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (op_of(steps[i]).phase != phase_) continue;
+      if (steps[i].band < 0) {
+        write_alone(steps[i]);
+        continue;
+      }
+      const std::size_t begin = i;
+      while (i + 1 < steps.size() && steps[i + 1].band == steps[begin].band) ++i;
+      write_band(std::vector<ir::Step>(steps.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       steps.begin() + static_cast<std::ptrdiff_t>(i) + 1));
+    }
+    return text_;
+  }
+
+ private:
+  const Op& op_of(const ir::Step& step) const { return from_.program().ops[static_cast<std::size_t>(step.op)]; }
+  const ir::Type& type(ir::ValueId v) const { return from_.program().type(v); }
+
+  /// The line of the model's text that an op comes from, where another one came before.
+  void write_line(const Op& op, const std::string& indent) {
+    std::string line = from_.names.line(op.location);
+    if (ir::is_loss(op.kind)) line = "The loss of the training nodes, and its gradient.";
+    if (line == last_line_ || line.empty()) return;
+    last_line_ = line;
+    text_ += comment_line(indent, line);
+  }
+
+  /// A name for what the call of an op is bound to.
+  std::string local(const Op& op, std::size_t call, std::size_t calls) {
+    const bool named = !op.results.empty() && op.results[0] != ir::kNoValue;
+    std::string name = named ? from_.names.value(op.results[0]) : fmt::format("update_{}", ++unnamed_);
+    return calls > 1 ? fmt::format("{}_part_{}", name, call) : name;
+  }
+
+  void write_alone(const ir::Step& step) {
+    const Op& op = op_of(step);
+    write_line(op, "  ");
+    const std::vector<Call> calls = calls_of(from_.plan(), from_.spec, from_.names, op);
+    if (calls.empty()) return write_fill(op);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::string function = function_of(calls[i].kernel, step.variant);
+      const std::string line = fmt::format("  {}(p.context, {});", function, braced(calls[i].fields));
+      if (fits(line) && function.find('<') == std::string::npos) {
+        text_ += line + "\n";
+        continue;
+      }
+      const std::string name = local(op, i, calls.size()) + "_args";
+      text_ += definition("  ", calls[i].args + "<float>", name, calls[i].fields);
+      text_ += call("  ", function, {"p.context", name});
+    }
+  }
+
+  /// Values straight from the graph or a number.
+  void write_fill(const Op& op) {
+    if (op.results.empty()) return;
+    const std::string value = "p." + from_.names.value(op.results[0]);
+    const auto graph = static_cast<std::int32_t>(op.attrs.integer("graph", 0));
+    if (op.kind == OpKind::constant) {
+      text_ += fmt::format("  std::fill_n({0}.data, {0}.size(), {1});\n", value,
+                           real(static_cast<float>(op.attrs.real("value", 0))));
+    } else if (op.kind == OpKind::edge_weight && from_.program().graphs[static_cast<std::size_t>(graph)].weighted) {
+      const std::string object = graph_object(from_, graph);
+      text_ += fmt::format("  std::copy({0}.weights().begin(), {0}.weights().end(), {1}.data);\n", object, value);
+    } else if (op.kind == OpKind::edge_weight) {
+      text_ += fmt::format("  std::fill_n({0}.data, {0}.size(), 1.0F);\n", value);
+    } else if (op.kind == OpKind::degree) {
+      const char* side = op.attrs.text("side", "dst") == "dst" ? "in" : "out";
+      text_ += fmt::format("  count_edges(p.{}_edges_{}, {});\n", side, from_.names.graph(graph), value);
+    }
+  }
+
+  struct Bound {
+    const Op* op;
+    Call call;
+    std::string name;
+    bool banded;
+  };
+
+  void write_band(const std::vector<ir::Step>& steps) {
+    const ir::RowBand& band = from_.plan().bands[static_cast<std::size_t>(steps[0].band)];
+    const std::string rows = from_.names.rows(type(ir::row_value(op_of(steps[0]))));
+    text_ += comment(
+        "  ",
+        fmt::format("The next calls share their rows ({} of them), at most {} at a time, while those are in cache.",
+                    rows, band.band_rows));
+    text_ += "  {\n";
+    last_line_.clear();
+    std::vector<Bound> calls;
+    std::int64_t used = 0;
+    for (const ir::Step& step : steps) {
+      const std::int64_t bytes = ir::band_workspace_bytes(step, band.tasks);
+      bind_band_call(step, used, bytes, &calls);
+      used += bytes;
+    }
+    for (const Bound& bound : calls) {
+      if (bound.banded) text_ += fmt::format("    {}.prepare(p.threads);\n", bound.name);
+    }
+    text_ += fmt::format("    for_each_band(p.threads, p.cuts_{}, {}, [&](const Band& band) {{\n", steps[0].band,
+                         band.band_rows);
+    for (const Bound& bound : calls) text_ += fmt::format("      {}.run(band);\n", bound.name);
+    text_ += "    });\n";
+    for (const Bound& bound : calls) {
+      if (bound.banded)
+        text_ += fmt::format("    {}.finish(p.threads, p.cuts_{}.size());\n", bound.name, steps[0].band);
+    }
+    text_ += "  }\n";
+    last_line_.clear();
+  }
+
+  void bind_band_call(const ir::Step& step, std::int64_t offset, std::int64_t bytes, std::vector<Bound>* bound) {
+    const Op& op = op_of(step);
+    write_line(op, "    ");
+    const std::vector<Call> calls = calls_of(from_.plan(), from_.spec, from_.names, op);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const bool banded = has_band_kernel(calls[i].kernel);
+      const std::string name = local(op, i, calls.size());
+      const std::string type = calls[i].args + "<float>";
+      const std::string function =
+          banded ? fmt::format("cpu::{}_bands", calls[i].kernel) : function_of(calls[i].kernel, step.variant);
+      const std::string scratch = banded ? fmt::format(", p.scratch_part({}, {})", offset, bytes) : "";
+      const std::string kind = banded ? "BandedCall" : "RowCall";
+      const std::string line =
+          fmt::format("    const {} {}({}, {}{}{});", kind, name, function, type, braced(calls[i].fields), scratch);
+      if (fits(line)) {
+        text_ += line + "\n";
+      } else {
+        text_ += definition("    ", type, name + "_args", calls[i].fields);
+        std::vector<std::string> arguments = {function, name + "_args"};
+        if (banded) arguments.push_back(fmt::format("p.scratch_part({}, {})", offset, bytes));
+        text_ += call("    ", fmt::format("const {} {}", kind, name), arguments);
+      }
+      bound->push_back({&op, calls[i], name, banded});
+    }
+  }
+
+  const Source& from_;
+  ir::Phase phase_;
+  std::string text_;
+  std::string last_line_;
+  int unnamed_ = 0;
+};
+
+std::string setup_source(const Source& from) {
+  const std::string calls = PhaseWriter(from, ir::Phase::kSetup).write();
+  const ir::Plan& plan = from.plan();
+  std::string freed;
+  for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
+    const ir::GraphUse& use = plan.graph_uses[g];
+    if (use.in_kept || !use.used) continue;
+    freed += fmt::format("  {}.drop_edges();\n", graph_object(from, static_cast<std::int32_t>(g)));
+  }
+  if (!plan.features_kept) freed += "  p.dataset.features.drop_values();\n";
+  if (!freed.empty()) freed = std::string(calls.empty() ? "" : "\n") + "  // No epoch reads these.\n" + freed;
+  const std::string body = calls + freed;
+  const std::string function =
+      body.empty() ? "void setup(Program&) {\n  // Nothing is.\n}\n" : "void setup(Program& p) {\n" + body + "}\n";
+  return source_file("What is computed once, before the first epoch.",
+                     includes({"<algorithm>", "", quote("program.h")}), function);
+}
+
+std::string forward_source(const Source& from) {
+  const std::string loss = from.names.value(from.program().output("loss"));
+  return source_file("Forward: the loss of the training nodes.", includes({quote("program.h")}),
+                     "float forward(Program& p, std::uint64_t epoch) {\n  p.epoch = epoch;\n" +
+                         PhaseWriter(from, ir::Phase::kForward).write() +
+                         fmt::format("  return p.{}.at(0, 0);\n}}\n", loss));
+}
+
+std::string backward_source(const Source& from) {
+  return source_file("Backward: the gradient of every parameter.", includes({quote("program.h")}),
+                     "void backward(Program& p) {\n" + PhaseWriter(from, ir::Phase::kBackward).write() + "}\n");
+}
+
+std::string inference_source(const Source& from) {
+  return source_file("Inference: the logits of all nodes, without dropout.", includes({quote("program.h")}),
+                     "void infer(Program& p) {\n" + PhaseWriter(from, ir::Phase::kInference).write() + "}\n");
+}
+
+/// The call of the optimizer's kernel on a run of the flat buffers.
+std::string step_call(const OptimizerSpec& optimizer) {
+  if (optimizer.name == "sgd") {
+    return definition("  ", "SgdStepArgs<float>", "args",
+                      {{"step", "p.step"},
+                       {"lr", "lr"},
+                       {"momentum", real(optimizer.momentum)},
+                       {"weight_decay", "weight_decay"},
+                       {"nesterov", optimizer.nesterov ? "true" : "false"},
+                       {"w", "part(p.parameters)"},
+                       {"g", "part(p.gradients)"},
+                       {"velocity", optimizer.momentum != 0 ? "part(p.moments)" : "{}"}}) +
+           "  cpu::sgd_step(p.context, args);\n";
+  }
+  return definition("  ", "AdamStepArgs<float>", "args",
+                    {{"step", "p.step"},
+                     {"lr", "lr"},
+                     {"beta1", real(optimizer.beta1)},
+                     {"beta2", real(optimizer.beta2)},
+                     {"eps", real(optimizer.eps)},
+                     {"weight_decay", "weight_decay"},
+                     {"decoupled", optimizer.name == "adamw" ? "true" : "false"},
+                     {"w", "part(p.parameters)"},
+                     {"g", "part(p.gradients)"},
+                     {"m", "part(p.moments)"},
+                     {"v", "part(p.squares)"}}) +
+         "  cpu::adam_step(p.context, args);\n";
+}
+
+std::string update_source(const Source& from) {
+  const OptimizerSpec& optimizer = from.spec.optimizer;
+  std::string body =
+      "/// A step on `size` parameters from `begin` on.\n"
+      "static void update_part(Program& p, double lr, std::size_t begin, std::size_t size, double weight_decay) {\n"
+      "  const auto part = [&](Buffer<float>& buffer) { return buffer.span().subspan(begin, size); };\n";
+  body += step_call(optimizer) + "}\n\nvoid update(Program& p, double lr) {\n";
+  if (optimizer.clip_norm > 0) {
+    body += fmt::format(
+        "  double norm = 0;\n  cpu::clip_norm(p.context, {{.max_norm = {}, .g = p.gradients.span(), .norm = "
+        "&norm}});\n",
+        real(optimizer.clip_norm));
+  }
+  body += "  ++p.step;\n";
+  std::vector<Declaration> parts;
+  for (const ir::Param& param : from.program().params) {
+    if (!param.trainable) continue;
+    const ir::Placement& place = from.plan().placements[static_cast<std::size_t>(param.value)];
+    const bool decays = !optimizer.decay_first_layer_only || param.layer == 0;
+    const double decay = decays ? optimizer.weight_decay : 0;
+    parts.push_back(
+        {fmt::format("update_part(p, lr, {}, {}, {});", place.offset_bytes / 4, place.bytes / 4, real(decay)),
+         param.name});
+  }
+  body += declarations("  ", parts) + "}\n";
+  return source_file(fmt::format("Update: one step of {}.", optimizer.name), includes({quote("program.h")}), body);
+}
+
+}  // namespace
+
+std::string source_file(const std::string& title, const std::string& headers, const std::string& body) {
+  return fmt::format("// {}\n{}\nnamespace program {{\n\n{}\n}}  // namespace program\n", title, headers, body);
+}
+
+std::string function_of(const std::string& kernel, const std::string& variant) {
+  if (variant == "reference") return fmt::format("reference::{}<float>", kernel);
+  if (variant == "onednn") return fmt::format("onednn::{}", kernel);
+  GNEISS_ASSERT(variant.starts_with("cpu"), "kernel {} has no function for variant {}", kernel, variant);
+  return fmt::format("cpu::{}{}", kernel, variant.substr(3));
+}
+
+std::string graph_object(const Source& from, std::int32_t graph) {
+  return graph == 0 ? "p.dataset.graph" : "p.graph_" + from.names.graph(graph);
+}
+
+const ir::Step& loss_step(const ir::Plan& plan) {
+  for (const ir::Step& step : plan.steps) {
+    if (ir::is_loss(plan.program.ops[static_cast<std::size_t>(step.op)].kind)) return step;
+  }
+  GNEISS_ASSERT(false, "the plan of {} has no loss", plan.program.name);
+}
+
+}  // namespace openmp
+
+std::vector<SourceFile> emit_openmp(const Specification& specification) {
+  GNEISS_ASSERT(specification.plan->value_bytes == 4, "programs are written for f32");
+  const Names names(specification);
+  const openmp::Source from{specification, names};
+  return {{"CMakeLists.txt", openmp::build_file(from)},
+          {"program.h", openmp::program_header(from)},
+          {"data.cc", openmp::data_source(from)},
+          {"parameters.cc", openmp::parameters_source(from)},
+          {"setup.cc", openmp::setup_source(from)},
+          {"forward.cc", openmp::forward_source(from)},
+          {"backward.cc", openmp::backward_source(from)},
+          {"update.cc", openmp::update_source(from)},
+          {"inference.cc", openmp::inference_source(from)},
+          {"scores.cc", openmp::scores_source(from)},
+          {"main.cc", openmp::main_source(from)}};
+}
+
+}  // namespace gneiss::synth

@@ -1,0 +1,333 @@
+// The openmp target: data.cc and parameters.cc.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "synth/calls.h"
+#include "synth/openmp.h"
+#include "synth/text.h"
+
+namespace gneiss::synth::openmp {
+namespace {
+
+using ir::Storage;
+
+/// Where a value lies, as an expression; its matrix, if it has one.
+std::string address(const Source& from, ir::ValueId v) {
+  const ir::Placement& place = from.place(v);
+  const auto at = [&](const char* buffer) { return fmt::format("p.{}, {}", buffer, place.offset_bytes); };
+  switch (place.storage) {
+    case Storage::kParameter:
+      return at("parameters");
+    case Storage::kGradient:
+      return at("gradients");
+    case Storage::kState:
+      return at("states");
+    case Storage::kConstant:
+      return at("constants");
+    case Storage::kArena:
+      return at("arena");
+    case Storage::kBand:
+      return at("bands");
+    case Storage::kNone:
+    case Storage::kInput:
+      break;
+  }
+  return {};
+}
+
+std::string place_value(const Source& from, ir::ValueId v) {
+  const ir::Type& type = from.program().type(v);
+  const std::string value = "p." + from.names.value(v);
+  const bool sparse = type.layout == ir::Layout::kSparse;
+  const std::string shape = sparse ? "kFeatureEntries, 1" : fmt::format("{}, {}", from.names.rows(type), type.cols);
+  const Storage storage = from.place(v).storage;
+  if (ir::is_half(type.scalar)) {
+    const char* format = type.scalar == ir::Scalar::kBf16 ? "HalfType::kBf16" : "HalfType::kF16";
+    const std::string data = storage == Storage::kInput ? "p.dataset.features.halves.data()"
+                                                        : fmt::format("at<std::uint16_t>({})", address(from, v));
+    return fmt::format("  {} = {{{}, {}, {}}};\n", value, format, data, type.cols);
+  }
+  if (storage == Storage::kNone) return fmt::format("  {} = {{nullptr, {}}};\n", value, shape);
+  if (storage == Storage::kInput)
+    return fmt::format("  {} = {{p.dataset.features.{}.data(), {}}};\n", value, sparse ? "values" : "dense", shape);
+  if (storage == Storage::kBand) return fmt::format("  {} = in_band({}, {});\n", value, address(from, v), shape);
+  const char* element = type.scalar == ir::Scalar::kIndex ? "std::int32_t" : "float";
+  return fmt::format("  {} = {{at<{}>({}), {}}};\n", value, element, address(from, v), shape);
+}
+
+std::string check(const std::string& what, const std::string& found, const std::string& expected) {
+  return call("  ", "expect", {quote(what), found, expected});
+}
+
+std::string load_options(const data::LoadOptions& load) {
+  const data::LoadOptions usual;
+  std::string text;
+  const auto set = [&](const char* member, const std::string& value) {
+    text += fmt::format("  options.{} = {};\n", member, value);
+  };
+  const auto set_text = [&](const char* member, const std::string& value, const std::string& initial) {
+    if (value != initial) set(member, quote(value));
+  };
+  const auto set_flag = [&](const char* member, bool value) {
+    if (value) set(member, "true");
+  };
+  const auto set_choice = [&](const char* member, const std::optional<bool>& value) {
+    if (value) set(member, *value ? "true" : "false");
+  };
+  set_text("format", load.format, usual.format);
+  set_choice("to_undirected", load.to_undirected);
+  set_choice("remove_self_loops", load.remove_self_loops);
+  set_flag("coalesce", load.coalesce);
+  set_flag("add_self_loops", load.add_self_loops);
+  set_flag("ignore_weights", load.ignore_weights);
+  set_flag("largest_component", load.largest_component);
+  set_choice("binarize", load.binarize);
+  set_text("feature_norm", load.feature_norm, usual.feature_norm);
+  set_text("feature_form", load.feature_form, usual.feature_form);
+  set_text("feature_dtype", load.feature_dtype, usual.feature_dtype);
+  set_text("features_path", load.features_path.string(), "");
+  set_text("labels_path", load.labels_path.string(), "");
+  set_text("label_kind", load.label_kind, usual.label_kind);
+  set_flag("allow_nan", load.allow_nan);
+  return text;
+}
+
+/// Reads the data and holds them against what the program was written for.
+std::string load_function(const Source& from) {
+  const DataSpec& data = from.spec.data;
+  std::string text =
+      "static void load(const Settings& settings, Program& p) {\n  data::LoadOptions options;\n"
+      "  options.split = settings.split;\n  options.seed = settings.data_seed;\n  options.threads = p.threads;\n" +
+      load_options(data.load) + "  p.dataset = data::load(settings.data, options);\n";
+  if (data.node_order != "none") {
+    const std::string threads = data.node_order == "clusters" ? "cluster_order(p.dataset.graph, p.threads)"
+                                                              : data.node_order + "_order(p.dataset.graph)";
+    text += fmt::format("  data::permute(graph::{}, p.threads, &p.dataset);\n", threads);
+  }
+  text += check("nodes", "p.dataset.num_nodes()", "kNodes") +
+          check("edges", "p.dataset.graph.num_edges()", from.names.edge_count(0)) +
+          check("features", "p.dataset.features.cols", "kFeatures") +
+          check("classes", "p.dataset.labels.num_classes", "kClasses") +
+          check("sparse features (1: yes)", "p.dataset.features.sparse ? 1 : 0", data.sparse_features ? "1" : "0");
+  if (data.sparse_features)
+    text += check("stored values of the features", "p.dataset.features.nonzeros()", "kFeatureEntries");
+  text += check("weights of edges (1: yes)", "p.dataset.graph.weighted() ? 1 : 0", data.weighted ? "1" : "0");
+  if (data.symmetric) text += check("symmetry (1: yes)", "p.dataset.graph.symmetric() ? 1 : 0", "1");
+  const bool classes = data.label_kind == data::LabelKind::kSingle;
+  text += check("one class a node (1: yes)", "p.dataset.labels.classes.empty() ? 0 : 1", classes ? "1" : "0");
+  if (counts_rows_alone(from.program()))
+    text += check("training nodes", "std::ssize(p.dataset.split.train)", from.names.node_count(1));
+  return text + "}\n";
+}
+
+std::string graph_function(const Source& from) {
+  const ir::Program& program = from.program();
+  std::string text = "static void make_graphs(Program& p) {\n";
+  for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+    const auto index = static_cast<std::int32_t>(g);
+    const ir::GraphDef& def = program.graphs[g];
+    const ir::GraphUse& use = from.plan().graph_uses[g];
+    if (!is_made(from, g)) continue;
+    const std::string object = graph_object(from, index);
+    const std::string& name = from.names.graph(index);
+    const std::string base = g == 0 ? "" : graph_object(from, def.base);
+    switch (def.origin) {
+      case ir::GraphOrigin::kGiven:
+        break;
+      case ir::GraphOrigin::kAddRemainingSelfLoops:
+        text += fmt::format("  {} = graph::add_remaining_self_loops({});\n", object, base);
+        break;
+      case ir::GraphOrigin::kReplaceSelfLoops:
+        text += fmt::format("  {} = graph::replace_self_loops({});\n", object, base);
+        break;
+      case ir::GraphOrigin::kIntoLossRows:
+        text += fmt::format("  {} = graph::edges_into({}, p.dataset.split.train);\n", object, base);
+        break;
+      case ir::GraphOrigin::kLossRows:
+        text += fmt::format("  {} = graph::selection(kNodes, p.dataset.split.train);\n", object);
+        break;
+    }
+    if (g > 0)
+      text += check(fmt::format("edges of {}", def.name), object + ".num_edges()", from.names.edge_count(index));
+    if (!use.used) continue;
+    text += fmt::format("  p.in_edges_{} = {}.in_edges();\n", name, object);
+    if (use.transpose) {
+      text += fmt::format("  p.transposed_{0} = graph::transpose(p.in_edges_{0}, {1});\n", name, use.slots);
+      text += fmt::format("  p.out_edges_{0} = p.transposed_{0}.pattern();\n", name);
+    }
+    if (use.in_block > 0)
+      text += fmt::format("  p.in_blocks_{0} = graph::block_sources(p.in_edges_{0}, {1}, p.threads);\n", name,
+                          use.in_block);
+    if (use.out_block > 0)
+      text += fmt::format("  p.out_blocks_{0} = graph::block_sources(p.out_edges_{0}, {1}, p.threads);\n", name,
+                          use.out_block);
+  }
+  if (from.spec.data.sparse_features) {
+    text += "  p.feature_rows = p.dataset.features.pattern();\n";
+    if (from.plan().feature_transpose) {
+      text +=
+          "  p.feature_transpose = graph::transpose(p.feature_rows);\n  p.feature_columns = "
+          "p.feature_transpose.pattern();\n";
+    }
+  }
+  if (counts_rows_alone(program)) {
+    text += "  p.loss_labels = data::labels_of(p.dataset.labels, p.dataset.split.train);\n";
+    text +=
+        "  p.loss_rows.resize(p.dataset.split.train.size());\n  std::iota(p.loss_rows.begin(), p.loss_rows.end(), "
+        "NodeId{0});\n";
+  }
+  for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
+    const ir::RowBand& band = from.plan().bands[b];
+    const std::optional<ir::EdgeWalk> walk = ir::edge_walk(from.plan(), band);
+    const std::string edges =
+        walk ? fmt::format("p.{}_edges_{}.offsets", walk->out_edges ? "out" : "in", from.names.graph(walk->graph))
+             : "{}";
+    const ir::Op& first =
+        program.ops[static_cast<std::size_t>(from.plan().steps[static_cast<std::size_t>(band.first_step)].op)];
+    text += fmt::format("  p.cuts_{} = cut_rows({}, {}, {});\n", b, edges,
+                        from.names.rows(program.type(ir::row_value(first))), band.tasks);
+  }
+  return text + "}\n";
+}
+
+std::string memory_function(const Source& from) {
+  const ir::Plan& plan = from.plan();
+  std::string text =
+      "// Values whose lifetimes do not overlap share the arena; numbers are offsets in bytes.\nstatic void "
+      "lay_out_memory(Program& p) {\n";
+  if (plan.band_bytes > 0) {
+    text =
+        fmt::format(
+            R"(// Values that no loop over bands leaves behind exist a band of rows at a time, in this many bytes for each thread.
+constexpr std::int64_t kBandBytes = {};
+
+static Matrix in_band(Buffer<std::byte>& bands, std::int64_t offset, std::int64_t rows, std::int64_t cols) {{
+  Matrix m(at<float>(bands, offset), rows, cols);
+  m.thread_stride = kBandBytes / static_cast<std::int64_t>(sizeof(float));
+  return m;
+}}
+
+)",
+            plan.band_bytes) +
+        text;
+  }
+  const auto zeros = [&](const char* name, std::int64_t bytes) {
+    text += fmt::format("  p.{} = Buffer<float>::zeros({});\n", name, bytes / 4);
+  };
+  zeros("parameters", plan.parameter_bytes);
+  zeros("gradients", plan.parameter_bytes);
+  zeros("states", plan.state_bytes);
+  const OptimizerSpec& optimizer = from.spec.optimizer;
+  if (optimizer.name != "sgd" || optimizer.momentum != 0) zeros("moments", plan.parameter_bytes);
+  if (optimizer.name != "sgd") zeros("squares", plan.parameter_bytes);
+  text += fmt::format("  p.constants = Buffer<std::byte>({});\n  p.arena = Buffer<std::byte>({});\n",
+                      plan.constant_bytes, plan.arena_bytes);
+  if (plan.band_bytes > 0) text += "  p.bands = Buffer<std::byte>(static_cast<std::size_t>(kBandBytes * p.threads));\n";
+  std::string scratch = fmt::format("{}", plan.workspace_bytes);
+  if (optimizer.clip_norm > 0)
+    scratch = fmt::format("std::max<std::size_t>({}, clip_norm_workspace_bytes({}))", plan.workspace_bytes,
+                          plan.parameter_bytes / 4);
+  text +=
+      fmt::format("  p.scratch = Buffer<std::byte>({});\n  p.context = {{p.threads, p.scratch.span()}};\n", scratch);
+  for (const ir::ValueId v : named_values(from)) text += place_value(from, v);
+  return text + "}\n";
+}
+
+std::vector<Field> init_fields(const ir::Init& init) {
+  static constexpr std::string_view kKinds[] = {"kZeros",  "kOnes", "kConstant", "kUniform",
+                                                "kGlorot", "kHe",   "kNormal"};
+  std::vector<Field> fields = {
+      {"kind", fmt::format("ir::Init::Kind::{}", kKinds[static_cast<std::size_t>(init.kind)])}};
+  if (init.value != 0) fields.push_back({"value", real(init.value)});
+  const bool by_fans = init.kind == ir::Init::Kind::kGlorot || init.kind == ir::Init::Kind::kHe;
+  if (by_fans) fields.push_back({"fan_in", fmt::format("{}", init.fan_in)});
+  if (by_fans) fields.push_back({"fan_out", fmt::format("{}", init.fan_out)});
+  return fields;
+}
+
+}  // namespace
+
+std::string data_source(const Source& from) {
+  std::string body = R"(/// Errors: kBadData if the data are not of the sizes that this program was written for.
+static void expect(const char* what, std::int64_t found, std::int64_t expected) {
+  if (found == expected) return;
+  const std::string message = std::string(what) + ": this program was written for " + std::to_string(expected);
+  throw Error(ErrorCode::kBadData, message + ", the data have " + std::to_string(found), "the data set",
+              "write a program for these data with gneiss synth");
+}
+
+/// What lies `offset` bytes into a buffer.
+template <class T, class Element>
+T* at(Buffer<Element>& buffer, std::int64_t offset) {
+  return reinterpret_cast<T*>(reinterpret_cast<std::byte*>(buffer.data()) + offset);
+}
+
+)";
+  body += load_function(from) + "\n" + graph_function(from) + "\n" + memory_function(from);
+  body += R"(
+void load_and_lay_out(const Settings& settings, Program& p) {
+  p.threads = settings.threads > 0 ? settings.threads : available_threads();
+  p.seed = settings.seed;
+  load(settings, p);
+  make_graphs(p);
+  lay_out_memory(p);
+}
+)";
+  std::vector<std::string> headers = {"<algorithm>", "<numeric>", "", quote("data/load.h")};
+  const bool reorders = from.spec.data.node_order != "none";
+  if (reorders) headers.push_back(quote("data/preprocess.h"));
+  headers.push_back(quote("gneiss/error.h"));
+  if (reorders) headers.push_back(quote("graph/reorder.h"));
+  headers.push_back(quote("program.h"));
+  return source_file("Data, graphs and memory.", includes(headers), body);
+}
+
+std::string parameters_source(const Source& from) {
+  std::string body =
+      "// Draws depend on the seed and the parameter's name alone.\nvoid initialize_parameters(Program& p) {\n";
+  for (const ir::Param& param : from.program().params) {
+    const std::string value = from.names.value(param.value);
+    const std::string line = fmt::format("  runtime::initialize<float>({}, {}, p.seed, elements(p.{}));",
+                                         quote(param.name), braced(init_fields(param.init)), value);
+    if (fits(line)) {
+      body += line + "\n";
+    } else {
+      body += definition("  ", "ir::Init", "init_" + value, init_fields(param.init));
+      body += call("  ", "runtime::initialize<float>",
+                   {quote(param.name), "init_" + value, "p.seed", fmt::format("elements(p.{})", value)});
+    }
+  }
+  body += R"(}
+
+/// Adds a parameter under its key, in the shape and orientation in which PyTorch Geometric keeps it.
+static void add(train::SafeTensors& file, const char* name, std::vector<std::int64_t> shape, const Matrix& m,
+                bool transposed) {
+  const std::vector<float> values = runtime::stored_values<float>(m, transposed);
+  file.tensors.push_back(train::f32_tensor(name, std::move(shape), values));
+}
+
+void save_parameters(const Program& p, const std::string& path, [[maybe_unused]] std::int64_t epochs) {
+  train::SafeTensors file;
+  file.metadata = {{"format", "pt"}};
+)";
+  for (const ir::Param& param : from.program().params) {
+    std::vector<std::int64_t> shape = param.stored_shape;
+    if (shape.empty()) shape = {param.rows, param.cols};
+    body += call("  ", "add",
+                 {"file", quote(param.name), fmt::format("{{{}}}", fmt::join(shape, ", ")),
+                  "p." + from.names.value(param.value), param.stored_transposed ? "true" : "false"});
+    constexpr std::string_view kVariance = "running_var";
+    if (!param.name.ends_with(kVariance)) continue;
+    const std::string stem = param.name.substr(0, param.name.size() - kVariance.size());
+    body +=
+        fmt::format("  file.tensors.push_back(train::i64_scalar({}, epochs));\n", quote(stem + "num_batches_tracked"));
+  }
+  body += "  write_file(path, train::encode_safetensors(file));\n}\n";
+  return source_file("First values of the parameters, and the file that they are saved in.",
+                     includes({"<utility>", "", quote("base/file.h"), quote("program.h"), quote("runtime/initialize.h"),
+                               quote("train/safetensors.h")}),
+                     body);
+}
+
+}  // namespace gneiss::synth::openmp

@@ -1,0 +1,222 @@
+// The openmp target: scores.cc, main.cc and CMakeLists.txt.
+#include <fmt/format.h>
+
+#include "synth/calls.h"
+#include "synth/openmp.h"
+#include "synth/text.h"
+
+namespace gneiss::synth::openmp {
+namespace {
+
+/// The call that computes the loss of the validation nodes from the logits at hand.
+std::string validation_loss(const Source& from) {
+  const ir::Step& step = loss_step(from.plan());
+  const ir::Op& op = from.program().ops[static_cast<std::size_t>(step.op)];
+  Call call = calls_of(from.plan(), from.spec, from.names, op)[0];
+  for (Field& field : call.fields) {
+    if (field.name == "logits") field.value = "p." + from.names.value(from.program().output("logits"));
+    if (field.name == "labels") field.value = "p.dataset.labels.classes";
+    if (field.name == "targets") field.value = "targets(p.dataset.labels)";
+    if (field.name == "rows") field.value = "split.val";
+    if (field.name == "loss") field.value = "Matrix(&loss, 1, 1)";
+    if (field.name == "dlogits") field.value = "{}";
+  }
+  return definition("    ", call.args + "<float>", "args", call.fields) +
+         fmt::format("    {}({{p.threads, scratch.span()}}, args);\n", function_of(call.kernel, step.variant));
+}
+
+std::string schedule(const Source& from) {
+  std::string fields;
+  for (const auto& [name, value] : from.spec.epochs.schedule) fields += fmt::format("  config.{} = {};\n", name, value);
+  return fields;
+}
+
+}  // namespace
+
+std::string scores_source(const Source& from) {
+  const std::string logits = from.names.value(from.program().output("logits"));
+  const std::string body = fmt::format(R"(Scores evaluate(Program& p) {{
+  static const data::Split split = train::labelled_split(p.dataset);
+  static train::Evaluator evaluator(train::Metric::{}, p.dataset.labels);
+  static Buffer<std::byte> scratch(loss_workspace_bytes(kNodes));
+  constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+  infer(p);
+  const auto score = [&](const std::vector<NodeId>& nodes) {{
+    return nodes.empty() ? kUndefined : evaluator.score(p.{}, nodes);
+  }};
+  Scores scores{{score(split.train), score(split.val), score(split.test), kUndefined, false}};
+  scores.validated = !split.val.empty();
+  if (scores.validated) {{
+    float loss = 0;
+{}    scores.val_loss = loss;
+  }}
+  return scores;
+}}
+)",
+                                       from.spec.epochs.metric, logits, validation_loss(from));
+  return source_file("Scores of the training, validation and test nodes.",
+                     includes({"<limits>", "", quote("program.h"), quote("train/metrics.h")}), body);
+}
+
+std::string main_source(const Source& from) {
+  const EpochSpec& epochs = from.spec.epochs;
+  std::string text = "// Options, and the loop over epochs.\n";
+  text += includes({"<charconv>", "<cmath>", "<cstdio>", "<exception>", "<string_view>", "", quote("gneiss/error.h"),
+                    quote("program.h"), quote("train/early_stopping.h"), quote("train/schedule.h")});
+  text += R"(
+namespace program {
+
+constexpr const char* kUsage =
+    "usage: train [DATA] [--split NAME] [--data-seed N] [--epochs N] [--seed N] [--threads N] [--save FILE]\n";
+
+static std::int64_t number(std::string_view option, std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 0) return value;
+  const std::string got = "expected a whole number, got '" + std::string(text) + "'";
+  throw Error(ErrorCode::kUsage, got, std::string(option), kUsage);
+}
+
+static Settings read_settings(int argc, char** argv) {
+  Settings settings;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (!option.starts_with("--")) {
+      settings.data = option;
+      continue;
+    }
+    if (i + 1 == argc) throw Error(ErrorCode::kUsage, std::string(option) + " needs a value", {}, kUsage);
+    const std::string_view value = argv[++i];
+    if (option == "--split") {
+      settings.split = value;
+    } else if (option == "--save") {
+      settings.save = value;
+    } else if (option == "--data-seed") {
+      settings.data_seed = static_cast<std::uint64_t>(number(option, value));
+    } else if (option == "--epochs") {
+      settings.epochs = number(option, value);
+    } else if (option == "--seed") {
+      settings.seed = static_cast<std::uint64_t>(number(option, value));
+    } else if (option == "--threads") {
+      settings.threads = static_cast<int>(number(option, value));
+    } else {
+      throw Error(ErrorCode::kUsage, "unknown option '" + std::string(option) + "'", {}, kUsage);
+    }
+  }
+  return settings;
+}
+
+/// Weights and states that can be put back.
+struct Snapshot {
+  explicit Snapshot(const Program& p) : parameters(p.parameters.size()), states(p.states.size()) {}
+  void keep(const Program& p) {
+    std::copy(p.parameters.begin(), p.parameters.end(), parameters.begin());
+    std::copy(p.states.begin(), p.states.end(), states.begin());
+  }
+  void put_back(Program& p) const {
+    std::copy(parameters.begin(), parameters.end(), p.parameters.begin());
+    std::copy(states.begin(), states.end(), p.states.begin());
+  }
+
+  Buffer<float> parameters;
+  Buffer<float> states;
+};
+
+static void check_loss(double loss, std::int64_t epoch) {
+  if (std::isfinite(loss)) return;
+  throw Error(ErrorCode::kNumeric, "the loss is not finite", "epoch " + std::to_string(epoch), "lower the rate");
+}
+
+static void run(const Settings& settings) {
+  Program p;
+  load_and_lay_out(settings, p);
+  initialize_parameters(p);
+  setup(p);
+)";
+  text +=
+      fmt::format("  constexpr bool kHigherIsBetter = {};\n", epochs.higher_is_better && epochs.monitor == "kMetric");
+  text += fmt::format("  train::EarlyStopping stopping(train::Monitor::{}, {}, {});\n", epochs.monitor,
+                      epochs.higher_is_better, epochs.patience);
+  text += "  train::ScheduleConfig config;\n" + schedule(from);
+  text += fmt::format("  train::Schedule schedule(config, {}, settings.epochs, kHigherIsBetter);\n",
+                      real(from.spec.optimizer.lr));
+  text += R"(  Snapshot best(p);
+  Scores best_scores;
+  std::int64_t best_epoch = 0;
+  std::printf("epoch\tloss\ttrain\tval\ttest\n");
+  for (std::int64_t epoch = 1; epoch <= settings.epochs; ++epoch) {
+    const double loss = forward(p, static_cast<std::uint64_t>(epoch));
+    backward(p);
+    check_loss(loss, epoch);
+    update(p, schedule.lr(epoch - 1));
+    std::printf("%lld\t%.9g", static_cast<long long>(epoch), loss);
+    const bool last = epoch == settings.epochs;
+)";
+  const std::string due = epochs.eval_every == 1 ? "true" : fmt::format("epoch % {} == 0 || last", epochs.eval_every);
+  text += fmt::format("    const bool due = {};\n", due);
+  text += R"(    if (due) {
+      const Scores scores = evaluate(p);
+      if (scores.validated) check_loss(scores.val_loss, epoch);
+      const bool better = !scores.validated || stopping.observe(scores.val, scores.val_loss);
+      if (better && (scores.validated || last)) {
+        best.keep(p);
+        best_scores = scores;
+        best_epoch = epoch;
+      }
+)";
+  text += fmt::format("      if (scores.validated) schedule.observe({});\n",
+                      epochs.monitor == "kMetric" ? "scores.val" : "scores.val_loss");
+  text += R"(      std::printf("\t%.4f\t%.4f\t%.4f", scores.train, scores.val, scores.test);
+    }
+    std::printf("\n");
+    if (stopping.should_stop()) break;
+  }
+  best.put_back(p);
+  std::printf("best epoch %lld\t\t%.4f\t%.4f\t%.4f\n", static_cast<long long>(best_epoch), best_scores.train,
+              best_scores.val, best_scores.test);
+  if (!settings.save.empty()) save_parameters(p, settings.save, best_epoch);
+}
+
+}  // namespace program
+
+int main(int argc, char** argv) {
+  try {
+    program::run(program::read_settings(argc, argv));
+    return 0;
+  } catch (const gneiss::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return gneiss::exit_code(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
+)";
+  return text;
+}
+
+std::string build_file(const Source& from) {
+  const std::string title = comment("", fmt::format("{} on {}, written by gneiss {}. Builds `train`:", from.spec.model,
+                                                    from.spec.data.title, from.spec.version));
+  return fmt::format(R"(#{}#
+#   cmake -S . -B build && cmake --build build && build/train
+#
+# Where Gneiss is installed under a prefix of its own, add -DCMAKE_PREFIX_PATH=PREFIX.
+cmake_minimum_required(VERSION 3.25)
+project(train LANGUAGES CXX)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+find_package(gneiss {} REQUIRED)
+
+add_executable(train main.cc data.cc parameters.cc setup.cc forward.cc backward.cc update.cc inference.cc scores.cc)
+target_link_libraries(train PRIVATE gneiss::kernels)
+target_compile_options(train PRIVATE -Wall -Wextra)
+# All sources as one: most of the compiler's time would go into reading the same headers for each.
+set_target_properties(train PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 RUNTIME_OUTPUT_DIRECTORY ${{CMAKE_BINARY_DIR}})
+)",
+                     title.substr(2), from.spec.version.substr(0, from.spec.version.rfind('.')));
+}
+
+}  // namespace gneiss::synth::openmp

@@ -1,0 +1,259 @@
+// The openmp target: program.h, what all files of a program share.
+#include <fmt/format.h>
+
+#include "synth/calls.h"
+#include "synth/openmp.h"
+#include "synth/text.h"
+
+namespace gneiss::synth::openmp {
+namespace {
+
+using ir::Storage;
+
+std::string sizes(const Source& from) {
+  std::vector<Declaration> list;
+  const auto add = [&](const std::string& name, std::int64_t value, const std::string& note) {
+    list.push_back({fmt::format("inline constexpr std::int64_t {} = {};", name, value), note});
+  };
+  const ir::Program& program = from.program();
+  for (std::size_t set = 0; set < program.node_sets.size(); ++set) {
+    add(from.names.node_count(static_cast<std::int32_t>(set)), program.node_sets[set].size,
+        set == 0 ? "of the graph" : "nodes of the split that train");
+  }
+  for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+    if (is_made(from, g) || g == 0)
+      add(from.names.edge_count(static_cast<std::int32_t>(g)), program.graphs[g].num_edges, program.graphs[g].name);
+  }
+  add("kFeatures", from.spec.data.num_features, "columns of the features");
+  if (from.spec.data.sparse_features)
+    add("kFeatureEntries", from.plan().feature_nonzeros, "stored values of the features");
+  add("kClasses", from.spec.data.num_classes, "classes, tasks or outputs");
+  return declarations("", list);
+}
+
+std::string graph_members(const Source& from) {
+  std::vector<Declaration> list;
+  const ir::Program& program = from.program();
+  for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+    const ir::GraphUse& use = from.plan().graph_uses[g];
+    const std::string& name = from.names.graph(static_cast<std::int32_t>(g));
+    if (is_made(from, g) && g > 0)
+      list.push_back({fmt::format("graph::Graph graph_{};", name), program.graphs[g].name});
+    if (!use.used) continue;
+    list.push_back(
+        {fmt::format("SparsePattern in_edges_{};", name), "a row for each destination, its sources ascending"});
+    if (use.transpose) {
+      list.push_back({fmt::format("graph::Transpose transposed_{};", name), "the same edges by source"});
+      list.push_back(
+          {fmt::format("SparsePattern out_edges_{};", name), "a row for each source, its destinations ascending"});
+    }
+    if (use.in_block > 0)
+      list.push_back({fmt::format("graph::SourceBlocks in_blocks_{};", name),
+                      fmt::format("in blocks of {} sources", use.in_block)});
+    if (use.out_block > 0)
+      list.push_back({fmt::format("graph::SourceBlocks out_blocks_{};", name),
+                      fmt::format("in blocks of {} columns", use.out_block)});
+  }
+  if (from.spec.data.sparse_features) {
+    list.push_back({"SparsePattern feature_rows;", "where the stored values of the features stand"});
+    if (from.plan().feature_transpose) {
+      list.push_back({"graph::Transpose feature_transpose;", "the same by columns"});
+      list.push_back({"SparsePattern feature_columns;", "a row for each feature"});
+    }
+  }
+  if (counts_rows_alone(program)) {
+    list.push_back({"data::Labels loss_labels;", "of the training nodes"});
+    list.push_back({"std::vector<NodeId> loss_rows;", "all of them"});
+  }
+  for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
+    list.push_back({fmt::format("std::vector<std::int64_t> cuts_{};", b),
+                    fmt::format("rows at which the {} tasks of a loop over bands start", from.plan().bands[b].tasks)});
+  }
+  return declarations("  ", list);
+}
+
+std::string_view storage_note(Storage storage) {
+  switch (storage) {
+    case Storage::kNone:
+      return "nobody reads it";
+    case Storage::kInput:
+      return "of the data set";
+    case Storage::kParameter:
+      return "parameter";
+    case Storage::kGradient:
+      return "gradient";
+    case Storage::kState:
+      return "state";
+    case Storage::kConstant:
+      return "kept from the setup on";
+    case Storage::kArena:
+      return "in the arena";
+    case Storage::kBand:
+      return "a band of rows for each thread";
+  }
+  return "";
+}
+
+std::string value_members(const Source& from) {
+  std::vector<Declaration> list;
+  for (const ir::ValueId v : named_values(from)) {
+    const ir::Type& type = from.program().type(v);
+    const char* kind = ir::is_half(type.scalar) ? "Halves" : type.scalar == ir::Scalar::kIndex ? "Indices" : "Matrix";
+    const bool sparse = type.layout == ir::Layout::kSparse;
+    const std::string shape =
+        sparse ? "[kFeatureEntries, 1]" : fmt::format("[{}, {}]", from.names.rows(type), type.cols);
+    list.push_back({fmt::format("{} {};", kind, from.names.value(v)),
+                    fmt::format("{}, {}", shape, storage_note(from.place(v).storage))});
+  }
+  return declarations("  ", list);
+}
+
+/// The state of the optimizer.
+std::string moments(const Source& from) {
+  const OptimizerSpec& optimizer = from.spec.optimizer;
+  std::string text;
+  if (optimizer.name != "sgd" || optimizer.momentum != 0) text += "  Buffer<float> moments;\n";
+  if (optimizer.name != "sgd") text += "  Buffer<float> squares;\n";
+  return text;
+}
+
+}  // namespace
+
+std::vector<ir::ValueId> named_values(const Source& from) {
+  std::vector<ir::ValueId> values;
+  for (const ir::Op& op : from.program().ops) {
+    for (const ir::ValueId v : op.results) {
+      if (v != ir::kNoValue) values.push_back(v);
+    }
+  }
+  return values;
+}
+
+bool is_made(const Source& from, std::size_t g) {
+  if (from.plan().graph_uses[g].used) return true;
+  const std::vector<ir::GraphDef>& graphs = from.program().graphs;
+  for (std::size_t other = g + 1; other < graphs.size(); ++other) {
+    if (graphs[other].base == static_cast<std::int32_t>(g) && graphs[other].origin != ir::GraphOrigin::kLossRows &&
+        is_made(from, other))
+      return true;
+  }
+  return false;
+}
+
+std::string program_header(const Source& from) {
+  const Specification& spec = from.spec;
+  std::string text =
+      comment("", fmt::format("{} on {}: a training program, written by gneiss {} (gneiss synth --target openmp).",
+                              spec.model, spec.data.title, spec.version));
+  text += R"(//
+//   data.cc        reads the data, makes the graphs, lays out memory
+//   parameters.cc  first values of the parameters, and how they are saved
+//   setup.cc       what is computed once
+//   forward.cc     the loss of the training nodes
+//   backward.cc    the gradients
+//   update.cc      a step of the optimizer
+//   inference.cc   logits without dropout
+//   scores.cc      scores and loss of the three parts of the nodes
+//   main.cc        options, and the loop over epochs
+//
+// Comments of the form `FILE:LINE` show the line of the model that the code below comes from.
+#pragma once
+
+)";
+  text += includes({"<cstddef>", "<cstdint>", "<iterator>", "<span>", "<string>", "<vector>", "",
+                    quote("base/buffer.h"), quote("data/dataset.h"), quote("graph/graph.h"),
+                    quote("graph/source_blocks.h"), quote("kernels/bands.h"), quote("kernels/cpu/cpu.h"),
+                    quote("kernels/onednn/onednn.h"), quote("kernels/reference/reference.h")});
+  text += R"(
+namespace program {
+
+using namespace gneiss;
+using namespace gneiss::kernels;
+using Matrix = MatrixView<float>;
+using Indices = MatrixView<std::int32_t>;
+
+// The data that this program is for: others of these sizes will do.
+)";
+  text += sizes(from);
+  if (!spec.class_weights.empty()) {
+    text += "\n// Of each class in the loss.\ninline constexpr float kClassWeights[] = {\n";
+    for (const float weight : spec.class_weights) text += fmt::format("    {},\n", real(weight));
+    text += "};\n";
+  }
+  text += fmt::format(R"(
+/// What the command line sets.
+struct Settings {{
+  std::string data = {};
+  std::string split = {};
+  std::uint64_t data_seed = {};
+  std::int64_t epochs = {};
+  std::uint64_t seed = {};
+  int threads = 0;
+  std::string save;
+}};
+
+)",
+                      quote(spec.data.name), quote(spec.data.load.split), spec.data.load.seed, spec.epochs.epochs,
+                      spec.epochs.seed);
+  text +=
+      "/// Everything that the phases work on. Matrices are views of the buffers, laid out in data.cc.\nstruct Program "
+      "{\n";
+  text += R"(  data::Dataset dataset;
+  int threads = 1;
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  std::int64_t step = 0;
+  Context context;
+
+)";
+  text += graph_members(from);
+  text += "\n  Buffer<float> parameters;\n  Buffer<float> gradients;\n  Buffer<float> states;\n" + moments(from);
+  text += "  Buffer<std::byte> constants;\n  Buffer<std::byte> arena;\n";
+  if (from.plan().band_bytes > 0) text += "  Buffer<std::byte> bands;\n";
+  text += "  Buffer<std::byte> scratch;\n\n";
+  text += value_members(from);
+  text += R"(
+  std::span<std::byte> scratch_part(std::size_t begin, std::size_t size) { return scratch.span().subspan(begin, size); }
+};
+
+/// Scores of the three parts of the nodes, and the loss of the validation nodes.
+struct Scores {
+  double train = 0;
+  double val = 0;
+  double test = 0;
+  double val_loss = 0;
+  bool validated = false;  ///< there are validation nodes
+};
+
+void load_and_lay_out(const Settings& settings, Program& p);
+void initialize_parameters(Program& p);
+void save_parameters(const Program& p, const std::string& path, std::int64_t epochs);
+void setup(Program& p);
+float forward(Program& p, std::uint64_t epoch);
+void backward(Program& p);
+void update(Program& p, double lr);
+void infer(Program& p);
+Scores evaluate(Program& p);
+
+inline std::span<float> elements(const Matrix& m) { return {m.data, static_cast<std::size_t>(m.size())}; }
+
+/// In-degrees or out-degrees: the lengths of the rows of a pattern.
+inline void count_edges(const SparsePattern& pattern, const Matrix& degree) {
+  for (std::int64_t v = 0; v < degree.rows; ++v) {
+    const auto row = static_cast<std::size_t>(v);
+    degree.at(v, 0) = static_cast<float>(pattern.offsets[row + 1] - pattern.offsets[row]);
+  }
+}
+
+/// Labels of nodes with many values each.
+inline ConstMatrixView<float> targets(const data::Labels& labels) {
+  const std::int64_t rows = std::ssize(labels.targets.span()) / labels.num_classes;
+  return {labels.targets.data(), rows, labels.num_classes};
+}
+
+}  // namespace program
+)";
+  return text;
+}
+
+}  // namespace gneiss::synth::openmp

@@ -1,0 +1,75 @@
+// What is to be written out: a plan, the texts it comes from, and how its program reads data and walks epochs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/load.h"
+#include "ir/plan.h"
+
+namespace gneiss::synth {
+
+/// A text of the model; ir::Location::source counts them.
+struct ModelText {
+  std::string name;
+  std::string text;
+};
+
+/// The data that the plan was made for, and how a program is to read them again.
+struct DataSpec {
+  std::string name;  ///< what data::load takes
+  std::string title;
+  data::LoadOptions load;
+  std::string node_order = "none";  ///< none, degree, rcm or clusters
+  std::int64_t num_train = 0;
+  bool weighted = false;
+  bool symmetric = false;
+  bool sparse_features = false;
+  HalfType feature_dtype = HalfType::kNone;
+  data::LabelKind label_kind = data::LabelKind::kSingle;
+  std::int64_t num_features = 0;
+  std::int64_t num_classes = 0;
+};
+
+struct OptimizerSpec {
+  std::string name = "adam";  ///< adam, adamw or sgd
+  double lr = 0.01;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  bool decay_first_layer_only = false;
+  double clip_norm = 0;
+};
+
+/// The loop over epochs. Names of choices are those of the enumerations of train/.
+struct EpochSpec {
+  std::int64_t epochs = 200;
+  std::int64_t eval_every = 1;
+  std::int64_t patience = 0;
+  std::string monitor = "kMetric";
+  std::string metric = "kAccuracy";
+  bool higher_is_better = true;
+  std::vector<std::pair<std::string, std::string>>
+      schedule;  ///< members of train::ScheduleConfig that are not the usual ones
+  std::uint64_t seed = 0;
+};
+
+struct Specification {
+  std::string model;    ///< its title
+  std::string version;  ///< of Gneiss
+  std::vector<ModelText> texts;
+  std::vector<std::string> calls;  ///< prefixes of layer calls; ir::Location::call counts them
+  const ir::Plan* plan = nullptr;
+  DataSpec data;
+  std::vector<float> class_weights;
+  OptimizerSpec optimizer;
+  EpochSpec epochs;
+};
+
+}  // namespace gneiss::synth

@@ -1,0 +1,137 @@
+// Written programs against the command: the losses of 20 epochs and the weights behind them, bit for bit.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "synth/cases.h"
+#include "train/safetensors.h"
+
+namespace gneiss::testing {
+namespace {
+
+constexpr const char* kEpochs = "20";
+
+/// Runs a command of the shell in a workplace; what it says is shown if it fails.
+void run(const Workplace& place, const std::string& command) {
+  const std::string line = "cd '" + place.path("").string() + "' && XDG_CACHE_HOME=.cache " + command + " >log 2>&1";
+  ASSERT_EQ(std::system(line.c_str()), 0) << command << "\n" << place.read("log");
+}
+
+/// Configures and builds the program in `program/`; warnings are errors.
+void build(const Workplace& place) {
+  std::string configure = std::string(CMAKE_PROGRAM) + " -S program -B program/build -G '" + BUILD_GENERATOR +
+                          "' -Dgneiss_DIR=" + GNEISS_PACKAGE + " -DCMAKE_CXX_COMPILER=" + CXX_COMPILER +
+                          " -DCMAKE_CXX_FLAGS=-Werror -DCMAKE_CXX_FLAGS_RELEASE=-O1";
+  if (*CXX_LAUNCHER != '\0') configure += std::string(" -DCMAKE_CXX_COMPILER_LAUNCHER=") + CXX_LAUNCHER;
+  run(place, configure);
+  if (!::testing::Test::HasFatalFailure()) run(place, std::string(CMAKE_PROGRAM) + " --build program/build");
+}
+
+/// The losses of a run folder's metrics.
+std::vector<float> losses_of_run(const std::string& metrics) {
+  std::vector<float> losses;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) losses.push_back(nlohmann::json::parse(line)["loss"].get<float>());
+  return losses;
+}
+
+/// The losses that a program prints: the second column of lines that begin with a number.
+std::vector<float> losses_of_program(const std::string& output) {
+  std::vector<float> losses;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    int epoch = 0;
+    float loss = 0;
+    if (words >> epoch >> loss) losses.push_back(loss);
+  }
+  return losses;
+}
+
+class Programs : public ::testing::TestWithParam<SynthCase> {};
+
+TEST_P(Programs, ComputeWhatTheCommandComputes) {
+  const SynthCase& item = GetParam();
+  const Workplace place;
+  write_awkward_files(place);
+  const auto with = [&](const char* command, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {command};
+    arguments.insert(arguments.end(), item.arguments.begin(), item.arguments.end());
+    // One evaluation, after the last epoch: the weights that are kept are the last ones.
+    for (const char* word : {"--epochs", kEpochs, "--eval-every", kEpochs}) arguments.emplace_back(word);
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  const CommandResult written = place.gneiss(with("synth", {"-o", "program"}));
+  ASSERT_EQ(written.code, 0) << written.err;
+  const CommandResult trained = place.gneiss(with("train", {"--out", "run", "--quiet"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  ASSERT_NO_FATAL_FAILURE(build(place));
+  // Two threads against as many as there are: neither may show.
+  ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train --threads 2 --save weights.safetensors"));
+
+  const std::vector<float> losses = losses_of_run(place.read("run/metrics.jsonl"));
+  EXPECT_EQ(losses.size(), 20U);
+  EXPECT_EQ(losses_of_program(place.read("log")), losses);
+  const train::SafeTensors expected = train::read_safetensors(place.path("run/model.safetensors"));
+  const train::SafeTensors found = train::read_safetensors(place.path("weights.safetensors"));
+  EXPECT_EQ(found.tensors.size(), expected.tensors.size());
+  for (const train::Tensor& tensor : expected.tensors) {
+    const train::Tensor* other = found.find(tensor.name);
+    ASSERT_NE(other, nullptr) << tensor.name;
+    EXPECT_EQ(other->shape, tensor.shape) << tensor.name;
+    EXPECT_TRUE(other->data == tensor.data) << tensor.name << " differs";
+  }
+}
+
+/// A program for sizes alone takes any data of these sizes, and says what is wrong with others and with its options.
+TEST(ProgramOfAShape, TakesOtherData) {
+  const Workplace place;
+  const CommandResult written = place.gneiss({"synth", "--shape", "34,156,34,2", "--epochs", "3", "-o", "program"});
+  ASSERT_EQ(written.code, 0) << written.err;
+  ASSERT_NO_FATAL_FAILURE(build(place));
+  ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train karate --epochs 4"));
+  const std::vector<float> losses = losses_of_program(place.read("log"));
+  ASSERT_EQ(losses.size(), 4U);
+  ASSERT_EQ(place.gneiss({"train", "karate", "--epochs", "4", "--out", "run", "--quiet"}).code, 0);
+  const std::vector<float> expected = losses_of_run(place.read("run/metrics.jsonl"));
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    EXPECT_NEAR(losses[i], expected[i], 1e-5);  // another plan, the same mathematics
+  ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train karate --epochs 4 --seed 1"));
+  EXPECT_NE(losses_of_program(place.read("log")), losses);
+  struct Wrong {
+    const char* arguments;
+    int code;
+    const char* text;
+  };
+  const Wrong list[] = {{"dcsbm:nodes=50", 3, "nodes: this program was written for 34, the data have 50"},
+                        {"karate --epochs many", 2, "expected a whole number, got 'many'"},
+                        {"karate --lr 1", 2, "unknown option '--lr'"},
+                        {"karate --seed", 2, "--seed needs a value"},
+                        {"nowhere.txt", 3, "nowhere.txt"},
+                        {"karate --save /proc/gneiss/weights", 4, "/proc/gneiss"}};
+  for (const Wrong& wrong : list) {
+    const std::string command =
+        "cd '" + place.path("").string() + "' && program/build/train " + wrong.arguments + " >log 2>&1";
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), wrong.code) << wrong.arguments;
+    EXPECT_NE(place.read("log").find(wrong.text), std::string::npos) << place.read("log");
+  }
+}
+
+std::vector<SynthCase> wanted() {
+  const char* which = std::getenv("GNEISS_SYNTH_CASES");
+  const bool all = which != nullptr && std::string(which) == "all";
+  std::vector<SynthCase> cases;
+  for (const SynthCase& item : synth_cases()) {
+    if (all || item.often) cases.push_back(item);
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Programs, ::testing::ValuesIn(wanted()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace gneiss::testing
