@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "kernels/clip_norm.h"
 #include "passes/band_values.h"
 
 namespace gneiss::passes {
@@ -128,6 +129,9 @@ class MemoryPlanner {
       total += aligned(bytes);
     }
     plan_.parameter_bytes = trained;
+    // The update may take the norm of all gradients.
+    const auto norm = static_cast<std::int64_t>(kernels::clip_norm_workspace_bytes(trained / plan_.value_bytes));
+    plan_.workspace_bytes = std::max(plan_.workspace_bytes, norm);
     plan_.state_bytes = states;
   }
 

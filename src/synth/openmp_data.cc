@@ -224,12 +224,8 @@ static Matrix in_band(Buffer<std::byte>& bands, std::int64_t offset, std::int64_
   text += fmt::format("  p.constants = Buffer<std::byte>({});\n  p.arena = Buffer<std::byte>({});\n",
                       plan.constant_bytes, plan.arena_bytes);
   if (plan.band_bytes > 0) text += "  p.bands = Buffer<std::byte>(static_cast<std::size_t>(kBandBytes * p.threads));\n";
-  std::string scratch = fmt::format("{}", plan.workspace_bytes);
-  if (optimizer.clip_norm > 0)
-    scratch = fmt::format("std::max<std::size_t>({}, clip_norm_workspace_bytes({}))", plan.workspace_bytes,
-                          plan.parameter_bytes / 4);
-  text +=
-      fmt::format("  p.scratch = Buffer<std::byte>({});\n  p.context = {{p.threads, p.scratch.span()}};\n", scratch);
+  text += fmt::format("  p.scratch = Buffer<std::byte>({});\n  p.context = {{p.threads, p.scratch.span()}};\n",
+                      plan.workspace_bytes);
   for (const ir::ValueId v : named_values(from)) text += place_value(from, v);
   return text + "}\n";
 }
