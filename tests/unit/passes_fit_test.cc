@@ -97,55 +97,6 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
   }
 }
 
-TEST(PlanMemory, OnlyRowsOfABandExistOfWhatNoOtherOpReads) {
-  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
-    const ir::Plan plan = plan_of(model, testing::awkward_dataset({}), small_for(model));
-    std::int64_t found = 0;
-    for (std::size_t v = 0; v < plan.placements.size(); ++v) {
-      if (plan.placements[v].storage != ir::Storage::kBand) continue;
-      ++found;
-      std::int32_t band = -1;
-      for (const ir::Step& step : plan.steps) {
-        const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
-        const auto is = [&](ir::ValueId value) { return value == static_cast<ir::ValueId>(v); };
-        const bool made = std::any_of(op.results.begin(), op.results.end(), is);
-        const bool read = std::any_of(op.inputs.begin(), op.inputs.end(), is);
-        if (made) band = step.band;
-        if (!made && !read) continue;
-        EXPECT_GE(step.band, 0) << model;
-        EXPECT_EQ(step.band, band) << model;
-        const std::int64_t rows = plan.bands[static_cast<std::size_t>(step.band)].band_rows;
-        EXPECT_LE(plan.placements[v].offset_bytes + rows * plan.program.values[v].type.cols * 4, plan.band_bytes) << model;
-        for (std::size_t k = 0; k < op.inputs.size(); ++k) EXPECT_FALSE(is(op.inputs[k]) && ir::reads_whole(op, k)) << model;
-      }
-      for (const ir::Output& output : plan.program.outputs) EXPECT_NE(output.value, static_cast<ir::ValueId>(v)) << output.name;
-    }
-    EXPECT_GT(found, 3) << model;
-  }
-}
-
-TEST(GroupRows, OpsOnOtherRowsMoveOutOfTheWay) {
-  // GIN's gradient of its own rows is made between the two aggregations of the last layer's.
-  passes::Options options;
-  options.loss_rows = {3, {5, 8}, 4, 1e9};
-  const auto bands_of_aggregations = [&] {
-    const ir::Plan plan = plan_of("gin", testing::awkward_dataset({}), small(), options);
-    std::vector<std::int32_t> bands;
-    for (const ir::Step& step : plan.steps) {
-      const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
-      if (op.phase == ir::Phase::kBackward && op.kind == OpKind::spmm) bands.push_back(step.band);
-    }
-    return bands;
-  };
-  const std::vector<std::int32_t> together = bands_of_aggregations();
-  ASSERT_GE(together.size(), 2U);
-  EXPECT_GE(together[0], 0);
-  EXPECT_EQ(together[0], together[1]);
-  options.disabled = {"group_rows"};
-  const std::vector<std::int32_t> apart = bands_of_aggregations();
-  EXPECT_NE(apart[0], apart[1]) << "the pass has something to do";
-}
-
 TEST(StreamFeatures, LeavesFeaturesInTheirFileWhereEveryOpReadsThemRowByRow) {
   const data::Dataset dataset = testing::awkward_dataset({});
   passes::Options options;
