@@ -211,7 +211,7 @@ template <class T>
 void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
   static const bool poison = poison_wanted();
   if (poison && phase != ir::Phase::kBackward) std::memset(arena_.data(), 0xFF, arena_.size());
-  if (poison) std::memset(bands_.data(), 0xFF, bands_.size());
+  if (poison) std::fill(bands_.begin(), bands_.end(), std::byte{0xFF});
   key_ = key;
   for (const Step& step : steps_) {
     if (step.phase != phase) continue;
