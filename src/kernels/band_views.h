@@ -157,14 +157,13 @@ AttentionGradArgs<T> band_of(AttentionGradArgs<T> args, const Band& band) {
 template <class T>
 GemmArgs<T> band_of(GemmArgs<T> args, const Band& band) {
   const bool transposed = args.orientation == Orientation::kTN;
-  const std::int64_t rows = transposed ? args.a.rows : args.c.rows;
   if (args.a_half.used()) args.a_half.data = args.a_half.row(band.begin);
   args.a = rows_of(args.a, band);
   if (transposed) {
     args.b = rows_of(args.b, band);
   } else {
+    args.addend = band_of(args.addend, args.c.rows, band);
     args.c = rows_of(args.c, band);
-    args.addend = band_of(args.addend, rows, band);
   }
   return args;
 }

@@ -286,7 +286,7 @@ TEST(ChooseOrder, AttentionOfOneHeadReadsTheNarrowerSide) {
   EXPECT_THAT(attention_columns(passes::OrderChoice::kAggregateFirst), ::testing::ElementsAre(4, 4));
 }
 
-TEST(GroupGlobals, NoProductOfParametersCutsABand) {
+TEST(GroupRows, NoProductOfParametersCutsABand) {
   const data::Dataset dataset = testing::awkward_dataset({});
   passes::Options options;
   options.order = passes::OrderChoice::kAggregateFirst;
