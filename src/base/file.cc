@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -135,6 +136,13 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content);
   file.commit();
+}
+
+std::filesystem::path cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && std::filesystem::path(cache).is_absolute()) return std::filesystem::path(cache) / "gneiss";
+  const char* home = std::getenv("HOME");
+  return home == nullptr || *home == '\0' ? std::filesystem::path() : std::filesystem::path(home) / ".cache" / "gneiss";
 }
 
 void make_folder(const std::filesystem::path& path) {

@@ -56,6 +56,9 @@ class AtomicFile {
 /// Writes a whole file through AtomicFile.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
+/// Where Gneiss keeps what it can make again: $XDG_CACHE_HOME/gneiss, or ~/.cache/gneiss; empty if there is no home.
+std::filesystem::path cache_folder();
+
 /// Creates a folder and its parents. Errors: kDisk.
 void make_folder(const std::filesystem::path& path);
 

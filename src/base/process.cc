@@ -1,8 +1,15 @@
 #include "base/process.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <string>
 
@@ -32,6 +39,62 @@ std::int64_t memory_limit_bytes() {
   std::string text;
   if (file >> text && text != "max") return std::min(physical, static_cast<std::int64_t>(std::stoll(text)));
   return physical;
+}
+
+namespace {
+
+/// Reads what comes until the other end is closed; false if that is not before `end`.
+bool read_until(int descriptor, std::chrono::steady_clock::time_point end, std::string* output) {
+  constexpr std::size_t kMostOutput = std::size_t{1} << 20;
+  std::array<char, 4096> block;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return false;
+    pollfd ready{descriptor, POLLIN, 0};
+    const int count = poll(&ready, 1, static_cast<int>(std::min<long long>(left, 1000)));
+    if (count < 0 && errno != EINTR) return true;
+    if (count <= 0) continue;
+    const ssize_t got = read(descriptor, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return true;
+    if (output->size() < kMostOutput) output->append(block.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+Finished run_command(const std::vector<std::string>& words, const std::filesystem::path& folder, std::chrono::seconds limit) {
+  Finished finished;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return finished;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // so that all that it starts can be stopped
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  close(ends[1]);
+  if (error == 0) {
+    finished.started = true;
+    finished.timed_out = !read_until(ends[0], std::chrono::steady_clock::now() + limit, &finished.output);
+    if (finished.timed_out) kill(-child, SIGKILL);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    finished.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  close(ends[0]);
+  return finished;
 }
 
 }  // namespace gneiss

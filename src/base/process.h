@@ -1,7 +1,11 @@
-// What this process uses: memory.
+// What this process uses, and other processes that it runs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 namespace gneiss {
 
@@ -11,5 +15,16 @@ std::int64_t peak_rss_bytes();
 std::int64_t current_rss_bytes();
 /// Memory the process may use: the smaller of physical memory and the control-group limit, bytes.
 std::int64_t memory_limit_bytes();
+
+/// How a command ended.
+struct Finished {
+  bool started = false;    ///< false: there is no such program, or it may not be run
+  bool timed_out = false;  ///< it ran too long and was stopped, with what it had started
+  int code = 0;            ///< exit status; 128 + signal
+  std::string output;      ///< of both streams, the first megabyte
+};
+
+/// Runs a program (looked up in PATH) in a folder and waits for it, at most `limit`. It reads nothing.
+Finished run_command(const std::vector<std::string>& words, const std::filesystem::path& folder, std::chrono::seconds limit);
 
 }  // namespace gneiss

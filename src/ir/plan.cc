@@ -8,7 +8,7 @@
 namespace gneiss::ir {
 namespace {
 
-constexpr std::string_view kStorageNames[] = {"-", "input", "param", "grad", "state", "const", "arena", "band"};
+constexpr std::string_view kStorageNames[] = {"-", "input", "param", "grad", "state", "const", "arena", "band", "loop"};
 constexpr std::string_view kPhaseNames[] = {"setup", "forward", "backward", "inference"};
 
 std::string place(const Plan& plan, ValueId v) {
@@ -31,7 +31,7 @@ std::string describe_step(const Plan& plan, const Step& step) {
     results += fmt::format("{}%{} {}", results.empty() ? "" : ", ", program.value_name(r), place(plan, r));
     bytes += plan.placements[static_cast<std::size_t>(r)].bytes;
   }
-  const std::string band = step.band < 0 ? "" : fmt::format("{}", step.band);
+  const std::string band = step.band >= 0 ? fmt::format("{}", step.band) : step.loop >= 0 ? fmt::format("l{}", step.loop) : "";
   const std::string model_ms = fmt::format("{:.4f}", 1e3 * step.seconds);
   return fmt::format("{:9} {:20} {:10} {:>4} {:>12} {:>10}  {}({}) -> {}\n", phase_name(op.phase), traits(op.kind).name, step.variant, band,
                      bytes, model_ms, traits(op.kind).name, operands, results);
@@ -53,6 +53,40 @@ std::optional<EdgeWalk> edge_walk(const Plan& plan, const RowBand& band) {
     walk = {static_cast<std::int32_t>(op.attrs.integer("graph", 0)), op.attrs.integer("transpose", 0) != 0};
   }
   return walk;
+}
+
+LoopValues values_of(const Plan& plan, const EdgeLoop& loop) {
+  const auto op_of = [&](std::int32_t i) -> const Op& {
+    return plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)];
+  };
+  std::vector<ValueId> made;
+  LoopValues values;
+  const auto has = [](const std::vector<ValueId>& list, ValueId v) { return std::find(list.begin(), list.end(), v) != list.end(); };
+  for (std::int32_t i = loop.first_step; i <= loop.last_step; ++i) {
+    for (const ValueId v : op_of(i).inputs) {
+      if (!has(made, v) && !has(values.reads, v)) values.reads.push_back(v);
+    }
+    for (const ValueId r : op_of(i).results) {
+      if (r != kNoValue) made.push_back(r);
+    }
+  }
+  std::vector<bool> outside(plan.program.values.size(), false);
+  for (const Output& output : plan.program.outputs) outside[static_cast<std::size_t>(output.value)] = true;
+  const std::int32_t first = plan.steps[static_cast<std::size_t>(loop.first_step)].op;
+  const std::int32_t last = plan.steps[static_cast<std::size_t>(loop.last_step)].op;
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan.program.ops.size()); ++i) {
+    if (i >= first && i <= last) continue;
+    for (const ValueId v : plan.program.ops[static_cast<std::size_t>(i)].inputs) outside[static_cast<std::size_t>(v)] = true;
+  }
+  for (const ValueId v : made) {
+    const Domain domain = plan.program.type(v).domain;
+    if (domain == Domain::kGlobal) {
+      values.totals.push_back(v);
+    } else {
+      (domain == Domain::kNode || outside[static_cast<std::size_t>(v)] ? values.writes : values.inside).push_back(v);
+    }
+  }
+  return values;
 }
 
 std::int64_t Plan::total_bytes(int parameter_copies, int threads) const {

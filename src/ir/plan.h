@@ -24,6 +24,7 @@ enum class Storage : std::uint8_t {
   kConstant,   ///< computed once in the setup phase, kept
   kArena,      ///< shared between values whose lifetimes do not overlap
   kBand,       ///< of each thread, only the band of rows that it works on; shared likewise
+  kLoop,       ///< the row of the edge that a loop is at; nothing is stored
 };
 
 struct Placement {
@@ -41,6 +42,7 @@ struct Step {
   double cached_bytes = 0;  ///< and what of it stays in a cache because its band has just had to do with it
   double seconds = 0;    ///< modelled time
   std::int32_t band = -1;         ///< index in Plan::bands, or -1: it runs by itself
+  std::int32_t loop = -1;         ///< index in Plan::loops, or -1
   std::int64_t band_rows = 0;     ///< rows that it can be cut into; 0: it cannot be cut
   std::int64_t shared_bytes = 0;  ///< scratch of the call when it is cut into bands,
   std::int64_t task_bytes = 0;    ///< and of each task
@@ -54,6 +56,27 @@ struct RowBand {
   std::int64_t tasks = 0;      ///< each worked through by one thread; the cut depends on the data alone
   std::int64_t band_rows = 0;  ///< rows of a band
   bool streams_features = false;  ///< pages of features go back to their file with each task
+};
+
+/// Consecutive steps that are one loop over the edges of a graph. They have no kernels: their C++ is made from the plan (synth/loops.h)
+/// and compiled when the program is written out or, with --jit, when it runs.
+struct EdgeLoop {
+  std::int32_t first_step = 0;
+  std::int32_t last_step = 0;
+  std::int32_t graph = 0;
+  bool out_edges = false;       ///< row by row of sources; else of destinations
+  bool slots = false;           ///< along out-edges, reads what lies in the order of the in-edges
+  std::int64_t rows = 0;
+  std::int64_t tasks = 0;       ///< each worked through by one thread, about equal in edges
+  std::int64_t task_bytes = 0;  ///< of a task's part of the sums over all edges
+};
+
+/// The values that a loop has to do with, each once, in the order in which they first appear.
+struct LoopValues {
+  std::vector<ValueId> reads;   ///< matrices made outside
+  std::vector<ValueId> writes;  ///< of nodes or edges, read outside
+  std::vector<ValueId> totals;  ///< sums over all edges
+  std::vector<ValueId> inside;  ///< rows of the edge at hand
 };
 
 /// What is needed of a graph besides its in-edges.
@@ -89,6 +112,7 @@ struct Plan {
   std::vector<Placement> placements;     ///< per value
   std::vector<Step> steps;               ///< in running order, all phases
   std::vector<RowBand> bands;            ///< in running order
+  std::vector<EdgeLoop> loops;           ///< in running order
   std::vector<GraphUse> graph_uses;      ///< per graph of the program
   std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
   bool features_kept = false;            ///< the features themselves are read after the setup phase,
@@ -121,6 +145,8 @@ struct EdgeWalk {
 };
 /// The last walk along edges in a band; tasks are cut about equal in these edges. None: no step of it walks along edges.
 std::optional<EdgeWalk> edge_walk(const Plan& plan, const RowBand& band);
+
+LoopValues values_of(const Plan& plan, const EdgeLoop& loop);
 
 /// The plan as a table: ops in order with variant, bytes and modelled time.
 std::string describe(const Plan& plan);

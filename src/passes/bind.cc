@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/call.h"
+#include "passes/edge_loops.h"
 
 namespace gneiss::passes {
 namespace {
@@ -71,6 +72,12 @@ void bind_all(ir::Plan* plan) {
   operands.features = [&](bool transposed) { return transposed ? &sizes.features_transposed : &sizes.features; };
   operands.edge_weights = [](std::int32_t) { return std::span<const float>(); };
   operands.row_ids = [](std::int32_t) { return std::span<const std::int64_t>(); };
+  std::vector<std::int32_t> loop_of(program.ops.size(), -1);  // of each step
+  for (std::size_t k = 0; k < plan->loops.size(); ++k) {
+    const ir::EdgeLoop& loop = plan->loops[k];
+    std::fill(loop_of.begin() + loop.first_step, loop_of.begin() + loop.last_step + 1, static_cast<std::int32_t>(k));
+    plan->workspace_bytes = std::max(plan->workspace_bytes, loop.tasks * loop.task_bytes);
+  }
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     if (program.ops[i].kind == OpKind::input || program.ops[i].kind == OpKind::param) continue;
     const kernels::BoundCall call = kernels::bind_call<T>(program.ops[i], operands);
@@ -79,6 +86,12 @@ void bind_all(ir::Plan* plan) {
     step.variant = call.variant;
     step.flops = call.flops;
     step.bytes = call.bytes;
+    if (loop_of[plan->steps.size()] >= 0) {
+      step.loop = loop_of[plan->steps.size()];
+      step.variant = "loop";
+      plan->steps.push_back(std::move(step));
+      continue;
+    }
     step.band_rows = call.band.rows;
     step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
     step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
@@ -107,6 +120,7 @@ void find_structures(ir::Plan* plan) {
     if (graph >= 0) {
       ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
       use.used = true;
+      if (op.attrs.has("loop")) continue;
       use.transpose = use.transpose || runs_along_out_edges(op);
       use.slots = use.slots || (runs_along_out_edges(op) && !reads_ends_only(op));
     }
@@ -115,6 +129,12 @@ void find_structures(ir::Plan* plan) {
     if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) {
       plan->graph_uses[static_cast<std::size_t>(program.type(op.inputs[0]).space)].used = true;
     }
+  }
+  for (const ir::EdgeLoop& loop : plan->loops) {
+    ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(loop.graph)];
+    use.used = true;
+    use.transpose = use.transpose || loop.out_edges;
+    use.slots = use.slots || loop.slots;
   }
   for (std::size_t g = 0; g < program.graphs.size(); ++g) {
     const ir::GraphDef& graph = program.graphs[g];
@@ -154,7 +174,7 @@ void find_lasting(ir::Plan* plan) {
     }
     std::int64_t graph = op.attrs.integer("graph", -1);
     if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) graph = program.type(op.inputs[0]).space;
-    if (graph < 0) continue;
+    if (graph < 0 || step.loop >= 0) continue;
     ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
     const bool backwards = runs_along_out_edges(op);
     // By blocks of sources only the slots of weights are looked up, along out-edges.
@@ -166,11 +186,18 @@ void find_lasting(ir::Plan* plan) {
     in = in || (ids && !(backwards && op.kind == OpKind::spmm));
     out = out || (ids && backwards);
   }
+  for (const ir::EdgeLoop& loop : plan->loops) {
+    const Op& first = program.ops[static_cast<std::size_t>(plan->steps[static_cast<std::size_t>(loop.first_step)].op)];
+    ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(loop.graph)];
+    const bool setup = first.phase == ir::Phase::kSetup;
+    (loop.out_edges ? setup ? use.out_setup : use.out_kept : setup ? use.in_setup : use.in_kept) = true;
+  }
 }
 
 }  // namespace
 
 void bind_kernels(ir::Plan* plan, SourceBlocking blocking, std::vector<std::string>* decisions) {
+  find_edge_loops(plan);
   find_structures(plan);
   choose_source_blocks(plan, blocking, decisions);
   if (plan->value_bytes == sizeof(double)) {

@@ -133,6 +133,7 @@ class StepCost {
         op_(plan.program.ops[static_cast<std::size_t>(step.op)]) {}
 
   double seconds() const {
+    if (step_.loop >= 0) return in_loop();
     switch (op_.kind) {
       case OpKind::spmm:
         return spmm();
@@ -175,6 +176,14 @@ class StepCost {
       if (program_.type(v).domain == ir::Domain::kNode) widest = std::max(widest, program_.type(v).cols);
     }
     return static_cast<double>(widest);
+  }
+
+  /// Of a loop over edges: rows of nodes are gathered, sums and products of the edge at hand take what they take in a cache.
+  double in_loop() const {
+    const double cached = step_.bytes / rates_.stream.at(1, 32 << 10);
+    if (op_.kind == OpKind::gather_src || op_.kind == OpKind::gather_dst) return gather();
+    if (op_.kind == OpKind::gemm) return step_.flops / rates_.gemm_nn.at(32, 32);
+    return op_.kind == OpKind::dropout ? cached + values_drawn() / rates_.dropout : cached;
   }
 
   double stream() const {

@@ -20,8 +20,8 @@ struct Message {
 
 class Fuser {
  public:
-  explicit Fuser(const ir::Program& program)
-      : from_(program), makers_(ir::producers(program)), rewriter_(program) {}
+  Fuser(const ir::Program& program, bool wide_weights)
+      : from_(program), wide_weights_(wide_weights), makers_(ir::producers(program)), rewriter_(program) {}
 
   ir::Program run() {
     for (const Op& op : from_.ops) {
@@ -77,9 +77,12 @@ class Fuser {
       const ir::Type& type = from_.type(w);
       if (type.domain != ir::Domain::kEdge) return false;
       if (extreme ? type.cols != 1 : cols % type.cols != 0) return false;
+      if (!wide_weights_ && is_wide(type.cols, cols)) return false;
     }
     return true;
   }
+
+  static bool is_wide(std::int64_t groups, std::int64_t cols) { return groups > 1 && groups == cols; }
 
   /// The product of the weights, narrow ones first.
   ValueId weight_product(ir::Builder& builder, std::vector<ValueId> weights) {
@@ -124,6 +127,7 @@ class Fuser {
     if (a->kind == OpKind::gather_src) std::swap(a, b);
     if (a->kind != OpKind::gather_dst || b->kind != OpKind::gather_src) return false;
     if (from_.type(a->inputs[0]).cols != from_.type(b->inputs[0]).cols) return false;
+    if (!wide_weights_ && is_wide(op.attrs.integer("groups", 1), from_.type(op.inputs[0]).cols)) return false;
     const ValueId fused = rewriter_.builder_at(op).add(
         OpKind::sddmm, {rewriter_.map(a->inputs[0]), rewriter_.map(b->inputs[0])},
         {{"graph", b->attrs.integer("graph", 0)}, {"heads", op.attrs.integer("groups", 1)}});
@@ -132,12 +136,13 @@ class Fuser {
   }
 
   const ir::Program& from_;
+  bool wide_weights_;
   std::vector<std::int32_t> makers_;
   Rewriter rewriter_;
 };
 
 }  // namespace
 
-ir::Program fuse_messages(const ir::Program& program) { return Fuser(program).run(); }
+ir::Program fuse_messages(const ir::Program& program, bool wide_weights) { return Fuser(program, wide_weights).run(); }
 
 }  // namespace gneiss::passes

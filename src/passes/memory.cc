@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernels/clip_norm.h"
 #include "passes/band_values.h"
+#include "passes/edge_loops.h"
 
 namespace gneiss::passes {
 namespace {
@@ -42,6 +43,10 @@ class MemoryPlanner {
     find_bands();
     find_lifetimes();
     lives_in_band_ = values_of_bands(plan_);
+    const std::vector<bool> in_loops = values_of_loops(plan_);
+    for (std::size_t v = 0; v < in_loops.size(); ++v) {
+      if (in_loops[v]) plan_.placements[v].storage = Storage::kLoop;
+    }
     place_parameters();
     place_inputs_and_constants();
     place_arena_and_bands();
@@ -61,7 +66,7 @@ class MemoryPlanner {
 
   std::int64_t feature_nonzeros() const { return plan_.feature_nonzeros; }
 
-  /// Ops that run together: each op's band, with its first and its last op (or itself).
+  /// Ops that run together, in a band or a loop over edges: the first and the last of them for each op (or itself), and its band.
   void find_bands() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
       starts_.push_back(i);
@@ -69,20 +74,26 @@ class MemoryPlanner {
       band_of_.push_back(-1);
     }
     for (std::size_t b = 0; b < plan_.bands.size(); ++b) {
-      const ir::RowBand& band = plan_.bands[b];
-      const std::int32_t first = plan_.steps[static_cast<std::size_t>(band.first_step)].op;
-      const std::int32_t last = plan_.steps[static_cast<std::size_t>(band.last_step)].op;
-      for (std::int32_t i = first; i <= last; ++i) {
-        starts_[static_cast<std::size_t>(i)] = first;
-        ends_[static_cast<std::size_t>(i)] = last;
-        band_of_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(b);
-      }
+      run_together(plan_.bands[b].first_step, plan_.bands[b].last_step, static_cast<std::int32_t>(b));
+    }
+    for (const ir::EdgeLoop& loop : plan_.loops) run_together(loop.first_step, loop.last_step, -1);
+  }
+
+  void run_together(std::int32_t first_step, std::int32_t last_step, std::int32_t band) {
+    const std::int32_t first = plan_.steps[static_cast<std::size_t>(first_step)].op;
+    const std::int32_t last = plan_.steps[static_cast<std::size_t>(last_step)].op;
+    for (std::int32_t i = first; i <= last; ++i) {
+      starts_[static_cast<std::size_t>(i)] = first;
+      ends_[static_cast<std::size_t>(i)] = last;
+      band_of_[static_cast<std::size_t>(i)] = band;
     }
   }
 
+  bool in_loop(std::int32_t op) const { return op_at(op).attrs.has("loop"); }
+
   bool in_band(std::int32_t op) const { return band_of_[static_cast<std::size_t>(op)] >= 0; }
 
-  /// When ops run a band of rows at a time, a value is there from the first of them on and needed until the last one is through.
+  /// When ops run together, a value is there from the first of them on and needed until the last one is through.
   std::int32_t start_of(std::int32_t op) const { return starts_[static_cast<std::size_t>(op)]; }
   std::int32_t end_of(std::int32_t op) const { return ends_[static_cast<std::size_t>(op)]; }
 
@@ -154,7 +165,7 @@ class MemoryPlanner {
   /// A value of the setup phase that a constant is made of in place may lie where the constant will; so may what that is made of.
   void place_ancestors(std::int32_t i, const Placement& place) {
     const Op& op = op_at(i);
-    if (ir::traits(op.kind).in_place != 1) return;
+    if (ir::traits(op.kind).in_place != 1 || in_loop(i)) return;
     for (std::size_t k = op.kind == OpKind::gemm ? 2 : 0; k < op.inputs.size(); ++k) {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
@@ -172,7 +183,7 @@ class MemoryPlanner {
   /// The operand whose place a result of op i may take, or kNoValue.
   ValueId reusable_operand(std::int32_t i, std::size_t which) const {
     const Op& op = op_at(i);
-    if (ir::traits(op.kind).in_place != static_cast<int>(which) + 1) return ir::kNoValue;
+    if (ir::traits(op.kind).in_place != static_cast<int>(which) + 1 || in_loop(i)) return ir::kNoValue;
     const ir::Type& result = program_.type(op.results[which]);
     for (std::size_t k = op.kind == OpKind::gemm ? 2 : 0; k < op.inputs.size(); ++k) {
       const ValueId v = op.inputs[k];
@@ -187,6 +198,7 @@ class MemoryPlanner {
   /// kNoValue if there is none.
   ValueId dead_in_band(std::int32_t i, std::size_t which) const {
     const ir::Type& result = program_.type(op_at(i).results[which]);
+    if (!in_band(i)) return ir::kNoValue;
     for (std::int32_t j = start_of(i); j < i; ++j) {
       for (const ValueId v : op_at(j).inputs) {
         const std::int32_t group = group_[static_cast<std::size_t>(v)];

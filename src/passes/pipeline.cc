@@ -16,6 +16,7 @@
 #include "passes/distribute_products.h"
 #include "passes/factor_weights.h"
 #include "passes/fuse_attention.h"
+#include "passes/fuse_edges.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/fuse_messages.h"
 #include "passes/fuse_rows.h"
@@ -23,6 +24,7 @@
 #include "passes/half_features.h"
 #include "passes/memory.h"
 #include "passes/order.h"
+#include "passes/products_at_nodes.h"
 #include "passes/recompute.h"
 #include "passes/sparse_features.h"
 #include "passes/split_bands.h"
@@ -34,6 +36,7 @@ namespace {
 using Decisions = std::vector<std::string>;
 
 constexpr const char* kRecompute = "recompute";
+constexpr const char* kFuseEdges = "fuse_edges";
 constexpr const char* kFuseRows = "fuse_rows";
 constexpr const char* kSplitBands = "split_bands";
 constexpr const char* kStreamFeatures = "stream_features";
@@ -44,6 +47,8 @@ struct Pass {
   const char* purpose;
   ir::Program (*run)(const ir::Program& program, const Options& options, Decisions* decisions);
 };
+
+bool wants_edge_loops(const Options& options) { return options.edge_loops && options.disabled.count(kFuseEdges) == 0; }
 
 SparsePathOptions sparse_options(const Options& options) {
   return {options.sparse_path, options.feature_nonzeros, options.value_bytes, options.most_dense_bytes};
@@ -65,7 +70,8 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 }
 
 /// The order of the passes and why:
-///   fuse_messages first, because everything after it reasons about sparse products, not about gathers;
+///   products_at_nodes first: what it takes off the edges, fuse_messages can join;
+///   fuse_messages next, because everything after it reasons about sparse products, not about gathers;
 ///   fuse_attention right after it: it knows attention by the sparse product at its end;
 ///   distribute_products next: what it takes apart, choose_order can turn round;
 ///   choose_order before differentiation, so that one decision serves forward and backward;
@@ -84,8 +90,10 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 ///   kernels are bound before fuse_rows, which has to know what they can do, and places in memory are given last: values of
 ///   ops that run together live together, which is why split_bands tries places before it cuts.
 constexpr Pass kPasses[] = {
+    {"products_at_nodes", true, "(a x@src + b x@dst) W -> a (x W)@src + b (x W)@dst",
+     [](const ir::Program& p, const Options&, Decisions* d) { return eliminate_dead_code(products_at_nodes(p, d)); }},
     {"fuse_messages", true, "gather, weight, reduce -> sparse product",
-     [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_messages(p)); }},
+     [](const ir::Program& p, const Options& o, Decisions*) { return eliminate_dead_code(fuse_messages(p, !wants_edge_loops(o))); }},
     {"fuse_attention", true, "scores, softmax, sparse product -> attention",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_attention(p)); }},
     {"distribute_products", true, "(s x + A x) W -> s (x W) + A (x W) where cheaper",
@@ -127,12 +135,12 @@ constexpr Pass kPasses[] = {
 };
 
 /// Passes on plans that may be switched off.
-constexpr std::string_view kOwnSwitch[] = {kRecompute, kStreamFeatures, kFuseRows, kSplitBands};
+constexpr std::string_view kOwnSwitch[] = {kRecompute, kFuseEdges, kStreamFeatures, kFuseRows, kSplitBands};
 
 void check_options(const Options& options) {
   std::vector<std::string> names;
   for (const Pass& pass : kPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {kRecompute, "bind_kernels", kStreamFeatures, kFuseRows, kSplitBands, "plan_memory"});
+  names.insert(names.end(), {kRecompute, kFuseEdges, "bind_kernels", kStreamFeatures, kFuseRows, kSplitBands, "plan_memory"});
   for (const std::string& name : options.disabled) {
     const auto pass = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
     if ((pass != std::end(kPasses) && pass->optional) || std::count(std::begin(kOwnSwitch), std::end(kOwnSwitch), name) > 0) continue;
@@ -183,6 +191,7 @@ const std::vector<PassInfo>& list_passes() {
     std::vector<PassInfo> infos;
     for (const Pass& pass : kPasses) infos.push_back({pass.name, pass.optional, pass.purpose});
     infos.push_back({kRecompute, true, "values made again in backward instead of kept, where that costs little or memory has a limit"});
+    infos.push_back({kFuseEdges, true, "ops on edges as loops that keep no edge, where they can be compiled (--jit, synth)"});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
     infos.push_back({kStreamFeatures, true, "features that stay in their file, read anew in every sweep"});
     infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
@@ -217,6 +226,11 @@ void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
 
 double step_seconds_of(const ir::Plan& plan) { return plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward); }
 
+ir::Program with_edge_loops(const ir::Program& program, const Options& options, Decisions* decisions) {
+  Decisions unread;
+  return wants_edge_loops(options) ? fuse_edges(program, decisions != nullptr ? decisions : &unread) : program;
+}
+
 /// What a program would take. Bands are not cut here: that only ever saves.
 Footprint footprint(const ir::Program& program, const Options& options) {
   Options quiet = options;
@@ -225,7 +239,7 @@ Footprint footprint(const ir::Program& program, const Options& options) {
   ir::Plan plan;
   plan.value_bytes = options.value_bytes;
   plan.feature_nonzeros = options.feature_nonzeros;
-  plan.program = eliminate_dead_code(program);
+  plan.program = with_edge_loops(eliminate_dead_code(program), options, nullptr);
   lay_out(quiet, Recorder(quiet, &plan.passes), &plan);
   return {options.excess_bytes ? options.excess_bytes(plan) : plan.lasting_arena_bytes, step_seconds_of(plan)};
 }
@@ -254,6 +268,10 @@ ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) 
                             : recompute_cheap(plan.program, measure, options.recompute_limits, decisions);
     });
     ir::verify(plan.program, kRecompute);
+  }
+  if (wants_edge_loops(options)) {
+    recorder.run(kFuseEdges, plan.program, [&](Decisions* decisions) { plan.program = with_edge_loops(plan.program, options, decisions); });
+    ir::verify(plan.program, kFuseEdges);
   }
   lay_out(options, recorder, &plan);
   return plan;

@@ -44,6 +44,7 @@ struct Options {
   Rates rates = default_rates();  ///< what choices by modelled time and the plan's times go by
   SplitLimits split_limits;
   RecomputeLimits recompute_limits;
+  bool edge_loops = false;  ///< whoever runs the plan can compile loops over edges
   bool features_in_file = false;  ///< dense features are pages of a mapped file
   StreamLimits stream_limits;
   /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other order, and

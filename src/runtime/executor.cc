@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "kernels/bands.h"
+#include "kernels/dropout_key.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -23,7 +24,7 @@ bool poison_wanted() {
 
 template <class T>
 Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::vector<std::optional<graph::Graph>> derived,
-                      std::span<const float> class_weights, int threads)
+                      std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops)
     : plan_(plan),
       dataset_(dataset),
       structures_(dataset, plan, std::move(derived), threads),
@@ -42,17 +43,25 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
     features_ = Buffer<T>(source.size());
     std::copy(source.begin(), source.end(), features_.begin());
   }
-  bind_steps(class_weights);
+  bind_steps(class_weights, loops);
   structures_.drop_unread(plan, false);  // bound calls know the sizes
 }
 
 template <class T>
-void Executor<T>::bind_steps(std::span<const float> class_weights) {
+void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<const kernels::EdgeLoopFunction> loops) {
+  GNEISS_ASSERT(loops.size() == plan_.loops.size(), "the plan has {} loops over edges, not {}", plan_.loops.size(), loops.size());
   const kernels::Operands<T> bound = operands(class_weights);
   std::int32_t open = -1;
   std::size_t used = 0;
   for (const ir::Step& planned : plan_.steps) {
     const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
+    if (planned.loop >= 0) {
+      const ir::EdgeLoop& loop = plan_.loops[static_cast<std::size_t>(planned.loop)];
+      const bool first = &planned == &plan_.steps[static_cast<std::size_t>(loop.first_step)];
+      if (first) steps_.push_back({op.phase, {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])}, {workspace_.span()}, {}, 0, false});
+      open = -1;
+      continue;
+    }
     kernels::BoundCall call = kernels::bind_call<T>(op, bound);
     if (!call.run) continue;
     if (planned.band < 0) {
@@ -71,6 +80,40 @@ void Executor<T>::bind_steps(std::span<const float> class_weights) {
     }
     steps_.back().calls.push_back(std::move(call));
   }
+}
+
+template <class T>
+void* Executor<T>::rows_of(ir::ValueId value) {
+  if (plan_.program.type(value).scalar == ir::Scalar::kIndex) return address(value);
+  const MatrixView<T> matrix = view(value);
+  GNEISS_ASSERT(matrix.contiguous(), "a loop over edges reads rows that lie apart");
+  return matrix.data;
+}
+
+template <class T>
+kernels::BoundCall Executor<T>::bind_loop(const ir::EdgeLoop& planned, kernels::EdgeLoopFunction function) {
+  kernels::BoundCall call;
+  if constexpr (std::is_same_v<T, float>) {
+    auto loop = std::make_shared<Loop>();
+    const SparsePattern& in_edges = *structures_.in_edges(planned.graph);
+    const SparsePattern& edges = planned.out_edges ? *structures_.out_edges(planned.graph) : in_edges;
+    loop->function = function;
+    loop->args = kernels::edge_loop_args(edges, in_edges, structures_.edge_weights(planned.graph), dataset_.orig_id);
+    const ir::LoopValues values = ir::values_of(plan_, planned);
+    for (const ir::ValueId v : values.reads) loop->reads.push_back(rows_of(v));
+    for (const ir::ValueId v : values.writes) loop->writes.push_back(rows_of(v));
+    for (const ir::ValueId v : values.totals) loop->totals.push_back(view(v));
+    loop->args.reads = loop->reads.data();
+    loop->args.writes = loop->writes.data();
+    loop->cuts = kernels::cut_rows(edges.offsets, planned.rows, planned.tasks);
+    call.run = [this, loop](const kernels::Context& context) {
+      loop->args.key = kernels::dropout_key(key_.seed, key_.epoch);
+      kernels::run_edge_loop(context, loop->function, loop->args, loop->cuts, loop->totals);
+    };
+  } else {
+    GNEISS_ASSERT(false, "loops over edges are f32");
+  }
+  return call;
 }
 
 /// The rows of a band's tasks: about equal in edges where one of its ops walks along edges.
@@ -182,6 +225,7 @@ std::byte* Executor<T>::address(ir::ValueId value) {
     case ir::Storage::kArena: return arena_.data() + place.offset_bytes;
     case ir::Storage::kBand: return bands_.data() + place.offset_bytes;
     case ir::Storage::kInput:
+    case ir::Storage::kLoop:
     case ir::Storage::kNone: break;
   }
   return nullptr;

@@ -15,6 +15,7 @@
 #include "data/dataset.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
+#include "kernels/edge_loop.h"
 #include "runtime/structures.h"
 
 namespace gneiss::runtime {
@@ -24,8 +25,9 @@ class Executor {
  public:
   /// Binds `plan` to `dataset`; both must outlive the executor, as must `class_weights`. The loss counts the dataset's training
   /// nodes. Errors: kOutOfMemory with the plan's size.
+  /// `loops`: a function for each loop over edges of the plan, which only f32 has.
   Executor(const ir::Plan& plan, const data::Dataset& dataset, std::vector<std::optional<graph::Graph>> derived,
-           std::span<const float> class_weights, int threads);
+           std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops = {});
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
@@ -59,9 +61,21 @@ class Executor {
     bool streams_features = false;
   };
 
+  /// What a loop over edges is called with.
+  struct Loop {
+    kernels::EdgeLoopFunction function = nullptr;
+    kernels::EdgeLoopArgs args;
+    std::vector<const void*> reads;
+    std::vector<void*> writes;
+    std::vector<MatrixView<float>> totals;
+    std::vector<std::int64_t> cuts;
+  };
+
   kernels::Operands<T> operands(std::span<const float> class_weights);
   void use_loss_rows(kernels::Operands<T>* from);
-  void bind_steps(std::span<const float> class_weights);
+  void bind_steps(std::span<const float> class_weights, std::span<const kernels::EdgeLoopFunction> loops);
+  kernels::BoundCall bind_loop(const ir::EdgeLoop& loop, kernels::EdgeLoopFunction function);
+  void* rows_of(ir::ValueId value);
   std::vector<std::int64_t> cut_rows(const ir::RowBand& band) const;
   void run_bands(const Step& step) const;
   MatrixView<T> input_view(const ir::Type& type);

@@ -31,6 +31,7 @@ std::string address(const Source& from, ir::ValueId v) {
       return at("bands");
     case Storage::kNone:
     case Storage::kInput:
+    case Storage::kLoop:
       break;
   }
   return {};

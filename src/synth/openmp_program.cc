@@ -90,6 +90,8 @@ std::string_view storage_note(Storage storage) {
       return "in the arena";
     case Storage::kBand:
       return "a band of rows for each thread";
+    case Storage::kLoop:
+      return "a row of the edge at hand";
   }
   return "";
 }

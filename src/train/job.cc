@@ -113,6 +113,7 @@ class Trainer {
     report_.feature_bytes_saved = session.plan().bytes_saved_by_halves();
     report_.notes = dataset.notes;
     report_.warnings = workload_->session().warnings;
+    report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
     for (const language::Diagnostic& warning : session.compiled().diagnostics) report_.notes.push_back(language::render(warning));
     report_.config = config_.values();
     report_.plan_peak_bytes = workload_->peak_bytes(session.plan());

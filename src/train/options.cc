@@ -223,6 +223,7 @@ SessionOptions session_options(const Config& config, const data::Dataset& datase
   options.passes.order = order_choice(config.text("passes.order"));
   options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
   options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
+  options.passes.edge_loops = config.flag("passes.jit");
   options.passes.most_dense_bytes = memory_limit_bytes() / 2;
   options.passes.repeats = repeats(config);
   const RatesInUse rates = load_rates(this_machine());

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/parallel.h"
 #include "kernels/kernel.h"
 
@@ -45,20 +46,6 @@ std::string processor_name() {
   return "unknown";
 }
 
-fs::path cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && fs::path(cache).is_absolute()) return fs::path(cache) / "gneiss";
-  const char* home = std::getenv("HOME");
-  return home == nullptr || *home == '\0' ? fs::path() : fs::path(home) / ".cache" / "gneiss";
-}
-
-/// FNV-1a: the same on every machine and with every compiler.
-std::uint64_t hash(const std::string& text) {
-  std::uint64_t h = 0xcbf29ce484222325U;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return h;
-}
-
 Json key_json(const MachineKey& machine) {
   return {{"processor", machine.processor},
           {"vectors", machine.vectors},
@@ -92,7 +79,7 @@ MachineKey this_machine() { return {processor_name(), kernels::vector_target(), 
 fs::path rates_path(const MachineKey& machine) {
   const fs::path folder = cache_folder();
   if (folder.empty()) return folder;
-  return folder / fmt::format("rates-{:016x}.json", hash(key_json(machine).dump()));
+  return folder / fmt::format("rates-{:016x}.json", hash_text(key_json(machine).dump()));
 }
 
 RatesInUse load_rates(const MachineKey& machine) {

@@ -15,6 +15,7 @@
 #include "passes/clean.h"
 #include "runtime/executor.h"
 #include "runtime/initialize.h"
+#include "train/loops.h"
 
 namespace gneiss::train {
 namespace {
@@ -207,6 +208,8 @@ struct Session<T>::Impl {
   const data::Dataset& dataset;
   data::Dataset* expendable;  ///< that, or null
   SessionOptions options;
+  std::vector<std::string> warnings;
+  CompiledLoops loops;
   Blueprint blueprint;
   runtime::Executor<T> executor;
   runtime::Optimizer<T> optimizer;
@@ -218,13 +221,31 @@ struct Session<T>::Impl {
       : dataset(data),
         expendable(freed),
         options(std::move(given)),
-        blueprint(make_blueprint(data, options, sizeof(T))),
+        blueprint(make_compiled_blueprint()),
         executor(blueprint.plan, prepared_dataset(), std::move(blueprint.graphs), options.class_weights,
-                 threads_of(options)),
+                 threads_of(options), loops.functions),
         optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
                   blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {}
 
   const ir::Program& program() const { return blueprint.plan.program; }
+
+  /// Loops over edges are compiled here; where that cannot be done, the plan is one without them.
+  Blueprint make_compiled_blueprint() {
+    if (sizeof(T) != sizeof(float)) options.passes.edge_loops = false;
+    Blueprint made = make_blueprint(dataset, options, sizeof(T));
+    try {
+      loops = compile_loops(made.plan, made.compiled);
+      return made;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnsupported && error.code() != ErrorCode::kDisk) throw;
+      std::string text = error.message();
+      if (!error.where().empty()) text += " (" + error.where() + ")";
+      if (!error.hint().empty()) text += "; " + error.hint();
+      warnings.push_back(fmt::format("no loops over edges were compiled, the model runs on the kernels there are: {}", text));
+    }
+    options.passes.edge_loops = false;
+    return make_blueprint(dataset, options, sizeof(T));
+  }
 
   /// The dataset in the form that suits the plan: without the edges of the given graph if nothing walks them, with features that
   /// every epoch reads on huge pages instead of a file's small ones if there are epochs enough to pay for the copy.
@@ -287,6 +308,11 @@ const ir::Plan& Session<T>::plan() const {
 template <class T>
 const language::CompileResult& Session<T>::compiled() const {
   return impl_->blueprint.compiled;
+}
+
+template <class T>
+const std::vector<std::string>& Session<T>::warnings() const {
+  return impl_->warnings;
 }
 
 template <class T>

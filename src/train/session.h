@@ -76,6 +76,8 @@ class Session {
 
   const ir::Plan& plan() const;
   const language::CompileResult& compiled() const;
+  /// What could not be done as the options asked, and what was done instead: loops over edges that no compiler made.
+  const std::vector<std::string>& warnings() const;
   /// Draws fresh parameters from `seed`, clears optimizer state and sets running statistics back.
   void reset(std::uint64_t seed);
 

@@ -1,0 +1,691 @@
+#include "synth/loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "synth/text.h"
+
+namespace gneiss::synth {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::ValueId;
+
+constexpr const char* kRow = "    ";      // indent of what is done for a row,
+constexpr const char* kEdge = "      ";  // and for an edge
+
+/// Columns that ops work through together, in equal groups where one of them has a number for each.
+struct Shape {
+  std::int64_t cols = 1;
+  std::int64_t groups = 1;
+};
+
+bool is_reduction(const Op& op) { return op.kind == OpKind::segment_reduce; }
+bool is_extreme(const Op& op) {
+  const std::string fn = op.attrs.text("fn", "sum");
+  return is_reduction(op) && (fn == "max" || fn == "min");
+}
+bool is_product(const Op& op) { return op.kind == OpKind::gemm; }
+bool is_transposed_product(const Op& op) { return is_product(op) && op.attrs.integer("ta", 0) != 0; }
+
+/// Ops that work through whole rows by themselves.
+bool stands_alone(OpKind kind) {
+  return kind == OpKind::gemm || kind == OpKind::sum_heads || kind == OpKind::tile_heads || kind == OpKind::concat ||
+         kind == OpKind::slice;
+}
+
+/// Ops that only say where a row lies.
+bool is_place(OpKind kind) {
+  return kind == OpKind::gather_src || kind == OpKind::gather_dst || kind == OpKind::edge_weight ||
+         kind == OpKind::constant;
+}
+
+class LoopWriter {
+ public:
+  LoopWriter(const ir::Plan& plan, const Names& names, std::size_t index)
+      : plan_(plan), program_(plan.program), names_(names), loop_(plan.loops[index]), values_(ir::values_of(plan, loop_)) {
+    name_ = loop_name(plan, names, index);
+    for (std::int32_t i = loop_.first_step; i <= loop_.last_step; ++i)
+      ops_.push_back(&program_.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)]);
+    for (const char* word : {"args", "begin", "end", "totals", "v", "u", "k", "j", "h", "c", "slot", "first", "edge"})
+      taken_.insert(word);
+  }
+
+  std::string write() {
+    declare_operands();
+    cut_into_segments();
+    find_rows_that_stay();
+    for (const Segment& segment : segments_) write_segment(segment);
+    return assemble();
+  }
+
+ private:
+  /// Ops that are one loop over columns, or one op that stands alone.
+  struct Segment {
+    Shape shape;
+    std::vector<const Op*> ops;
+    bool alone = false;
+  };
+
+  const ir::Type& type(ValueId v) const { return program_.type(v); }
+  std::int64_t cols(ValueId v) const { return type(v).cols; }
+  bool is_edge(ValueId v) const { return type(v).domain == ir::Domain::kEdge; }
+  static bool has(const std::vector<ValueId>& list, ValueId v) { return std::find(list.begin(), list.end(), v) != list.end(); }
+  bool is_inside(ValueId v) const { return has(values_.inside, v); }
+
+  /// A short name for a value of this edge, after the one that it has in the program.
+  std::string local(ValueId v) {
+    const auto [found, is_new] = locals_.try_emplace(v);
+    if (is_new) found->second = unique(names_.value(v));
+    return found->second;
+  }
+  /// The name of a matrix that the loop reads or writes.
+  std::string matrix(ValueId v) {
+    const auto [found, is_new] = matrices_.try_emplace(v);
+    const bool kept_edge = is_edge(v) && has(values_.writes, v);
+    if (is_new) found->second = unique(names_.value(v) + (kept_edge ? "_all" : ""));
+    return found->second;
+  }
+  std::string unique(const std::string& wanted) {
+    constexpr std::size_t kLongest = 24;
+    std::string stem = wanted;
+    while (stem.size() > kLongest) {  // whole words at the end
+      const std::size_t word = stem.find('_');
+      stem = word == std::string::npos ? stem.substr(stem.size() - kLongest) : stem.substr(word + 1);
+    }
+    const std::size_t letter = stem.find_first_not_of("_0123456789");
+    stem = letter == std::string::npos ? "x" : stem.substr(letter);
+    std::string name = stem;
+    for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
+    return name;
+  }
+
+  void line(std::string* text, const std::string& indent, const std::string& code) const {
+    if (fits(indent + code)) {
+      *text += indent + code + "\n";
+      return;
+    }
+    const std::size_t equals = code.find(" = ");
+    *text += indent + code.substr(0, equals + 2) + "\n" + indent + "    " + code.substr(equals + 3) + "\n";
+  }
+
+  // Operands: a pointer for each matrix, and for each row that an edge reads.
+
+  void declare_operands() {
+    std::int64_t offset = 0;
+    for (const ValueId v : values_.totals) {
+      declare(v, fmt::format("float* const {} = totals + {};", matrix(v), offset));
+      offset += program_.elements(v);
+    }
+    for (std::size_t i = 0; i < values_.reads.size(); ++i) {
+      const bool index = type(values_.reads[i]).scalar == ir::Scalar::kIndex;
+      declare(values_.reads[i], fmt::format("const {}* const {} = edge::{}(args, {});", index ? "std::int32_t" : "float",
+                                            matrix(values_.reads[i]), index ? "indices" : "reals", i));
+    }
+    for (std::size_t i = 0; i < values_.writes.size(); ++i) {
+      const bool index = type(values_.writes[i]).scalar == ir::Scalar::kIndex;
+      declare(values_.writes[i], fmt::format("{}* const {} = edge::{}(args, {});", index ? "std::int32_t" : "float",
+                                             matrix(values_.writes[i]), index ? "written_indices" : "written", i));
+    }
+    for (const ValueId v : values_.reads) {
+      if (is_edge(v)) places_[v] = row_of(&edge_, kEdge, matrix(v) + "_edge", v, slot());
+      if (type(v).domain == ir::Domain::kGlobal) places_[v] = matrix(v);
+    }
+    for (const Op* op : ops_) {
+      if (is_place(op->kind)) place(*op);
+    }
+  }
+
+  void declare(ValueId v, const std::string& code) {
+    declarations_.push_back({code, fmt::format("[{}, {}]", names_.rows(type(v)), cols(v))});
+  }
+
+  /// Declares where row `row` of a matrix begins, once, and gives the name of that.
+  std::string row_of(std::string* text, const std::string& indent, const std::string& wanted, ValueId v, const std::string& row) {
+    const std::string key = fmt::format("{}[{}]", v, row);
+    const auto [found, is_new] = rows_.try_emplace(key);
+    if (!is_new) return found->second;
+    found->second = unique(wanted);
+    const bool index = type(v).scalar == ir::Scalar::kIndex;
+    line(text, indent, fmt::format("const {}* const {} = {} + {} * {};", index ? "std::int32_t" : "float", found->second, matrix(v), row, cols(v)));
+    return found->second;
+  }
+
+  /// The index of the edge among the in-edges.
+  std::string slot() {
+    if (!loop_.out_edges) return "k";
+    if (!declared_slot_) edge_ += fmt::format("{}const std::int64_t slot = args.slots[k];\n", kEdge);
+    declared_slot_ = true;
+    return "slot";
+  }
+
+  bool walks(bool by_source) const { return by_source == loop_.out_edges; }
+  std::string source() const { return loop_.out_edges ? "v" : "u"; }
+  std::string destination() const { return loop_.out_edges ? "u" : "v"; }
+
+  /// The row of a node value at one end of the edge.
+  std::string end_row(ValueId v, bool by_source) {
+    const bool of_row = walks(by_source);
+    return row_of(of_row ? &row_ : &edge_, of_row ? kRow : kEdge, matrix(v) + (by_source ? "_src" : "_dst"), v, of_row ? "v" : "u");
+  }
+
+  void place(const Op& op) {
+    const ValueId result = op.results[0];
+    switch (op.kind) {
+      case OpKind::gather_src:
+      case OpKind::gather_dst:
+        places_[result] = end_row(op.inputs[0], op.kind == OpKind::gather_src);
+        return;
+      case OpKind::constant:
+        numbers_[result] = real(static_cast<float>(op.attrs.real("value", 0)));
+        return;
+      default:
+        if (!program_.graphs[static_cast<std::size_t>(type(result).space)].weighted) {
+          numbers_[result] = "1.0F";
+          return;
+        }
+        numbers_[result] = unique("weight");
+        line(&edge_, kEdge, fmt::format("const float {} = args.weights[{}];", numbers_[result], slot()));
+    }
+  }
+
+  // Segments.
+
+  Shape shape_of(const Op& op) const {
+    Shape shape;
+    const bool sums_groups = op.kind == OpKind::sum_groups;
+    const bool sums = op.kind == OpKind::sum_rows || is_reduction(op) || sums_groups;
+    shape.cols = cols(sums ? op.inputs[0] : op.results[0]);
+    if (sums_groups) shape.groups = op.attrs.integer("groups", 1);
+    for (const ValueId input : op.inputs) {
+      const std::int64_t narrow = cols(input);
+      if (narrow > 1 && narrow < shape.cols) shape.groups = std::max(shape.groups, narrow);
+    }
+    return shape;
+  }
+
+  /// May the op share a loop over columns? A sum over groups of columns fixes the groups.
+  bool fits_into(const Op& op, const Segment& segment) const {
+    const Shape shape = shape_of(op);
+    if (shape.cols != segment.shape.cols) return false;
+    if (shape.groups == segment.shape.groups) return true;
+    const auto sums = [](const Op* other) { return other->kind == OpKind::sum_groups; };
+    if (shape.groups == 1) return !sums(&op);
+    return segment.shape.groups == 1 && std::none_of(segment.ops.begin(), segment.ops.end(), sums);
+  }
+
+  /// Is there, at the end of a segment or inside of it, what the op needs of `open` ops?
+  bool is_ready(const Op& op, const std::set<ValueId>& done, const Segment* inside) const {
+    return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) {
+      if (!has(values_.inside, v) && !(is_edge(v) && made_here(v))) return true;
+      if (done.count(v) > 0) return true;
+      if (inside == nullptr || inside->alone) return false;
+      // A sum over columns is there when the loop over columns is through.
+      return std::any_of(inside->ops.begin(), inside->ops.end(),
+                         [&](const Op* other) { return other->results[0] == v && other->kind != OpKind::sum_groups; });
+    });
+  }
+
+  bool made_here(ValueId v) const {
+    return std::any_of(ops_.begin(), ops_.end(), [&](const Op* op) { return std::count(op->results.begin(), op->results.end(), v) > 0; });
+  }
+
+  void cut_into_segments() {
+    std::vector<const Op*> left;
+    std::set<ValueId> done;
+    for (const Op* op : ops_) {
+      if (is_place(op->kind)) {
+        done.insert(op->results[0]);
+      } else {
+        left.push_back(op);
+      }
+    }
+    while (!left.empty()) {
+      Segment segment;
+      for (auto it = left.begin(); it != left.end();) {
+        if (joins(**it, segment, done)) {
+          add(**it, &segment);
+          it = left.erase(it);
+        } else {
+          ++it;
+        }
+      }
+      GNEISS_ASSERT(!segment.ops.empty(), "ops of a loop over edges read each other in a circle");
+      for (const Op* op : segment.ops) done.insert(op->results[0]);
+      segments_.push_back(std::move(segment));
+    }
+  }
+
+  bool joins(const Op& op, const Segment& segment, const std::set<ValueId>& done) const {
+    if (segment.ops.empty()) return is_ready(op, done, nullptr);
+    return !segment.alone && !stands_alone(op.kind) && fits_into(op, segment) && is_ready(op, done, &segment);
+  }
+
+  void add(const Op& op, Segment* segment) const {
+    segment->alone = stands_alone(op.kind);
+    const Shape shape = shape_of(op);
+    segment->shape = {shape.cols, segment->ops.empty() ? shape.groups : std::max(shape.groups, segment->shape.groups)};
+    segment->ops.push_back(&op);
+  }
+
+  /// Which values have a row of their own, because something outside of their loop over columns reads them.
+  void find_rows_that_stay() {
+    for (const Segment& segment : segments_) {
+      std::set<ValueId> made;
+      for (const Op* op : segment.ops) made.insert(op->results.begin(), op->results.end());
+      for (const Op* op : segment.ops) {
+        for (const ValueId v : op->inputs) {
+          if (made.count(v) == 0 && made_here(v)) has_row_.insert(v);
+        }
+      }
+    }
+  }
+
+  // Text of operands.
+
+  /// Column `j` of a value, in a loop over the columns of `shape`.
+  std::string at(ValueId v, const Shape& shape) {
+    const auto number = numbers_.find(v);
+    if (number != numbers_.end()) return number->second;
+    if (lanes_.count(v) > 0) return local(v);
+    const auto place = places_.find(v);
+    const std::string base = place != places_.end() ? place->second : local(v);
+    if (cols(v) == 1 && place == places_.end()) return base;
+    return fmt::format("{}[{}]", base, index(cols(v), shape));
+  }
+
+  static std::string index(std::int64_t columns, const Shape& shape) {
+    if (columns == 1) return "0";
+    if (columns == shape.cols) return "j";
+    return columns == shape.groups ? "h" : fmt::format("j / {}", shape.cols / columns);
+  }
+
+  /// The row of a value as a pointer or an array.
+  std::string row(ValueId v) {
+    const auto place = places_.find(v);
+    return place != places_.end() ? place->second : local(v);
+  }
+
+  // Segments as text.
+
+  void write_segment(const Segment& segment) {
+    body_.clear();
+    last_line_.clear();
+    lanes_.clear();
+    if (segment.alone) {
+      write_alone(*segment.ops[0]);
+      return;
+    }
+    const bool looped = segment.shape.cols > 1;
+    const bool grouped = looped && segment.shape.groups > 1;
+    sums_.clear();
+    const std::string indent = std::string(kEdge) + (looped ? "  " : "") + (grouped ? "  " : "");
+    for (const Op* op : segment.ops) {
+      declare_row(*op, looped);
+      write_line(*op, &body_, indent);
+      write_columns(*op, segment.shape, indent, looped);
+    }
+    if (looped) open_columns(segment.shape, grouped);
+    edge_ += body_ + (grouped ? std::string(kEdge) + "  }\n" : "");
+    for (const ValueId sum : sums_) {
+      if (grouped) edge_ += fmt::format("{}  {}[h] = {}_sum;\n", kEdge, local(sum), local(sum));
+    }
+    if (looped) edge_ += std::string(kEdge) + "}\n";
+    for (const Op* op : segment.ops) {
+      if (op->kind == OpKind::sum_groups && has(values_.writes, op->results[0])) keep(op->results[0]);
+    }
+  }
+
+  /// Copies a row of this edge to the matrix of edges that it stays in.
+  void keep(ValueId v) { fill(0, cols(v), fmt::format("{}[{} * {} + j] = {}", matrix(v), slot(), cols(v), element(v, "j"))); }
+
+  void open_columns(const Shape& shape, bool grouped) {
+    const std::string deeper = grouped ? "  " : "";
+    if (grouped) {
+      edge_ += fmt::format("{}for (int h = 0; h < {}; ++h) {{\n", kEdge, shape.groups);
+      for (const ValueId sum : sums_) edge_ += fmt::format("{}  float {}_sum = 0;\n", kEdge, local(sum));
+    }
+    std::string clause;
+    for (const ValueId sum : sums_) clause += fmt::format("{}{}{}", clause.empty() ? " reduction(+ : " : ", ", local(sum), grouped ? "_sum" : "");
+    edge_ += "#pragma omp simd" + clause + (clause.empty() ? "" : ")") + "\n";
+    const std::int64_t width = shape.cols / shape.groups;
+    if (grouped) {
+      edge_ += fmt::format("{}  for (int j = h * {}; j < (h + 1) * {}; ++j) {{\n", kEdge, width, width);
+    } else {
+      edge_ += fmt::format("{}for (int j = 0; j < {}; ++j) {{\n", kEdge, shape.cols);
+    }
+  }
+
+  void write_line(const Op& op, std::string* text, const std::string& indent) {
+    const std::string line_text = names_.line(op.location);
+    if (line_text == last_line_ || line_text.empty()) return;
+    last_line_ = line_text;
+    *text += comment_line(indent, line_text);
+  }
+
+  /// Declares what an op fills column by column and others read as a row; sums over groups of columns.
+  void declare_row(const Op& op, bool looped) {
+    const ValueId result = op.results[0];
+    if (op.kind == OpKind::sum_groups && looped) {
+      sums_.push_back(result);
+      edge_ += cols(result) == 1 ? fmt::format("{}float {} = 0;\n", kEdge, local(result))
+                                 : fmt::format("{}float {}[{}];\n", kEdge, local(result), cols(result));
+    } else if (looped && has_row_.count(result) > 0) {
+      edge_ += fmt::format("{}float {}[{}];\n", kEdge, local(result), cols(result));
+    }
+    if (op.kind == OpKind::dropout) declare_draw(op);
+  }
+
+  void declare_draw(const Op& op) {
+    const double p = op.attrs.real("p", 0.5);
+    const auto least = static_cast<std::uint32_t>(std::ceil(p * 0x1.0p24));
+    const std::string key = fmt::format("{}:{}:{}", op.attrs.integer("stream", 0), p, cols(op.results[0]));
+    const auto [found, is_new] = draws_.try_emplace(key);
+    if (!is_new) return;
+    found->second = unique("keep");
+    edge_ += fmt::format("{}float {}[{}];\n", kEdge, found->second, cols(op.results[0]));
+    line(&edge_, kEdge,
+         fmt::format("edge::draw(args, {}, {}, {}, {}, {}, {});", op.attrs.integer("stream", 0), least,
+                     real(static_cast<float>(p < 1 ? 1 / (1 - p) : 0)), destination(), source(), found->second));
+  }
+
+  std::string drawn(const Op& op, const Shape& shape) {
+    const std::string key = fmt::format("{}:{}:{}", op.attrs.integer("stream", 0), op.attrs.real("p", 0.5), cols(op.results[0]));
+    return fmt::format("{}[{}]", draws_.at(key), index(cols(op.results[0]), shape));
+  }
+
+  /// One op for column j.
+  void write_columns(const Op& op, const Shape& shape, const std::string& indent, bool looped) {
+    if (is_reduction(op)) return write_reduction(op, shape, indent);
+    const ValueId result = op.results[0];
+    if (op.kind == OpKind::sum_rows) {
+      const std::string weight = op.inputs.size() > 1 ? " * " + at(op.inputs[1], shape) : "";
+      const std::string sum = accumulator(result, "float", "0");
+      line(&body_, indent, fmt::format("{}[{}] += {}{};", sum, index(shape.cols, shape), at(op.inputs[0], shape), weight));
+      return finish_row(shape.cols, fmt::format("{}[j] += {}[j]", matrix(result), sum));
+    }
+    if (op.kind == OpKind::sum_groups) {
+      const std::string weight = op.inputs.size() > 1 ? " * " + at(op.inputs[1], shape) : "";
+      const std::string term = at(op.inputs[0], shape) + weight;
+      const bool grouped = shape.groups > 1;
+      if (!looped) return line(&body_, indent, fmt::format("const float {} = {};", local(result), term));
+      return line(&body_, indent, fmt::format("{}{} += {};", local(result), grouped ? "_sum" : "", term));
+    }
+    const bool row_stays = looped && has_row_.count(result) > 0;
+    const std::string value = expression(op, shape);
+    line(&body_, indent, row_stays ? fmt::format("{}[j] = {};", local(result), value) : fmt::format("const float {} = {};", local(result), value));
+    if (looped && !row_stays) lanes_.insert(result);
+    if (!has(values_.writes, result)) return;
+    const std::string place = fmt::format("{}[{} * {} + {}]", matrix(result), slot(), cols(result), index(shape.cols, shape));
+    line(&body_, indent, fmt::format("{} = {};", place, at(result, shape)));
+  }
+
+  std::string expression(const Op& op, const Shape& shape) {
+    const auto in = [&](std::size_t i) { return at(op.inputs[i], shape); };
+    const std::string fn(ir::traits(op.kind).name);
+    switch (op.kind) {
+      case OpKind::add:
+        return in(0) + " + " + in(1);
+      case OpKind::sub:
+        return in(0) + " - " + in(1);
+      case OpKind::mul:
+        return in(0) + " * " + in(1);
+      case OpKind::div:
+        return fmt::format("edge::quotient({}, {})", in(0), in(1));
+      case OpKind::maximum:
+      case OpKind::minimum:
+        return fmt::format("edge::{}({}, {})", fn, in(0), in(1));
+      case OpKind::maximum_grad: {
+        const char* order = op.attrs.text("fn", "maximum") == "maximum" ? ">=" : "<=";
+        const bool second = op.attrs.integer("side", 0) != 0;
+        return fmt::format("{} {} {} ? {} : {}", in(0), order, in(1), second ? "0.0F" : in(2), second ? in(2) : "0.0F");
+      }
+      case OpKind::mul_add:
+        return fmt::format("{} + {} * {}", in(0), in(1), in(2));
+      case OpKind::affine: {
+        const double shift = op.attrs.real("shift", 0);
+        const std::string scaled = fmt::format("{} * {}", number(op.attrs.real("scale", 1)), in(0));
+        return shift == 0 ? scaled : fmt::format("{} + {}", scaled, number(shift));
+      }
+      case OpKind::leaky_relu:
+      case OpKind::elu:
+        return fmt::format("edge::{}({}, {})", fn, in(0), alpha_of(op, op.kind == OpKind::elu));
+      case OpKind::relu:
+      case OpKind::sigmoid:
+      case OpKind::tanh:
+      case OpKind::exp:
+      case OpKind::log:
+      case OpKind::sqrt:
+      case OpKind::rsqrt:
+        return fmt::format("edge::{}({})", fn, in(0));
+      case OpKind::unary_grad: {
+        const std::string of = op.attrs.text("fn", "relu");
+        const bool has_alpha = of == "leaky_relu" || of == "elu";
+        return fmt::format("{} * edge::{}_slope({}{})", in(1), of, in(0), has_alpha ? ", " + alpha_of(op, of == "elu") : "");
+      }
+      case OpKind::dropout:
+        return fmt::format("{0} == 0 ? 0.0F : {1} * {0}", drawn(op, shape), in(0));
+      case OpKind::expand_groups:
+        return in(0);
+      case OpKind::segment_arg_grad: {
+        const std::string arg = end_row(op.inputs[0], false);
+        const std::string dy = end_row(op.inputs[1], false);
+        const std::string j = index(shape.cols, shape);
+        return fmt::format("{}[{}] == {} ? {}[{}] : 0.0F", arg, j, position(), dy, j);
+      }
+      default:
+        GNEISS_ASSERT(false, "'{}' has no form in a loop over edges", fn);
+    }
+  }
+
+  static std::string number(double value) { return real(static_cast<float>(value)); }
+  static std::string alpha_of(const Op& op, bool is_elu) { return number(op.attrs.real("alpha", is_elu ? 1 : 0)); }
+
+  /// Which in-edge of its destination the edge is, as segment_reduce counts them.
+  std::string position() {
+    if (position_.empty()) {
+      position_ = unique("position");
+      const std::string first = fmt::format("args.in_offsets[{}]", destination());
+      line(&edge_, kEdge, fmt::format("const auto {} = static_cast<std::int32_t>({} - {});", position_, slot(), first));
+    }
+    return position_;
+  }
+
+  /// Declares an array that lives as long as a row, and what ends it.
+  std::string accumulator(ValueId v, const char* element, const std::string& initial) {
+    const auto [found, is_new] = accumulators_.try_emplace(v);
+    if (!is_new) return found->second;
+    found->second = unique(names_.value(v) + "_row");
+    row_ += fmt::format("{}{} {}[{}]", kRow, element, found->second, cols(v));
+    row_ += initial == "0" ? " = {};\n" : fmt::format(";\n{}std::fill_n({}, {}, {});\n", kRow, found->second, cols(v), initial);
+    return found->second;
+  }
+
+  void write_reduction(const Op& op, const Shape& shape, const std::string& indent) {
+    const ValueId y = op.results[0];
+    const std::string best = accumulator(y, "float", "0");
+    const std::string j = index(shape.cols, shape);
+    const std::string x = at(op.inputs[0], shape);
+    const std::string store = fmt::format("{}[v * {} + j] = {}[j]", matrix(y), cols(y), best);
+    if (!is_extreme(op)) {
+      line(&body_, indent, fmt::format("{}[{}] += {};", best, j, x));
+      const bool mean = op.attrs.text("fn", "sum") == "mean";
+      if (mean) after_ += fmt::format("{0}const float {1}_share = first == last ? 0.0F : 1.0F / static_cast<float>(last - first);\n", kRow, best);
+      return finish_row(cols(y), store + (mean ? fmt::format(" * {}_share", best) : ""));
+    }
+    const bool maximum = op.attrs.text("fn", "max") == "max";
+    const ValueId arg = op.results.size() > 1 ? op.results[1] : ir::kNoValue;
+    const std::string wins = unique("wins");
+    line(&body_, indent, fmt::format("const bool {} = k == first || {} {} {}[{}];", wins, x, maximum ? ">" : "<", best, j));
+    line(&body_, indent, fmt::format("{0}[{1}] = {2} ? {3} : {0}[{1}];", best, j, wins, x));
+    finish_row(cols(y), store);
+    if (arg == ir::kNoValue) return;
+    const std::string which = accumulator(arg, "std::int32_t", "first == last ? -1 : 0");
+    line(&body_, indent, fmt::format("{0}[{1}] = {2} ? static_cast<std::int32_t>(k - first) : {0}[{1}];", which, j, wins));
+    finish_row(cols(arg), fmt::format("{}[v * {} + j] = {}[j]", matrix(arg), cols(arg), which));
+  }
+
+  void finish_row(std::int64_t columns, const std::string& statement) {
+    line(&after_, kRow, fmt::format("for (int j = 0; j < {}; ++j) {};", columns, statement));
+  }
+
+  // Ops that stand alone.
+
+  std::string element(ValueId v, const std::string& i) {
+    const bool is_number = numbers_.count(v) > 0 || (cols(v) == 1 && places_.count(v) == 0);
+    if (numbers_.count(v) > 0) return numbers_.at(v);
+    return is_number ? local(v) : fmt::format("{}[{}]", row(v), i);
+  }
+
+  void fill(std::int64_t begin, std::int64_t count, const std::string& statement) {
+    edge_ += fmt::format("{}for (int j = {}; j < {}; ++j) {};\n", kEdge, begin, begin + count, statement);
+  }
+
+  void write_alone(const Op& op) {
+    write_line(op, &edge_, kEdge);
+    if (is_transposed_product(op)) return write_outer_product(op);
+    const ValueId y = op.results[0];
+    const std::string name = cols(y) == 1 ? unique(names_.value(y)) : local(y);
+    edge_ += fmt::format("{}float {}[{}];\n", kEdge, name, cols(y));
+    if (cols(y) == 1) places_[y] = name;
+    switch (op.kind) {
+      case OpKind::gemm:
+        write_product(op, name);
+        break;
+      case OpKind::sum_heads:
+        fill(0, cols(y), name + "[j] = 0");
+        for (std::int64_t h = 0; h < cols(op.inputs[0]) / cols(y); ++h)
+          fill(0, cols(y), fmt::format("{}[j] += {}", name, element(op.inputs[0], fmt::format("{} + j", h * cols(y)))));
+        break;
+      case OpKind::tile_heads: {
+        const std::int64_t width = cols(op.inputs[0]);
+        for (std::int64_t h = 0; h < cols(y) / width; ++h)
+          fill(0, width, fmt::format("{}[{} + j] = {}", name, h * width, element(op.inputs[0], "j")));
+        break;
+      }
+      case OpKind::slice:
+        fill(0, cols(y), fmt::format("{}[j] = {}", name, element(op.inputs[0], fmt::format("{} + j", op.attrs.integer("begin", 0)))));
+        break;
+      default: {
+        std::int64_t begin = 0;
+        for (const ValueId part : op.inputs) {
+          fill(0, cols(part), fmt::format("{}[{} + j] = {}", name, begin, element(part, "j")));
+          begin += cols(part);
+        }
+      }
+    }
+    if (has(values_.writes, y)) keep(y);
+  }
+
+  void write_product(const Op& op, const std::string& y) {
+    const bool transposed = op.attrs.integer("tb", 0) != 0;
+    const std::int64_t inner = cols(op.inputs[0]);
+    const std::int64_t width = cols(op.results[0]);
+    const std::string matrix_name = transposed ? transpose(op.inputs[1]) : row(op.inputs[1]);
+    fill(0, width, fmt::format("{}[j] = {}", y, op.inputs.size() == 3 ? element(op.inputs[2], "j") : "0"));
+    edge_ += fmt::format("{}for (int i = 0; i < {}; ++i) {{\n#pragma omp simd\n", kEdge, inner);
+    edge_ += fmt::format("{}  for (int j = 0; j < {}; ++j) {}[j] += {} * {}[i * {} + j];\n{}}}\n", kEdge, width, y,
+                         element(op.inputs[0], "i"), matrix_name, width, kEdge);
+  }
+
+  /// A copy of a matrix with rows and columns exchanged, made once a task.
+  std::string transpose(ValueId v) {
+    const auto [found, is_new] = transposes_.try_emplace(v);
+    if (!is_new) return found->second;
+    found->second = unique(names_.value(v) + "_t");
+    const std::int64_t rows = program_.rows(v);
+    before_ += fmt::format("  float {}[{}];\n", found->second, rows * cols(v));
+    before_ += fmt::format("  for (int i = 0; i < {}; ++i) {{\n    for (int j = 0; j < {}; ++j) {}[i * {} + j] = {}[j * {} + i];\n  }}\n", cols(v),
+                           rows, found->second, rows, row(v), cols(v));
+    return found->second;
+  }
+
+  /// The edge's part of a^T b.
+  void write_outer_product(const Op& op) {
+    const std::int64_t width = cols(op.inputs[1]);
+    edge_ += fmt::format("{}for (int i = 0; i < {}; ++i) {{\n#pragma omp simd\n", kEdge, cols(op.inputs[0]));
+    const std::string target = fmt::format("{}[i * {} + j]", matrix(op.results[0]), width);
+    line(&edge_, std::string(kEdge) + "  ", fmt::format("for (int j = 0; j < {}; ++j) {} += {} * {};", width, target, element(op.inputs[0], "i"), element(op.inputs[1], "j")));
+    edge_ += std::string(kEdge) + "}\n";
+  }
+
+  // The function.
+
+  std::string assemble() const {
+    std::string text = comment("", fmt::format("{} {} of {}, edge by edge.", loop_.out_edges ? "Along the out-edges of rows" : "Along the in-edges of rows", "begin .. end", names_.graph(loop_.graph)));
+    text += call("", "GNEISS_EDGE_LOOP void " + name_, {"const EdgeLoopArgs& args", "std::int64_t begin", "std::int64_t end", "float* totals"});
+    text.erase(text.rfind(";\n"));
+    text += " {\n" + synth::declarations("  ", declarations_) + before_;
+    if (values_.totals.empty()) text += "  static_cast<void>(totals);\n";
+    text += "  for (std::int64_t v = begin; v < end; ++v) {\n";
+    text += "    const std::int64_t first = args.offsets[v];\n    const std::int64_t last = args.offsets[v + 1];\n";
+    text += row_ + "    for (std::int64_t k = first; k < last; ++k) {\n";
+    if (edge_.find_first_not_of(' ') != std::string::npos && uses_other_end()) text += std::string(kEdge) + "const std::int64_t u = args.ends[k];\n";
+    text += edge_ + "    }\n" + after_ + "  }\n}\n";
+    return text;
+  }
+
+  bool uses_other_end() const {
+    return edge_.find("= u") != std::string::npos || edge_.find(" u * ") != std::string::npos || edge_.find("[u]") != std::string::npos ||
+           edge_.find(", u,") != std::string::npos || edge_.find(" u,") != std::string::npos;
+  }
+
+  const ir::Plan& plan_;
+  const ir::Program& program_;
+  const Names& names_;
+  const ir::EdgeLoop& loop_;
+  const ir::LoopValues values_;
+  std::string name_;
+  std::vector<const Op*> ops_;
+  std::vector<Segment> segments_;
+  std::set<std::string> taken_;
+  std::map<ValueId, std::string> locals_;        ///< rows of this edge
+  std::map<ValueId, std::string> matrices_;      ///< what is read and written
+  std::map<ValueId, std::string> places_;        ///< pointers to rows
+  std::map<ValueId, std::string> numbers_;       ///< values with one column that are a number or a variable
+  std::map<ValueId, std::string> accumulators_;
+  std::map<ValueId, std::string> transposes_;
+  std::map<std::string, std::string> rows_;      ///< pointers declared, by matrix and row
+  std::map<std::string, std::string> draws_;
+  std::set<ValueId> has_row_;                    ///< values of this edge that are an array
+  std::set<ValueId> lanes_;                      ///< values of the loop over columns being written
+  std::vector<ValueId> sums_;                    ///< over groups of columns, of that loop
+  std::vector<Declaration> declarations_;
+  std::string before_;  ///< text: once a task,
+  std::string row_;     ///< before the edges of a row,
+  std::string edge_;    ///< for an edge,
+  std::string after_;   ///< and after the edges of a row
+  std::string body_;    ///< of the loop over columns being written
+  std::string last_line_;
+  std::string position_;
+  bool declared_slot_ = false;
+};
+
+}  // namespace
+
+std::string loop_name(const ir::Plan& plan, const Names& names, std::size_t loop) {
+  const ir::LoopValues values = ir::values_of(plan, plan.loops[loop]);
+  const ValueId first = values.writes.empty() ? values.totals.at(0) : values.writes[0];
+  return names.value(first) + "_loop";
+}
+
+std::string loop_functions(const ir::Plan& plan, const Names& names) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.loops.size(); ++i) text += (i > 0 ? "\n" : "") + LoopWriter(plan, names, i).write();
+  return text;
+}
+
+std::string loops_source(const ir::Plan& plan, const Names& names) {
+  return "// Loops over edges: what is gathered, computed and reduced passes by edge after edge.\n" +
+         includes({"<algorithm>", "<cstdint>", "", quote("kernels/edge_math.h")}) +
+         "\nnamespace program {\n\nusing namespace gneiss::kernels;\n\n" + loop_functions(plan, names) + "\n}  // namespace program\n";
+}
+
+}  // namespace gneiss::synth
