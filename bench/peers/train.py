@@ -1,6 +1,7 @@
 """Trains GCN, GraphSAGE, GIN or GAT with PyG or DGL on a graph that Gneiss exported, and reports the time of an epoch.
 
     python bench/peers/train.py FOLDER --system dgl|pyg-csr|pyg-edge_index --model gcn|sage|gin|gat [--epochs 5] [--threads 2]
+    python bench/peers/train.py FOLDER --system pyg-message --model gated_mean|edge_conv|…          (layers.py)
 
 FOLDER is what `gneiss data generate SPEC --out FOLDER` writes (NumPy arrays). One epoch is forward, the loss over the
 training nodes, backward and one Adam step; nothing is evaluated, nothing dropped. Three layers, hidden width 32 (GAT: 4 heads
@@ -65,7 +66,11 @@ def pyg_layers(args, indptr, indices, widths):
         adjacency = torch.sparse_csr_tensor(offsets, sources, torch.ones(len(sources)), size=(n, n))
     else:
         adjacency = torch.stack([sources, torch.repeat_interleave(torch.arange(n), offsets.diff())])
-    if args.model == "gcn":
+    if args.system == "pyg-message":
+        from layers import LAYERS
+
+        layers = [LAYERS[args.model](a, b) for a, b in widths]
+    elif args.model == "gcn":
         layers = [GCNConv(a, b, cached=True) for a, b in widths]
     elif args.model == "sage":
         layers = [SAGEConv(a, b) for a, b in widths]
@@ -112,8 +117,8 @@ def heads(width, layer):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--system", choices=("dgl", "pyg-csr", "pyg-edge_index"), required=True)
-    parser.add_argument("--model", choices=("gcn", "sage", "gin", "gat"), default="gcn")
+    parser.add_argument("--system", choices=("dgl", "pyg-csr", "pyg-edge_index", "pyg-message"), required=True)
+    parser.add_argument("--model", default="gcn", help="gcn, sage, gin or gat; for pyg-message a layer of layers.py")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()

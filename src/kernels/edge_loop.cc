@@ -12,6 +12,7 @@ EdgeLoopArgs edge_loop_args(const SparsePattern& edges, const SparsePattern& in_
   EdgeLoopArgs args;
   args.offsets = edges.offsets.data();
   args.ends = edges.indices.data();
+  args.edges = static_cast<std::int64_t>(edges.indices.size());
   args.slots = edges.slots.empty() ? nullptr : edges.slots.data();
   args.in_offsets = in_edges.offsets.data();
   args.weights = weights.empty() ? nullptr : weights.data();

@@ -26,6 +26,7 @@ namespace gneiss::kernels {
 struct EdgeLoopArgs {
   const std::int64_t* offsets = nullptr;     ///< [rows + 1]: where the edges of a row begin
   const std::int32_t* ends = nullptr;        ///< of each edge, its other end
+  std::int64_t edges = 0;                    ///< how many there are
   const std::int64_t* slots = nullptr;       ///< along out-edges: the place of each edge among the in-edges
   const std::int64_t* in_offsets = nullptr;  ///< [destinations + 1]: where the in-edges of a destination begin
   const float* weights = nullptr;            ///< of the in-edges in order; null: all are 1
@@ -50,6 +51,16 @@ inline std::int32_t* written_indices(const EdgeLoopArgs& args, int i) {
 }
 
 #define GNEISS_EDGE_INLINE inline __attribute__((always_inline))
+
+/// The other end of an edge some way ahead, whose rows are to be on their way to the cache.
+GNEISS_EDGE_INLINE std::int64_t end_ahead(const EdgeLoopArgs& args, std::int64_t k) {
+  constexpr std::int64_t kAhead = 16;
+  return args.ends[k + kAhead < args.edges ? k + kAhead : k];
+}
+template <int kCols, class T>
+GNEISS_EDGE_INLINE void fetch(const T* row) {
+  for (int j = 0; j < kCols; j += 64 / static_cast<int>(sizeof(T))) __builtin_prefetch(row + j);
+}
 
 /// 2^n for -252 <= n <= 254, times x: in two steps, since neither end is a float of its own.
 GNEISS_EDGE_INLINE float scaled(float x, std::int32_t n) {
@@ -135,6 +146,74 @@ GNEISS_EDGE_INLINE float quotient(float a, float b) { return a == 0 && b == 0 ? 
 /// A NaN operand gives NaN.
 GNEISS_EDGE_INLINE float maximum(float a, float b) { return a >= b || a != a ? a : b; }
 GNEISS_EDGE_INLINE float minimum(float a, float b) { return a <= b || a != a ? a : b; }
+
+/// y += x W of kWidth columns from `begin` on, W [kInner, kCols]: two sums for each column, so that they overlap.
+template <int kInner, int kCols, int kWidth>
+GNEISS_EDGE_INLINE void multiply_columns(const float* x, const float* w, float* y, int begin) {
+  float even[kWidth] = {};
+  float odd[kWidth] = {};
+  for (int i = 0; i + 1 < kInner; i += 2) {
+#pragma omp simd
+    for (int j = 0; j < kWidth; ++j) {
+      even[j] += x[i] * w[i * kCols + begin + j];
+      odd[j] += x[i + 1] * w[(i + 1) * kCols + begin + j];
+    }
+  }
+  if constexpr (kInner % 2 == 1) {
+    for (int j = 0; j < kWidth; ++j) even[j] += x[kInner - 1] * w[(kInner - 1) * kCols + begin + j];
+  }
+  for (int j = 0; j < kWidth; ++j) y[begin + j] += even[j] + odd[j];
+}
+
+/// y += x W: a row of an edge times a matrix [kInner, kCols].
+template <int kInner, int kCols>
+GNEISS_EDGE_INLINE void multiply(const float* x, const float* w, float* y) {
+  constexpr int kWidth = 32;
+  int begin = 0;
+  for (; begin + kWidth <= kCols; begin += kWidth) multiply_columns<kInner, kCols, kWidth>(x, w, y, begin);
+  if constexpr (kCols % kWidth != 0) multiply_columns<kInner, kCols, kCols % kWidth>(x, w, y, begin);
+}
+
+/// total += x^T y over edges: rows of some edges are collected, so that the matrix [kRows, kCols] is gone through once for all of them.
+template <int kRows, int kCols>
+class OuterProducts {
+ public:
+  explicit OuterProducts(float* total) : total_(total) {}
+
+  GNEISS_EDGE_INLINE void add(const float* x, const float* y) {
+    for (int i = 0; i < kRows; ++i) x_[count_][i] = x[i];
+    for (int j = 0; j < kCols; ++j) y_[count_][j] = y[j];
+    if (++count_ == kEdges) flush<kEdges>();
+  }
+  GNEISS_EDGE_INLINE void finish() {
+    for (; count_ > 0 && count_ < kEdges; ++count_) {
+      for (int i = 0; i < kRows; ++i) x_[count_][i] = 0;
+      for (int j = 0; j < kCols; ++j) y_[count_][j] = 0;
+    }
+    if (count_ > 0) flush<kEdges>();
+  }
+
+ private:
+  static constexpr int kEdges = 8;
+
+  template <int kCount>
+  GNEISS_EDGE_INLINE void flush() {
+    for (int i = 0; i < kRows; ++i) {
+#pragma omp simd
+      for (int j = 0; j < kCols; ++j) {
+        float sum = 0;
+        for (int e = 0; e < kCount; ++e) sum += x_[e][i] * y_[e][j];
+        total_[i * kCols + j] += sum;
+      }
+    }
+    count_ = 0;
+  }
+
+  float* total_;
+  int count_ = 0;
+  float x_[kEdges][kRows];
+  float y_[kEdges][kCols];
+};
 
 /// What dropout multiplies the columns of an edge by: 0, or `scale` where a draw of 24 bits reaches `least`.
 template <int kCols>

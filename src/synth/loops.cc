@@ -54,7 +54,7 @@ class LoopWriter {
     name_ = loop_name(plan, names, index);
     for (std::int32_t i = loop_.first_step; i <= loop_.last_step; ++i)
       ops_.push_back(&program_.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)]);
-    for (const char* word : {"args", "begin", "end", "totals", "v", "u", "k", "j", "h", "c", "slot", "first", "edge"})
+    for (const char* word : {"args", "begin", "end", "totals", "v", "u", "k", "j", "h", "c", "slot", "first", "last", "ahead", "edge"})
       taken_.insert(word);
   }
 
@@ -154,6 +154,7 @@ class LoopWriter {
     if (!is_new) return found->second;
     found->second = unique(wanted);
     const bool index = type(v).scalar == ir::Scalar::kIndex;
+    if (row == "u") fetch_ += fmt::format("{}edge::fetch<{}>({} + ahead * {});\n", kEdge, cols(v), matrix(v), cols(v));
     line(text, indent, fmt::format("const {}* const {} = {} + {} * {};", index ? "std::int32_t" : "float", found->second, matrix(v), row, cols(v)));
     return found->second;
   }
@@ -504,7 +505,8 @@ class LoopWriter {
     if (!is_new) return found->second;
     found->second = unique(names_.value(v) + "_row");
     row_ += fmt::format("{}{} {}[{}]", kRow, element, found->second, cols(v));
-    row_ += initial == "0" ? " = {};\n" : fmt::format(";\n{}std::fill_n({}, {}, {});\n", kRow, found->second, cols(v), initial);
+    row_ += initial == "0" ? " = {};\n" : ";\n";
+    if (initial != "0") line(&row_, kRow, fmt::format("for (int j = 0; j < {}; ++j) {}[j] = {};", cols(v), found->second, initial));
     return found->second;
   }
 
@@ -590,9 +592,16 @@ class LoopWriter {
     const std::int64_t width = cols(op.results[0]);
     const std::string matrix_name = transposed ? transpose(op.inputs[1]) : row(op.inputs[1]);
     fill(0, width, fmt::format("{}[j] = {}", y, op.inputs.size() == 3 ? element(op.inputs[2], "j") : "0"));
-    edge_ += fmt::format("{}for (int i = 0; i < {}; ++i) {{\n#pragma omp simd\n", kEdge, inner);
-    edge_ += fmt::format("{}  for (int j = 0; j < {}; ++j) {}[j] += {} * {}[i * {} + j];\n{}}}\n", kEdge, width, y,
-                         element(op.inputs[0], "i"), matrix_name, width, kEdge);
+    line(&edge_, kEdge, fmt::format("edge::multiply<{}, {}>({}, {}, {});", inner, width, pointer(op.inputs[0]), matrix_name, y));
+  }
+
+  /// The row of a value where one is asked for, be it but a number.
+  std::string pointer(ValueId v) {
+    const bool is_number = numbers_.count(v) > 0 || (cols(v) == 1 && places_.count(v) == 0);
+    if (!is_number) return row(v);
+    const std::string name = unique("number");
+    edge_ += fmt::format("{}const float {}[] = {{{}}};\n", kEdge, name, element(v, "0"));
+    return name;
   }
 
   /// A copy of a matrix with rows and columns exchanged, made once a task.
@@ -609,11 +618,10 @@ class LoopWriter {
 
   /// The edge's part of a^T b.
   void write_outer_product(const Op& op) {
-    const std::int64_t width = cols(op.inputs[1]);
-    edge_ += fmt::format("{}for (int i = 0; i < {}; ++i) {{\n#pragma omp simd\n", kEdge, cols(op.inputs[0]));
-    const std::string target = fmt::format("{}[i * {} + j]", matrix(op.results[0]), width);
-    line(&edge_, std::string(kEdge) + "  ", fmt::format("for (int j = 0; j < {}; ++j) {} += {} * {};", width, target, element(op.inputs[0], "i"), element(op.inputs[1], "j")));
-    edge_ += std::string(kEdge) + "}\n";
+    const std::string name = unique(names_.value(op.results[0]) + "_products");
+    before_ += fmt::format("  edge::OuterProducts<{}, {}> {}({});\n", cols(op.inputs[0]), cols(op.inputs[1]), name, matrix(op.results[0]));
+    line(&edge_, kEdge, fmt::format("{}.add({}, {});", name, pointer(op.inputs[0]), pointer(op.inputs[1])));
+    end_ += fmt::format("  {}.finish();\n", name);
   }
 
   // The function.
@@ -628,7 +636,8 @@ class LoopWriter {
     text += "    const std::int64_t first = args.offsets[v];\n    const std::int64_t last = args.offsets[v + 1];\n";
     text += row_ + "    for (std::int64_t k = first; k < last; ++k) {\n";
     if (edge_.find_first_not_of(' ') != std::string::npos && uses_other_end()) text += std::string(kEdge) + "const std::int64_t u = args.ends[k];\n";
-    text += edge_ + "    }\n" + after_ + "  }\n}\n";
+    if (!fetch_.empty()) text += std::string(kEdge) + "const std::int64_t ahead = edge::end_ahead(args, k);\n" + fetch_;
+    text += edge_ + "    }\n" + after_ + "  }\n" + end_ + "}\n";
     return text;
   }
 
@@ -660,8 +669,10 @@ class LoopWriter {
   std::vector<Declaration> declarations_;
   std::string before_;  ///< text: once a task,
   std::string row_;     ///< before the edges of a row,
+  std::string fetch_;   ///< for an edge some way ahead,
   std::string edge_;    ///< for an edge,
-  std::string after_;   ///< and after the edges of a row
+  std::string after_;   ///< after the edges of a row,
+  std::string end_;     ///< and of a task
   std::string body_;    ///< of the loop over columns being written
   std::string last_line_;
   std::string position_;
@@ -684,7 +695,7 @@ std::string loop_functions(const ir::Plan& plan, const Names& names) {
 
 std::string loops_source(const ir::Plan& plan, const Names& names) {
   return "// Loops over edges: what is gathered, computed and reduced passes by edge after edge.\n" +
-         includes({"<algorithm>", "<cstdint>", "", quote("kernels/edge_math.h")}) +
+         includes({"<cstdint>", "", quote("kernels/edge_math.h")}) +
          "\nnamespace program {\n\nusing namespace gneiss::kernels;\n\n" + loop_functions(plan, names) + "\n}  // namespace program\n";
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "synth/calls.h"
+#include "synth/loops.h"
 #include "synth/target.h"
 #include "synth/text.h"
 
@@ -33,6 +34,12 @@ class PhaseWriter {
     const std::vector<ir::Step>& steps = from_.plan().steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (op_of(steps[i]).phase != phase_) continue;
+      if (steps[i].loop >= 0) {
+        const auto loop = static_cast<std::size_t>(steps[i].loop);
+        write_loop(loop);
+        i = static_cast<std::size_t>(from_.plan().loops[loop].last_step);
+        continue;
+      }
       if (steps[i].band < 0) {
         write_alone(steps[i]);
         continue;
@@ -100,6 +107,30 @@ class PhaseWriter {
       const char* side = op.attrs.text("side", "dst") == "dst" ? "in" : "out";
       text_ += fmt::format("  count_edges(p.{}_edges_{}, {});\n", side, from_.names.graph(graph), value);
     }
+  }
+
+  /// A loop over edges: which matrices it reads and writes, in the order in which its function counts them.
+  void write_loop(std::size_t index) {
+    const ir::EdgeLoop& loop = from_.plan().loops[index];
+    const ir::LoopValues values = ir::values_of(from_.plan(), loop);
+    write_line(op_of(from_.plan().steps[static_cast<std::size_t>(loop.last_step)]), "  ");
+    const std::string name = loop_name(from_.plan(), from_.names, index);
+    const std::string& graph = from_.names.graph(loop.graph);
+    text_ += "  {\n";
+    write_list("const Pointers reads", values.reads);
+    write_list("const Pointers writes", values.writes);
+    write_list("const Matrices totals", values.totals);
+    text_ += call("    ", "run_loop",
+                  {"p", name, fmt::format("p.{}_edges_{}", loop.out_edges ? "out" : "in", graph), "p.in_edges_" + graph,
+                   graph_object(from_, loop.graph) + ".weights()", "reads", "writes", "totals", fmt::format("p.loop_cuts_{}", index)});
+    text_ += "  }\n";
+    last_line_.clear();
+  }
+
+  void write_list(const std::string& head, const std::vector<ir::ValueId>& values) {
+    std::vector<std::string> items;
+    for (const ir::ValueId v : values) items.push_back("p." + from_.names.value(v));
+    text_ += items.empty() ? fmt::format("    {};\n", head) : call("    ", head, items);
   }
 
   struct Bound {
@@ -296,7 +327,7 @@ std::vector<SourceFile> emit_openmp(const Specification& specification) {
   GNEISS_ASSERT(specification.plan->value_bytes == 4, "programs are written for f32");
   const Names names(specification);
   const openmp::Source from{specification, names};
-  return {{"CMakeLists.txt", openmp::build_file(from)},
+  std::vector<SourceFile> files = {{"CMakeLists.txt", openmp::build_file(from)},
           {"program.h", openmp::program_header(from)},
           {"data.cc", openmp::data_source(from)},
           {"parameters.cc", openmp::parameters_source(from)},
@@ -307,6 +338,9 @@ std::vector<SourceFile> emit_openmp(const Specification& specification) {
           {"inference.cc", openmp::inference_source(from)},
           {"scores.cc", openmp::scores_source(from)},
           {"main.cc", openmp::main_source(from)}};
+  const ir::Plan& plan = from.plan();
+  if (!plan.loops.empty()) files.push_back({"loops.cc", loops_source(plan, names)});
+  return files;
 }
 
 }  // namespace gneiss::synth

@@ -1,7 +1,10 @@
 // The openmp target: scores.cc, main.cc and CMakeLists.txt.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "synth/calls.h"
+#include "synth/loops.h"
 #include "synth/openmp.h"
 #include "synth/text.h"
 
@@ -195,6 +198,16 @@ int main(int argc, char** argv) {
   return text;
 }
 
+/// Loops over edges need nothing of the other sources, and options that the bits of their sums depend on.
+static std::string loops_in_build() {
+  std::string options = kLoopOptions;
+  std::replace(options.begin(), options.end(), ' ', ';');
+  return fmt::format(R"(target_sources(train PRIVATE loops.cc)
+set_source_files_properties(loops.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "{}")
+)",
+                     options);
+}
+
 std::string build_file(const Source& from) {
   const std::string title = comment("", fmt::format("{} on {}, written by gneiss {}. Builds `train`:", from.spec.model,
                                                     from.spec.data.title, from.spec.version));
@@ -216,7 +229,8 @@ target_compile_options(train PRIVATE -Wall -Wextra)
 # All sources as one: most of the compiler's time would go into reading the same headers for each.
 set_target_properties(train PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 RUNTIME_OUTPUT_DIRECTORY ${{CMAKE_BINARY_DIR}})
 )",
-                     title.substr(2), from.spec.version.substr(0, from.spec.version.rfind('.')));
+                     title.substr(2), from.spec.version.substr(0, from.spec.version.rfind('.'))) +
+         (from.plan().loops.empty() ? "" : loops_in_build());
 }
 
 }  // namespace gneiss::synth::openmp

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "synth/calls.h"
+#include "synth/loops.h"
 #include "synth/openmp.h"
 #include "synth/text.h"
 
@@ -69,6 +70,10 @@ std::string graph_members(const Source& from) {
     list.push_back({fmt::format("std::vector<std::int64_t> cuts_{};", b),
                     fmt::format("rows at which the {} tasks of a loop over bands start", from.plan().bands[b].tasks)});
   }
+  for (std::size_t i = 0; i < from.plan().loops.size(); ++i) {
+    list.push_back({fmt::format("std::vector<std::int64_t> loop_cuts_{};", i),
+                    fmt::format("the same of {}", loop_name(from.plan(), from.names, i))});
+  }
   return declarations("  ", list);
 }
 
@@ -119,13 +124,59 @@ std::string moments(const Source& from) {
   return text;
 }
 
+std::string header_includes(const Source& from) {
+  const bool loops = !from.plan().loops.empty();
+  std::vector<std::string> headers;
+  for (const char* header : {"<cstddef>", "<cstdint>", "<iterator>", "<span>", "<string>", "<vector>", ""}) headers.emplace_back(header);
+  for (const char* header : {"base/buffer.h", "data/dataset.h", "graph/graph.h", "graph/source_blocks.h", "kernels/bands.h", "kernels/cpu/cpu.h"})
+    headers.push_back(quote(header));
+  if (loops) headers.insert(headers.end(), {quote("kernels/dropout_key.h"), quote("kernels/edge_loop.h")});
+  headers.insert(headers.end(), {quote("kernels/onednn/onednn.h"), quote("kernels/reference/reference.h")});
+  return includes(headers);
+}
+
+/// What forward, backward and the rest call loops over edges by.
+std::string loop_declarations(const Source& from) {
+  std::string text = "// Loops over edges (loops.cc).\n";
+  for (std::size_t i = 0; i < from.plan().loops.size(); ++i) {
+    text += call("", fmt::format("extern \"C\" void {}", loop_name(from.plan(), from.names, i)),
+                 {"const EdgeLoopArgs& args", "std::int64_t begin", "std::int64_t end", "float* totals"});
+  }
+  return text + R"(
+/// Where matrices begin.
+struct Pointers {
+  template <class... Views>
+  explicit Pointers(const Views&... views) : data{views.data...} {}
+  std::vector<void*> data;
+};
+
+struct Matrices {
+  template <class... Views>
+  explicit Matrices(const Views&... views) : list{views...} {}
+  std::vector<Matrix> list;
+};
+
+/// Runs a loop along `edges`; `totals` are what it sums over all of them.
+inline void run_loop(Program& p, EdgeLoopFunction loop, const SparsePattern& edges, const SparsePattern& in_edges,
+                     std::span<const float> weights, const Pointers& reads, const Pointers& writes,
+                     const Matrices& totals, std::span<const std::int64_t> cuts) {
+  EdgeLoopArgs args = edge_loop_args(edges, in_edges, weights, p.dataset.orig_id);
+  args.reads = reads.data.data();
+  args.writes = writes.data.data();
+  args.key = dropout_key(p.seed, p.epoch);
+  run_edge_loop(p.context, loop, args, cuts, totals.list);
+}
+)";
+}
+
 }  // namespace
 
 std::vector<ir::ValueId> named_values(const Source& from) {
   std::vector<ir::ValueId> values;
   for (const ir::Op& op : from.program().ops) {
     for (const ir::ValueId v : op.results) {
-      if (v != ir::kNoValue) values.push_back(v);
+      const bool stored = v != ir::kNoValue && from.place(v).storage != Storage::kLoop;
+      if (stored) values.push_back(v);
     }
   }
   return values;
@@ -162,10 +213,7 @@ std::string program_header(const Source& from) {
 #pragma once
 
 )";
-  text += includes({"<cstddef>", "<cstdint>", "<iterator>", "<span>", "<string>", "<vector>", "",
-                    quote("base/buffer.h"), quote("data/dataset.h"), quote("graph/graph.h"),
-                    quote("graph/source_blocks.h"), quote("kernels/bands.h"), quote("kernels/cpu/cpu.h"),
-                    quote("kernels/onednn/onednn.h"), quote("kernels/reference/reference.h")});
+  text += header_includes(from);
   text += R"(
 namespace program {
 
@@ -247,6 +295,9 @@ inline void count_edges(const SparsePattern& pattern, const Matrix& degree) {
   }
 }
 
+)";
+  if (!from.plan().loops.empty()) text += loop_declarations(from);
+  text += R"(
 /// Labels of nodes with many values each.
 inline ConstMatrixView<float> targets(const data::Labels& labels) {
   const std::int64_t rows = std::ssize(labels.targets.span()) / labels.num_classes;

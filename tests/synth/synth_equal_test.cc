@@ -66,7 +66,7 @@ TEST_P(Programs, ComputeWhatTheCommandComputes) {
   };
   const CommandResult written = place.gneiss(with("synth", {"-o", "program"}));
   ASSERT_EQ(written.code, 0) << written.err;
-  const CommandResult trained = place.gneiss(with("train", {"--out", "run", "--quiet"}));
+  const CommandResult trained = place.gneiss(with("train", {"--out", "run", "--quiet", "--jit"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   ASSERT_NO_FATAL_FAILURE(build(place));
   // Two threads against as many as there are: neither may show.
