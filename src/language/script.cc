@@ -176,6 +176,7 @@ Value ScriptRunner::call_method(const Expr& call) {
   if (frame().definition->kind != DefinitionKind::kFunction) return Evaluator::call_method(call);
   const Expr& callee = *call.operands[0];
   const std::string& method = callee.text;
+  refuse_foreign_call(call);
   const Value object = evaluate(*callee.operands[0]);
   if (object.graph() != nullptr) return call_graph_method(call, method);
   if (method == "initializeLayers" || method == "init") {
