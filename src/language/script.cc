@@ -64,6 +64,7 @@ void ScriptRunner::bind_script(const Definition& script, std::vector<GivenArgume
     const std::string& type = parameter.type.name;
     Value value = {std::string(type)};
     if (type == "Graph" || type == "dirGraph") value = {GraphRef{0}};
+    if (type == "container" || type == "list") value = {std::make_shared<const List>()};
     if (type == "int" || type == "long" || type == "float" || type == "double") {
       value = {kSymbolicEpochs};
       names.push_back(parameter.name);
@@ -185,7 +186,7 @@ Value ScriptRunner::call_method(const Expr& call) {
     forward(call);
   } else if (method == "backPropagation" || method == "backPropogation") {
     backward(call);
-  } else if (method == "optimizer") {
+  } else if (method == "optimizer" || method == "adamOptimizer") {
     optimizer(call);
   } else if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
     emitter().fail(Code::E0601, callee.text_span, fmt::format("the network has no method '{}'", method),
@@ -277,15 +278,24 @@ void ScriptRunner::backward(const Expr& call) {
   events_.push_back(std::move(event));
 }
 
-/// optimizer("adam", lr, beta1, beta2, eps, weight_decay), optimizer("sgd", lr, momentum, weight_decay), or one string.
+/// optimizer("adam", lr, beta1, beta2, eps, weight_decay), optimizer("sgd", lr, momentum, weight_decay), or one string;
+/// optimizer() leaves it to the caller's options; adamOptimizer(epoch, lr, …) counts steps, which Adam does by itself.
 void ScriptRunner::optimizer(const Expr& call) {
   std::vector<Value> values;
   for (const Argument& argument : call.arguments) values.push_back(evaluate(*argument.value));
+  if (call.operands[0]->text == "adamOptimizer") {
+    if (values.empty()) values.push_back({std::int64_t{1}});
+    values[0] = {std::string("adam")};
+  }
   if (values.size() == 1 && values[0].text() != nullptr) values = split_settings(*values[0].text());
   Event event;
   event.kind = EventKind::kOptimizer;
   event.span = call.span;
-  read_optimizer(values, call.span, &event);
+  if (values.empty()) {
+    settings_.optimizer.clear();
+  } else {
+    read_optimizer(values, call.span, &event);
+  }
   events_.push_back(std::move(event));
 }
 

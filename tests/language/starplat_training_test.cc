@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "support/awkward_graph.h"
+#include "train/options.h"
 #include "train/session.h"
 
 namespace gneiss {
@@ -68,6 +69,28 @@ TEST(StarPlatTraining, AMaximumThatStartsFromANumber) {
   const std::vector<double> from_number = losses(loops("v.y = -3;", "v.y Max= tanh(u.x);"));
   const std::vector<double> by_hand = losses("y = max(tanh(x)@src) over in_edges - 3 * relu(1 - in_degree);");
   EXPECT_LT(distance(from_number, by_hand), 1e-12);
+}
+
+/// gnn.optimizer() leaves update rule and rates to the options; what it names stands above their defaults.
+TEST(MorphlingTraining, AnOptimizerWithoutASettingIsThatOfTheOptions) {
+  train::Config config;
+  config.set("optim.name", "sgd", train::Origin::kFlag, "--optimizer");
+  config.set("optim.lr", "0.5", train::Origin::kFlag, "--lr");
+  language::ScriptSettings script;
+  script.epochs = 7;
+  script.optimizer = "";
+  train::apply_script(script, "model.gneiss", &config);
+  EXPECT_EQ(config.text("optim.name"), "sgd");
+  EXPECT_EQ(config.integer("train.epochs"), 7);
+  train::Config named;
+  const double weight_decay = named.real("optim.weight_decay");
+  train::apply_script(script, "model.gneiss", &named);
+  EXPECT_EQ(named.real("optim.weight_decay"), weight_decay);
+  script.optimizer = "adamw";
+  script.weight_decay = weight_decay + 0.25;
+  train::apply_script(script, "model.gneiss", &named);
+  EXPECT_EQ(named.text("optim.name"), "adamw");
+  EXPECT_EQ(named.real("optim.weight_decay"), weight_decay + 0.25);
 }
 
 }  // namespace
