@@ -51,7 +51,7 @@ struct Expr {
 };
 
 enum class StmtKind : std::uint8_t {
-  kAssign,    ///< exprs[0] text exprs[1], text is = += -= *= /=
+  kAssign,    ///< exprs[0] text exprs[1], text is = += -= *= /= Max= Min= (and %= |= &=, to be refused)
   kParam,     ///< param
   kReturn,    ///< exprs[0]
   kIf,        ///< exprs[0]; body; otherwise
@@ -83,6 +83,7 @@ struct Stmt {
   StmtKind kind = StmtKind::kExpr;
   Span span;
   std::string text;
+  std::string type_argument;  ///< of a declaration: float in propNode<float>
   std::string name;
   Span name_span;
   std::vector<ExprPtr> exprs;

@@ -38,7 +38,7 @@ struct CompileOptions {
 /// What a training script says beside the model.
 struct ScriptSettings {
   std::optional<std::int64_t> epochs;  ///< none: the script leaves it to its caller
-  std::string optimizer = "adam";      ///< adam | adamw | sgd
+  std::string optimizer = "adam";      ///< adam | adamw | sgd; empty: the script leaves it to its caller
   double lr = 0.01;
   double beta1 = 0.9;
   double beta2 = 0.999;

@@ -70,12 +70,6 @@ Tensor Evaluator::features() {
   return features_;
 }
 
-Value Evaluator::call_method(const Expr& call) {
-  const Expr& callee = *call.operands[0];
-  emitter_.fail(Code::E0302, callee.span, fmt::format("unknown function '{}'", callee.text),
-                "methods such as gnn.load stand in a training script");
-}
-
 std::vector<GivenArgument> Evaluator::evaluate_arguments(const Expr& call) {
   std::vector<GivenArgument> given;
   for (const Argument& argument : call.arguments) {
@@ -96,6 +90,8 @@ Value Evaluator::evaluate_call(const Expr& expr, const Expr* key_expr) {
   }
   const Definition* layer = find_layer(callee.text, *frame().definition);
   const Builtin* builtin = layer == nullptr ? find_builtin(callee.text) : nullptr;
+  if (frame().loop && (callee.text == "Max" || callee.text == "Min") && layer == nullptr)
+    builtin = find_builtin(callee.text == "Max" ? "max" : "min");
   if (key_expr != nullptr && builtin != nullptr && !builtin->has_params) {
     emitter_.fail(Code::E0414, key_expr->span, fmt::format("'{}' has no parameters to name", callee.text));
   }
@@ -108,6 +104,7 @@ Value Evaluator::evaluate_call(const Expr& expr, const Expr* key_expr) {
     emitter_.fail(Code::E0405, expr.span, fmt::format("'{}' needs the edges that it reduces", callee.text),
                   fmt::format("write {}(…) over in_edges", callee.text));
   }
+  refuse_foreign_call(expr);
   std::vector<std::string> known = builtin_names();
   for (const auto& [name, definition] : layers_) known.push_back(name);
   const std::string nearest = nearest_name(callee.text, known);

@@ -85,8 +85,14 @@ Value Evaluator::evaluate_inside(const Expr& expr) {
 
 Value Evaluator::evaluate_name(const Expr& expr) {
   const std::string& name = expr.text;
+  if (frame().loop) {
+    if (std::optional<Value> read = read_in_loop(expr)) return std::move(*read);
+  }
   const auto found = frame().variables.find(name);
-  if (found != frame().variables.end()) return found->second;
+  if (found != frame().variables.end()) {
+    check_started(found->second, expr);
+    return found->second;
+  }
   const bool script = frame().definition->kind == DefinitionKind::kFunction;
   if (!script && name == "edge_weight") return {emitter_.edge_weight(current_graph(), expr.span)};
   if (!script && name == "in_degree") return {emitter_.degree(current_graph(), true, expr.span)};
@@ -98,6 +104,11 @@ Value Evaluator::evaluate_name(const Expr& expr) {
   const std::vector<std::string> known = names_in_scope();
   const std::string nearest = nearest_name(name, known);
   std::string help = nearest.empty() ? std::string() : fmt::format("did you mean '{}'?", nearest);
+  if (frame().declared.count(name) != 0) {
+    emitter_.fail(Code::E0618, expr.span, fmt::format("the property '{}' has no value yet", name),
+                  "a loop over vertices writes it");
+  }
+  if (name == "INF") help = "INF starts a Max or Min: v.y = INF; g.attachNodeProperty(y = -INF)";
   if (name == "features") help = "only a model sees the input features; a layer gets its input as an argument";
   emitter_.fail(Code::E0301, expr.span, fmt::format("unknown name '{}'", name), std::move(help));
 }

@@ -16,6 +16,13 @@ bool is_kept_name(std::string_view name) {
          name == "num_classes" || name == "num_features";
 }
 
+/// g.attachNodeProperty(…): a call for its effect.
+bool is_attachment(const Expr& expr) {
+  if (expr.kind != ExprKind::kCall || expr.operands[0]->kind != ExprKind::kMember) return false;
+  const std::string& name = expr.operands[0]->text;
+  return name == "attachNodeProperty" || name == "attachEdgeProperty";
+}
+
 std::vector<std::int64_t> sizes(const std::vector<std::vector<std::int64_t>>& shape) {
   std::vector<std::int64_t> list;
   for (const auto& factors : shape) list.push_back(product(factors));
@@ -63,6 +70,7 @@ void Evaluator::execute_inside(const Stmt& stmt) {
     case StmtKind::kForC:
       return for_c(stmt);
     case StmtKind::kWhile:
+      refuse_condition(*stmt.exprs[0], "while");
       return iterate(
           stmt, [&] { return evaluate_bool(*stmt.exprs[0], "the condition"); }, [] {});
     case StmtKind::kForEach:
@@ -76,9 +84,12 @@ void Evaluator::execute_inside(const Stmt& stmt) {
     case StmtKind::kBlock:
       return execute(stmt.body);
     case StmtKind::kExpr:
-      if (!script) misplaced(stmt, "an expression whose value is not used", "assign it to a name, or return it");
-      evaluate(*stmt.exprs[0]);
-      return;
+      if (script || is_attachment(*stmt.exprs[0])) {
+        evaluate(*stmt.exprs[0]);
+        return;
+      }
+      refuse_foreign_call(*stmt.exprs[0]);
+      misplaced(stmt, "an expression whose value is not used", "assign it to a name, or return it");
   }
 }
 
@@ -88,18 +99,29 @@ void Evaluator::misplaced(const Stmt& stmt, std::string_view what, std::string h
 
 void Evaluator::assign(const Stmt& stmt) {
   const Expr& target = *stmt.exprs[0];
-  if (target.kind == ExprKind::kMember) {
-    if (assign_in_vertex_loop(stmt)) return;
-    emitter_.fail(Code::E0205, target.span, "only a name can be assigned to");
+  if (stmt.text == "|=" || stmt.text == "&=") {
+    emitter_.fail(Code::E0617, stmt.span, fmt::format("'{}' joins bits or truths; values are real numbers", stmt.text),
+                  "of zeros and ones 'Max=' says whether there is any, 'Min=' whether all are");
+  }
+  if (frame().loop) return assign_in_loop(stmt);
+  if (target.kind == ExprKind::kMember) emitter_.fail(Code::E0205, target.span, "only a name can be assigned to");
+  if (stmt.text == "Max=" || stmt.text == "Min=") {
+    const std::string fn = stmt.text == "Max=" ? "max" : "min";
+    emitter_.fail(Code::E0610, stmt.span, fmt::format("'{}' outside of a loop over neighbours", stmt.text),
+                  fmt::format("write {} = {}({}, …);", target.text, fn, target.text));
   }
   Value value = evaluate(*stmt.exprs[1]);
   if (stmt.text != "=") value = binary(stmt.text.substr(0, 1), evaluate(target), value, *stmt.exprs[1]);
   assign_name(target.text, std::move(value), target.span);
 }
 
-void Evaluator::assign_name(const std::string& name, Value value, const Span& span) {
+void Evaluator::check_name(const std::string& name, const Span& span) {
   if (is_kept_name(name))
     emitter_.fail(Code::E0312, span, fmt::format("'{}' is a name of the language", name), "choose another name");
+}
+
+void Evaluator::assign_name(const std::string& name, Value value, const Span& span) {
+  check_name(name, span);
   if (name == "graph" && value.graph() == nullptr) {
     emitter_.fail(Code::E0401, span, fmt::format("'graph' is given {}: expected a graph", describe(value)),
                   "write graph = add_self_loops(graph)");
@@ -107,12 +129,9 @@ void Evaluator::assign_name(const std::string& name, Value value, const Span& sp
   frame().variables[name] = std::move(value);
 }
 
-/// Declarations of scripts: a number, or a list of sizes.
+/// Declarations of scripts: a number, or a list of sizes. Layers know those of StarPlat besides.
 void Evaluator::declare(const Stmt& stmt) {
-  if (stmt.text == "edge") {
-    frame().roles[stmt.name] = Role::kEdge;
-    return;
-  }
+  if (frame().definition->kind != DefinitionKind::kFunction && declare_in_layer(stmt)) return;
   if (stmt.text == "container" || stmt.text == "list") {
     auto items = std::make_shared<List>();
     for (const ExprPtr& item : stmt.exprs) items->push_back(evaluate(*item));
@@ -242,6 +261,7 @@ ir::Init Evaluator::evaluate_init(const ParamDecl& param, const std::vector<std:
 }
 
 void Evaluator::branch(const Stmt& stmt) {
+  refuse_condition(*stmt.exprs[0], "if");
   if (evaluate_bool(*stmt.exprs[0], "the condition")) {
     execute(stmt.body);
   } else {
@@ -286,6 +306,10 @@ void Evaluator::for_c(const Stmt& stmt) {
 void Evaluator::return_value(const Stmt& stmt) {
   const Definition& definition = *frame().definition;
   if (definition.kind == DefinitionKind::kFunction) misplaced(stmt, "'return' in a training script", {});
+  if (frame().loop) {
+    misplaced(stmt, "'return' in a loop over vertices: a layer returns the values of all of them at once",
+              "write properties in the loop, and return one after it: return y;");
+  }
   frame().returned = true;
   Value value = evaluate(*stmt.exprs[0]);
   if (definition.kind == DefinitionKind::kModel) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +15,12 @@
 #include "language/compile.h"
 #include "language/emitter.h"
 #include "language/value.h"
+#include "language/vertex_loops.h"
 
 namespace gneiss::language {
 
 /// The layers that can be called by name: the built-in ones, shadowed by those of the user's file.
 using Layers = std::map<std::string, const Definition*, std::less<>>;
-
-/// What a vertex or edge variable of a StarPlat loop stands for.
-enum class Role : std::uint8_t { kVertex, kSource, kTarget, kEdge };
 
 /// One argument of a call, already a value.
 struct GivenArgument {
@@ -35,7 +34,8 @@ struct GivenArgument {
 struct Frame {
   const Definition* definition = nullptr;
   std::map<std::string, Value, std::less<>> variables;
-  std::map<std::string, Role, std::less<>> roles;
+  std::optional<VertexLoop> loop;    ///< the loop over vertices that is being compiled
+  std::map<std::string, const Stmt*, std::less<>> declared;  ///< properties, by their declarations
   std::string prefix;                ///< of parameter keys
   std::map<std::string, int> names;  ///< how often an instance name was made
   Span call_span;
@@ -75,8 +75,9 @@ class Evaluator {
  protected:
   /// Runs the body of a loop while `more`, then `step`.
   virtual void iterate(const Stmt& loop, const std::function<bool()>& more, const std::function<void()>& step);
-  /// A call of a method, `gnn.load(…)`; layers have none.
+  /// A call of a method: in layers the graph's, in scripts the network's too.
   virtual Value call_method(const Expr& call);
+  void refuse_foreign_call(const Expr& expr);
 
   void execute(const std::vector<StmtPtr>& statements);
   void execute(const Stmt& stmt);
@@ -102,6 +103,7 @@ class Evaluator {
   // Statements.
   void execute_inside(const Stmt& stmt);
   void assign(const Stmt& stmt);
+  void check_name(const std::string& name, const Span& span);
   void assign_name(const std::string& name, Value value, const Span& span);
   void declare(const Stmt& stmt);
   void declare_param(const Stmt& stmt);
@@ -116,11 +118,43 @@ class Evaluator {
   void require(const Stmt& stmt);
   void misplaced(const Stmt& stmt, std::string_view what, std::string help);
 
-  // StarPlat loops over vertices.
+  // StarPlat's loops over vertices: what they run over, and what is read in them.
   void for_each(const Stmt& stmt);
-  bool assign_in_vertex_loop(const Stmt& stmt);
+  void for_vertices(const Stmt& stmt, std::int32_t graph);
+  void for_neighbours(const Stmt& stmt, std::int32_t graph);
+  void collect_reduced(const Stmt& stmt);
+  std::optional<std::int32_t> graph_named(const Expr& expr);
+  std::optional<Role> role_of(const Expr& expr);
+  bool joins_loop_variables(const Expr& call);
   Value evaluate_property(const Expr& expr);
-  const std::string* vertex_with(Role role) const;
+  Value property_of_all(const Expr& expr);
+  Value edge_property(const Expr& expr);
+  std::optional<Value> read_in_loop(const Expr& expr);
+  Value degree_of(const Expr& call, bool in_edges);
+  [[noreturn]] void fail_push(const Stmt& stmt);
+  [[noreturn]] void fail_order(const Span& span, const std::string& shown);
+  void check_started(const Value& value, const Expr& expr);
+  void refuse_condition(const Expr& condition, std::string_view what);
+
+  // The same: what is written in them.
+  bool declare_in_layer(const Stmt& stmt);
+  void declare_property(const Stmt& stmt);
+  void attach_properties(const Expr& call);
+  std::optional<double> infinity(const Expr& expr);
+  void assign_in_loop(const Stmt& stmt);
+  LoopTarget target_of(const Stmt& stmt);
+  std::optional<Value> value_at(const LoopTarget& place);
+  void write(const LoopTarget& place, Value value);
+  const Expr* operand_of_nothing(const Stmt& stmt, const LoopTarget& place);
+  void check_fits(const Value& value, bool of_edge, const Span& span);
+  void write_plainly(const Stmt& stmt, const LoopTarget& place);
+  void reduce_into(const Stmt& stmt, const LoopTarget& place);
+  void reduce_assigned(const Stmt& stmt, const LoopTarget& place);
+  std::optional<Value> rest_of_sum(const Expr& expr, const Expr& target);
+  void accumulate(const LoopTarget& place, const Update& update, const Value& message, const Expr& expr);
+  Value reduce_message(const Update& update, const Value& message, const Expr& expr);
+  Value combine(const Update& update, const Value& start, const Tensor& reduced, const Expr& expr);
+  Value extreme(bool maximum, const Value& left, const Value& right, const Expr& expr);
 
   // Expressions.
   Value evaluate_inside(const Expr& expr);

@@ -72,6 +72,7 @@ ExprPtr Parser::expression(int least_power) {
 }
 
 ExprPtr Parser::prefix() {
+  if (at("+") && at("INF", 1)) take();  // StarPlat's other way to write INF
   if (!at("-") && !at("!") && !at("not")) return postfix(primary());
   const Deeper deeper(this);
   const Token& token = take();

@@ -2,7 +2,7 @@
 //
 //   block      := "{" {statement} "}"
 //   statement  := ("param" | "state") NAME ":" "[" … "]" ["=" init] ["as" STRING [".T"] ["[" … "]"]] ";"
-//               | NAME ("=" | "+=" | "-=" | "*=" | "/=") expression ";" | "output" NAME "=" expression ";"
+//               | target ("=" | "+=" | "-=" | "*=" | "/=" | "Max=" | "Min=") expression ";" | "output" NAME "=" expression ";"
 //               | "return" expression ";" | "require" expression "," STRING ";" | "if" expression block ["else" …]
 //               | "for" NAME "in" expression ".." expression block | call ";"
 //               | C-style for, while, loop (i in a to b by c), for/forall (v in …), declarations: in scripts
@@ -17,12 +17,8 @@ namespace gneiss::language {
 namespace {
 
 constexpr std::array<std::string_view, 16> kDeclaredTypes = {
-    "int",      "long",     "float", "double", "bool",      "string", "node", "edge",
-    "propNode", "propEdge", "list",  "SetN",   "container", "Graph",  "GNN",  "auto"};
-
-/// Constructs of StarPlat that need a graph algorithm, not a network.
-constexpr std::array<std::string_view, 9> kForeign = {
-    "fixedPoint", "iterateInBFS", "iterateInReverse", "Batch", "OnAdd", "OnDelete", "do", "break", "continue"};
+    "int",      "long",     "float", "double",    "bool",  "string",   "node", "edge",
+    "propNode", "propEdge", "list",  "container", "Graph", "dirGraph", "GNN",  "auto"};
 
 bool contains(std::span<const std::string_view> list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -63,6 +59,8 @@ StmtPtr Parser::statement() {
   const std::size_t before = position_;
   try {
     return statement_inside();
+  } catch (const SkippedStatement&) {
+    return nullptr;
   } catch (const SyntaxAbort&) {
     if (position_ == before && !at("}")) take();
     skip_statement();
@@ -114,17 +112,9 @@ StmtPtr Parser::statement_inside() {
     return made;
   }
   refuse_foreign_statement();
-  StmtPtr made = at_declaration() ? declaration() : simple_statement();
+  StmtPtr made = at("<") ? joint_update() : at_declaration() ? declaration() : simple_statement();
   end_statement();
   return made;
-}
-
-void Parser::refuse_foreign_statement() {
-  if (!at_name() || !contains(kForeign, peek().text) || at("=", 1)) return;
-  diagnostics_.error(Code::E0208, peek().span, fmt::format("'{}' is not supported", peek().text)).help =
-      "a layer is made of edge values and reductions over them, a script of calls on the network; loops have known "
-      "bounds";
-  throw SyntaxAbort{};
 }
 
 StmtPtr Parser::param_statement() {
@@ -266,10 +256,7 @@ bool Parser::at_declaration() const {
 StmtPtr Parser::declaration() {
   StmtPtr made = begin(StmtKind::kDeclare);
   made->text = take().text;
-  if (accept("<")) {
-    while (!at(">") && !at(";") && !at("}") && !at_end()) take();
-    expect(">");
-  }
+  if (at("<")) made->type_argument = type_argument();
   accept("&");
   const Token& name = expect_name("a name");
   made->name = name.text;
@@ -317,20 +304,29 @@ StmtPtr Parser::simple_statement() {
   return made;
 }
 
+void Parser::check_target(const Expr& target) {
+  if (target.kind == ExprKind::kName || target.kind == ExprKind::kMember) return;
+  const bool element = target.kind == ExprKind::kIndex && target.operands[0]->kind == ExprKind::kName &&
+                       target.operands[1]->kind == ExprKind::kName;
+  diagnostics_.error(Code::E0205, target.span, "only a name can be assigned to").help =
+      element ? fmt::format("a property of a vertex is written {}.{}", target.operands[1]->text, target.operands[0]->text)
+              : "compare with '=='";
+  throw SyntaxAbort{};
+}
+
 StmtPtr Parser::assignment(ExprPtr target) {
-  static constexpr std::array<std::string_view, 5> kAssignments = {"=", "+=", "-=", "*=", "/="};
+  static constexpr std::array<std::string_view, 8> kAssignments = {"=", "+=", "-=", "*=", "/=", "%=", "|=", "&="};
   StmtPtr made = begin(StmtKind::kExpr);
   made->span = target->span;
   const bool assigns = peek().kind == TokenKind::kSymbol && contains(kAssignments, peek().text);
   const bool steps = at("++") || at("--");
-  if (assigns || steps) {
-    if (target->kind != ExprKind::kName && target->kind != ExprKind::kMember) {
-      diagnostics_.error(Code::E0205, target->span, "only a name can be assigned to").help = "compare with '=='";
-      throw SyntaxAbort{};
-    }
+  const bool extreme = (at("Max") || at("Min")) && at("=", 1);
+  if (assigns || steps || extreme) {
+    check_target(*target);
     made->kind = StmtKind::kAssign;
     const Token& token = take();
     made->text = steps ? (token.text == "++" ? "+=" : "-=") : token.text;
+    if (extreme) made->text += take().text;
     made->name_span = target->span;
     made->name = target->text;
     ExprPtr value = steps ? make(ExprKind::kInteger, token.span) : expression();

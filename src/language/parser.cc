@@ -123,16 +123,6 @@ std::unique_ptr<Module> Parser::module() {
   return made;
 }
 
-void Parser::refuse_foreign_definition() {
-  static constexpr std::array<std::string_view, 4> kForeign = {"Static", "Incremental", "Decremental", "Dynamic"};
-  if (std::find(kForeign.begin(), kForeign.end(), peek().text) == kForeign.end() || !at_name()) return;
-  diagnostics_
-      .error(Code::E0208, peek().span,
-             fmt::format("'{}' functions are not supported: graphs do not change during training", peek().text))
-      .help = "write 'function'";
-  throw SyntaxAbort{};
-}
-
 /// To the next word that begins a definition.
 void Parser::skip_definition() {
   while (!at_end()) {
@@ -209,10 +199,7 @@ Parameter Parser::script_parameter() {
   const Token& type_name = expect_name("the type of a parameter");
   made.type.name = strip_reference(type_name.text);
   made.type.span = type_name.span;
-  if (accept("<")) {
-    while (!at(">") && !at(")") && !at_end()) take();
-    expect(">");
-  }
+  if (at("<")) type_argument();
   while (accept("&") || accept("*")) {
   }
   made.name = expect_name("the name of a parameter").text;

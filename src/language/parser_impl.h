@@ -1,4 +1,5 @@
-// The parser's state, shared by its three parts: parser.cc (definitions), parse_statements.cc, parse_expressions.cc.
+// The parser's state, shared by its parts: parser.cc (definitions), parse_statements.cc,
+// parse_expressions.cc, parse_foreign.cc (what only StarPlat writes).
 #pragma once
 
 #include <initializer_list>
@@ -14,8 +15,12 @@
 
 namespace gneiss::language {
 
+struct Foreign;
+
 /// Thrown to leave a construct that cannot be read; caught where the next statement or definition can begin.
 struct SyntaxAbort {};
+/// Thrown after a refused statement of which nothing is left to skip.
+struct SkippedStatement {};
 
 class Parser {
  public:
@@ -40,7 +45,6 @@ class Parser {
   std::vector<Comment>::const_iterator first_comment_from(std::uint32_t offset) const;
   std::string comment_above(const Span& span) const;
   std::string comment_after(const Span& span) const;
-  void refuse_foreign_definition();
 
   // Statements.
   std::vector<StmtPtr> block();
@@ -59,9 +63,18 @@ class Parser {
   StmtPtr simple_statement();
   StmtPtr assignment(ExprPtr target);
   bool at_declaration() const;
-  void refuse_foreign_statement();
+  void check_target(const Expr& target);
   void skip_statement();
   void end_statement();
+
+  // What only StarPlat writes.
+  void refuse(const Foreign& foreign);
+  void refuse_foreign_definition();
+  void refuse_foreign_statement();
+  void skip_brackets(std::string_view open, std::string_view closing);
+  std::string type_argument();
+  StmtPtr joint_update();
+  std::vector<ExprPtr> angle_list();
 
   // Expressions.
   ExprPtr prefix();

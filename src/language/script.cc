@@ -64,6 +64,7 @@ void ScriptRunner::bind_script(const Definition& script, std::vector<GivenArgume
     const std::string& type = parameter.type.name;
     Value value = {std::string(type)};
     if (type == "Graph" || type == "dirGraph") value = {GraphRef{0}};
+    if (type == "container" || type == "list") value = {std::make_shared<const List>()};
     if (type == "int" || type == "long" || type == "float" || type == "double") {
       value = {kSymbolicEpochs};
       names.push_back(parameter.name);
@@ -176,6 +177,7 @@ Value ScriptRunner::call_method(const Expr& call) {
   if (frame().definition->kind != DefinitionKind::kFunction) return Evaluator::call_method(call);
   const Expr& callee = *call.operands[0];
   const std::string& method = callee.text;
+  refuse_foreign_call(call);
   const Value object = evaluate(*callee.operands[0]);
   if (object.graph() != nullptr) return call_graph_method(call, method);
   if (method == "initializeLayers" || method == "init") {
@@ -184,7 +186,7 @@ Value ScriptRunner::call_method(const Expr& call) {
     forward(call);
   } else if (method == "backPropagation" || method == "backPropogation") {
     backward(call);
-  } else if (method == "optimizer") {
+  } else if (method == "optimizer" || method == "adamOptimizer") {
     optimizer(call);
   } else if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
     emitter().fail(Code::E0601, callee.text_span, fmt::format("the network has no method '{}'", method),
@@ -276,15 +278,24 @@ void ScriptRunner::backward(const Expr& call) {
   events_.push_back(std::move(event));
 }
 
-/// optimizer("adam", lr, beta1, beta2, eps, weight_decay), optimizer("sgd", lr, momentum, weight_decay), or one string.
+/// optimizer("adam", lr, beta1, beta2, eps, weight_decay), optimizer("sgd", lr, momentum, weight_decay), or one string;
+/// optimizer() leaves it to the caller's options; adamOptimizer(epoch, lr, …) counts steps, which Adam does by itself.
 void ScriptRunner::optimizer(const Expr& call) {
   std::vector<Value> values;
   for (const Argument& argument : call.arguments) values.push_back(evaluate(*argument.value));
+  if (call.operands[0]->text == "adamOptimizer") {
+    if (values.empty()) values.push_back({std::int64_t{1}});
+    values[0] = {std::string("adam")};
+  }
   if (values.size() == 1 && values[0].text() != nullptr) values = split_settings(*values[0].text());
   Event event;
   event.kind = EventKind::kOptimizer;
   event.span = call.span;
-  read_optimizer(values, call.span, &event);
+  if (values.empty()) {
+    settings_.optimizer.clear();
+  } else {
+    read_optimizer(values, call.span, &event);
+  }
   events_.push_back(std::move(event));
 }
 

@@ -1,121 +1,339 @@
 // StarPlat's loops over vertices, read as what they compute:
 //
 //   forall (v in g.nodes()) {
-//     forall (u in g.neighbors(v)) { v.y += u.x * e.w; }     y = sum(x@src * edge_weight) over in_edges
-//     v.y = v.y / 2;                                         y = y / 2
+//     forall (u in g.neighbors(v)) { v.y += u.x * e.weight; }     y = sum(x@src * edge_weight) over in_edges
+//     v.y = v.y / 2;                                              y = y / 2
 //   }
 //
-// Messages run along the edges, from u to v, whichever of neighbors, in_neighbors and nodes_to names them. Anything
-// that is not such a reduction is refused: it could not be differentiated or run in parallel as it stands.
+// A statement holds for all vertices at once, one statement after the other. Messages run along the edges, from u to v,
+// whichever of neighbors, in_neighbors and nodes_to names them. Here is what the loops run over and what is read in
+// them; vertex_writes.cc has what they write. What is no reduction is refused: it could neither be differentiated nor
+// run in parallel as it stands.
+#include "language/vertex_loops.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "base/names.h"
 #include "language/evaluator.h"
+#include "language/foreign.h"
+#include "language/walk.h"
 
 namespace gneiss::language {
 namespace {
 
 constexpr std::string_view kForm =
-    "the form is: forall (v in g.nodes()) { forall (u in g.neighbors(v)) { v.y += u.x * e.w; } }";
+    "the form is: forall (v in g.nodes()) { forall (u in g.neighbors(v)) { v.y += u.x * e.weight; } }";
 
-bool is_role(const Frame& frame, const Expr& expr, Role role) {
-  if (expr.kind != ExprKind::kName) return false;
-  const auto found = frame.roles.find(expr.text);
-  return found != frame.roles.end() && found->second == role;
-}
+bool is_method(const Expr& expr) { return expr.kind == ExprKind::kCall && expr.operands[0]->kind == ExprKind::kMember; }
+
+const Expr& object_of(const Expr& call) { return *call.operands[0]->operands[0]; }
+
+bool is_source_name(std::string_view name) { return name == "source" || name == "src"; }
+bool is_target_name(std::string_view name) { return name == "destination" || name == "dst"; }
+bool is_weight_name(std::string_view name) { return name == "weight" || name == "w"; }
 
 }  // namespace
 
+/// The graph that a name stands for: `g`, or whatever else means nothing but a graph here.
+std::optional<std::int32_t> Evaluator::graph_named(const Expr& expr) {
+  if (expr.kind != ExprKind::kName) return std::nullopt;
+  const auto known = frame().variables.find(expr.text);
+  if (known != frame().variables.end()) {
+    if (known->second.graph() == nullptr) return std::nullopt;
+    return known->second.graph()->index;
+  }
+  if (expr.text == "gnn" || role_of(expr)) return std::nullopt;
+  if (frame().loop && frame().loop->locals.count(expr.text) != 0) return std::nullopt;
+  return current_graph();
+}
+
 void Evaluator::for_each(const Stmt& stmt) {
   const Expr& over = *stmt.exprs[0];
-  const bool method = over.kind == ExprKind::kCall && over.operands[0]->kind == ExprKind::kMember;
-  const std::string name = method ? over.operands[0]->text : std::string();
+  const std::string name = is_method(over) ? over.operands[0]->text : std::string();
   if (frame().definition->kind == DefinitionKind::kFunction) {
     emitter_.fail(Code::E0208, stmt.span, "loops over vertices are not supported in a training script",
                   "put them into a layer, and use it in gnn.forwardPass");
   }
-  const std::string* vertex = vertex_with(Role::kVertex);
-  if (name == "nodes" && vertex == nullptr && over.arguments.empty()) {
-    frame().roles[stmt.name] = Role::kVertex;
-    execute(stmt.body);
-    frame().roles.clear();
-    return;
+  if (name == "filter") {
+    emitter_.fail(Code::E0615, over.operands[0]->text_span,
+                  "'filter' picks single vertices by a condition; a layer computes all of them alike",
+                  "loop over all, and weigh with a value that is 0 where nothing is to be added");
   }
-  const bool neighbours = name == "neighbors" || name == "in_neighbors" || name == "nodes_to";
-  if (!neighbours || vertex == nullptr || over.arguments.size() != 1 ||
-      !is_role(frame(), *over.arguments[0].value, Role::kVertex)) {
+  if (over.kind == ExprKind::kName || over.kind == ExprKind::kIndex) {
+    emitter_.fail(Code::E0619, over.span,
+                  "a loop over a collection; loops run over all vertices, or all neighbours of one",
+                  std::string(kForm));
+  }
+  const std::optional<std::int32_t> graph = is_method(over) ? graph_named(object_of(over)) : std::nullopt;
+  if (graph && name == "nodes" && over.arguments.empty()) return for_vertices(stmt, *graph);
+  if (graph && (name == "neighbors" || name == "in_neighbors" || name == "nodes_to"))
+    return for_neighbours(stmt, *graph);
+  if (graph && (name == "nodes_from" || name == "out_neighbors")) {
+    emitter_.fail(Code::E0610, over.span, fmt::format("'{}' runs against the edges", name),
+                  "outside of the loops write: y = sum(x@dst) over out_edges;");
+  }
+  emitter_.fail(Code::E0610, over.span, "this loop does not run over the vertices or the neighbours of one",
+                std::string(kForm));
+}
+
+void Evaluator::for_vertices(const Stmt& stmt, std::int32_t graph) {
+  if (frame().loop) {
+    emitter_.fail(Code::E0610, stmt.span, "a loop over all vertices for each vertex; edges are what a layer goes along",
+                  std::string(kForm));
+  }
+  VertexLoop loop;
+  loop.graph = graph;
+  loop.vertex = stmt.name;
+  frame().loop = std::move(loop);
+  execute(stmt.body);
+  frame().loop.reset();
+}
+
+void Evaluator::for_neighbours(const Stmt& stmt, std::int32_t graph) {
+  const Expr& over = *stmt.exprs[0];
+  if (!frame().loop || over.arguments.size() != 1 || stmt.name == frame().loop->vertex) {
     emitter_.fail(Code::E0610, over.span, "this loop does not run over the vertices or the neighbours of one",
                   std::string(kForm));
   }
-  const auto outer = frame().roles;
-  frame().roles[*vertex] = Role::kTarget;
-  frame().roles[stmt.name] = Role::kSource;
-  execute(stmt.body);
-  frame().roles = outer;
-}
-
-const std::string* Evaluator::vertex_with(Role role) const {
-  for (const auto& [name, known] : frames_.back()->roles) {
-    if (known == role) return &name;
+  VertexLoop& loop = *frame().loop;
+  if (loop.inner()) {
+    emitter_.fail(Code::E0610, over.span, "a loop over neighbours within a loop over neighbours",
+                  "go one step at a time: first all v.y from u.x, then in a second loop all v.z from u.y");
   }
-  return nullptr;
+  if (role_of(*over.arguments[0].value) != Role::kVertex) {
+    emitter_.fail(Code::E0610, over.span, fmt::format("neighbours of something other than '{}'", loop.vertex),
+                  std::string(kForm));
+  }
+  const std::int32_t outer_graph = std::exchange(loop.graph, graph);
+  loop.neighbour = stmt.name;
+  loop.along = over.operands[0]->text;
+  collect_reduced(stmt);
+  execute(stmt.body);
+  for (auto& [place, reduction] : loop.reductions) write(place, std::move(reduction.value));
+  loop.reductions.clear();
+  loop.reduced.clear();
+  loop.edges.clear();
+  loop.neighbour.clear();
+  loop.graph = outer_graph;
+  for (auto local = loop.locals.begin(); local != loop.locals.end();) {
+    local = local->second.of_edge ? loop.locals.erase(local) : std::next(local);
+  }
 }
 
-/// u.x, v.x, e.w inside a loop over vertices.
+/// What the loop over neighbours writes for its vertex: reading it there would depend on the order of neighbours.
+void Evaluator::collect_reduced(const Stmt& stmt) {
+  VertexLoop& loop = *frame().loop;
+  const auto note = [&](Stmt& inside) {
+    count_step(inside.span);
+    if (inside.kind != StmtKind::kAssign) return;
+    const Expr& target = *inside.exprs[0];
+    const bool property = target.kind == ExprKind::kMember && role_of(*target.operands[0]) == Role::kTarget;
+    if (property) loop.reduced.insert({target.text, false, false});
+    if (target.kind == ExprKind::kName && loop.locals.count(target.text) != 0)
+      loop.reduced.insert({target.text, true, false});
+  };
+  visit_all(stmt.body, note, [&](Expr& expr) { count_step(expr.span); });
+}
+
+std::optional<Role> Evaluator::role_of(const Expr& expr) {
+  if (!frame().loop) return std::nullopt;
+  const VertexLoop& loop = *frame().loop;
+  if (expr.kind == ExprKind::kName) {
+    if (expr.text == loop.vertex) return loop.inner() ? Role::kTarget : Role::kVertex;
+    if (!loop.inner()) return std::nullopt;
+    if (expr.text == loop.neighbour) return Role::kSource;
+    const bool usual = expr.text == "e" && loop.locals.count("e") == 0;  // e needs no declaration
+    if (usual || loop.edges.count(expr.text) != 0) return Role::kEdge;
+    return std::nullopt;
+  }
+  if (expr.kind == ExprKind::kMember && role_of(*expr.operands[0]) == Role::kEdge) {
+    if (is_source_name(expr.text)) return Role::kSource;
+    if (is_target_name(expr.text)) return Role::kTarget;
+  }
+  if (is_method(expr) && expr.operands[0]->text == "get_edge" && joins_loop_variables(expr)) return Role::kEdge;
+  return std::nullopt;
+}
+
+/// g.get_edge(u, v), or (v, u): the edge that the message runs along.
+bool Evaluator::joins_loop_variables(const Expr& call) {
+  if (call.arguments.size() != 2 || graph_named(object_of(call)) != frame().loop->graph) return false;
+  const std::optional<Role> a = role_of(*call.arguments[0].value);
+  const std::optional<Role> b = role_of(*call.arguments[1].value);
+  return (a == Role::kSource && b == Role::kTarget) || (a == Role::kTarget && b == Role::kSource);
+}
+
+/// u.x, v.x, e.weight inside of a loop over vertices.
 Value Evaluator::evaluate_property(const Expr& expr) {
   const Expr& object = *expr.operands[0];
-  const auto found = object.kind == ExprKind::kName ? frame().roles.find(object.text) : frame().roles.end();
-  if (found == frame().roles.end()) {
-    const bool edge = vertex_with(Role::kSource) != nullptr && object.kind == ExprKind::kName && object.text == "e";
-    if (edge && (expr.text == "w" || expr.text == "weight")) return {emitter_.edge_weight(current_graph(), expr.span)};
+  const std::optional<Role> role = role_of(object);
+  if (!role) {
+    if (frame().after_mistake) throw EvaluationAbort{};
     emitter_.fail(Code::E0301, expr.span, fmt::format("'.{}' of something that is no vertex", expr.text));
   }
-  if (found->second == Role::kEdge) {
-    if (expr.text == "w" || expr.text == "weight") return {emitter_.edge_weight(current_graph(), expr.span)};
-    emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown edge property '{}'", expr.text),
-                  "an edge has a weight: e.weight");
-  }
-  Expr name;
-  name.kind = ExprKind::kName;
-  name.span = expr.text_span;
-  name.text = expr.text;
-  Value value = evaluate(name);
+  if (*role == Role::kEdge) return edge_property(expr);
+  const VertexLoop& loop = *frame().loop;
+  if (*role == Role::kTarget && loop.reduced.count({expr.text, false, false}) != 0)
+    fail_order(expr.span, fmt::format("{}.{}", loop.vertex, expr.text));
+  Value value = property_of_all(expr);
   const Tensor* tensor = value.tensor();
-  if (found->second == Role::kVertex || tensor == nullptr || tensor->domain == ir::Domain::kGlobal) return value;
-  return {emitter_.gather(*tensor, found->second == Role::kSource, current_graph(), expr.span)};
+  if (tensor == nullptr || tensor->domain == ir::Domain::kGlobal) return value;
+  if (tensor->domain == ir::Domain::kEdge) {
+    emitter_.fail(Code::E0402, expr.span, fmt::format("'{}' is a value of the edges, not of the vertices", expr.text),
+                  fmt::format("in a loop over neighbours: e.{}", expr.text));
+  }
+  if (*role == Role::kVertex) return value;
+  return {emitter_.gather(*tensor, *role == Role::kSource, loop.graph, expr.span)};
 }
 
-/// v.y = … for every vertex, v.y += … for every neighbour. False outside of such loops.
-bool Evaluator::assign_in_vertex_loop(const Stmt& stmt) {
-  const Expr& target = *stmt.exprs[0];
-  const bool inner = vertex_with(Role::kSource) != nullptr;
-  if (!inner && vertex_with(Role::kVertex) == nullptr) return false;
-  if (!is_role(frame(), *target.operands[0], inner ? Role::kTarget : Role::kVertex)) {
-    emitter_.fail(Code::E0610, target.span, "only the vertex of the outer loop may be written", std::string(kForm));
+void Evaluator::fail_order(const Span& span, const std::string& shown) {
+  emitter_.fail(Code::E0610, span,
+                fmt::format("'{}' is written for every neighbour: what is read here depends on their order", shown),
+                "read it before or after the loop over neighbours, or write another property");
+}
+
+/// The property for all vertices, whatever vertex it is asked of.
+Value Evaluator::property_of_all(const Expr& expr) {
+  const auto found = frame().variables.find(expr.text);
+  if (found == frame().variables.end()) {
+    if (expr.text == "in_degree" || expr.text == "out_degree")
+      return {emitter_.degree(frame().loop->graph, expr.text == "in_degree", expr.span)};
+    if (frame().after_mistake) throw EvaluationAbort{};
+    const bool pending = frame().loop->reduced.count({expr.text, false, false}) != 0;
+    if (pending || frame().declared.count(expr.text) != 0) {
+      emitter_.fail(Code::E0618, expr.span, fmt::format("the property '{}' has no value yet", expr.text),
+                    fmt::format("give it one before: g.attachNodeProperty({} = 0);", expr.text));
+    }
+    const std::string nearest = nearest_name(expr.text, names_in_scope());
+    emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown property '{}'", expr.text),
+                  nearest.empty() ? std::string() : fmt::format("did you mean '{}'?", nearest));
   }
-  if (inner && stmt.text != "+=") {
-    emitter_.fail(Code::E0610, stmt.span, fmt::format("'{}' for every neighbour keeps only one of them", stmt.text),
-                  "sum them with '+=', or write max(x@src) over in_edges");
+  check_started(found->second, expr);
+  return found->second;
+}
+
+/// INF is where a reduction starts; nothing is computed with it.
+void Evaluator::check_started(const Value& value, const Expr& expr) {
+  if (!value.is_number() || !std::isinf(value.number())) return;
+  emitter_.fail(Code::E0618, expr.span, fmt::format("'{}' is INF, and nothing was written to it since", expr.text),
+                "take a Max or Min of neighbours first");
+}
+
+Value Evaluator::edge_property(const Expr& expr) {
+  const VertexLoop& loop = *frame().loop;
+  if (is_weight_name(expr.text)) return {emitter_.edge_weight(loop.graph, expr.span)};
+  const auto found = frame().variables.find(expr.text);
+  if (found != frame().variables.end()) {
+    const Tensor* tensor = found->second.tensor();
+    if (found->second.is_poison() || found->second.is_number() ||
+        (tensor != nullptr && tensor->domain == ir::Domain::kEdge))
+      return found->second;
   }
-  Value value = evaluate(*stmt.exprs[1]);
-  const auto old = frame().variables.find(target.text);
-  if (!inner) {
-    if (stmt.text != "=") value = binary(stmt.text.substr(0, 1), evaluate(target), value, *stmt.exprs[1]);
-    assign_name(target.text, std::move(value), target.span);
-    return true;
-  }
-  if (value.is_number()) {  // v.y += 1 counts
-    const Tensor count = emitter_.degree(current_graph(), true, stmt.span);
-    value = binary("*", {count}, value, *stmt.exprs[1]);
-  } else {
+  emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown edge property '{}'", expr.text),
+                "an edge has a weight: e.weight; other properties are written first: e.a = …;");
+}
+
+/// A bare name in a loop: one of the loop's own, or a mistake; nothing for the names of the layer.
+std::optional<Value> Evaluator::read_in_loop(const Expr& expr) {
+  const VertexLoop& loop = *frame().loop;
+  const auto local = loop.locals.find(expr.text);
+  if (local != loop.locals.end()) {
+    if (loop.inner() && loop.reduced.count({expr.text, true, false}) != 0 && !local->second.of_edge)
+      fail_order(expr.span, expr.text);
+    if (!local->second.set) {
+      emitter_.fail(Code::E0618, expr.span, fmt::format("'{}' has no value yet", expr.text),
+                    fmt::format("give it one where it is declared: float {} = 0;", expr.text));
+    }
+    const Value& value = local->second.value;
+    check_started(value, expr);
     const Tensor* tensor = value.tensor();
-    if (tensor == nullptr)
-      emitter_.fail(Code::E0401, stmt.exprs[1]->span, fmt::format("'+=' of {}: expected a tensor", describe(value)));
-    value = {emitter_.reduce("sum", *tensor, "in_edges", stmt.span)};
+    if (!loop.inner() || tensor == nullptr || tensor->domain != ir::Domain::kNode) return value;
+    return Value{emitter_.gather(*tensor, false, loop.graph, expr.span)};
   }
-  const bool starts = old == frame().variables.end() || (old->second.is_number() && old->second.number() == 0);
-  if (!starts) value = binary("+", old->second, value, *stmt.exprs[1]);
-  assign_name(target.text, std::move(value), target.span);
-  return true;
+  const std::optional<Role> role = role_of(expr);
+  const auto found = frame().variables.find(expr.text);
+  if (role && found == frame().variables.end()) {
+    const bool edge = *role == Role::kEdge;
+    emitter_.fail(Code::E0401, expr.span,
+                  fmt::format("'{}' is {}, not a number", expr.text, edge ? "an edge" : "a vertex"),
+                  fmt::format("say which of its properties: {}.{}", expr.text, edge ? "weight" : "x"));
+  }
+  const Tensor* tensor = found == frame().variables.end() ? nullptr : found->second.tensor();
+  if (loop.inner() && tensor != nullptr && tensor->domain == ir::Domain::kNode) {
+    emitter_.fail(Code::E0402, expr.span, fmt::format("'{}' is a value of every vertex", expr.text),
+                  fmt::format("say whose: {}.{} or {}.{}", loop.neighbour, expr.text, loop.vertex, expr.text));
+  }
+  return std::nullopt;
+}
+
+/// g.count_inNbrs(v)
+Value Evaluator::degree_of(const Expr& call, bool in_edges) {
+  const std::optional<Role> role =
+      call.arguments.size() == 1 ? role_of(*call.arguments[0].value) : std::optional<Role>();
+  if (!role || *role == Role::kEdge) {
+    emitter_.fail(Code::E0401, call.span, fmt::format("'{}' counts for a vertex of a loop", call.operands[0]->text),
+                  fmt::format("outside of loops the value of all nodes is {}", in_edges ? "in_degree" : "out_degree"));
+  }
+  const Tensor degree = emitter_.degree(*graph_named(object_of(call)), in_edges, call.span);
+  if (*role == Role::kVertex) return {degree};
+  return {emitter_.gather(degree, *role == Role::kSource, frame().loop->graph, call.span)};
+}
+
+/// Methods of the graph; a layer has no network.
+Value Evaluator::call_method(const Expr& call) {
+  const Expr& callee = *call.operands[0];
+  refuse_foreign_call(call);
+  if (!graph_named(*callee.operands[0])) {
+    emitter_.fail(Code::E0302, callee.span, fmt::format("unknown function '{}'", callee.text),
+                  "methods such as gnn.load stand in a training script");
+  }
+  if (callee.text == "num_nodes") return {std::max<std::int64_t>(inputs_.num_nodes, 0)};
+  if (callee.text == "num_edges") return {std::max<std::int64_t>(inputs_.num_edges, 0)};
+  if (callee.text == "count_inNbrs" || callee.text == "count_outNbrs") return degree_of(call, callee.text[6] == 'i');
+  if (callee.text == "attachNodeProperty" || callee.text == "attachEdgeProperty") {
+    attach_properties(call);
+    return {std::int64_t{0}};
+  }
+  if (callee.text == "get_edge") {
+    emitter_.fail(Code::E0401, call.span, "an edge is no number",
+                  "in a loop over neighbours: edge e = g.get_edge(u, v); … e.weight");
+  }
+  static const std::array<std::string, 9> kKnown = {"nodes",     "neighbors",    "nodes_to",
+                                                    "get_edge",  "count_inNbrs", "count_outNbrs",
+                                                    "num_nodes", "num_edges",    "attachNodeProperty"};
+  emitter_.fail(Code::E0601, callee.text_span, fmt::format("the graph has no method '{}'", callee.text),
+                unknown_name_hint(callee.text, kKnown));
+}
+
+/// `if` and `while` decide once, when the layer is compiled.
+void Evaluator::refuse_condition(const Expr& condition, std::string_view what) {
+  if (!frame().loop) return;
+  const Expr* found = nullptr;
+  visit_expr(condition, [&](const Expr& part) {
+    count_step(part.span);
+    const auto local = part.kind == ExprKind::kName ? frame().loop->locals.find(part.text) : frame().loop->locals.end();
+    const bool value = local != frame().loop->locals.end() && local->second.value.tensor() != nullptr;
+    if (found == nullptr && (value || role_of(part))) found = &part;
+  });
+  if (found == nullptr) return;
+  emitter_.fail(
+      Code::E0615, condition.span,
+      fmt::format("'{}' decides for single vertices or edges; a layer computes all of them alike", what),
+      "relu, max, min and sigmoid hold for all; or weigh with a value that is 0 where nothing is to be added");
+}
+
+/// What StarPlat calls and no layer can.
+void Evaluator::refuse_foreign_call(const Expr& expr) {
+  if (expr.kind != ExprKind::kCall) return;
+  const Expr& callee = *expr.operands[0];
+  const Foreign* foreign = foreign_call(callee.text);
+  if (foreign == nullptr) return;
+  const Span& span = callee.kind == ExprKind::kMember ? callee.text_span : callee.span;
+  emitter_.fail(foreign->code, span, fmt::format("'{}' {}", callee.text, foreign->message), std::string(foreign->help));
 }
 
 }  // namespace gneiss::language

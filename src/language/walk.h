@@ -7,8 +7,9 @@
 
 namespace gneiss::language {
 
-template <typename Visit>
-void visit_expr(Expr& expr, const Visit& visit) {
+/// E is Expr or const Expr.
+template <typename E, typename Visit>
+void visit_expr(E& expr, const Visit& visit) {
   visit(expr);
   for (const ExprPtr& operand : expr.operands) visit_expr(*operand, visit);
   for (const Argument& argument : expr.arguments) visit_expr(*argument.value, visit);

@@ -157,6 +157,7 @@ passes::SparsePath sparse_path(const std::string& name) {
 void apply_script(const language::ScriptSettings& script, const std::string& where, Config* config) {
   const auto set = [&](std::string_view key, const std::string& value) { config->set(key, value, Origin::kScript, where); };
   if (script.epochs) set("train.epochs", std::to_string(*script.epochs));
+  if (script.optimizer.empty()) return;
   set("optim.name", script.optimizer);
   set("optim.lr", number_text(script.lr));
   set("optim.betas", number_text(script.beta1) + "," + number_text(script.beta2));

@@ -29,7 +29,7 @@ class Dice {
 std::vector<std::string> corpus() {
   std::vector<std::string> texts;
   for (const std::string& name : language::builtin_model_names()) texts.push_back(language::builtin_model(name)->text);
-  for (const char* file : {"syntax.txt", "names.txt", "types.txt", "staging.txt", "scripts.txt", "programs.txt"}) {
+  for (const char* file : {"syntax.txt", "names.txt", "types.txt", "staging.txt", "scripts.txt", "starplat.txt", "programs.txt"}) {
     for (const LanguageCase& item : read_cases(file)) texts.push_back(source_of(item).text);
   }
   return texts;
@@ -58,7 +58,28 @@ const std::vector<std::string> kPieces = {"(",
                                           "1e300",
                                           "features",
                                           "h = h * h;",
-                                          "forall (v in g.nodes())",
+                                          "forall (v in g.nodes()) {",
+                                          "forall (u in g.neighbors(v)) {",
+                                          "v.y += u.x;",
+                                          "v.y Max= u.x * e.weight;",
+                                          "<v.y> = <Min(v.y, u.x)>;",
+                                          "<v.y, u.y> = <",
+                                          "v.y = v.y - u.x;",
+                                          "e.a = ",
+                                          "edge e = g.get_edge(u, v);",
+                                          "float m = u.x;",
+                                          "propNode<float> y;",
+                                          "propNode<",
+                                          "g.attachNodeProperty(y = -INF, z = 0);",
+                                          "INF",
+                                          "g.count_outNbrs(u)",
+                                          ".filter(u < v)",
+                                          "fixedPoint until (",
+                                          "iterateInBFS (",
+                                          "do {",
+                                          "SetN<g> s;",
+                                          "OnAdd (u in b.currentBatch()) : {",
+                                          "gnn.optimizer();",
                                           "gnn.optimizer(\"adam\");",
                                           "\xff\xfe",
                                           "\t",
