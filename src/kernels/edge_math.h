@@ -147,7 +147,7 @@ GNEISS_EDGE_INLINE float quotient(float a, float b) { return a == 0 && b == 0 ? 
 GNEISS_EDGE_INLINE float maximum(float a, float b) { return a >= b || a != a ? a : b; }
 GNEISS_EDGE_INLINE float minimum(float a, float b) { return a <= b || a != a ? a : b; }
 
-/// y += x W of kWidth columns from `begin` on, W [kInner, kCols]: two sums for each column, so that they overlap.
+/// y += x W of kWidth columns from `begin` on, W [kInner, kCols]: even and odd rows of W apart, so that sums overlap.
 template <int kInner, int kCols, int kWidth>
 GNEISS_EDGE_INLINE void multiply_columns(const float* x, const float* w, float* y, int begin) {
   float even[kWidth] = {};
@@ -183,30 +183,38 @@ class OuterProducts {
   GNEISS_EDGE_INLINE void add(const float* x, const float* y) {
     for (int i = 0; i < kRows; ++i) x_[count_][i] = x[i];
     for (int j = 0; j < kCols; ++j) y_[count_][j] = y[j];
-    if (++count_ == kEdges) flush<kEdges>();
+    if (++count_ == kEdges) flush();
   }
   GNEISS_EDGE_INLINE void finish() {
-    for (; count_ > 0 && count_ < kEdges; ++count_) {
+    if (count_ == 0) return;
+    for (; count_ < kEdges; ++count_) {
       for (int i = 0; i < kRows; ++i) x_[count_][i] = 0;
       for (int j = 0; j < kCols; ++j) y_[count_][j] = 0;
     }
-    if (count_ > 0) flush<kEdges>();
+    flush();
   }
 
  private:
   static constexpr int kEdges = 8;
 
-  template <int kCount>
   GNEISS_EDGE_INLINE void flush() {
+    constexpr int kWidth = 32;
     for (int i = 0; i < kRows; ++i) {
-#pragma omp simd
-      for (int j = 0; j < kCols; ++j) {
-        float sum = 0;
-        for (int e = 0; e < kCount; ++e) sum += x_[e][i] * y_[e][j];
-        total_[i * kCols + j] += sum;
-      }
+      int begin = 0;
+      for (; begin + kWidth <= kCols; begin += kWidth) add_columns<kWidth>(i, begin);
+      if constexpr (kCols % kWidth != 0) add_columns<kCols % kWidth>(i, begin);
     }
     count_ = 0;
+  }
+
+  template <int kWidth>
+  GNEISS_EDGE_INLINE void add_columns(int i, int begin) {
+    float sums[kWidth] = {};
+    for (int e = 0; e < kEdges; ++e) {
+#pragma omp simd
+      for (int j = 0; j < kWidth; ++j) sums[j] += x_[e][i] * y_[e][begin + j];
+    }
+    for (int j = 0; j < kWidth; ++j) total_[i * kCols + begin + j] += sums[j];
   }
 
   float* total_;

@@ -137,12 +137,13 @@ std::string explain(const CppText& text, const std::string& output) {
   const std::size_t wrong = line_of_error(text, output);
   if (wrong == 0 || wrong > lines.size()) return message;
   message += fmt::format("\n{}:{}: {}", text.name, wrong, lines[wrong - 1]);
-  for (std::size_t i = wrong; i-- > 0;) {
-    const std::size_t comment = lines[i].find("// ");
-    if (comment == std::string::npos || lines[i].find_first_not_of(' ') != comment || lines[i].find(".gneiss:") == std::string::npos) continue;
-    return message + fmt::format("\nmade from {}", lines[i].substr(comment + 3));
-  }
-  return message;
+  const auto names_model = [](const std::string& line) { return line.find("// ") == line.find_first_not_of(' ') && line.find(".gneiss:") != std::string::npos; };
+  // The comment above it, or the first one below where it is what goes before the model's lines.
+  const auto at = lines.begin() + static_cast<std::ptrdiff_t>(wrong);
+  const auto above = std::find_if(std::make_reverse_iterator(at), lines.rend(), names_model);
+  const auto below = std::find_if(at, lines.end(), names_model);
+  if (above != lines.rend()) return message + "\nmade from " + above->substr(above->find("// ") + 3);
+  return below == lines.end() ? message : message + "\nmade from " + below->substr(below->find("// ") + 3);
 }
 
 void compile(const CppText& text, const std::vector<std::string>& compiler, std::chrono::seconds limit, const fs::path& folder, const fs::path& library) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "synth/loop_segments.h"
 #include "synth/text.h"
 
 namespace gneiss::synth {
@@ -21,30 +22,9 @@ using ir::ValueId;
 constexpr const char* kRow = "    ";      // indent of what is done for a row,
 constexpr const char* kEdge = "      ";  // and for an edge
 
-/// Columns that ops work through together, in equal groups where one of them has a number for each.
-struct Shape {
-  std::int64_t cols = 1;
-  std::int64_t groups = 1;
-};
-
-bool is_reduction(const Op& op) { return op.kind == OpKind::segment_reduce; }
 bool is_extreme(const Op& op) {
   const std::string fn = op.attrs.text("fn", "sum");
-  return is_reduction(op) && (fn == "max" || fn == "min");
-}
-bool is_product(const Op& op) { return op.kind == OpKind::gemm; }
-bool is_transposed_product(const Op& op) { return is_product(op) && op.attrs.integer("ta", 0) != 0; }
-
-/// Ops that work through whole rows by themselves.
-bool stands_alone(OpKind kind) {
-  return kind == OpKind::gemm || kind == OpKind::sum_heads || kind == OpKind::tile_heads || kind == OpKind::concat ||
-         kind == OpKind::slice;
-}
-
-/// Ops that only say where a row lies.
-bool is_place(OpKind kind) {
-  return kind == OpKind::gather_src || kind == OpKind::gather_dst || kind == OpKind::edge_weight ||
-         kind == OpKind::constant;
+  return fn == "max" || fn == "min";
 }
 
 class LoopWriter {
@@ -60,25 +40,17 @@ class LoopWriter {
 
   std::string write() {
     declare_operands();
-    cut_into_segments();
-    find_rows_that_stay();
-    for (const Segment& segment : segments_) write_segment(segment);
+    const std::vector<LoopSegment> segments = loop_segments(program_, ops_);
+    has_row_ = values_between(segments);
+    for (const LoopSegment& segment : segments) write_segment(segment);
     return assemble();
   }
 
  private:
-  /// Ops that are one loop over columns, or one op that stands alone.
-  struct Segment {
-    Shape shape;
-    std::vector<const Op*> ops;
-    bool alone = false;
-  };
-
   const ir::Type& type(ValueId v) const { return program_.type(v); }
   std::int64_t cols(ValueId v) const { return type(v).cols; }
   bool is_edge(ValueId v) const { return type(v).domain == ir::Domain::kEdge; }
   static bool has(const std::vector<ValueId>& list, ValueId v) { return std::find(list.begin(), list.end(), v) != list.end(); }
-  bool is_inside(ValueId v) const { return has(values_.inside, v); }
 
   /// A short name for a value of this edge, after the one that it has in the program.
   std::string local(ValueId v) {
@@ -139,7 +111,7 @@ class LoopWriter {
       if (type(v).domain == ir::Domain::kGlobal) places_[v] = matrix(v);
     }
     for (const Op* op : ops_) {
-      if (is_place(op->kind)) place(*op);
+      if (is_place_of_row(op->kind)) place(*op);
     }
   }
 
@@ -168,13 +140,17 @@ class LoopWriter {
   }
 
   bool walks(bool by_source) const { return by_source == loop_.out_edges; }
-  std::string source() const { return loop_.out_edges ? "v" : "u"; }
-  std::string destination() const { return loop_.out_edges ? "u" : "v"; }
+  std::string source() { return loop_.out_edges ? "v" : other_end(); }
+  std::string destination() { return loop_.out_edges ? other_end() : "v"; }
+  std::string other_end() {
+    reads_other_end_ = true;
+    return "u";
+  }
 
   /// The row of a node value at one end of the edge.
   std::string end_row(ValueId v, bool by_source) {
     const bool of_row = walks(by_source);
-    return row_of(of_row ? &row_ : &edge_, of_row ? kRow : kEdge, matrix(v) + (by_source ? "_src" : "_dst"), v, of_row ? "v" : "u");
+    return row_of(of_row ? &row_ : &edge_, of_row ? kRow : kEdge, matrix(v) + (by_source ? "_src" : "_dst"), v, of_row ? "v" : other_end());
   }
 
   void place(const Op& op) {
@@ -197,102 +173,10 @@ class LoopWriter {
     }
   }
 
-  // Segments.
-
-  Shape shape_of(const Op& op) const {
-    Shape shape;
-    const bool sums_groups = op.kind == OpKind::sum_groups;
-    const bool sums = op.kind == OpKind::sum_rows || is_reduction(op) || sums_groups;
-    shape.cols = cols(sums ? op.inputs[0] : op.results[0]);
-    if (sums_groups) shape.groups = op.attrs.integer("groups", 1);
-    for (const ValueId input : op.inputs) {
-      const std::int64_t narrow = cols(input);
-      if (narrow > 1 && narrow < shape.cols) shape.groups = std::max(shape.groups, narrow);
-    }
-    return shape;
-  }
-
-  /// May the op share a loop over columns? A sum over groups of columns fixes the groups.
-  bool fits_into(const Op& op, const Segment& segment) const {
-    const Shape shape = shape_of(op);
-    if (shape.cols != segment.shape.cols) return false;
-    if (shape.groups == segment.shape.groups) return true;
-    const auto sums = [](const Op* other) { return other->kind == OpKind::sum_groups; };
-    if (shape.groups == 1) return !sums(&op);
-    return segment.shape.groups == 1 && std::none_of(segment.ops.begin(), segment.ops.end(), sums);
-  }
-
-  /// Is there, at the end of a segment or inside of it, what the op needs of `open` ops?
-  bool is_ready(const Op& op, const std::set<ValueId>& done, const Segment* inside) const {
-    return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) {
-      if (!has(values_.inside, v) && !(is_edge(v) && made_here(v))) return true;
-      if (done.count(v) > 0) return true;
-      if (inside == nullptr || inside->alone) return false;
-      // A sum over columns is there when the loop over columns is through.
-      return std::any_of(inside->ops.begin(), inside->ops.end(),
-                         [&](const Op* other) { return other->results[0] == v && other->kind != OpKind::sum_groups; });
-    });
-  }
-
-  bool made_here(ValueId v) const {
-    return std::any_of(ops_.begin(), ops_.end(), [&](const Op* op) { return std::count(op->results.begin(), op->results.end(), v) > 0; });
-  }
-
-  void cut_into_segments() {
-    std::vector<const Op*> left;
-    std::set<ValueId> done;
-    for (const Op* op : ops_) {
-      if (is_place(op->kind)) {
-        done.insert(op->results[0]);
-      } else {
-        left.push_back(op);
-      }
-    }
-    while (!left.empty()) {
-      Segment segment;
-      for (auto it = left.begin(); it != left.end();) {
-        if (joins(**it, segment, done)) {
-          add(**it, &segment);
-          it = left.erase(it);
-        } else {
-          ++it;
-        }
-      }
-      GNEISS_ASSERT(!segment.ops.empty(), "ops of a loop over edges read each other in a circle");
-      for (const Op* op : segment.ops) done.insert(op->results[0]);
-      segments_.push_back(std::move(segment));
-    }
-  }
-
-  bool joins(const Op& op, const Segment& segment, const std::set<ValueId>& done) const {
-    if (segment.ops.empty()) return is_ready(op, done, nullptr);
-    return !segment.alone && !stands_alone(op.kind) && fits_into(op, segment) && is_ready(op, done, &segment);
-  }
-
-  void add(const Op& op, Segment* segment) const {
-    segment->alone = stands_alone(op.kind);
-    const Shape shape = shape_of(op);
-    segment->shape = {shape.cols, segment->ops.empty() ? shape.groups : std::max(shape.groups, segment->shape.groups)};
-    segment->ops.push_back(&op);
-  }
-
-  /// Which values have a row of their own, because something outside of their loop over columns reads them.
-  void find_rows_that_stay() {
-    for (const Segment& segment : segments_) {
-      std::set<ValueId> made;
-      for (const Op* op : segment.ops) made.insert(op->results.begin(), op->results.end());
-      for (const Op* op : segment.ops) {
-        for (const ValueId v : op->inputs) {
-          if (made.count(v) == 0 && made_here(v)) has_row_.insert(v);
-        }
-      }
-    }
-  }
-
   // Text of operands.
 
   /// Column `j` of a value, in a loop over the columns of `shape`.
-  std::string at(ValueId v, const Shape& shape) {
+  std::string at(ValueId v, const ColumnShape& shape) {
     const auto number = numbers_.find(v);
     if (number != numbers_.end()) return number->second;
     if (lanes_.count(v) > 0) return local(v);
@@ -302,7 +186,7 @@ class LoopWriter {
     return fmt::format("{}[{}]", base, index(cols(v), shape));
   }
 
-  static std::string index(std::int64_t columns, const Shape& shape) {
+  static std::string index(std::int64_t columns, const ColumnShape& shape) {
     if (columns == 1) return "0";
     if (columns == shape.cols) return "j";
     return columns == shape.groups ? "h" : fmt::format("j / {}", shape.cols / columns);
@@ -316,7 +200,7 @@ class LoopWriter {
 
   // Segments as text.
 
-  void write_segment(const Segment& segment) {
+  void write_segment(const LoopSegment& segment) {
     body_.clear();
     last_line_.clear();
     lanes_.clear();
@@ -347,8 +231,7 @@ class LoopWriter {
   /// Copies a row of this edge to the matrix of edges that it stays in.
   void keep(ValueId v) { fill(0, cols(v), fmt::format("{}[{} * {} + j] = {}", matrix(v), slot(), cols(v), element(v, "j"))); }
 
-  void open_columns(const Shape& shape, bool grouped) {
-    const std::string deeper = grouped ? "  " : "";
+  void open_columns(const ColumnShape& shape, bool grouped) {
     if (grouped) {
       edge_ += fmt::format("{}for (int h = 0; h < {}; ++h) {{\n", kEdge, shape.groups);
       for (const ValueId sum : sums_) edge_ += fmt::format("{}  float {}_sum = 0;\n", kEdge, local(sum));
@@ -358,7 +241,7 @@ class LoopWriter {
     edge_ += "#pragma omp simd" + clause + (clause.empty() ? "" : ")") + "\n";
     const std::int64_t width = shape.cols / shape.groups;
     if (grouped) {
-      edge_ += fmt::format("{}  for (int j = h * {}; j < (h + 1) * {}; ++j) {{\n", kEdge, width, width);
+      edge_ += fmt::format("{}  for (int c = 0; c < {}; ++c) {{\n{}    const int j = h * {} + c;\n", kEdge, width, kEdge, width);
     } else {
       edge_ += fmt::format("{}for (int j = 0; j < {}; ++j) {{\n", kEdge, shape.cols);
     }
@@ -397,14 +280,14 @@ class LoopWriter {
                      real(static_cast<float>(p < 1 ? 1 / (1 - p) : 0)), destination(), source(), found->second));
   }
 
-  std::string drawn(const Op& op, const Shape& shape) {
+  std::string drawn(const Op& op, const ColumnShape& shape) {
     const std::string key = fmt::format("{}:{}:{}", op.attrs.integer("stream", 0), op.attrs.real("p", 0.5), cols(op.results[0]));
     return fmt::format("{}[{}]", draws_.at(key), index(cols(op.results[0]), shape));
   }
 
   /// One op for column j.
-  void write_columns(const Op& op, const Shape& shape, const std::string& indent, bool looped) {
-    if (is_reduction(op)) return write_reduction(op, shape, indent);
+  void write_columns(const Op& op, const ColumnShape& shape, const std::string& indent, bool looped) {
+    if (op.kind == OpKind::segment_reduce) return write_reduction(op, shape, indent);
     const ValueId result = op.results[0];
     if (op.kind == OpKind::sum_rows) {
       const std::string weight = op.inputs.size() > 1 ? " * " + at(op.inputs[1], shape) : "";
@@ -428,7 +311,7 @@ class LoopWriter {
     line(&body_, indent, fmt::format("{} = {};", place, at(result, shape)));
   }
 
-  std::string expression(const Op& op, const Shape& shape) {
+  std::string expression(const Op& op, const ColumnShape& shape) {
     const auto in = [&](std::size_t i) { return at(op.inputs[i], shape); };
     const std::string fn(ir::traits(op.kind).name);
     switch (op.kind) {
@@ -510,7 +393,7 @@ class LoopWriter {
     return found->second;
   }
 
-  void write_reduction(const Op& op, const Shape& shape, const std::string& indent) {
+  void write_reduction(const Op& op, const ColumnShape& shape, const std::string& indent) {
     const ValueId y = op.results[0];
     const std::string best = accumulator(y, "float", "0");
     const std::string j = index(shape.cols, shape);
@@ -552,7 +435,7 @@ class LoopWriter {
 
   void write_alone(const Op& op) {
     write_line(op, &edge_, kEdge);
-    if (is_transposed_product(op)) return write_outer_product(op);
+    if (op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0) return write_outer_product(op);
     const ValueId y = op.results[0];
     const std::string name = cols(y) == 1 ? unique(names_.value(y)) : local(y);
     edge_ += fmt::format("{}float {}[{}];\n", kEdge, name, cols(y));
@@ -635,15 +518,10 @@ class LoopWriter {
     text += "  for (std::int64_t v = begin; v < end; ++v) {\n";
     text += "    const std::int64_t first = args.offsets[v];\n    const std::int64_t last = args.offsets[v + 1];\n";
     text += row_ + "    for (std::int64_t k = first; k < last; ++k) {\n";
-    if (edge_.find_first_not_of(' ') != std::string::npos && uses_other_end()) text += std::string(kEdge) + "const std::int64_t u = args.ends[k];\n";
+    if (reads_other_end_) text += std::string(kEdge) + "const std::int64_t u = args.ends[k];\n";
     if (!fetch_.empty()) text += std::string(kEdge) + "const std::int64_t ahead = edge::end_ahead(args, k);\n" + fetch_;
     text += edge_ + "    }\n" + after_ + "  }\n" + end_ + "}\n";
     return text;
-  }
-
-  bool uses_other_end() const {
-    return edge_.find("= u") != std::string::npos || edge_.find(" u * ") != std::string::npos || edge_.find("[u]") != std::string::npos ||
-           edge_.find(", u,") != std::string::npos || edge_.find(" u,") != std::string::npos;
   }
 
   const ir::Plan& plan_;
@@ -653,7 +531,6 @@ class LoopWriter {
   const ir::LoopValues values_;
   std::string name_;
   std::vector<const Op*> ops_;
-  std::vector<Segment> segments_;
   std::set<std::string> taken_;
   std::map<ValueId, std::string> locals_;        ///< rows of this edge
   std::map<ValueId, std::string> matrices_;      ///< what is read and written
@@ -677,6 +554,7 @@ class LoopWriter {
   std::string last_line_;
   std::string position_;
   bool declared_slot_ = false;
+  bool reads_other_end_ = false;
 };
 
 }  // namespace

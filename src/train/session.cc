@@ -72,7 +72,7 @@ void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes
       passes->source_blocks = entry.value == "on" ? passes::SourceBlocking::kOn : passes::SourceBlocking::kOff;
     }
     if (entry.key == "hoist") passes->disabled.insert("hoist_constants");
-    if (entry.key == "fuse") passes->disabled.insert({"fuse_messages", "fuse_attention", "fuse_elementwise", "fuse_rows", "split_bands"});
+    if (entry.key == "fuse") passes->disabled.insert({"fuse_messages", "fuse_attention", "fuse_elementwise", "fuse_edges", "fuse_rows", "split_bands"});
   }
 }
 

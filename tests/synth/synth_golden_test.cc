@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -33,6 +34,7 @@ std::string text_of(const Workplace& place, const SynthCase& item) {
   if (item.whole)
     files = {"CMakeLists.txt", "program.h",   "main.cc",   "data.cc",      "parameters.cc", "setup.cc",
              "forward.cc",     "backward.cc", "update.cc", "inference.cc", "scores.cc"};
+  if (std::filesystem::exists(place.path("program/loops.cc"))) files.emplace_back("loops.cc");
   std::string text;
   for (const std::string& file : files) text += "=== " + file + "\n" + place.read("program/" + file);
   const std::string folder = place.path("").string();
