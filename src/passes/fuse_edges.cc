@@ -116,7 +116,15 @@ class Fuser {
       for (const ValueId input : reader.inputs) kept_[static_cast<std::size_t>(input)] = true;
     }
     for (const ir::Output& output : from_.outputs) kept_[static_cast<std::size_t>(output.value)] = true;
+    // A loop that spared nothing but weights or a number for each edge would be slower than the kernels.
+    for (auto reader = from_.ops.rbegin(); reader != from_.ops.rend(); ++reader) {
+      const bool ends = reduces(*reader) || (works_on_an_edge(*reader) && is_kept(reader->results[0]));
+      if (!ends || std::any_of(reader->inputs.begin(), reader->inputs.end(), [&](ValueId v) { return passes_through(v) && !is_leaf(v); })) continue;
+      for (const ValueId input : reader->inputs) kept_[static_cast<std::size_t>(input)] = true;
+    }
   }
+
+  bool is_leaf(ValueId v) const { return op(maker(v)).inputs.empty(); }
 
   bool is_kept(ValueId v) const { return kept_[static_cast<std::size_t>(v)]; }
 

@@ -269,7 +269,7 @@ ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) 
     });
     ir::verify(plan.program, kRecompute);
   }
-  if (wants_edge_loops(options)) {
+  if (options.disabled.count(kFuseEdges) == 0) {
     recorder.run(kFuseEdges, plan.program, [&](Decisions* decisions) { plan.program = with_edge_loops(plan.program, options, decisions); });
     ir::verify(plan.program, kFuseEdges);
   }

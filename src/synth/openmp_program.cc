@@ -137,7 +137,7 @@ std::string header_includes(const Source& from) {
 
 /// What forward, backward and the rest call loops over edges by.
 std::string loop_declarations(const Source& from) {
-  std::string text = "// Loops over edges (loops.cc).\n";
+  std::string text = "\n// Loops over edges (loops.cc).\n";
   for (std::size_t i = 0; i < from.plan().loops.size(); ++i) {
     text += call("", fmt::format("extern \"C\" void {}", loop_name(from.plan(), from.names, i)),
                  {"const EdgeLoopArgs& args", "std::int64_t begin", "std::int64_t end", "float* totals"});
@@ -294,7 +294,6 @@ inline void count_edges(const SparsePattern& pattern, const Matrix& degree) {
     degree.at(v, 0) = static_cast<float>(pattern.offsets[row + 1] - pattern.offsets[row]);
   }
 }
-
 )";
   if (!from.plan().loops.empty()) text += loop_declarations(from);
   text += R"(
