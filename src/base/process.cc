@@ -48,7 +48,8 @@ bool read_until(int descriptor, std::chrono::steady_clock::time_point end, std::
   constexpr std::size_t kMostOutput = std::size_t{1} << 20;
   std::array<char, 4096> block;
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
     if (left <= 0) return false;
     pollfd ready{descriptor, POLLIN, 0};
     const int count = poll(&ready, 1, static_cast<int>(std::min<long long>(left, 1000)));
@@ -63,7 +64,8 @@ bool read_until(int descriptor, std::chrono::steady_clock::time_point end, std::
 
 }  // namespace
 
-Finished run_command(const std::vector<std::string>& words, const std::filesystem::path& folder, std::chrono::seconds limit) {
+Finished run_command(const std::vector<std::string>& words, const std::filesystem::path& folder,
+                     std::chrono::seconds limit) {
   Finished finished;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return finished;

@@ -87,6 +87,38 @@ ValueId row_value(const Op& op) {
   return sums ? op.inputs[0] : op.results[0];
 }
 
+bool is_row_by_row(const Op& op) {
+  switch (op.kind) {
+    case OpKind::add:
+    case OpKind::sub:
+    case OpKind::mul:
+    case OpKind::div:
+    case OpKind::maximum:
+    case OpKind::minimum:
+    case OpKind::maximum_grad:
+    case OpKind::mul_add:
+    case OpKind::affine:
+    case OpKind::relu:
+    case OpKind::leaky_relu:
+    case OpKind::elu:
+    case OpKind::sigmoid:
+    case OpKind::tanh:
+    case OpKind::exp:
+    case OpKind::log:
+    case OpKind::sqrt:
+    case OpKind::rsqrt:
+    case OpKind::unary_grad:
+    case OpKind::sum_groups:
+    case OpKind::expand_groups:
+    case OpKind::sum_heads:
+    case OpKind::tile_heads:
+    case OpKind::concat:
+    case OpKind::slice: return true;
+    case OpKind::gemm: return op.attrs.integer("ta", 0) == 0;
+    default: return false;
+  }
+}
+
 bool reads_whole(const Op& op, std::size_t input) {
   if (op.kind == OpKind::spmm) return input == 0;
   if (op.kind == OpKind::attention) return input < 2;

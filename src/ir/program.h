@@ -157,6 +157,9 @@ ValueId row_value(const Op& op);
 /// Is it one of the losses, which count the rows of the training nodes?
 bool is_loss(OpKind kind);
 
+/// Does a row of the result need that row of the operands only (and operands without rows), and nothing but the operands?
+bool is_row_by_row(const Op& op);
+
 /// Does the op read rows of operand `input` other than the one that it works on?
 bool reads_whole(const Op& op, std::size_t input);
 

@@ -1,4 +1,5 @@
-// Runs a loop over edges that was made for one plan (synth/loops.h): tasks side by side, sums over all edges in the order of tasks.
+// Runs a loop over edges that was made for one plan (synth/loops.h): tasks side by side, sums over all edges in the
+// order of tasks.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@ namespace gneiss::kernels {
 EdgeLoopArgs edge_loop_args(const SparsePattern& edges, const SparsePattern& in_edges, std::span<const float> weights,
                             std::span<const std::int64_t> ids);
 
-/// Calls `function` for the rows of every task and adds up what it sums over all edges. `cuts`: rows at which tasks start, and their
-/// number (cut_rows); `totals`: one after the other what `function` fills. Scratch: a float for each of their elements and task.
-/// Bitwise equal for any number of threads.
+/// Calls `function` for the rows of every task and adds up what it sums over all edges. `cuts`: rows at which tasks
+/// start, and their number (cut_rows); `totals`: one after the other what `function` fills. Scratch: a float for each
+/// of their elements and task. Bitwise equal for any number of threads.
 void run_edge_loop(const Context& context, EdgeLoopFunction function, const EdgeLoopArgs& args,
                    std::span<const std::int64_t> cuts, std::span<const MatrixView<float>> totals);
 

@@ -1,8 +1,9 @@
-// What loops over edges are made of that are written as C++ (synth/loops.h): what such a loop is called with, functions of one
-// element, and the draws of dropout. Plain loops over these become vectors for whichever instruction set runs them.
+// What loops over edges are made of that are written as C++ (synth/loops.h): what such a loop is called with, functions
+// of one element, and the draws of dropout. Plain loops over these become vectors for whichever instruction set runs
+// them.
 //
-// A loop is compiled by itself, with nothing but this header and what it includes: keep that to the standard library, random.h and
-// dropout_key.h.
+// A loop is compiled by itself, with nothing but this header and what it includes: keep that to the standard library,
+// random.h and dropout_key.h.
 #pragma once
 
 #include <bit>
@@ -33,10 +34,11 @@ struct EdgeLoopArgs {
   const std::int64_t* ids = nullptr;         ///< original ids of nodes; null: their indices
   const void* const* reads = nullptr;
   void* const* writes = nullptr;
-  std::uint64_t key = 0;                     ///< of dropout
+  std::uint64_t key = 0;  ///< of dropout
 };
 
-/// A loop over the edges of rows begin .. end; `totals` gets what sums over all edges are in these rows, added to what is there.
+/// A loop over the edges of rows begin .. end; `totals` gets what sums over all edges are in these rows, added to what
+/// is there.
 using EdgeLoopFunction = void (*)(const EdgeLoopArgs& args, std::int64_t begin, std::int64_t end, float* totals);
 
 namespace edge {
@@ -174,7 +176,8 @@ GNEISS_EDGE_INLINE void multiply(const float* x, const float* w, float* y) {
   if constexpr (kCols % kWidth != 0) multiply_columns<kInner, kCols, kCols % kWidth>(x, w, y, begin);
 }
 
-/// total += x^T y over edges: rows of some edges are collected, so that the matrix [kRows, kCols] is gone through once for all of them.
+/// total += x^T y over edges: rows of some edges are collected, so that the matrix [kRows, kCols] is gone through once
+/// for all of them.
 template <int kRows, int kCols>
 class OuterProducts {
  public:

@@ -21,7 +21,9 @@ std::int32_t graph_of(const ir::Program& program, const Op& op) {
   return static_cast<std::int32_t>(op.attrs.integer("graph", -1));
 }
 
-bool reduces_to_sources(const Op& op) { return op.kind == OpKind::segment_reduce && op.attrs.text("side", "dst") == "src"; }
+bool reduces_to_sources(const Op& op) {
+  return op.kind == OpKind::segment_reduce && op.attrs.text("side", "dst") == "src";
+}
 
 /// Reads something in the order of the in-edges: a matrix of edges, weights of edges, or which edge won.
 bool reads_by_slot(const ir::Program& program, const Op& op, const std::vector<bool>& made) {

@@ -55,47 +55,23 @@ class Fuser {
 
   /// Does the op compute a row of an edge from rows of the edge and of its ends?
   bool works_on_an_edge(const Op& op) const {
-    if (op.results.empty() || !is_edge(op.results[0]) || from_.type(op.results[0]).layout != ir::Layout::kDense) return false;
+    if (op.results.empty() || !is_edge(op.results[0]) || from_.type(op.results[0]).layout != ir::Layout::kDense)
+      return false;
     for (const ValueId input : op.inputs) {
       if (from_.type(input).layout != ir::Layout::kDense || ir::is_half(from_.type(input).scalar)) return false;
     }
     switch (op.kind) {
       case OpKind::constant:
       case OpKind::edge_weight:
-      case OpKind::add:
-      case OpKind::sub:
-      case OpKind::mul:
-      case OpKind::div:
-      case OpKind::maximum:
-      case OpKind::minimum:
-      case OpKind::maximum_grad:
-      case OpKind::mul_add:
-      case OpKind::affine:
-      case OpKind::relu:
-      case OpKind::leaky_relu:
-      case OpKind::elu:
-      case OpKind::sigmoid:
-      case OpKind::tanh:
-      case OpKind::exp:
-      case OpKind::log:
-      case OpKind::sqrt:
-      case OpKind::rsqrt:
-      case OpKind::unary_grad:
       case OpKind::dropout:
-      case OpKind::sum_groups:
-      case OpKind::expand_groups:
-      case OpKind::sum_heads:
-      case OpKind::tile_heads:
-      case OpKind::concat:
-      case OpKind::slice:
       case OpKind::gather_src:
       case OpKind::gather_dst:
       case OpKind::segment_arg_grad:
         return true;
       case OpKind::gemm:
-        return op.attrs.integer("ta", 0) == 0 && from_.elements(op.inputs[1]) <= kMostWeights;
+        return ir::is_row_by_row(op) && from_.elements(op.inputs[1]) <= kMostWeights;
       default:
-        return false;
+        return ir::is_row_by_row(op);
     }
   }
 
@@ -119,7 +95,9 @@ class Fuser {
     // A loop that spared nothing but weights or a number for each edge would be slower than the kernels.
     for (auto reader = from_.ops.rbegin(); reader != from_.ops.rend(); ++reader) {
       const bool ends = reduces(*reader) || (works_on_an_edge(*reader) && is_kept(reader->results[0]));
-      if (!ends || std::any_of(reader->inputs.begin(), reader->inputs.end(), [&](ValueId v) { return passes_through(v) && !is_leaf(v); })) continue;
+      if (!ends || std::any_of(reader->inputs.begin(), reader->inputs.end(),
+                               [&](ValueId v) { return passes_through(v) && !is_leaf(v); }))
+        continue;
       for (const ValueId input : reader->inputs) kept_[static_cast<std::size_t>(input)] = true;
     }
   }
@@ -185,7 +163,8 @@ class Fuser {
     std::size_t most = 0;
     for (std::size_t k = 0; k < loops_.size(); ++k) {
       const Loop& loop = loops_[k];
-      if (loop.graph != graph || loop.phase != op(i).phase || (loop.out_edges != out_edges && !is_sum_of_all(op(i)))) continue;
+      if (loop.graph != graph || loop.phase != op(i).phase || (loop.out_edges != out_edges && !is_sum_of_all(op(i))))
+        continue;
       if (!can_run_at(ops, loop.position) || !can_wait_until(i, loop.position)) continue;
       const std::size_t shared = 1 + shared_with(loop, ops);
       if (shared > most) best = k;
@@ -200,7 +179,8 @@ class Fuser {
   std::size_t shared_with(const Loop& loop, const std::set<std::int32_t>& ops) const {
     std::set<std::int32_t> others;
     for (const std::int32_t end : loop.ends) collect(end, &others);
-    return static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [&](std::int32_t i) { return others.count(i) > 0; }));
+    return static_cast<std::size_t>(
+        std::count_if(ops.begin(), ops.end(), [&](std::int32_t i) { return others.count(i) > 0; }));
   }
 
   ir::Program write() {
@@ -209,7 +189,8 @@ class Fuser {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(from_.ops.size()); ++i) {
       if (next < loops_.size() && loops_[next].position == i) write_loop(next++);
       // What passes through is in the loops, in each that needs it.
-      const bool in_loops = ends_in_loop_[static_cast<std::size_t>(i)] || (works_on_an_edge(op(i)) && passes_through(op(i).results[0]));
+      const bool in_loops =
+          ends_in_loop_[static_cast<std::size_t>(i)] || (works_on_an_edge(op(i)) && passes_through(op(i).results[0]));
       if (!in_loops) rewriter_.copy(op(i));
     }
     return eliminate_dead_code(rewriter_.finish());
@@ -241,6 +222,8 @@ class Fuser {
 
 }  // namespace
 
-ir::Program fuse_edges(const ir::Program& program, std::vector<std::string>* decisions) { return Fuser(program, decisions).run(); }
+ir::Program fuse_edges(const ir::Program& program, std::vector<std::string>* decisions) {
+  return Fuser(program, decisions).run();
+}
 
 }  // namespace gneiss::passes

@@ -18,36 +18,6 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-/// Ops whose row of the result needs that row of the operands only, and nothing but the operands.
-bool row_by_row(const Op& op) {
-  switch (op.kind) {
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::div:
-    case OpKind::maximum:
-    case OpKind::minimum:
-    case OpKind::affine:
-    case OpKind::relu:
-    case OpKind::leaky_relu:
-    case OpKind::elu:
-    case OpKind::sigmoid:
-    case OpKind::tanh:
-    case OpKind::exp:
-    case OpKind::log:
-    case OpKind::sqrt:
-    case OpKind::rsqrt:
-    case OpKind::sum_groups:
-    case OpKind::expand_groups:
-    case OpKind::sum_heads:
-    case OpKind::tile_heads:
-    case OpKind::concat:
-    case OpKind::slice: return true;
-    case OpKind::gemm: return op.attrs.integer("ta", 0) == 0;
-    default: return false;
-  }
-}
-
 class Restrictor {
  public:
   Restrictor(const ir::Program& program, const LossRows& rows, std::int64_t feature_bytes, std::vector<std::string>* decisions)
@@ -96,7 +66,7 @@ class Restrictor {
     if (op == nullptr) return false;
     const bool leaf = op->kind == OpKind::edge_weight || op->kind == OpKind::constant || op->kind == OpKind::gather_src || op->kind == OpKind::gather_dst;
     if (leaf) return true;
-    return row_by_row(*op) && std::all_of(op->inputs.begin(), op->inputs.end(), [&](ValueId v) {
+    return ir::is_row_by_row(*op) && std::all_of(op->inputs.begin(), op->inputs.end(), [&](ValueId v) {
              return from_.type(v).domain == Domain::kGlobal || (from_.type(v).domain == Domain::kEdge && edges_alone(v));
            });
   }
@@ -115,7 +85,7 @@ class Restrictor {
   bool can_be_restricted(const Op& op) const {
     if (op.phase != ir::Phase::kForward || op.results.empty() || !on_nodes(op.results[0]) || !keeps_constants(op)) return false;
     if (aggregates(op)) return op.kind == OpKind::attention || op.inputs.size() < 2 || edges_alone(op.inputs[1]);
-    return row_by_row(op) && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return on_nodes(v) || from_.type(v).domain == Domain::kGlobal; });
+    return ir::is_row_by_row(op) && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return on_nodes(v) || from_.type(v).domain == Domain::kGlobal; });
   }
 
   void find_restricted(ValueId logits) {

@@ -62,7 +62,8 @@ class Mover {
   }
 
   bool move(const Op& op) {
-    const bool plain = op.kind == OpKind::gemm && op.inputs.size() == 2 && op.attrs.integer("ta", 0) == 0 && op.attrs.integer("tb", 0) == 0;
+    const bool plain = op.kind == OpKind::gemm && op.inputs.size() == 2 && op.attrs.integer("ta", 0) == 0 &&
+                       op.attrs.integer("tb", 0) == 0;
     if (!plain || !is_edge(op.inputs[0])) return false;
     std::set<ValueId> nodes;
     if (!is_linear(op.inputs[0], from_.type(op.inputs[0]).cols, &nodes)) return false;
@@ -71,7 +72,8 @@ class Mover {
     if (rows > from_.rows(op.inputs[0])) return false;
     std::map<ValueId, ValueId> products;
     rewriter_.set(op.results[0], product(op, op.inputs[0], &products));
-    decisions_->push_back(fmt::format("line {}: a product of {} edges as one of {} nodes", op.location.line, from_.rows(op.inputs[0]), rows));
+    decisions_->push_back(fmt::format("line {}: a product of {} edges as one of {} nodes", op.location.line,
+                                      from_.rows(op.inputs[0]), rows));
     return true;
   }
 
@@ -81,13 +83,15 @@ class Mover {
     ir::Builder builder = rewriter_.builder_at(gemm);
     if (op.kind == OpKind::gather_src || op.kind == OpKind::gather_dst) {
       const auto [found, is_new] = products->try_emplace(op.inputs[0], ir::kNoValue);
-      if (is_new) found->second = builder.add(OpKind::gemm, {rewriter_.map(op.inputs[0]), rewriter_.map(gemm.inputs[1])});
+      if (is_new)
+        found->second = builder.add(OpKind::gemm, {rewriter_.map(op.inputs[0]), rewriter_.map(gemm.inputs[1])});
       return builder.add(op.kind, {found->second}, op.attrs);
     }
     std::vector<ValueId> inputs;
     const std::size_t scaled = op.kind == OpKind::mul ? scaled_operand(op) : 2;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      inputs.push_back(scaled == 2 || i == scaled ? product(gemm, op.inputs[i], products) : rewriter_.map(op.inputs[i]));
+      inputs.push_back(scaled == 2 || i == scaled ? product(gemm, op.inputs[i], products)
+                                                  : rewriter_.map(op.inputs[i]));
     }
     return builder.add(op.kind, inputs, op.attrs);
   }
@@ -100,6 +104,8 @@ class Mover {
 
 }  // namespace
 
-ir::Program products_at_nodes(const ir::Program& program, std::vector<std::string>* decisions) { return Mover(program, decisions).run(); }
+ir::Program products_at_nodes(const ir::Program& program, std::vector<std::string>* decisions) {
+  return Mover(program, decisions).run();
+}
 
 }  // namespace gneiss::passes

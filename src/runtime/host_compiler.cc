@@ -62,8 +62,8 @@ std::vector<std::string> find_compiler(const HostCompiler& wanted) {
     words[0] = file.string();
     return words;
   }
-  throw Error(ErrorCode::kUnsupported, fmt::format("there is no C++ compiler (looked for {})", fmt::join(names, ", ")), {},
-              "install g++, or name a compiler in the environment variable GNEISS_CXX");
+  throw Error(ErrorCode::kUnsupported, fmt::format("there is no C++ compiler (looked for {})", fmt::join(names, ", ")),
+              {}, "install g++, or name a compiler in the environment variable GNEISS_CXX");
 }
 
 std::chrono::seconds limit_of(const HostCompiler& compiler) {
@@ -77,7 +77,8 @@ fs::path cache_of(const HostCompiler& compiler) {
   if (!compiler.cache.empty()) return compiler.cache;
   const fs::path folder = cache_folder();
   if (folder.empty())
-    throw Error(ErrorCode::kDisk, "there is no folder for compiled loops: neither XDG_CACHE_HOME nor HOME is set", {}, "set XDG_CACHE_HOME to a folder");
+    throw Error(ErrorCode::kDisk, "there is no folder for compiled loops: neither XDG_CACHE_HOME nor HOME is set", {},
+                "set XDG_CACHE_HOME to a folder");
   return folder / "jit";
 }
 
@@ -137,7 +138,9 @@ std::string explain(const CppText& text, const std::string& output) {
   const std::size_t wrong = line_of_error(text, output);
   if (wrong == 0 || wrong > lines.size()) return message;
   message += fmt::format("\n{}:{}: {}", text.name, wrong, lines[wrong - 1]);
-  const auto names_model = [](const std::string& line) { return line.find("// ") == line.find_first_not_of(' ') && line.find(".gneiss:") != std::string::npos; };
+  const auto names_model = [](const std::string& line) {
+    return line.find("// ") == line.find_first_not_of(' ') && line.find(".gneiss:") != std::string::npos;
+  };
   // The comment above it, or the first one below where it is what goes before the model's lines.
   const auto at = lines.begin() + static_cast<std::ptrdiff_t>(wrong);
   const auto above = std::find_if(std::make_reverse_iterator(at), lines.rend(), names_model);
@@ -146,7 +149,8 @@ std::string explain(const CppText& text, const std::string& output) {
   return below == lines.end() ? message : message + "\nmade from " + below->substr(below->find("// ") + 3);
 }
 
-void compile(const CppText& text, const std::vector<std::string>& compiler, std::chrono::seconds limit, const fs::path& folder, const fs::path& library) {
+void compile(const CppText& text, const std::vector<std::string>& compiler, std::chrono::seconds limit,
+             const fs::path& folder, const fs::path& library) {
   write_file(folder / text.name, text.text);
   for (const auto& [name, content] : text.headers) {
     make_folder((folder / name).parent_path());
@@ -160,25 +164,31 @@ void compile(const CppText& text, const std::vector<std::string>& compiler, std:
   const Finished finished = run_command(words, folder, limit);
   const std::string command = fmt::format("{}", fmt::join(compiler, " "));
   if (!finished.started)
-    throw Error(ErrorCode::kUnsupported, fmt::format("the compiler '{}' cannot be run", command), {}, "name another one in GNEISS_CXX");
+    throw Error(ErrorCode::kUnsupported, fmt::format("the compiler '{}' cannot be run", command), {},
+                "name another one in GNEISS_CXX");
   if (finished.timed_out) {
-    throw Error(ErrorCode::kUnsupported, fmt::format("the compiler '{}' took longer than {} s and was stopped", command, limit.count()), {},
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("the compiler '{}' took longer than {} s and was stopped", command, limit.count()), {},
                 "raise the limit with GNEISS_JIT_SECONDS");
   }
   if (finished.code != 0)
-    throw Error(ErrorCode::kUnsupported, fmt::format("the compiler '{}' failed with status {}:\n{}", command, finished.code, explain(text, finished.output)));
+    throw Error(ErrorCode::kUnsupported, fmt::format("the compiler '{}' failed with status {}:\n{}", command,
+                                                     finished.code, explain(text, finished.output)));
 }
 
 void move_into_place(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
-  if (error) throw Error(ErrorCode::kDisk, fmt::format("cannot write: {}", error.message()), to.string(), "set XDG_CACHE_HOME to a folder with room");
+  if (error)
+    throw Error(ErrorCode::kDisk, fmt::format("cannot write: {}", error.message()), to.string(),
+                "set XDG_CACHE_HOME to a folder with room");
 }
 
 }  // namespace
 
 LoadedLibrary::LoadedLibrary(const fs::path& file) : handle_(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  if (handle_ == nullptr) throw Error(ErrorCode::kInternal, fmt::format("cannot load a compiled library: {}", dlerror()), file.string());
+  if (handle_ == nullptr)
+    throw Error(ErrorCode::kInternal, fmt::format("cannot load a compiled library: {}", dlerror()), file.string());
 }
 
 LoadedLibrary::~LoadedLibrary() {

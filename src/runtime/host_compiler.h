@@ -40,9 +40,9 @@ struct CppText {
 };
 
 struct HostCompiler {
-  std::string command;                   ///< empty: GNEISS_CXX, CXX, or the first of c++, g++, clang++ in PATH
-  std::filesystem::path cache;           ///< empty: $XDG_CACHE_HOME/gneiss/jit
-  std::chrono::seconds time_limit{0};    ///< 0: GNEISS_JIT_SECONDS, or 60
+  std::string command;                 ///< empty: GNEISS_CXX, CXX, or the first of c++, g++, clang++ in PATH
+  std::filesystem::path cache;         ///< empty: $XDG_CACHE_HOME/gneiss/jit
+  std::chrono::seconds time_limit{0};  ///< 0: GNEISS_JIT_SECONDS, or 60
 };
 
 struct Compiled {
@@ -51,10 +51,10 @@ struct Compiled {
   double seconds = 0;
 };
 
-/// Compiles, or takes from the cache what was compiled of the same text by the same compiler with the same options. Several processes may
-/// do so at once: what is complete appears in the cache under its name, and nothing else does.
-/// Errors: kUnsupported if there is no compiler, it fails (with its messages, the lines that they are about, and the line of the model
-/// that the text names above them) or takes too long; kDisk if the cache cannot be written.
+/// Compiles, or takes from the cache what was compiled of the same text by the same compiler with the same options.
+/// Several processes may do so at once: what is complete appears in the cache under its name, and nothing else does.
+/// Errors: kUnsupported if there is no compiler, it fails (with its messages, the lines that they are about, and the
+/// line of the model that the text names above them) or takes too long; kDisk if the cache cannot be written.
 Compiled compile_text(const CppText& text, const HostCompiler& compiler = {});
 
 }  // namespace gneiss::runtime

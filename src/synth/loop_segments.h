@@ -25,7 +25,8 @@ struct LoopSegment {
 /// Does an op only say where the row of an edge lies, or which number it is?
 bool is_place_of_row(ir::OpKind kind);
 
-/// Cuts the ops of a loop, each of which comes after what it reads: as many ops a segment as share their columns and are ready.
+/// Cuts the ops of a loop, each of which comes after what it reads: as many ops a segment as share their columns and
+/// are ready.
 std::vector<LoopSegment> loop_segments(const ir::Program& program, const std::vector<const ir::Op*>& ops);
 
 /// Values that one segment makes and another one reads.

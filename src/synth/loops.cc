@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "synth/loop_expressions.h"
 #include "synth/loop_segments.h"
 #include "synth/text.h"
 
@@ -19,7 +20,7 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr const char* kRow = "    ";      // indent of what is done for a row,
+constexpr const char* kRow = "    ";     // indent of what is done for a row,
 constexpr const char* kEdge = "      ";  // and for an edge
 
 bool is_extreme(const Op& op) {
@@ -30,11 +31,16 @@ bool is_extreme(const Op& op) {
 class LoopWriter {
  public:
   LoopWriter(const ir::Plan& plan, const Names& names, std::size_t index)
-      : plan_(plan), program_(plan.program), names_(names), loop_(plan.loops[index]), values_(ir::values_of(plan, loop_)) {
+      : plan_(plan),
+        program_(plan.program),
+        names_(names),
+        loop_(plan.loops[index]),
+        values_(ir::values_of(plan, loop_)) {
     name_ = loop_name(plan, names, index);
     for (std::int32_t i = loop_.first_step; i <= loop_.last_step; ++i)
       ops_.push_back(&program_.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)]);
-    for (const char* word : {"args", "begin", "end", "totals", "v", "u", "k", "j", "h", "c", "slot", "first", "last", "ahead", "edge"})
+    for (const char* word :
+         {"args", "begin", "end", "totals", "v", "u", "k", "j", "h", "c", "slot", "first", "last", "ahead", "edge"})
       taken_.insert(word);
   }
 
@@ -50,7 +56,9 @@ class LoopWriter {
   const ir::Type& type(ValueId v) const { return program_.type(v); }
   std::int64_t cols(ValueId v) const { return type(v).cols; }
   bool is_edge(ValueId v) const { return type(v).domain == ir::Domain::kEdge; }
-  static bool has(const std::vector<ValueId>& list, ValueId v) { return std::find(list.begin(), list.end(), v) != list.end(); }
+  static bool has(const std::vector<ValueId>& list, ValueId v) {
+    return std::find(list.begin(), list.end(), v) != list.end();
+  }
 
   /// A short name for a value of this edge, after the one that it has in the program.
   std::string local(ValueId v) {
@@ -98,8 +106,9 @@ class LoopWriter {
     }
     for (std::size_t i = 0; i < values_.reads.size(); ++i) {
       const bool index = type(values_.reads[i]).scalar == ir::Scalar::kIndex;
-      declare(values_.reads[i], fmt::format("const {}* const {} = edge::{}(args, {});", index ? "std::int32_t" : "float",
-                                            matrix(values_.reads[i]), index ? "indices" : "reals", i));
+      declare(values_.reads[i],
+              fmt::format("const {}* const {} = edge::{}(args, {});", index ? "std::int32_t" : "float",
+                          matrix(values_.reads[i]), index ? "indices" : "reals", i));
     }
     for (std::size_t i = 0; i < values_.writes.size(); ++i) {
       const bool index = type(values_.writes[i]).scalar == ir::Scalar::kIndex;
@@ -120,14 +129,17 @@ class LoopWriter {
   }
 
   /// Declares where row `row` of a matrix begins, once, and gives the name of that.
-  std::string row_of(std::string* text, const std::string& indent, const std::string& wanted, ValueId v, const std::string& row) {
+  std::string row_of(std::string* text, const std::string& indent, const std::string& wanted, ValueId v,
+                     const std::string& row) {
     const std::string key = fmt::format("{}[{}]", v, row);
     const auto [found, is_new] = rows_.try_emplace(key);
     if (!is_new) return found->second;
     found->second = unique(wanted);
     const bool index = type(v).scalar == ir::Scalar::kIndex;
     if (row == "u") fetch_ += fmt::format("{}edge::fetch<{}>({} + ahead * {});\n", kEdge, cols(v), matrix(v), cols(v));
-    line(text, indent, fmt::format("const {}* const {} = {} + {} * {};", index ? "std::int32_t" : "float", found->second, matrix(v), row, cols(v)));
+    line(text, indent,
+         fmt::format("const {}* const {} = {} + {} * {};", index ? "std::int32_t" : "float", found->second, matrix(v),
+                     row, cols(v)));
     return found->second;
   }
 
@@ -150,7 +162,8 @@ class LoopWriter {
   /// The row of a node value at one end of the edge.
   std::string end_row(ValueId v, bool by_source) {
     const bool of_row = walks(by_source);
-    return row_of(of_row ? &row_ : &edge_, of_row ? kRow : kEdge, matrix(v) + (by_source ? "_src" : "_dst"), v, of_row ? "v" : other_end());
+    return row_of(of_row ? &row_ : &edge_, of_row ? kRow : kEdge, matrix(v) + (by_source ? "_src" : "_dst"), v,
+                  of_row ? "v" : other_end());
   }
 
   void place(const Op& op) {
@@ -229,7 +242,9 @@ class LoopWriter {
   }
 
   /// Copies a row of this edge to the matrix of edges that it stays in.
-  void keep(ValueId v) { fill(0, cols(v), fmt::format("{}[{} * {} + j] = {}", matrix(v), slot(), cols(v), element(v, "j"))); }
+  void keep(ValueId v) {
+    fill(0, cols(v), fmt::format("{}[{} * {} + j] = {}", matrix(v), slot(), cols(v), element(v, "j")));
+  }
 
   void open_columns(const ColumnShape& shape, bool grouped) {
     if (grouped) {
@@ -237,11 +252,13 @@ class LoopWriter {
       for (const ValueId sum : sums_) edge_ += fmt::format("{}  float {}_sum = 0;\n", kEdge, local(sum));
     }
     std::string clause;
-    for (const ValueId sum : sums_) clause += fmt::format("{}{}{}", clause.empty() ? " reduction(+ : " : ", ", local(sum), grouped ? "_sum" : "");
+    for (const ValueId sum : sums_)
+      clause += fmt::format("{}{}{}", clause.empty() ? " reduction(+ : " : ", ", local(sum), grouped ? "_sum" : "");
     edge_ += "#pragma omp simd" + clause + (clause.empty() ? "" : ")") + "\n";
     const std::int64_t width = shape.cols / shape.groups;
     if (grouped) {
-      edge_ += fmt::format("{}  for (int c = 0; c < {}; ++c) {{\n{}    const int j = h * {} + c;\n", kEdge, width, kEdge, width);
+      edge_ += fmt::format("{}  for (int c = 0; c < {}; ++c) {{\n{}    const int j = h * {} + c;\n", kEdge, width,
+                           kEdge, width);
     } else {
       edge_ += fmt::format("{}for (int j = 0; j < {}; ++j) {{\n", kEdge, shape.cols);
     }
@@ -281,7 +298,8 @@ class LoopWriter {
   }
 
   std::string drawn(const Op& op, const ColumnShape& shape) {
-    const std::string key = fmt::format("{}:{}:{}", op.attrs.integer("stream", 0), op.attrs.real("p", 0.5), cols(op.results[0]));
+    const std::string key =
+        fmt::format("{}:{}:{}", op.attrs.integer("stream", 0), op.attrs.real("p", 0.5), cols(op.results[0]));
     return fmt::format("{}[{}]", draws_.at(key), index(cols(op.results[0]), shape));
   }
 
@@ -292,7 +310,8 @@ class LoopWriter {
     if (op.kind == OpKind::sum_rows) {
       const std::string weight = op.inputs.size() > 1 ? " * " + at(op.inputs[1], shape) : "";
       const std::string sum = accumulator(result, "float", "0");
-      line(&body_, indent, fmt::format("{}[{}] += {}{};", sum, index(shape.cols, shape), at(op.inputs[0], shape), weight));
+      line(&body_, indent,
+           fmt::format("{}[{}] += {}{};", sum, index(shape.cols, shape), at(op.inputs[0], shape), weight));
       return finish_row(shape.cols, fmt::format("{}[j] += {}[j]", matrix(result), sum));
     }
     if (op.kind == OpKind::sum_groups) {
@@ -304,73 +323,28 @@ class LoopWriter {
     }
     const bool row_stays = looped && has_row_.count(result) > 0;
     const std::string value = expression(op, shape);
-    line(&body_, indent, row_stays ? fmt::format("{}[j] = {};", local(result), value) : fmt::format("const float {} = {};", local(result), value));
+    line(&body_, indent,
+         row_stays ? fmt::format("{}[j] = {};", local(result), value)
+                   : fmt::format("const float {} = {};", local(result), value));
     if (looped && !row_stays) lanes_.insert(result);
     if (!has(values_.writes, result)) return;
-    const std::string place = fmt::format("{}[{} * {} + {}]", matrix(result), slot(), cols(result), index(shape.cols, shape));
+    const std::string place =
+        fmt::format("{}[{} * {} + {}]", matrix(result), slot(), cols(result), index(shape.cols, shape));
     line(&body_, indent, fmt::format("{} = {};", place, at(result, shape)));
   }
 
   std::string expression(const Op& op, const ColumnShape& shape) {
-    const auto in = [&](std::size_t i) { return at(op.inputs[i], shape); };
-    const std::string fn(ir::traits(op.kind).name);
-    switch (op.kind) {
-      case OpKind::add:
-        return in(0) + " + " + in(1);
-      case OpKind::sub:
-        return in(0) + " - " + in(1);
-      case OpKind::mul:
-        return in(0) + " * " + in(1);
-      case OpKind::div:
-        return fmt::format("edge::quotient({}, {})", in(0), in(1));
-      case OpKind::maximum:
-      case OpKind::minimum:
-        return fmt::format("edge::{}({}, {})", fn, in(0), in(1));
-      case OpKind::maximum_grad: {
-        const char* order = op.attrs.text("fn", "maximum") == "maximum" ? ">=" : "<=";
-        const bool second = op.attrs.integer("side", 0) != 0;
-        return fmt::format("{} {} {} ? {} : {}", in(0), order, in(1), second ? "0.0F" : in(2), second ? in(2) : "0.0F");
-      }
-      case OpKind::mul_add:
-        return fmt::format("{} + {} * {}", in(0), in(1), in(2));
-      case OpKind::affine: {
-        const double shift = op.attrs.real("shift", 0);
-        const std::string scaled = fmt::format("{} * {}", number(op.attrs.real("scale", 1)), in(0));
-        return shift == 0 ? scaled : fmt::format("{} + {}", scaled, number(shift));
-      }
-      case OpKind::leaky_relu:
-      case OpKind::elu:
-        return fmt::format("edge::{}({}, {})", fn, in(0), alpha_of(op, op.kind == OpKind::elu));
-      case OpKind::relu:
-      case OpKind::sigmoid:
-      case OpKind::tanh:
-      case OpKind::exp:
-      case OpKind::log:
-      case OpKind::sqrt:
-      case OpKind::rsqrt:
-        return fmt::format("edge::{}({})", fn, in(0));
-      case OpKind::unary_grad: {
-        const std::string of = op.attrs.text("fn", "relu");
-        const bool has_alpha = of == "leaky_relu" || of == "elu";
-        return fmt::format("{} * edge::{}_slope({}{})", in(1), of, in(0), has_alpha ? ", " + alpha_of(op, of == "elu") : "");
-      }
-      case OpKind::dropout:
-        return fmt::format("{0} == 0 ? 0.0F : {1} * {0}", drawn(op, shape), in(0));
-      case OpKind::expand_groups:
-        return in(0);
-      case OpKind::segment_arg_grad: {
-        const std::string arg = end_row(op.inputs[0], false);
-        const std::string dy = end_row(op.inputs[1], false);
-        const std::string j = index(shape.cols, shape);
-        return fmt::format("{}[{}] == {} ? {}[{}] : 0.0F", arg, j, position(), dy, j);
-      }
-      default:
-        GNEISS_ASSERT(false, "'{}' has no form in a loop over edges", fn);
+    if (op.kind == OpKind::segment_arg_grad) {
+      const std::string arg = end_row(op.inputs[0], false);
+      const std::string dy = end_row(op.inputs[1], false);
+      const std::string j = index(shape.cols, shape);
+      return fmt::format("{}[{}] == {} ? {}[{}] : 0.0F", arg, j, position(), dy, j);
     }
+    std::vector<std::string> operands;
+    for (const ValueId input : op.inputs) operands.push_back(at(input, shape));
+    if (op.kind == OpKind::dropout) return fmt::format("{0} == 0 ? 0.0F : {1} * {0}", drawn(op, shape), operands[0]);
+    return column_expression(op, operands);
   }
-
-  static std::string number(double value) { return real(static_cast<float>(value)); }
-  static std::string alpha_of(const Op& op, bool is_elu) { return number(op.attrs.real("alpha", is_elu ? 1 : 0)); }
 
   /// Which in-edge of its destination the edge is, as segment_reduce counts them.
   std::string position() {
@@ -389,7 +363,8 @@ class LoopWriter {
     found->second = unique(names_.value(v) + "_row");
     row_ += fmt::format("{}{} {}[{}]", kRow, element, found->second, cols(v));
     row_ += initial == "0" ? " = {};\n" : ";\n";
-    if (initial != "0") line(&row_, kRow, fmt::format("for (int j = 0; j < {}; ++j) {}[j] = {};", cols(v), found->second, initial));
+    if (initial != "0")
+      line(&row_, kRow, fmt::format("for (int j = 0; j < {}; ++j) {}[j] = {};", cols(v), found->second, initial));
     return found->second;
   }
 
@@ -402,18 +377,22 @@ class LoopWriter {
     if (!is_extreme(op)) {
       line(&body_, indent, fmt::format("{}[{}] += {};", best, j, x));
       const bool mean = op.attrs.text("fn", "sum") == "mean";
-      if (mean) after_ += fmt::format("{0}const float {1}_share = first == last ? 0.0F : 1.0F / static_cast<float>(last - first);\n", kRow, best);
+      if (mean)
+        after_ += fmt::format(
+            "{0}const float {1}_share = first == last ? 0.0F : 1.0F / static_cast<float>(last - first);\n", kRow, best);
       return finish_row(cols(y), store + (mean ? fmt::format(" * {}_share", best) : ""));
     }
     const bool maximum = op.attrs.text("fn", "max") == "max";
     const ValueId arg = op.results.size() > 1 ? op.results[1] : ir::kNoValue;
     const std::string wins = unique("wins");
-    line(&body_, indent, fmt::format("const bool {} = k == first || {} {} {}[{}];", wins, x, maximum ? ">" : "<", best, j));
+    line(&body_, indent,
+         fmt::format("const bool {} = k == first || {} {} {}[{}];", wins, x, maximum ? ">" : "<", best, j));
     line(&body_, indent, fmt::format("{0}[{1}] = {2} ? {3} : {0}[{1}];", best, j, wins, x));
     finish_row(cols(y), store);
     if (arg == ir::kNoValue) return;
     const std::string which = accumulator(arg, "std::int32_t", "first == last ? -1 : 0");
-    line(&body_, indent, fmt::format("{0}[{1}] = {2} ? static_cast<std::int32_t>(k - first) : {0}[{1}];", which, j, wins));
+    line(&body_, indent,
+         fmt::format("{0}[{1}] = {2} ? static_cast<std::int32_t>(k - first) : {0}[{1}];", which, j, wins));
     finish_row(cols(arg), fmt::format("{}[v * {} + j] = {}[j]", matrix(arg), cols(arg), which));
   }
 
@@ -456,7 +435,9 @@ class LoopWriter {
         break;
       }
       case OpKind::slice:
-        fill(0, cols(y), fmt::format("{}[j] = {}", name, element(op.inputs[0], fmt::format("{} + j", op.attrs.integer("begin", 0)))));
+        fill(0, cols(y),
+             fmt::format("{}[j] = {}", name,
+                         element(op.inputs[0], fmt::format("{} + j", op.attrs.integer("begin", 0)))));
         break;
       default: {
         std::int64_t begin = 0;
@@ -475,7 +456,8 @@ class LoopWriter {
     const std::int64_t width = cols(op.results[0]);
     const std::string matrix_name = transposed ? transpose(op.inputs[1]) : row(op.inputs[1]);
     fill(0, width, fmt::format("{}[j] = {}", y, op.inputs.size() == 3 ? element(op.inputs[2], "j") : "0"));
-    line(&edge_, kEdge, fmt::format("edge::multiply<{}, {}>({}, {}, {});", inner, width, pointer(op.inputs[0]), matrix_name, y));
+    line(&edge_, kEdge,
+         fmt::format("edge::multiply<{}, {}>({}, {}, {});", inner, width, pointer(op.inputs[0]), matrix_name, y));
   }
 
   /// The row of a value where one is asked for, be it but a number.
@@ -494,15 +476,17 @@ class LoopWriter {
     found->second = unique(names_.value(v) + "_t");
     const std::int64_t rows = program_.rows(v);
     before_ += fmt::format("  float {}[{}];\n", found->second, rows * cols(v));
-    before_ += fmt::format("  for (int i = 0; i < {}; ++i) {{\n    for (int j = 0; j < {}; ++j) {}[i * {} + j] = {}[j * {} + i];\n  }}\n", cols(v),
-                           rows, found->second, rows, row(v), cols(v));
+    before_ += fmt::format(
+        "  for (int i = 0; i < {}; ++i) {{\n    for (int j = 0; j < {}; ++j) {}[i * {} + j] = {}[j * {} + i];\n  }}\n",
+        cols(v), rows, found->second, rows, row(v), cols(v));
     return found->second;
   }
 
   /// The edge's part of a^T b.
   void write_outer_product(const Op& op) {
     const std::string name = unique(names_.value(op.results[0]) + "_products");
-    before_ += fmt::format("  edge::OuterProducts<{}, {}> {}({});\n", cols(op.inputs[0]), cols(op.inputs[1]), name, matrix(op.results[0]));
+    before_ += fmt::format("  edge::OuterProducts<{}, {}> {}({});\n", cols(op.inputs[0]), cols(op.inputs[1]), name,
+                           matrix(op.results[0]));
     line(&edge_, kEdge, fmt::format("{}.add({}, {});", name, pointer(op.inputs[0]), pointer(op.inputs[1])));
     end_ += fmt::format("  {}.finish();\n", name);
   }
@@ -510,8 +494,12 @@ class LoopWriter {
   // The function.
 
   std::string assemble() const {
-    std::string text = comment("", fmt::format("{} {} of {}, edge by edge.", loop_.out_edges ? "Along the out-edges of rows" : "Along the in-edges of rows", "begin .. end", names_.graph(loop_.graph)));
-    text += call("", "GNEISS_EDGE_LOOP void " + name_, {"const EdgeLoopArgs& args", "std::int64_t begin", "std::int64_t end", "float* totals"});
+    std::string text =
+        comment("", fmt::format("{} {} of {}, edge by edge.",
+                                loop_.out_edges ? "Along the out-edges of rows" : "Along the in-edges of rows",
+                                "begin .. end", names_.graph(loop_.graph)));
+    text += call("", "GNEISS_EDGE_LOOP void " + name_,
+                 {"const EdgeLoopArgs& args", "std::int64_t begin", "std::int64_t end", "float* totals"});
     text.erase(text.rfind(";\n"));
     text += " {\n" + synth::declarations("  ", declarations_) + before_;
     if (values_.totals.empty()) text += "  static_cast<void>(totals);\n";
@@ -532,17 +520,17 @@ class LoopWriter {
   std::string name_;
   std::vector<const Op*> ops_;
   std::set<std::string> taken_;
-  std::map<ValueId, std::string> locals_;        ///< rows of this edge
-  std::map<ValueId, std::string> matrices_;      ///< what is read and written
-  std::map<ValueId, std::string> places_;        ///< pointers to rows
-  std::map<ValueId, std::string> numbers_;       ///< values with one column that are a number or a variable
+  std::map<ValueId, std::string> locals_;    ///< rows of this edge
+  std::map<ValueId, std::string> matrices_;  ///< what is read and written
+  std::map<ValueId, std::string> places_;    ///< pointers to rows
+  std::map<ValueId, std::string> numbers_;   ///< values with one column that are a number or a variable
   std::map<ValueId, std::string> accumulators_;
   std::map<ValueId, std::string> transposes_;
-  std::map<std::string, std::string> rows_;      ///< pointers declared, by matrix and row
+  std::map<std::string, std::string> rows_;  ///< pointers declared, by matrix and row
   std::map<std::string, std::string> draws_;
-  std::set<ValueId> has_row_;                    ///< values of this edge that are an array
-  std::set<ValueId> lanes_;                      ///< values of the loop over columns being written
-  std::vector<ValueId> sums_;                    ///< over groups of columns, of that loop
+  std::set<ValueId> has_row_;  ///< values of this edge that are an array
+  std::set<ValueId> lanes_;    ///< values of the loop over columns being written
+  std::vector<ValueId> sums_;  ///< over groups of columns, of that loop
   std::vector<Declaration> declarations_;
   std::string before_;  ///< text: once a task,
   std::string row_;     ///< before the edges of a row,
@@ -574,7 +562,8 @@ std::string loop_functions(const ir::Plan& plan, const Names& names) {
 std::string loops_source(const ir::Plan& plan, const Names& names) {
   return "// Loops over edges: what is gathered, computed and reduced passes by edge after edge.\n" +
          includes({"<cstdint>", "", quote("kernels/edge_math.h")}) +
-         "\nnamespace program {\n\nusing namespace gneiss::kernels;\n\n" + loop_functions(plan, names) + "\n}  // namespace program\n";
+         "\nnamespace program {\n\nusing namespace gneiss::kernels;\n\n" + loop_functions(plan, names) +
+         "\n}  // namespace program\n";
 }
 
 }  // namespace gneiss::synth

@@ -122,7 +122,8 @@ class PhaseWriter {
     write_list("const Matrices totals", values.totals);
     text_ += call("    ", "run_loop",
                   {"p", name, fmt::format("p.{}_edges_{}", loop.out_edges ? "out" : "in", graph), "p.in_edges_" + graph,
-                   graph_object(from_, loop.graph) + ".weights()", "reads", "writes", "totals", fmt::format("p.loop_cuts_{}", index)});
+                   graph_object(from_, loop.graph) + ".weights()", "reads", "writes", "totals",
+                   fmt::format("p.loop_cuts_{}", index)});
     text_ += "  }\n";
     last_line_.clear();
   }
@@ -328,16 +329,16 @@ std::vector<SourceFile> emit_openmp(const Specification& specification) {
   const Names names(specification);
   const openmp::Source from{specification, names};
   std::vector<SourceFile> files = {{"CMakeLists.txt", openmp::build_file(from)},
-          {"program.h", openmp::program_header(from)},
-          {"data.cc", openmp::data_source(from)},
-          {"parameters.cc", openmp::parameters_source(from)},
-          {"setup.cc", openmp::setup_source(from)},
-          {"forward.cc", openmp::forward_source(from)},
-          {"backward.cc", openmp::backward_source(from)},
-          {"update.cc", openmp::update_source(from)},
-          {"inference.cc", openmp::inference_source(from)},
-          {"scores.cc", openmp::scores_source(from)},
-          {"main.cc", openmp::main_source(from)}};
+                                   {"program.h", openmp::program_header(from)},
+                                   {"data.cc", openmp::data_source(from)},
+                                   {"parameters.cc", openmp::parameters_source(from)},
+                                   {"setup.cc", openmp::setup_source(from)},
+                                   {"forward.cc", openmp::forward_source(from)},
+                                   {"backward.cc", openmp::backward_source(from)},
+                                   {"update.cc", openmp::update_source(from)},
+                                   {"inference.cc", openmp::inference_source(from)},
+                                   {"scores.cc", openmp::scores_source(from)},
+                                   {"main.cc", openmp::main_source(from)}};
   const ir::Plan& plan = from.plan();
   if (!plan.loops.empty()) files.push_back({"loops.cc", loops_source(plan, names)});
   return files;

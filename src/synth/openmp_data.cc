@@ -192,8 +192,9 @@ std::string graph_function(const Source& from) {
   for (std::size_t i = 0; i < from.plan().loops.size(); ++i) {
     const ir::EdgeLoop& loop = from.plan().loops[i];
     const ir::GraphDef& graph = program.graphs[static_cast<std::size_t>(loop.graph)];
-    text += fmt::format("  p.loop_cuts_{} = cut_rows(p.{}_edges_{}.offsets, {}, {});\n", i, loop.out_edges ? "out" : "in",
-                        from.names.graph(loop.graph), from.names.node_count(loop.out_edges ? graph.src_set : graph.dst_set), loop.tasks);
+    text += fmt::format("  p.loop_cuts_{} = cut_rows(p.{}_edges_{}.offsets, {}, {});\n", i,
+                        loop.out_edges ? "out" : "in", from.names.graph(loop.graph),
+                        from.names.node_count(loop.out_edges ? graph.src_set : graph.dst_set), loop.tasks);
   }
   return text + "}\n";
 }

@@ -127,8 +127,10 @@ std::string moments(const Source& from) {
 std::string header_includes(const Source& from) {
   const bool loops = !from.plan().loops.empty();
   std::vector<std::string> headers;
-  for (const char* header : {"<cstddef>", "<cstdint>", "<iterator>", "<span>", "<string>", "<vector>", ""}) headers.emplace_back(header);
-  for (const char* header : {"base/buffer.h", "data/dataset.h", "graph/graph.h", "graph/source_blocks.h", "kernels/bands.h", "kernels/cpu/cpu.h"})
+  for (const char* header : {"<cstddef>", "<cstdint>", "<iterator>", "<span>", "<string>", "<vector>", ""})
+    headers.emplace_back(header);
+  for (const char* header : {"base/buffer.h", "data/dataset.h", "graph/graph.h", "graph/source_blocks.h",
+                             "kernels/bands.h", "kernels/cpu/cpu.h"})
     headers.push_back(quote(header));
   if (loops) headers.insert(headers.end(), {quote("kernels/dropout_key.h"), quote("kernels/edge_loop.h")});
   headers.insert(headers.end(), {quote("kernels/onednn/onednn.h"), quote("kernels/reference/reference.h")});

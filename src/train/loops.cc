@@ -12,7 +12,8 @@ CompiledLoops compile_loops(const ir::Plan& plan, const language::CompileResult&
   spec.calls = model.calls;
   spec.plan = &plan;
   const synth::Names names(spec);
-  runtime::Compiled compiled = runtime::compile_text({"loops.cc", synth::loops_source(plan, names), synth::loop_headers(), synth::kLoopOptions});
+  runtime::Compiled compiled =
+      runtime::compile_text({"loops.cc", synth::loops_source(plan, names), synth::loop_headers(), synth::kLoopOptions});
   loops.library = std::move(compiled.library);
   loops.was_cached = compiled.was_cached;
   loops.seconds = compiled.seconds;

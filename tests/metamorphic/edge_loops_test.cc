@@ -1,5 +1,6 @@
-// Loops over edges, compiled, against the same model in f64 on the reference kernels, which know no loops: every op that a loop may
-// hold, the layers of tests/synth/models, and expressions drawn at random. And the cache and errors of the compiler.
+// Loops over edges, compiled, against the same model in f64 on the reference kernels, which know no loops: every op
+// that a loop may hold, the layers of tests/synth/models, and expressions drawn at random. And the cache and errors of
+// the compiler.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -76,7 +77,8 @@ void expect_same_gradients(const data::Dataset& dataset, const SessionOptions& l
   const auto logits = session.logits();
   for (std::int64_t v = 0; v < logits.rows; ++v) {
     for (std::int64_t c = 0; c < logits.cols; ++c)
-      EXPECT_NEAR(logits.at(v, c), reference.logits().at(v, c), 2e-4 * (1 + std::abs(reference.logits().at(v, c)))) << v << ", " << c;
+      EXPECT_NEAR(logits.at(v, c), reference.logits().at(v, c), 2e-4 * (1 + std::abs(reference.logits().at(v, c))))
+          << v << ", " << c;
   }
 }
 
@@ -84,14 +86,18 @@ TEST_F(EdgeLoops, LayersOfUsersComputeWhatTheReferenceDoes) {
   const data::Dataset dataset = testing::awkward_dataset({});
   for (const char* name : {"gated_mean", "edge_conv", "own_gatv2", "edge_attention"}) {
     SCOPED_TRACE(name);
-    expect_same_gradients(dataset, options_for(std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/" + name + ".gneiss", true));
+    expect_same_gradients(
+        dataset, options_for(std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/" + name + ".gneiss", true));
   }
 }
 
 /// A layer whose message is `expression` of a, b (node[6] at the source and at the destination), w and parameters.
 std::string layer_of(const std::string& expression, const std::string& reduce) {
-  return "  param A: [F, 6];\n  param B: [F, 6];\n  param C: [6, 6];\n  param D: [F, 2];\n  param r: [6];\n  param R: [6, out];\n"
-         "  a = x * A;\n  b = x * B;\n  d = x * D;\n  w = edge_weight;\n  m = " + expression + ";\n  y = " + reduce + "(m) over in_edges;\n"
+  return "  param A: [F, 6];\n  param B: [F, 6];\n  param C: [6, 6];\n  param D: [F, 2];\n  param r: [6];\n  param R: "
+         "[6, out];\n"
+         "  a = x * A;\n  b = x * B;\n  d = x * D;\n  w = edge_weight;\n  m = " +
+         expression + ";\n  y = " + reduce +
+         "(m) over in_edges;\n"
          "  return y * R;";
 }
 
@@ -133,14 +139,22 @@ std::string random_expression(RandomStream* random, int depth) {
   const std::string x = random_expression(random, depth - 1);
   const std::string y = random_expression(random, static_cast<int>(random->below(static_cast<std::uint64_t>(depth))));
   switch (random->below(8)) {
-    case 0: return "tanh(" + x + ")";
-    case 1: return "sigmoid(" + x + " - " + y + ")";
-    case 2: return "(" + x + " + " + y + ")";
-    case 3: return "(tanh(" + x + ") * " + y + ")";
-    case 4: return "leaky_relu(" + x + ", 0.2)";
-    case 5: return "max(" + x + ", 0.5 * " + y + " + a@src)";
-    case 6: return "((" + x + ") * C)";
-    default: return "heads(d@src * heads(" + x + ", 2), 1)";
+    case 0:
+      return "tanh(" + x + ")";
+    case 1:
+      return "sigmoid(" + x + " - " + y + ")";
+    case 2:
+      return "(" + x + " + " + y + ")";
+    case 3:
+      return "(tanh(" + x + ") * " + y + ")";
+    case 4:
+      return "leaky_relu(" + x + ", 0.2)";
+    case 5:
+      return "max(" + x + ", 0.5 * " + y + " + a@src)";
+    case 6:
+      return "((" + x + ") * C)";
+    default:
+      return "heads(d@src * heads(" + x + ", 2), 1)";
   }
 }
 
@@ -158,11 +172,14 @@ TEST_F(EdgeLoops, RandomExpressions) {
 TEST_F(EdgeLoops, NoValueOfAnEdgeIsAsWideAsAMessage) {
   const data::Dataset dataset = testing::awkward_dataset({.nodes = 60});
   for (const char* name : {"gated_mean", "edge_conv", "own_gatv2"}) {
-    const Session<float> session(dataset, options_for(std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/" + name + ".gneiss", true));
+    const Session<float> session(
+        dataset, options_for(std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/" + name + ".gneiss", true));
     const ir::Program& program = session.plan().program;
     for (std::size_t v = 0; v < program.values.size(); ++v) {
       const ir::Storage storage = session.plan().placements[v].storage;
-      if (program.values[v].type.domain != ir::Domain::kEdge || storage == ir::Storage::kLoop || storage == ir::Storage::kNone) continue;
+      if (program.values[v].type.domain != ir::Domain::kEdge || storage == ir::Storage::kLoop ||
+          storage == ir::Storage::kNone)
+        continue;
       EXPECT_LE(program.values[v].type.cols, 2) << name << ": %" << program.values[v].name;
     }
   }

@@ -18,9 +18,12 @@ namespace fs = std::filesystem;
 class JitCommand : public ::testing::Test {
  protected:
   /// Trains a layer of a user's with a cache in this place.
-  CommandResult train(const std::string& out, bool jit, std::vector<std::pair<std::string, std::string>> environment = {}) {
-    std::vector<std::string> arguments = {"train", "karate", "--model", std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/gated_mean.gneiss",
-                                          "--epochs", "3", "--out", out, "--quiet"};
+  CommandResult train(const std::string& out, bool jit,
+                      std::vector<std::pair<std::string, std::string>> environment = {}) {
+    std::vector<std::string> arguments = {
+        "train",    "karate", "--model", std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/gated_mean.gneiss",
+        "--epochs", "3",      "--out",   out,
+        "--quiet"};
     if (jit) arguments.emplace_back("--jit");
     environment.emplace_back("XDG_CACHE_HOME", place_.path("cache").string());
     return place_.gneiss(arguments, environment);
@@ -63,7 +66,8 @@ TEST_F(JitCommand, RunsOnKernelsWhereNothingCanBeCompiled) {
   };
   const Case cases[] = {
       {"/nowhere/c++", {"no C++ compiler (looked for /nowhere/c++)", "GNEISS_CXX"}},
-      {script("echo 'loops.cc:30:7: error: all is wrong' >&2; exit 1"), {"loops.cc:30:7: error: all is wrong", "loops.cc:30: ", "made from gated_mean.gneiss:"}},
+      {script("echo 'loops.cc:30:7: error: all is wrong' >&2; exit 1"),
+       {"loops.cc:30:7: error: all is wrong", "loops.cc:30: ", "made from gated_mean.gneiss:"}},
   };
   for (const Case& item : cases) {
     const CommandResult result = train("other", true, {{"GNEISS_CXX", item.compiler}});
@@ -81,8 +85,10 @@ TEST_F(JitCommand, RunsOnKernelsWhereNothingCanBeCompiled) {
 }
 
 TEST_F(JitCommand, SaysThatTheCacheCannotBeWritten) {
-  const CommandResult result = place_.gneiss({"train", "karate", "--model", std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/gated_mean.gneiss", "--epochs", "3", "--no-save", "--quiet", "--jit"},
-                                             {{"XDG_CACHE_HOME", "/proc/nowhere"}});
+  const CommandResult result = place_.gneiss(
+      {"train", "karate", "--model", std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/gated_mean.gneiss",
+       "--epochs", "3", "--no-save", "--quiet", "--jit"},
+      {{"XDG_CACHE_HOME", "/proc/nowhere"}});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("/proc/nowhere"));
 }

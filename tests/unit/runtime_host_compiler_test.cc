@@ -15,12 +15,15 @@
 namespace gneiss::runtime {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::error_of;
+using ::testing::HasSubstr;
 using testing::TempFolder;
 namespace fs = std::filesystem;
 
-const CppText kAnswer = {"loops.cc", "#include \"answer.h\"\nextern \"C\" int answer() { return kAnswer; }\n", {{"answer.h", "inline constexpr int kAnswer = 42;\n"}}, "-O1"};
+const CppText kAnswer = {"loops.cc",
+                         "#include \"answer.h\"\nextern \"C\" int answer() { return kAnswer; }\n",
+                         {{"answer.h", "inline constexpr int kAnswer = 42;\n"}},
+                         "-O1"};
 
 int call(const LoadedLibrary& library) { return reinterpret_cast<int (*)()>(library.find("answer"))(); }
 
@@ -105,7 +108,8 @@ TEST(HostCompiler, ShowsWhatTheCompilerSaysAndWhereItComesFrom) {
 
 TEST(HostCompiler, PassesOnThatTheCompilerHasNoRoom) {
   const TempFolder folder;
-  const std::string compiler = script(folder, "echo 'loops.cc: fatal error: error writing to /tmp/x.s: No space left on device' >&2; exit 4");
+  const std::string compiler =
+      script(folder, "echo 'loops.cc: fatal error: error writing to /tmp/x.s: No space left on device' >&2; exit 4");
   const Error error = error_of([&] { compile_text(kAnswer, {compiler, folder.path() / "cache", {}}); });
   EXPECT_THAT(error.what(), HasSubstr("failed with status 4"));
   EXPECT_THAT(error.what(), HasSubstr("No space left on device"));
@@ -115,7 +119,9 @@ TEST(HostCompiler, StopsACompilerThatTakesTooLong) {
   const TempFolder folder;
   const std::string compiler = script(folder, "sleep 60 & wait");
   const auto start = std::chrono::steady_clock::now();
-  const Error error = error_of([&] { compile_text(kAnswer, {compiler, folder.path() / "cache", std::chrono::seconds(1)}); });
+  const Error error = error_of([&] {
+    compile_text(kAnswer, {compiler, folder.path() / "cache", std::chrono::seconds(1)});
+  });
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
   EXPECT_THAT(error.what(), HasSubstr("longer than 1 s"));
