@@ -190,7 +190,8 @@ void find_lasting(ir::Plan* plan) {
     const Op& first = program.ops[static_cast<std::size_t>(plan->steps[static_cast<std::size_t>(loop.first_step)].op)];
     ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(loop.graph)];
     const bool setup = first.phase == ir::Phase::kSetup;
-    (loop.out_edges ? setup ? use.out_setup : use.out_kept : setup ? use.in_setup : use.in_kept) = true;
+    if (loop.out_edges) (setup ? use.out_setup : use.out_kept) = true;
+    if (!loop.out_edges || loop.slots) (setup ? use.in_setup : use.in_kept) = true;  // weights lie beside the ids of in-edges
   }
 }
 
