@@ -14,9 +14,12 @@
 #include "base/random.h"
 #include "kernels/dropout_key.h"
 
-/// A loop is compiled for several instruction sets, one of which is chosen when it is first called.
+/// A loop is compiled for several instruction sets, one of which is chosen when it is first called. Unrolling the edges
+/// into the loops over columns (unroll-and-jam) would leave those to be computed one by one.
 #if defined(__x86_64__) && defined(__ELF__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define GNEISS_EDGE_LOOP extern "C" __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define GNEISS_EDGE_LOOP                                                                  \
+  extern "C" __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), \
+                            optimize("no-loop-unroll-and-jam")))
 #else
 #define GNEISS_EDGE_LOOP extern "C"
 #endif

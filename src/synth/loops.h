@@ -28,6 +28,6 @@ std::string loops_source(const ir::Plan& plan, const Names& names);
 const std::vector<std::pair<std::string, std::string>>& loop_headers();
 /// What a compiler is told about it.
 inline constexpr const char* kLoopOptions =
-    "-O3 -fno-loop-unroll-and-jam -fopenmp-simd -fno-math-errno -fno-trapping-math";
+    "-O3 -fopenmp-simd -fno-math-errno -fno-trapping-math";
 
 }  // namespace gneiss::synth

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -82,6 +83,15 @@ TEST_F(JitCommand, RunsOnKernelsWhereNothingCanBeCompiled) {
   const CommandResult slow = train("other", true, {{"GNEISS_CXX", script("sleep 60")}, {"GNEISS_JIT_SECONDS", "1"}});
   EXPECT_EQ(slow.code, 0) << slow.err;
   EXPECT_THAT(slow.err, HasSubstr("longer than 1 s"));
+}
+
+/// Clang knows other options and no clones of functions.
+TEST_F(JitCommand, CompilesWithClang) {
+  if (std::system("clang++ --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no clang++";
+  const CommandResult result = train("a", true, {{"GNEISS_CXX", "clang++"}});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, Not(HasSubstr("warning")));
+  EXPECT_EQ(libraries(), 1U);
 }
 
 TEST_F(JitCommand, SaysThatTheCacheCannotBeWritten) {
