@@ -3,7 +3,7 @@
 // GNEISS_CHECK guards against what a user can cause and is always on; GNEISS_ASSERT guards against our own bugs.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "gneiss/error.h"
 

@@ -4,6 +4,8 @@
 // mirrored); 1-based ids. Complex and hermitian are refused by name, as are duplicates and whatever contradicts the
 // header. LAGraph's comment "%%GraphBLAS type T" is honoured: values must lie in T. Source: Boisvert, Pozo, Remington:
 // The Matrix Market exchange formats, NISTIR 5935, 1996.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

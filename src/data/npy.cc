@@ -1,5 +1,6 @@
 #include "data/npy.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <charconv>

@@ -1,4 +1,6 @@
 // Elements of a .npy array in the type that is wanted, each checked to fit.
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,7 @@
 #include "runtime/host_compiler.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

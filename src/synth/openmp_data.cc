@@ -304,33 +304,20 @@ std::string parameters_source(const Source& from) {
   }
   body += R"(}
 
-/// Adds a parameter under its key, in the shape and orientation in which PyTorch Geometric keeps it.
-static void add(train::SafeTensors& file, const char* name, std::vector<std::int64_t> shape, const Matrix& m,
-                bool transposed) {
-  const std::vector<float> values = runtime::stored_values<float>(m, transposed);
-  file.tensors.push_back(train::f32_tensor(name, std::move(shape), values));
-}
-
-void save_parameters(const Program& p, const std::string& path, [[maybe_unused]] std::int64_t epochs) {
-  train::SafeTensors file;
-  file.metadata = {{"format", "pt"}};
+// Under the keys and in the shapes of PyTorch Geometric.
+void save_parameters(const Program& p, const std::string& path, std::int64_t epochs) {
+  train::ParameterFile file(epochs);
 )";
   for (const ir::Param& param : from.program().params) {
     std::vector<std::int64_t> shape = param.stored_shape;
     if (shape.empty()) shape = {param.rows, param.cols};
-    body += call("  ", "add",
-                 {"file", quote(param.name), fmt::format("{{{}}}", fmt::join(shape, ", ")),
-                  "p." + from.names.value(param.value), param.stored_transposed ? "true" : "false"});
-    constexpr std::string_view kVariance = "running_var";
-    if (!param.name.ends_with(kVariance)) continue;
-    const std::string stem = param.name.substr(0, param.name.size() - kVariance.size());
-    body +=
-        fmt::format("  file.tensors.push_back(train::i64_scalar({}, epochs));\n", quote(stem + "num_batches_tracked"));
+    body += call("  ", "file.add",
+                 {quote(param.name), fmt::format("{{{}}}", fmt::join(shape, ", ")), "p." + from.names.value(param.value),
+                  param.stored_transposed ? "true" : "false"});
   }
-  body += "  write_file(path, train::encode_safetensors(file));\n}\n";
+  body += "  file.write(path);\n}\n";
   return source_file("First values of the parameters, and the file that they are saved in.",
-                     includes({"<utility>", "", quote("base/file.h"), quote("program.h"), quote("runtime/initialize.h"),
-                               quote("train/safetensors.h")}),
+                     includes({quote("program.h"), quote("runtime/initialize.h"), quote("train/parameter_file.h")}),
                      body);
 }
 

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "language/diagnostics.h"
 #include "train/options.h"
+#include "train/parameter_file.h"
 #include "train/run_folder.h"
 #include "train/safetensors.h"
 #include "train/workload.h"
@@ -38,11 +39,7 @@ std::vector<Tensor> weight_tensors(const Session<float>& session, std::int64_t b
     const std::vector<float> values = session.parameter(param.name);
     std::vector<std::int64_t> shape = param.stored_shape;
     if (shape.empty()) shape = {param.rows, param.cols};
-    tensors.push_back(f32_tensor(param.name, shape, values));
-    constexpr std::string_view kVariance = "running_var";
-    if (!param.name.ends_with(kVariance)) continue;
-    const std::string stem = param.name.substr(0, param.name.size() - kVariance.size());
-    tensors.push_back(i64_scalar(stem + "num_batches_tracked", batches));
+    add_parameter(tensors, param.name, shape, values, batches);
   }
   return tensors;
 }

@@ -1,4 +1,5 @@
 // From a run folder back to a model that predicts.
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>

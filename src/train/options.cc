@@ -1,6 +1,7 @@
 #include "train/options.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/file.h"
