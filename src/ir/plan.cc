@@ -90,7 +90,7 @@ LoopValues values_of(const Plan& plan, const EdgeLoop& loop) {
 }
 
 std::int64_t Plan::total_bytes(int parameter_copies, int threads) const {
-  std::int64_t bytes = parameter_bytes * parameter_copies + state_bytes + constant_bytes + arena_bytes + workspace_bytes +
+  std::int64_t bytes = parameter_bytes * parameter_copies + state_bytes + constant_bytes + arena_bytes +
                        band_bytes * threads + feature_transpose_bytes;
   for (const GraphUse& use : graph_uses) bytes += use.bytes + use.block_bytes;
   return bytes;

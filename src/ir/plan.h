@@ -44,11 +44,13 @@ struct Step {
   std::int32_t band = -1;         ///< index in Plan::bands, or -1: it runs by itself
   std::int32_t loop = -1;         ///< index in Plan::loops, or -1
   std::int64_t band_rows = 0;     ///< rows that it can be cut into; 0: it cannot be cut
-  std::int64_t shared_bytes = 0;  ///< scratch of the call when it is cut into bands,
-  std::int64_t task_bytes = 0;    ///< and of each task
+  std::int64_t workspace_bytes = 0;  ///< scratch of the call when it runs by itself,
+  std::int64_t shared_bytes = 0;     ///< when it is cut into bands,
+  std::int64_t task_bytes = 0;       ///< and then of each task
 };
 
-/// Consecutive steps that work through the same rows together, a band of rows at a time, while those are in cache.
+/// Consecutive steps that work through the same rows together, a band of rows at a time, while those are in cache. They run in the
+/// phase of the first one.
 struct RowBand {
   std::int32_t first_step = 0;
   std::int32_t last_step = 0;
@@ -125,7 +127,7 @@ struct Plan {
   std::int64_t arena_bytes = 0;
   std::int64_t setup_arena_bytes = 0;    ///< of the arena, what the setup phase uses,
   std::int64_t lasting_arena_bytes = 0;  ///< and what the phases after it use; both from its start on
-  std::int64_t workspace_bytes = 0;
+  std::int64_t workspace_bytes = 0;      ///< scratch of kernels: the start of the arena, where no value lies while it is in use
   std::int64_t band_bytes = 0;           ///< of each thread, for values that live in a band alone
   std::vector<PassReport> passes;
 

@@ -122,7 +122,7 @@ bool is_row_by_row(const Op& op) {
 bool reads_whole(const Op& op, std::size_t input) {
   if (op.kind == OpKind::spmm) return input == 0;
   if (op.kind == OpKind::attention) return input < 2;
-  return op.kind == OpKind::attention_grad;
+  return op.kind == OpKind::attention_grad && input >= 2;
 }
 
 ValueId Program::output(std::string_view output_name) const {

@@ -19,6 +19,7 @@
 #include "kernels/spmm.h"
 #include "kernels/spx_gemm.h"
 #include "kernels/sum_rows.h"
+#include "kernels/to_float.h"
 #include "kernels/unary.h"
 #include "kernels/unary_grad.h"
 
@@ -33,6 +34,13 @@ View band_of(const View& view, std::int64_t rows, const Band& band) {
 template <class T>
 UnaryArgs<T> band_of(UnaryArgs<T> args, const Band& band) {
   args.x = rows_of(args.x, band);
+  args.y = rows_of(args.y, band);
+  return args;
+}
+
+template <class T>
+ToFloatArgs<T> band_of(ToFloatArgs<T> args, const Band& band) {
+  args.x.data = args.x.row(band.begin);
   args.y = rows_of(args.y, band);
   return args;
 }

@@ -392,7 +392,7 @@ class Binding {
       case OpKind::to_dense:
         return use("to_dense", to_dense_variants<T>(), ToDenseArgs<T>{*from_.features(false), flat(in(0)), out()});
       case OpKind::to_float:
-        return use("to_float", to_float_variants<T>(), ToFloatArgs<T>{halves(op_.inputs[0]), out()});
+        return use_by_rows("to_float", to_float_variants<T>(), ToFloatArgs<T>{halves(op_.inputs[0]), out()});
       case OpKind::to_half:
         return use("to_half", to_half_variants<T>(), ToHalfArgs<T>{in(0), halves(op_.results[0])});
       case OpKind::add:

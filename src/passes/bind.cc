@@ -76,7 +76,6 @@ void bind_all(ir::Plan* plan) {
   for (std::size_t k = 0; k < plan->loops.size(); ++k) {
     const ir::EdgeLoop& loop = plan->loops[k];
     std::fill(loop_of.begin() + loop.first_step, loop_of.begin() + loop.last_step + 1, static_cast<std::int32_t>(k));
-    plan->workspace_bytes = std::max(plan->workspace_bytes, loop.tasks * loop.task_bytes);
   }
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     if (program.ops[i].kind == OpKind::input || program.ops[i].kind == OpKind::param) continue;
@@ -92,11 +91,11 @@ void bind_all(ir::Plan* plan) {
       plan->steps.push_back(std::move(step));
       continue;
     }
+    step.workspace_bytes = static_cast<std::int64_t>(call.workspace_bytes);
     step.band_rows = call.band.rows;
     step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
     step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
     plan->steps.push_back(std::move(step));
-    plan->workspace_bytes = std::max(plan->workspace_bytes, static_cast<std::int64_t>(call.workspace_bytes));
   }
 }
 

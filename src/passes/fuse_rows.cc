@@ -32,11 +32,14 @@ class Grouper {
 
   void run() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_.steps.size()); ++i) {
-      if (!joins(i)) {
-        close();
-        open(i);
+      if (joins(i)) {
+        add(i);
+        continue;
       }
-      if (!open_.empty()) add(i);
+      const std::vector<std::int32_t> along = group_with(i);
+      open_.resize(open_.size() - along.size());
+      close();
+      open(i, along);
     }
     close();
   }
@@ -58,8 +61,13 @@ class Grouper {
     return x.domain == y.domain && x.space == y.space;
   }
 
+  /// In one phase, or backward going on where forward ends: rows of the loss's gradient are used as they are made.
+  static bool may_run_with(ir::Phase phase, ir::Phase first) {
+    return phase == first || (first == ir::Phase::kForward && phase == ir::Phase::kBackward);
+  }
+
   bool joins(std::int32_t i) const {
-    if (open_.empty() || !can_be_cut(i) || op(i).phase != op(open_[0]).phase) return false;
+    if (open_.empty() || !can_be_cut(i) || !may_run_with(op(i).phase, op(open_[0]).phase)) return false;
     if (std::max(step(i).task_bytes, step(open_[0]).task_bytes) > kMostTaskBytes) return false;
     if (!same_rows(ir::row_value(op(i)), ir::row_value(op(open_[0])))) return false;
     for (std::size_t k = 0; k < op(i).inputs.size(); ++k) {
@@ -70,12 +78,40 @@ class Grouper {
     return true;
   }
 
-  void open(std::int32_t i) {
-    if (can_be_cut(i)) open_ = {i};
+  /// The last steps of the open group that do not need those before them, make rows for step i and can be in one group with it.
+  std::vector<std::int32_t> group_with(std::int32_t i) const {
+    if (open_.empty() || !can_be_cut(i)) return {};
+    std::set<ValueId> wanted(op(i).inputs.begin(), op(i).inputs.end());
+    std::size_t first = open_.size();
+    while (first > 1 && std::any_of(op(open_[first - 1]).results.begin(), op(open_[first - 1]).results.end(),
+                                    [&](ValueId r) { return wanted.count(r) > 0; })) {
+      --first;
+      wanted.insert(op(open_[first]).inputs.begin(), op(open_[first]).inputs.end());
+    }
+    for (;; ++first) {
+      Grouper group(&plan_, decisions_);
+      for (std::size_t k = first; k < open_.size(); ++k) group.add(open_[k]);
+      if (group.open_.empty()) return {};
+      if (group.joins(i) && !reads_of(first)) return group.open_;
+    }
+  }
+
+  /// Do the steps of the open group from the `first` on read what those before them make?
+  bool reads_of(std::size_t first) const {
+    std::set<ValueId> before;
+    for (std::size_t k = 0; k < first; ++k) before.insert(op(open_[k]).results.begin(), op(open_[k]).results.end());
+    return std::any_of(open_.begin() + static_cast<std::ptrdiff_t>(first), open_.end(), [&](std::int32_t i) {
+      return std::any_of(op(i).inputs.begin(), op(i).inputs.end(), [&](ValueId v) { return before.count(v) > 0; });
+    });
+  }
+
+  void open(std::int32_t i, const std::vector<std::int32_t>& along) {
+    for (const std::int32_t k : along) add(k);
+    if (can_be_cut(i)) add(i);
   }
 
   void add(std::int32_t i) {
-    if (open_.back() != i) open_.push_back(i);
+    open_.push_back(i);
     for (const ValueId r : op(i).results) made_.insert(r);
   }
 
@@ -107,14 +143,11 @@ class Grouper {
       band.rows = step(open_[0]).band_rows;
       band.band_rows = std::clamp(kBandBytes / bytes_of_row() / kTileRows * kTileRows, kTileRows, kMostBandRows);
       band.tasks = std::clamp<std::int64_t>(num_chunks(band.rows, band.band_rows), 1, kMostTasks);
-      std::int64_t workspace = 0;
       std::string names;
       for (const std::int32_t i : open_) {
         plan_.steps[static_cast<std::size_t>(i)].band = static_cast<std::int32_t>(plan_.bands.size());
-        workspace += ir::band_workspace_bytes(step(i), band.tasks);
         names += fmt::format("{}{}", names.empty() ? "" : ", ", ir::traits(op(i).kind).name);
       }
-      plan_.workspace_bytes = std::max(plan_.workspace_bytes, workspace);
       decisions_->push_back(fmt::format("band {}: {} ({} rows at a time, {} tasks)", plan_.bands.size(), names,
                                         band.band_rows, band.tasks));
       plan_.bands.push_back(band);

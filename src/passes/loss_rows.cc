@@ -112,19 +112,34 @@ class Restrictor {
     }
   }
 
-  /// Where the rows of all operands would be selected and are wider than the result, it is the result that is selected.
+  /// Where rows of what a value is made of would be selected and are wider than it, it is the value that is selected, and made on
+  /// all rows with what only it takes.
   void leave_narrow_ends() {
+    const std::vector<std::int32_t> uses = ir::use_counts(from_);
     for (const Op& op : from_.ops) {
-      if (!restricted(op) || aggregates(op)) continue;
-      std::int64_t wide = 0;
-      bool ends = true;
-      for (const ValueId input : op.inputs) {
-        if (!on_nodes(input)) continue;
-        wide += from_.type(input).cols;
-        ends = ends && restricted_.count(input) == 0;
-      }
-      if (ends && from_.type(op.results[0]).cols < wide) restricted_.erase(op.results[0]);
+      if (!restricted(op)) continue;
+      std::vector<ValueId> made;
+      const std::int64_t wide = selected_width(op, uses, &made);
+      if (from_.type(op.results[0]).cols >= wide) continue;
+      for (const ValueId v : made) restricted_.erase(v);
     }
+  }
+
+  /// Columns of which rows are selected to make the rows of an op; 0: it takes rows that an aggregation makes, or others take too.
+  /// `made`: its result and those that lead to it.
+  std::int64_t selected_width(const Op& op, const std::vector<std::int32_t>& uses, std::vector<ValueId>* made) const {
+    if (aggregates(op)) return 0;
+    made->push_back(op.results[0]);
+    std::int64_t wide = 0;
+    for (const ValueId input : op.inputs) {
+      if (!on_nodes(input)) continue;
+      const bool whole = restricted_.count(input) == 0;
+      if (!whole && uses[static_cast<std::size_t>(input)] > 1) return 0;
+      const std::int64_t width = whole ? from_.type(input).cols : selected_width(*maker(input), uses, made);
+      if (width == 0) return 0;
+      wide += width;
+    }
+    return wide;
   }
 
   /// Are the new graphs, forth and back, small?

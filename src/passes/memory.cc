@@ -30,6 +30,7 @@ struct Lifetime {
   std::int32_t end = 0;
   std::int64_t bytes = 0;
   std::int64_t offset = 0;
+  std::int64_t least = 0;  ///< offset: before it lies scratch of kernels that run in this time
 
   bool overlaps(const Lifetime& other) const { return begin <= other.end && other.begin <= end; }
 };
@@ -41,6 +42,7 @@ class MemoryPlanner {
   void run() {
     plan_.placements.assign(program_.values.size(), {});
     find_bands();
+    find_workspaces();
     find_lifetimes();
     lives_in_band_ = values_of_bands(plan_);
     const std::vector<bool> in_loops = values_of_loops(plan_);
@@ -87,6 +89,28 @@ class MemoryPlanner {
       ends_[static_cast<std::size_t>(i)] = last;
       band_of_[static_cast<std::size_t>(i)] = band;
     }
+  }
+
+  /// Scratch that an op needs, or those that it runs together with.
+  void find_workspaces() {
+    workspaces_.assign(program_.ops.size(), 0);
+    for (const ir::Step& step : plan_.steps) {
+      if (step.band < 0 && step.loop < 0) workspaces_[static_cast<std::size_t>(step.op)] = aligned(step.workspace_bytes);
+    }
+    for (const ir::RowBand& band : plan_.bands) {
+      std::int64_t bytes = 0;
+      for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
+        bytes += ir::band_workspace_bytes(plan_.steps[static_cast<std::size_t>(i)], band.tasks);
+      }
+      set_workspace(band.first_step, band.last_step, bytes);
+    }
+    for (const ir::EdgeLoop& loop : plan_.loops) set_workspace(loop.first_step, loop.last_step, aligned(loop.tasks * loop.task_bytes));
+  }
+
+  void set_workspace(std::int32_t first_step, std::int32_t last_step, std::int64_t bytes) {
+    const std::int32_t first = plan_.steps[static_cast<std::size_t>(first_step)].op;
+    const std::int32_t last = plan_.steps[static_cast<std::size_t>(last_step)].op;
+    std::fill(workspaces_.begin() + first, workspaces_.begin() + last + 1, bytes);
   }
 
   bool in_loop(std::int32_t op) const { return op_at(op).attrs.has("loop"); }
@@ -140,9 +164,6 @@ class MemoryPlanner {
       total += aligned(bytes);
     }
     plan_.parameter_bytes = trained;
-    // The update may take the norm of all gradients.
-    const auto norm = static_cast<std::int64_t>(kernels::clip_norm_workspace_bytes(trained / plan_.value_bytes));
-    plan_.workspace_bytes = std::max(plan_.workspace_bytes, norm);
     plan_.state_bytes = states;
   }
 
@@ -255,7 +276,7 @@ class MemoryPlanner {
     std::vector<std::size_t> placed;
     for (const std::size_t i : order) {
       Lifetime& life = lifetimes_[i];
-      std::int64_t offset = 0;
+      std::int64_t offset = life.least;
       for (const std::size_t j : placed) {  // ascending offsets
         const Lifetime& other = lifetimes_[j];
         if (!life.overlaps(other)) continue;
@@ -272,13 +293,15 @@ class MemoryPlanner {
   }
 
   /// Places lifetimes, the largest first, and returns the bytes that they take. Which comes first of values of one size decides about
-  /// gaps that none of them fits into: the first or the last made or the longest-lived, whichever needs least.
+  /// gaps that none of them fits into: the first or the last made, the longest-lived or the one that may lie lowest, whichever needs
+  /// least.
   std::int64_t place(const std::vector<std::size_t>& members) {
     using Before = bool (*)(const Lifetime&, const Lifetime&);
     constexpr Before kTies[] = {
         [](const Lifetime& a, const Lifetime& b) { return a.begin < b.begin; },
         [](const Lifetime& a, const Lifetime& b) { return a.begin > b.begin; },
         [](const Lifetime& a, const Lifetime& b) { return a.end - a.begin > b.end - b.begin; },
+        [](const Lifetime& a, const Lifetime& b) { return a.least < b.least; },
     };
     std::vector<Lifetime> best;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -302,14 +325,26 @@ class MemoryPlanner {
     std::vector<std::size_t> arena;
     std::vector<std::size_t> bands;
     for (std::size_t i = 0; i < lifetimes_.size(); ++i) (holds_band_rows(i) ? bands : arena).push_back(i);
+    for (const std::size_t i : arena) {
+      Lifetime& life = lifetimes_[i];
+      life.least = *std::max_element(workspaces_.begin() + life.begin, workspaces_.begin() + life.end + 1);
+    }
     plan_.arena_bytes = place(arena);
     plan_.band_bytes = place(bands);
-    plan_.setup_arena_bytes = plan_.lasting_arena_bytes = 0;
-    for (const std::size_t i : arena) {
-      const Lifetime& life = lifetimes_[i];
-      std::int64_t& used = op_at(life.begin).phase == Phase::kSetup ? plan_.setup_arena_bytes : plan_.lasting_arena_bytes;
-      used = std::max(used, life.offset + life.bytes);
+    // The update, after all ops, may take the norm of all gradients.
+    plan_.workspace_bytes = aligned(static_cast<std::int64_t>(kernels::clip_norm_workspace_bytes(plan_.parameter_bytes / plan_.value_bytes)));
+    plan_.setup_arena_bytes = 0;
+    plan_.lasting_arena_bytes = plan_.workspace_bytes;
+    const auto use = [&](std::int32_t op, std::int64_t bytes) {
+      std::int64_t& used = op_at(op).phase == Phase::kSetup ? plan_.setup_arena_bytes : plan_.lasting_arena_bytes;
+      used = std::max(used, bytes);
+    };
+    for (const std::size_t i : arena) use(lifetimes_[i].begin, lifetimes_[i].offset + lifetimes_[i].bytes);
+    for (std::size_t i = 0; i < workspaces_.size(); ++i) {
+      use(static_cast<std::int32_t>(i), workspaces_[i]);
+      plan_.workspace_bytes = std::max(plan_.workspace_bytes, workspaces_[i]);
     }
+    plan_.arena_bytes = std::max({plan_.arena_bytes, plan_.setup_arena_bytes, plan_.lasting_arena_bytes});
     for (std::size_t v = 0; v < group_.size(); ++v) {
       if (group_[v] < 0) continue;
       const Storage storage = lives_in_band_[v] ? Storage::kBand : Storage::kArena;
@@ -322,6 +357,7 @@ class MemoryPlanner {
   std::vector<std::int32_t> starts_;
   std::vector<std::int32_t> ends_;
   std::vector<std::int32_t> band_of_;  ///< of each op, or -1
+  std::vector<std::int64_t> workspaces_;  ///< bytes, of each op
   std::vector<std::int32_t> made_;
   std::vector<std::int32_t> last_;
   std::vector<bool> lives_in_band_;  ///< values of which only rows of a band exist

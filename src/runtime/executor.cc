@@ -33,11 +33,10 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
       states_(Buffer<T>::zeros(static_cast<std::size_t>(plan.state_bytes) / sizeof(T))),
       constants_(static_cast<std::size_t>(plan.constant_bytes)),
       arena_(static_cast<std::size_t>(plan.arena_bytes)),
-      workspace_(static_cast<std::size_t>(plan.workspace_bytes)),
       bands_(static_cast<std::size_t>(plan.band_bytes * threads)) {
   GNEISS_ASSERT(plan.value_bytes == static_cast<std::int64_t>(sizeof(T)), "the plan is for values of {} bytes", plan.value_bytes);
   context_.threads = threads;
-  context_.workspace = workspace_.span();
+  context_.workspace = arena_.span().first(static_cast<std::size_t>(plan.workspace_bytes));
   if constexpr (!std::is_same_v<T, float>) {
     const std::span<const float> source = dataset.features.sparse ? dataset.features.values.span() : dataset.features.dense.span();
     features_ = Buffer<T>(source.size());
@@ -58,14 +57,15 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
     if (planned.loop >= 0) {
       const ir::EdgeLoop& loop = plan_.loops[static_cast<std::size_t>(planned.loop)];
       const bool first = &planned == &plan_.steps[static_cast<std::size_t>(loop.first_step)];
-      if (first) steps_.push_back({op.phase, {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])}, {workspace_.span()}, {}, 0, false});
+      const auto bytes = static_cast<std::size_t>(loop.tasks * loop.task_bytes);
+      if (first) steps_.push_back({op.phase, {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])}, {context_.workspace.first(bytes)}, {}, 0, false});
       open = -1;
       continue;
     }
     kernels::BoundCall call = kernels::bind_call<T>(op, bound);
     if (!call.run) continue;
     if (planned.band < 0) {
-      steps_.push_back({op.phase, {}, {workspace_.span()}, {}, 0, false});
+      steps_.push_back({op.phase, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, false});
     } else if (planned.band != open) {
       const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(planned.band)];
       steps_.push_back({op.phase, {}, {}, cut_rows(band), band.band_rows, band.streams_features});
@@ -75,7 +75,7 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
     if (open >= 0) {
       GNEISS_ASSERT(call.band.rows == planned.band_rows, "{} was planned to run by bands of rows", ir::traits(op.kind).name);
       const auto bytes = static_cast<std::size_t>(ir::band_workspace_bytes(planned, plan_.bands[static_cast<std::size_t>(open)].tasks));
-      steps_.back().workspaces.push_back(workspace_.span().subspan(used, bytes));
+      steps_.back().workspaces.push_back(context_.workspace.subspan(used, bytes));
       used += bytes;
     }
     steps_.back().calls.push_back(std::move(call));
@@ -260,7 +260,7 @@ void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
   for (const Step& step : steps_) {
     if (step.phase != phase) continue;
     if (step.cuts.empty()) {
-      step.calls[0].run(context_);
+      step.calls[0].run({context_.threads, step.workspaces[0]});
     } else {
       run_bands(step);
     }

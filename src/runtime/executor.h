@@ -1,6 +1,6 @@
 // Runs a Plan in process.
 //
-// All memory is taken at construction: parameters, gradients, states, constants, one arena, one workspace. Every op is bound
+// All memory is taken at construction: parameters, gradients, states, constants, one arena, whose start is workspace too. Every op is bound
 // to its kernel once; a step is a walk over bound calls and allocates nothing. Calls that the plan fuses by rows run together: a task
 // is a run of rows, cut by the data alone, and passes through all of them band by band.
 #pragma once
@@ -89,7 +89,6 @@ class Executor {
   Buffer<T> states_;
   Buffer<std::byte> constants_;
   Buffer<std::byte> arena_;
-  Buffer<std::byte> workspace_;
   Buffer<std::byte> bands_;  ///< plan.band_bytes for each thread
   data::Labels loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,
   Buffer<NodeId> loss_rows_;  ///< and all their indices

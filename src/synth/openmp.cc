@@ -33,26 +33,31 @@ class PhaseWriter {
   std::string write() {
     const std::vector<ir::Step>& steps = from_.plan().steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (op_of(steps[i]).phase != phase_) continue;
-      if (steps[i].loop >= 0) {
-        const auto loop = static_cast<std::size_t>(steps[i].loop);
-        write_loop(loop);
-        i = static_cast<std::size_t>(from_.plan().loops[loop].last_step);
-        continue;
+      const std::size_t first = i;
+      i = last_with(first);
+      if (op_of(steps[first]).phase != phase_) continue;
+      if (steps[first].loop >= 0) {
+        write_loop(static_cast<std::size_t>(steps[first].loop));
+      } else if (steps[first].band >= 0) {
+        const auto at = steps.begin() + static_cast<std::ptrdiff_t>(first);
+        write_band(std::vector<ir::Step>(at, at + static_cast<std::ptrdiff_t>(i - first + 1)));
+      } else {
+        write_alone(steps[first]);
       }
-      if (steps[i].band < 0) {
-        write_alone(steps[i]);
-        continue;
-      }
-      const std::size_t begin = i;
-      while (i + 1 < steps.size() && steps[i + 1].band == steps[begin].band) ++i;
-      write_band(std::vector<ir::Step>(steps.begin() + static_cast<std::ptrdiff_t>(begin),
-                                       steps.begin() + static_cast<std::ptrdiff_t>(i) + 1));
     }
     return text_;
   }
 
  private:
+  /// The last of the steps that run together with this one, which is their first. They run in its phase.
+  std::size_t last_with(std::size_t first) const {
+    const ir::Plan& plan = from_.plan();
+    const ir::Step& step = plan.steps[first];
+    if (step.loop >= 0) return static_cast<std::size_t>(plan.loops[static_cast<std::size_t>(step.loop)].last_step);
+    if (step.band >= 0) return static_cast<std::size_t>(plan.bands[static_cast<std::size_t>(step.band)].last_step);
+    return first;
+  }
+
   const Op& op_of(const ir::Step& step) const { return from_.program().ops[static_cast<std::size_t>(step.op)]; }
   const ir::Type& type(ir::ValueId v) const { return from_.program().type(v); }
 
@@ -232,8 +237,10 @@ std::string forward_source(const Source& from) {
 }
 
 std::string backward_source(const Source& from) {
-  return source_file("Backward: the gradient of every parameter.", includes({quote("program.h")}),
-                     "void backward(Program& p) {\n" + PhaseWriter(from, ir::Phase::kBackward).write() + "}\n");
+  const std::string calls = PhaseWriter(from, ir::Phase::kBackward).write();
+  const std::string function = calls.empty() ? "void backward(Program&) {\n  // forward() did it, band by band.\n}\n"
+                                             : "void backward(Program& p) {\n" + calls + "}\n";
+  return source_file("Backward: the gradient of every parameter.", includes({quote("program.h")}), function);
 }
 
 std::string inference_source(const Source& from) {

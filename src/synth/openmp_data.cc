@@ -232,7 +232,7 @@ static Matrix in_band(Buffer<std::byte>& bands, std::int64_t offset, std::int64_
   text += fmt::format("  p.constants = Buffer<std::byte>({});\n  p.arena = Buffer<std::byte>({});\n",
                       plan.constant_bytes, plan.arena_bytes);
   if (plan.band_bytes > 0) text += "  p.bands = Buffer<std::byte>(static_cast<std::size_t>(kBandBytes * p.threads));\n";
-  text += fmt::format("  p.scratch = Buffer<std::byte>({});\n  p.context = {{p.threads, p.scratch.span()}};\n",
+  text += fmt::format("  p.scratch = p.arena.span().first({});\n  p.context = {{p.threads, p.scratch}};\n",
                       plan.workspace_bytes);
   for (const ir::ValueId v : named_values(from)) text += place_value(from, v);
   return text + "}\n";

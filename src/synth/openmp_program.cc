@@ -262,10 +262,10 @@ struct Settings {{
   text += "\n  Buffer<float> parameters;\n  Buffer<float> gradients;\n  Buffer<float> states;\n" + moments(from);
   text += "  Buffer<std::byte> constants;\n  Buffer<std::byte> arena;\n";
   if (from.plan().band_bytes > 0) text += "  Buffer<std::byte> bands;\n";
-  text += "  Buffer<std::byte> scratch;\n\n";
+  text += "  std::span<std::byte> scratch;  // of kernels: the start of the arena\n\n";
   text += value_members(from);
   text += R"(
-  std::span<std::byte> scratch_part(std::size_t begin, std::size_t size) { return scratch.span().subspan(begin, size); }
+  std::span<std::byte> scratch_part(std::size_t begin, std::size_t size) { return scratch.subspan(begin, size); }
 };
 
 /// Scores of the three parts of the nodes, and the loss of the validation nodes.

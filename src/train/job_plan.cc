@@ -30,7 +30,7 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
   }
   const std::int64_t bands = plan.band_bytes * report.threads;
   const std::int64_t listed =
-      graphs + blocks + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + plan.workspace_bytes + bands;
+      graphs + blocks + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + bands;
   return {{"process before any data", report.baseline_bytes},
           {"data set", report.data_bytes},
           {"derived graphs and transposes", graphs},
@@ -38,7 +38,7 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
           {"transposed features", plan.feature_transpose_bytes},
           {"constants computed once", plan.constant_bytes},
           {"arena of intermediate values", plan.arena_bytes},
-          {"workspace of kernels", plan.workspace_bytes},
+          {"of it, workspace of kernels too", plan.workspace_bytes},
           {"bands of rows, on all threads", bands},
           {"parameters, gradients, optimizer", report.session_bytes - listed},
           {"of all that, freed after the setup", report.freed_bytes},

@@ -50,6 +50,19 @@ TEST(LossRows, TheLastAggregationIsOfTheRowsOfTheLossAlone) {
   EXPECT_EQ(plan_of("gcn", dataset, small(), options).program.node_sets.size(), 1U);
 }
 
+TEST(LossRows, TheNarrowerEndIsSelected) {
+  passes::Options options;
+  options.loss_rows = {3, {5, 8}, 4, 1e9};
+  const ir::Plan plan = plan_of("gat", testing::awkward_dataset({}), small_for("gat", {{"attention_dropout", 0.0}}), options);
+  std::int64_t selections = 0;
+  for (const Op& op : plan.program.ops) {
+    if (op.kind != OpKind::spmm || plan.program.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))].origin != ir::GraphOrigin::kLossRows) continue;
+    ++selections;
+    EXPECT_EQ(plan.program.type(op.results[0]).cols, 1) << "scores of one head, not the rows that they are made of";
+  }
+  EXPECT_GT(selections, 0) << ir::print(plan.program);
+}
+
 /// Options under which a plan's arena may take so many bytes.
 passes::Options arena_limit(std::int64_t bytes) {
   passes::Options options;
@@ -84,10 +97,10 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
   many.nodes = 2000;
   const data::Dataset dataset = testing::awkward_dataset(many);
   for (const char* model : {"gcn", "gin"}) {
-    const ModelArgs args = small_for(model, {{"dropout", 0.5}});
+    const ModelArgs args = small({{"dropout", 0.5}}, 3);
     const ir::Plan kept = plan_of(model, dataset, args);
     passes::Options options;
-    options.recompute_limits = {0, 0.01, 1e9};
+    options.recompute_limits = {0, 0.01, 0.2};
     const ir::Plan cheap = plan_of(model, dataset, args, options);
     EXPECT_LT(cheap.lasting_arena_bytes, kept.lasting_arena_bytes) << model;
     options.recompute_limits.most_time = -1;
