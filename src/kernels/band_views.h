@@ -7,6 +7,7 @@
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/batch_norm_inference.h"
+#include "kernels/bce_with_logits.h"
 #include "kernels/binary.h"
 #include "kernels/column_groups.h"
 #include "kernels/copy_columns.h"
@@ -15,6 +16,7 @@
 #include "kernels/extreme_grad.h"
 #include "kernels/gemm.h"
 #include "kernels/kernel.h"
+#include "kernels/mse.h"
 #include "kernels/mul_add.h"
 #include "kernels/spmm.h"
 #include "kernels/spx_gemm.h"
@@ -142,12 +144,24 @@ AttentionArgs<T> band_of(AttentionArgs<T> args, const Band& band) {
   return args;
 }
 
-/// Labels and counted rows stay those of all nodes.
-template <class T>
-CrossEntropyArgs<T> band_of(CrossEntropyArgs<T> args, const Band& band) {
+/// A loss: labels or targets and counted rows stay those of all nodes.
+template <class LossArgs>
+LossArgs loss_band_of(LossArgs args, const Band& band) {
   args.dlogits = band_of(args.dlogits, args.logits.rows, band);
   args.logits = rows_of(args.logits, band);
   return args;
+}
+template <class T>
+CrossEntropyArgs<T> band_of(const CrossEntropyArgs<T>& args, const Band& band) {
+  return loss_band_of(args, band);
+}
+template <class T>
+BceWithLogitsArgs<T> band_of(const BceWithLogitsArgs<T>& args, const Band& band) {
+  return loss_band_of(args, band);
+}
+template <class T>
+MseArgs<T> band_of(const MseArgs<T>& args, const Band& band) {
+  return loss_band_of(args, band);
 }
 
 /// What belongs to sources is cut; dy and what prepare packed are read as a whole.

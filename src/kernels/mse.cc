@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kOp = "mse";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<MseArgs, T>("cpu", cpu::mse),
+constexpr std::array kVariants = {f32_variant<MseArgs, T>("cpu", cpu::mse, cpu::mse_bands),
                                   reference_variant<MseArgs, T>(reference::mse<T>)};
 
 }  // namespace

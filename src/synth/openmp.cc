@@ -8,6 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "base/error.h"
 #include "synth/calls.h"
 #include "synth/loops.h"
@@ -22,7 +26,8 @@ using ir::Op;
 using ir::OpKind;
 
 bool has_band_kernel(const std::string& kernel) {
-  return kernel == "gemm" || kernel == "sum_rows" || kernel == "cross_entropy" || kernel == "attention_grad";
+  constexpr std::string_view kKernels[] = {"attention_grad", "bce_with_logits", "cross_entropy", "gemm", "mse", "sum_rows"};
+  return std::find(std::begin(kKernels), std::end(kKernels), kernel) != std::end(kKernels);
 }
 
 /// The body of the function of one phase.

@@ -162,6 +162,27 @@ TEST(Metamorphic, BandsOfRowsChangeRoundingOnly) {
   }
 }
 
+TEST(Metamorphic, LossesInBandsChangeRoundingOnly) {
+  for (const data::LabelKind kind : {data::LabelKind::kSingle, data::LabelKind::kMulti, data::LabelKind::kRegression}) {
+    testing::AwkwardOptions awkward;
+    awkward.nodes = 3000;
+    awkward.labels = kind;
+    const data::Dataset dataset = testing::awkward_dataset(awkward);
+    train::SessionOptions options = options_for({"sage", {}});
+    options.loss.kind = train::default_loss(dataset.labels);
+    const ir::Plan plan = train::make_blueprint(dataset, options).plan;
+    const auto in_band = [&](const ir::Step& step) {
+      return step.band >= 0 && ir::is_loss(plan.program.ops[static_cast<std::size_t>(step.op)].kind);
+    };
+    EXPECT_TRUE(std::any_of(plan.steps.begin(), plan.steps.end(), in_band));
+    const Trace<float> bands = trace<float>(dataset, options, 5);
+    options.threads = 3;
+    EXPECT_EQ(bands.weights, trace<float>(dataset, options, 5).weights);
+    options.passes.disabled = {"fuse_rows"};
+    expect_close(bands, trace<float>(dataset, options, 5), 1e-5, "a loss by itself");
+  }
+}
+
 TEST(Metamorphic, CutBandsChangeRoundingOnly) {
   const data::Dataset dataset = data::load("dcsbm:nodes=3000,classes=4,features=40,degree=8,seed=3");
   for (const auto& model : models()) {

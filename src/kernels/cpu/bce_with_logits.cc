@@ -37,12 +37,12 @@ HWY_INLINE Entries entries_loss(hn::Vec<Tag> z, hn::Vec<Tag> t) {
           hn::IfThenZeroElse(unlabelled, hn::IfThenElse(undefined, z, hn::Sub(probability, t)))};
 }
 
-/// Writes the gradients of a row, if they are wanted, and returns the sum of its losses: one f32 sum a lane, added up in f64.
-double row_loss(const BceWithLogitsArgs<float>& args, std::int64_t r, float inverse_count) {
+/// Writes the gradients of a row, if they are wanted, and returns the sum of its losses: one f32 sum a lane, added up in
+/// f64. t: its targets.
+double row_loss(const BceWithLogitsArgs<float>& args, std::int64_t r, const float* t, float inverse_count) {
   const Tag d;
   const std::int64_t classes = args.logits.cols;
   const float* z = args.logits.row(r);
-  const float* t = args.targets.row(r);
   float* dz = args.dlogits.rows > 0 ? args.dlogits.row(r) : nullptr;
   const auto scale = hn::Set(d, inverse_count);
   auto sum = hn::Zero(d);
@@ -70,17 +70,17 @@ double row_loss(const BceWithLogitsArgs<float>& args, std::int64_t r, float inve
   return total;
 }
 
-double loss_chunk(const BceWithLogitsArgs<float>& args, std::int64_t begin, std::int64_t end, double count) {
+double loss_rows(const BceWithLogitsArgs<float>& args, std::int64_t first, std::int64_t rows, double count) {
   const auto inverse = static_cast<float>(1 / count);
   double loss = 0;
-  auto next = std::lower_bound(args.rows.begin(), args.rows.end(), begin);
-  for (std::int64_t r = begin; r < end; ++r) {
-    if (next == args.rows.end() || *next != r) {
+  auto next = std::lower_bound(args.rows.begin(), args.rows.end(), first);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (next == args.rows.end() || *next != first + r) {
       if (args.dlogits.rows > 0) std::fill_n(args.dlogits.row(r), args.dlogits.cols, 0.0F);
       continue;
     }
     ++next;
-    loss += row_loss(args, r, inverse);
+    loss += row_loss(args, r, args.targets.row(first + r), inverse);
   }
   return loss;
 }
@@ -93,12 +93,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gneiss::kernels::cpu {
 
-HWY_EXPORT(loss_chunk);
+HWY_EXPORT(loss_rows);
+
+namespace {
+
+double loss_of(const BceWithLogitsArgs<float>& args, std::int64_t first, std::int64_t rows, double count) {
+  return HWY_DYNAMIC_DISPATCH(loss_rows)(args, first, rows, count);
+}
+
+}  // namespace
 
 void bce_with_logits(const Context& context, const BceWithLogitsArgs<float>& args) {
-  masked_loss(context, args, [&](std::int64_t begin, std::int64_t end, double count) {
-    return HWY_DYNAMIC_DISPATCH(loss_chunk)(args, begin, end, count);
-  });
+  masked_loss<BceWithLogitsArgs<float>, loss_of>(context, args);
+}
+
+BandKernel<BceWithLogitsArgs<float>> bce_with_logits_bands(const BceWithLogitsArgs<float>& args) {
+  return masked_loss_bands<BceWithLogitsArgs<float>, loss_of>(args);
 }
 
 }  // namespace gneiss::kernels::cpu

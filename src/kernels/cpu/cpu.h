@@ -81,8 +81,10 @@ void unary(const Context& context, const UnaryArgs<float>& args);
 void unary_grad(const Context& context, const UnaryGradArgs<float>& args);
 
 BandKernel<AttentionGradArgs<float>> attention_grad_bands(const AttentionGradArgs<float>& args);
+BandKernel<BceWithLogitsArgs<float>> bce_with_logits_bands(const BceWithLogitsArgs<float>& args);
 BandKernel<CrossEntropyArgs<float>> cross_entropy_bands(const CrossEntropyArgs<float>& args);
 BandKernel<GemmArgs<float>> gemm_bands(const GemmArgs<float>& args);
+BandKernel<MseArgs<float>> mse_bands(const MseArgs<float>& args);
 BandKernel<SumRowsArgs<float>> sum_rows_bands(const SumRowsArgs<float>& args);
 
 }  // namespace gneiss::kernels::cpu
