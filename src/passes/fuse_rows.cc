@@ -22,8 +22,9 @@ constexpr std::int64_t kTileRows = 48;
 constexpr std::int64_t kMostBandRows = 960;
 /// Enough tasks for any machine's threads to share evenly, few enough for a partial result each.
 constexpr std::int64_t kMostTasks = 128;
-/// A larger partial result would make the round trip to L2 for every band: the sum runs by itself.
-constexpr std::int64_t kMostTaskBytes = std::int64_t{32} << 10;
+/// A larger partial result would make the round trip to L2 for every band: the sum runs by itself. A product of 128 x 128
+/// values still joins.
+constexpr std::int64_t kMostTaskBytes = std::int64_t{64} << 10;
 
 class Grouper {
  public:
