@@ -26,13 +26,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace attention {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::ScalableTag<float>;
-using Vector = hn::Vec<Tag>;
-constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
-/// Where a masked load may fault (SSE4, NEON), tails go through a buffer. AVX2 is safe for 32-bit elements.
-constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0 || HWY_TARGET == HWY_AVX2;
 /// Columns of a panel: two sums of this many vectors, and what they are made of, fit the registers.
 constexpr int kMostVectors = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr std::int64_t kMostColumns = kMostVectors * kLanes;
@@ -205,12 +199,8 @@ HWY_INLINE void store_columns(Vector columns, const Panel& panel, int i, float* 
   const std::int64_t left = panel.width - i * kLanes;
   if (left >= kLanes) {
     hn::StoreU(columns, d, row + i * kLanes);
-  } else if constexpr (kMasks) {
-    hn::BlendedStore(columns, hn::FirstN(d, static_cast<std::size_t>(left)), d, row + i * kLanes);
   } else {
-    alignas(64) float lanes[kLanes];
-    hn::Store(columns, d, lanes);
-    std::copy_n(lanes, left, row + i * kLanes);
+    store_first(columns, row + i * kLanes, left);
   }
 }
 
@@ -291,12 +281,8 @@ void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batc
       Vector value;
       if (i < kVectors - 1 || tail == kLanes) {
         value = hn::LoadU(d, row + i * kLanes);
-      } else if constexpr (kMasks) {
-        value = hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(tail)), d, row + i * kLanes);
       } else {
-        alignas(64) float lanes[kLanes] = {};
-        std::copy_n(row + i * kLanes, tail, lanes);
-        value = hn::Load(d, lanes);
+        value = load_first(row + i * kLanes, tail);
       }
       plain[i] = hn::MulAdd(spread(batch.plain + k * values, i), value, plain[i]);
       steep[i] = hn::MulAdd(spread(batch.steep + k * values, i), value, steep[i]);

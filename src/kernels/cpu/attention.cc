@@ -29,7 +29,7 @@ template <int kHeads>
 class RowAttention {
   using Values = attention::PerHead<kHeads>;
   /// Values per head in memory, with room for whole vectors behind them.
-  static constexpr std::int64_t kRoom = (kHeads > 0 ? kHeads : kMostAttentionHeads) + attention::kLanes;
+  static constexpr std::int64_t kRoom = (kHeads > 0 ? kHeads : kMostAttentionHeads) + kLanes;
 
  public:
   RowAttention(const AttentionArgs<float>& args, const attention::Panel& panel)
@@ -100,7 +100,7 @@ class RowAttention {
   /// The same, a vector of edges x heads at a time.
   void weigh_in_vectors(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
     constexpr int kEdges = attention::kEdgesPerVector<kHeads>;
-    const attention::Tag d;
+    const Tag d;
     const NodeId* indices = args_.pattern.indices.data() + k;
     const std::int64_t known = args_.pattern.nonzeros() - k;
     const auto own = attention::repeat<kHeads>(args_.s_dst.row(v));
@@ -174,14 +174,14 @@ class RowAttention {
     alignas(64) float scale[kRoom];
     alignas(64) float steepness[kRoom];
     float* lse = args_.lse.rows != 0 && panel_.column == 0 ? args_.lse.row(v) : nullptr;
-    const attention::Tag d;
+    const Tag d;
     if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
       const auto total = attention::repeat<kHeads>(total_.of);
       const auto by = hn::Div(hn::Set(d, 1.0F), total);
       hn::Store(by, d, scale);
       hn::Store(hn::Mul(attention::repeat<kHeads>(steep_.of), by), d, steepness);
       if (lse != nullptr) {
-        alignas(64) float lanes[attention::kLanes];
+        alignas(64) float lanes[kLanes];
         hn::Store(hn::Add(attention::repeat<kHeads>(highest_.of), attention::log_of(total)), d, lanes);
         std::copy_n(lanes, kHeads, lse);
       }
@@ -197,10 +197,10 @@ class RowAttention {
     const attention::Spread<kHeads, attention::kMostVectors> spread(panel_, heads());
     for (int i = 0; i < panel_.vectors; ++i) {
       const auto by = spread(scale, i);
-      const auto y = hn::Mul(hn::Load(d, sums_.plain + i * attention::kLanes), by);
+      const auto y = hn::Mul(hn::Load(d, sums_.plain + i * kLanes), by);
       attention::store_columns(y, panel_, i, y_row);
       if (tangent_row == nullptr) continue;
-      const auto steep = hn::Mul(hn::Load(d, sums_.steep + i * attention::kLanes), by);
+      const auto steep = hn::Mul(hn::Load(d, sums_.steep + i * kLanes), by);
       attention::store_columns(hn::NegMulAdd(spread(steepness, i), y, steep), panel_, i, tangent_row);
     }
   }

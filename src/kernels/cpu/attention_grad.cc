@@ -63,9 +63,9 @@ class RowGradient {
       add_rows_(args_.dy, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
                 panel_, sums_);
     }
-    const attention::Tag d;
+    const Tag d;
     for (int i = 0; i < panel_.vectors; ++i) {
-      attention::store_columns(hn::Load(d, sums_.plain + i * attention::kLanes), panel_, i, args_.dz.row(u) + panel_.column);
+      attention::store_columns(hn::Load(d, sums_.plain + i * kLanes), panel_, i, args_.dz.row(u) + panel_.column);
     }
     float* ds = args_.ds_src.row(u);
     if (panel_.column == 0) {
@@ -112,7 +112,7 @@ class RowGradient {
   void weigh_in_vectors(std::int64_t u, EdgeId k, std::int64_t count) {
     constexpr int kEdges = attention::kEdgesPerVector<kHeads>;
     constexpr std::int64_t kStride = kPackedValues * kHeads;
-    const attention::Tag d;
+    const Tag d;
     const NodeId* indices = args_.pattern.indices.data() + k;
     const std::int64_t known = args_.pattern.nonzeros() - k;
     const auto own = attention::repeat<kHeads>(args_.s_src.row(u));

@@ -21,6 +21,31 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
+float highest_of(std::int64_t length, const float* z) {
+  const Tag d;
+  if (length < kLanes) return *std::max_element(z, z + length);
+  Vector highest = hn::LoadU(d, z + length - kLanes);
+  for (std::int64_t i = 0; i + kLanes <= length; i += kLanes) highest = hn::Max(highest, hn::LoadU(d, z + i));
+  return hn::GetLane(hn::MaxOfLanes(d, highest));
+}
+
+double sum_of(std::int64_t length, const float* x) {
+  const hn::Repartition<double, Tag> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const auto step = static_cast<std::int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + step <= length; i += step) sums = hn::Add(sums, hn::PromoteTo(d, hn::LoadU(narrow, x + i)));
+  double sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; i < length; ++i) sum += x[i];
+  return sum;
+}
+
+struct Times {
+  Vector factor;
+  HWY_INLINE Vector operator()(Vector x) const { return hn::Mul(x, factor); }
+};
+
 /// Weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie over the logits).
 double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_t label, double weights) {
   const std::int64_t classes = args.logits.cols;
@@ -33,9 +58,7 @@ double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_
   const double hit = weight(label) * (1 - args.label_smoothing);
   double total = hit;
   double product = hit * z[label];
-  float highest = z[0];
-#pragma omp simd reduction(max : highest)
-  for (std::int64_t c = 1; c < classes; ++c) highest = z[c] > highest ? z[c] : highest;
+  const float highest = highest_of(classes, z);
   for (std::int64_t c = 0; spread > 0 && c < classes; ++c) {
     total += weight(c) * spread;
     product += weight(c) * spread * z[c];
@@ -47,14 +70,12 @@ double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_
     const std::int64_t length = std::min(kBlock, classes - begin);
     float* to = dz != nullptr ? dz + begin : unwanted;
     transform_run(length, z + begin, to, ExpOf{highest});
-#pragma omp simd reduction(+ : exponentials)
-    for (std::int64_t c = 0; c < length; ++c) exponentials += to[c];
+    exponentials += sum_of(length, to);
   }
   const double loss = total * (highest + std::log(exponentials)) - product;
   if (dz == nullptr) return loss;
   const auto scale = static_cast<float>(total / (exponentials * weights));
-#pragma omp simd
-  for (std::int64_t c = 0; c < classes; ++c) dz[c] *= scale;
+  transform_run(classes, dz, dz, Times{hn::Set(Tag(), scale)});
   for (std::int64_t c = 0; spread > 0 && c < classes; ++c) dz[c] -= static_cast<float>(weight(c) * spread / weights);
   dz[label] -= static_cast<float>(hit / weights);
   return loss;

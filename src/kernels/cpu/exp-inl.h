@@ -9,26 +9,21 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include <algorithm>
 #include <cstdint>
+
+#include "kernels/cpu/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-/// y = fn(x) over a run, a vector at a time; the last partial vector goes through a buffer. y may be x.
+/// y = fn(x) over a run, a vector at a time. y may be x.
 template <class Fn>
 HWY_INLINE void transform_run(std::int64_t length, const float* x, float* y, const Fn& fn) {
-  const hn::ScalableTag<float> d;
-  constexpr std::int64_t kLanes = hn::MaxLanes(hn::ScalableTag<float>());
+  const Tag d;
   std::int64_t i = 0;
   for (; i + kLanes <= length; i += kLanes) hn::StoreU(fn(hn::LoadU(d, x + i)), d, y + i);
-  if (i == length) return;
-  alignas(64) float tail[kLanes] = {};
-  std::copy_n(x + i, length - i, tail);
-  hn::Store(fn(hn::Load(d, tail)), d, tail);
-  std::copy_n(tail, length - i, y + i);
+  if (i < length) store_first(fn(load_first(x + i, length - i)), y + i, length - i);
 }
 
 /// exp(x - shift); NaN stays NaN.

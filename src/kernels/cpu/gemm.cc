@@ -21,37 +21,14 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/half-inl.h"
+#include "kernels/cpu/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::ScalableTag<float>;
-using Vector = hn::Vec<Tag>;
-constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
 constexpr bool k32Registers = HWY_TARGET <= HWY_AVX3;
-/// Where a masked load may fault (SSE4, NEON), tails go through a buffer. AVX2 is safe for 32-bit elements.
-constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0 || HWY_TARGET == HWY_AVX2;
-
-/// The first `count` lanes from memory, zeros after them.
-HWY_INLINE Vector load_first(const float* from, std::size_t count) {
-  const Tag d;
-  if constexpr (kMasks) return hn::MaskedLoad(hn::FirstN(d, count), d, from);
-  alignas(64) float lanes[kLanes] = {};
-  std::copy_n(from, count, lanes);
-  return hn::Load(d, lanes);
-}
-
-/// Stores the first `count` lanes.
-HWY_INLINE void store_first(Vector value, float* to, std::size_t count) {
-  const Tag d;
-  if constexpr (kMasks) return hn::BlendedStore(value, hn::FirstN(d, count), d, to);
-  alignas(64) float lanes[kLanes];
-  hn::Store(value, d, lanes);
-  std::copy_n(lanes, count, to);
-}
 
 /// Rows of the tile that fills the registers with `vectors` vectors of columns.
 constexpr int tile_rows(int vectors) {
@@ -88,7 +65,7 @@ struct Strip {
 template <int kRows, int kVectors, bool kPartial, bool kPacked>
 HWY_NOINLINE void multiply_tile(const Strip& strip, std::int64_t row) {
   const Tag d;
-  const auto tail = static_cast<std::size_t>(strip.width - (kVectors - 1) * kLanes);
+  const std::int64_t tail = strip.width - (kVectors - 1) * kLanes;
   const auto partial = [](int v) { return kPartial && v == kVectors - 1; };
   float* c = strip.c + row * strip.c_stride;
   Vector sum[kRows][kVectors];

@@ -18,18 +18,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// <a, b> of whole vectors of D from i on; moves i behind them. Two sums side by side hide the latency of adding.
 template <class D>
 HWY_INLINE float whole_vectors_product(D d, const float* a, const float* b, std::int64_t length, std::int64_t& i) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(D());
-  if (i + kLanes > length) return 0;
+  constexpr std::int64_t lanes = hn::MaxLanes(D());
+  if (i + lanes > length) return 0;
   auto even = hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
   auto odd = hn::Zero(d);
-  i += kLanes;
-  for (; i + 2 * kLanes <= length; i += 2 * kLanes) {
+  i += lanes;
+  for (; i + 2 * lanes <= length; i += 2 * lanes) {
     odd = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), odd);
-    even = hn::MulAdd(hn::LoadU(d, a + i + kLanes), hn::LoadU(d, b + i + kLanes), even);
+    even = hn::MulAdd(hn::LoadU(d, a + i + lanes), hn::LoadU(d, b + i + lanes), even);
   }
-  if (i + kLanes <= length) {
+  if (i + lanes <= length) {
     odd = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), odd);
-    i += kLanes;
+    i += lanes;
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }

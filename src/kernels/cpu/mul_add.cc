@@ -13,11 +13,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/vectors-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 /// y = x + a * b over a run; a factor that is not full has one value.
 HWY_INLINE void mul_add_run(std::int64_t length, const float* x, const float* a, bool a_full, const float* b,
@@ -54,11 +55,6 @@ void mul_add_runs(const MulAddArgs<float>& args, std::int64_t begin, std::int64_
   }
 }
 
-using Tag = hn::ScalableTag<float>;
-using Vector = hn::Vec<Tag>;
-constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
-/// Where a masked load may fault, rows go in runs. AVX2 is safe for 32-bit elements.
-constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0 || HWY_TARGET == HWY_AVX2;
 constexpr std::int64_t kMostColumns = 1024;
 
 /// A factor: full rows, or a value for each group of columns.

@@ -18,19 +18,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/vectors-inl.h"
 #include "kernels/spmm.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::ScalableTag<float>;
-constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
 constexpr int kMostVectors = HWY_TARGET <= HWY_AVX3 ? 16 : 8;
-/// Where a masked load may fault (SSE4, NEON), tails go element by element. AVX2 is safe for 32-bit elements.
-constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0 || HWY_TARGET == HWY_AVX2;
 
 enum class Weights { kOnes, kOnePerEdge, kOnePerHead };
 

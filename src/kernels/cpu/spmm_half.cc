@@ -14,12 +14,12 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/half-inl.h"
+#include "kernels/cpu/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 /// Rows [begin, end) of y and the columns from `column` on.
 struct Task {
@@ -28,9 +28,6 @@ struct Task {
   std::int64_t end;
   std::int64_t column;
 };
-
-using Tag = hn::ScalableTag<float>;
-constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
 
 /// A vector whose lanes from `count` on are zeros.
 template <HalfType kType>

@@ -16,8 +16,7 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-using Tag = hn::ScalableTag<float>;
-using V = hn::Vec<Tag>;
+using V = Vector;
 
 struct Affine {
   V scale, shift;
