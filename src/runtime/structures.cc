@@ -49,7 +49,7 @@ Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
     const graph::Graph& graph = graph_at(static_cast<std::int32_t>(g));
     in_.push_back(graph.in_edges());
-    if (plan.graph_uses[g].transpose) transposes_[g] = graph::transpose(graph.in_edges(), plan.graph_uses[g].slots);
+    if (plan.graph_uses[g].transpose) transposes_[g] = graph::transpose(graph.in_edges(), plan.graph_uses[g].slots, threads);
     out_.push_back(plan.graph_uses[g].transpose ? transposes_[g].pattern() : SparsePattern());
     const ir::GraphUse& use = plan.graph_uses[g];
     in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads) : graph::SourceBlocks());
@@ -58,7 +58,7 @@ Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::
   if (!dataset.features.sparse) return;
   features_in_ = dataset.features.pattern();
   if (plan.feature_transpose) {
-    feature_transpose_ = graph::transpose(features_in_);
+    feature_transpose_ = graph::transpose(features_in_, true, threads);
     features_out_ = feature_transpose_.pattern();
   }
 }

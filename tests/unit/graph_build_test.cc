@@ -158,6 +158,37 @@ TEST(TransposeTest, TwiceIsTheOriginal) {
   for (std::size_t k = 0; k < twice.slots.size(); ++k) EXPECT_EQ(twice.slots[k], static_cast<EdgeId>(k));
 }
 
+TEST(TransposeTest, SortsColumnByColumnInManyBucketsOnAnyNumberOfThreads) {
+  // More columns than a bucket holds, a hub among them, empty rows and columns, rows in several ranges.
+  constexpr std::int64_t kNodes = 150000;
+  RandomStream random(7, 1);
+  std::vector<NodeId> src;
+  std::vector<NodeId> dst;
+  for (int e = 0; e < 60000; ++e) {
+    src.push_back(e % 3 == 0 ? 70000 : static_cast<NodeId>(random.below(kNodes)));
+    dst.push_back(static_cast<NodeId>(random.below(kNodes)));
+  }
+  const Graph g = build_graph(edges(src, dst), kNodes);
+  const SparsePattern in = g.in_edges();
+  std::vector<std::vector<std::array<EdgeId, 2>>> columns(kNodes);  // row and slot of each entry
+  for (std::int64_t r = 0; r < in.rows; ++r) {
+    for (EdgeId k = in.offsets[static_cast<std::size_t>(r)]; k < in.offsets[static_cast<std::size_t>(r) + 1]; ++k) {
+      columns[static_cast<std::size_t>(in.indices[static_cast<std::size_t>(k)])].push_back({r, k});
+    }
+  }
+  for (const int threads : {1, 3}) {
+    const Transpose t = transpose(in, true, threads);
+    EXPECT_EQ(list(transpose(in, false, threads).indices), list(t.indices));
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      std::vector<std::array<EdgeId, 2>> entries;
+      for (auto i = static_cast<std::size_t>(t.offsets[c]); i < static_cast<std::size_t>(t.offsets[c + 1]); ++i) {
+        entries.push_back({t.indices[i], t.slots[i]});
+      }
+      ASSERT_EQ(entries, columns[c]) << "column " << c << ", " << threads << " threads";
+    }
+  }
+}
+
 TEST(SourceBlocksTest, CutsRowsAtTheBordersOfBlocks) {
   // Row 0 has sources 0, 1, 4; row 1 has 2, 3; row 2 none; row 3 has 4 twice.
   const Graph g = build_graph(edges({0, 1, 4, 2, 3, 4, 4}, {0, 0, 0, 1, 1, 3, 3}), 5);
