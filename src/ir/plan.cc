@@ -14,7 +14,9 @@ constexpr std::string_view kPhaseNames[] = {"setup", "forward", "backward", "inf
 std::string place(const Plan& plan, ValueId v) {
   const Placement& p = plan.placements[static_cast<std::size_t>(v)];
   if (p.storage == Storage::kArena || p.storage == Storage::kConstant || p.storage == Storage::kBand) {
-    return fmt::format("{}+{}", kStorageNames[static_cast<std::size_t>(p.storage)], p.offset_bytes);
+    const std::int64_t stride = plan.stride(v);
+    const std::string apart = stride > plan.program.type(v).cols ? fmt::format(" (rows of {})", stride) : "";
+    return fmt::format("{}+{}{}", kStorageNames[static_cast<std::size_t>(p.storage)], p.offset_bytes, apart);
   }
   return std::string(kStorageNames[static_cast<std::size_t>(p.storage)]);
 }
@@ -38,6 +40,11 @@ std::string describe_step(const Plan& plan, const Step& step) {
 }
 
 }  // namespace
+
+std::int64_t Plan::stride(ValueId v) const {
+  const std::int64_t apart = strides.empty() ? 0 : strides[static_cast<std::size_t>(v)];
+  return apart > 0 ? apart : program.type(v).cols;
+}
 
 std::int64_t band_workspace_bytes(const Step& step, std::int64_t tasks) {
   constexpr std::int64_t kAlignment = 64;

@@ -111,6 +111,7 @@ struct PassReport {
 struct Plan {
   Program program;
   std::int64_t value_bytes = 4;          ///< 4: f32, 8: f64
+  std::vector<std::int64_t> strides;     ///< per value: elements from a row to the next, where rows lie apart; else 0 (or all: empty)
   std::vector<Placement> placements;     ///< per value
   std::vector<Step> steps;               ///< in running order, all phases
   std::vector<RowBand> bands;            ///< in running order
@@ -131,6 +132,8 @@ struct Plan {
   std::int64_t band_bytes = 0;           ///< of each thread, for values that live in a band alone
   std::vector<PassReport> passes;
 
+  /// Elements from a row of a matrix to the next.
+  std::int64_t stride(ValueId v) const;
   /// What values kept in 16 bits, input features included, would take more as reals.
   std::int64_t bytes_saved_by_halves() const;
   /// Everything the run allocates besides the dataset; parameters count as often as `parameter_copies` says (values,

@@ -61,7 +61,8 @@ class MemoryPlanner {
   std::int64_t bytes_of(ValueId v) const {
     const ir::Type& type = program_.type(v);
     const std::int64_t each = ir::scalar_bytes(type.scalar, plan_.value_bytes);
-    const std::int64_t count = type.layout == ir::Layout::kSparse ? feature_nonzeros() : program_.elements(v);
+    const std::int64_t dense = program_.rows(type) * plan_.stride(v);
+    const std::int64_t count = type.layout == ir::Layout::kSparse ? feature_nonzeros() : dense;
     GNEISS_ASSERT(count >= 0, "the size of %{} is not known", program_.value_name(v));
     return count * each;
   }
@@ -190,7 +191,8 @@ class MemoryPlanner {
     for (std::size_t k = op.kind == OpKind::gemm ? 2 : 0; k < op.inputs.size(); ++k) {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
-      if (!dies_here || placement(v).storage != Storage::kNone || program_.type(v) != program_.type(op.results[0])) continue;
+      const bool alike = program_.type(v) == program_.type(op.results[0]) && plan_.stride(v) == plan_.stride(op.results[0]);
+      if (!dies_here || placement(v).storage != Storage::kNone || !alike) continue;
       placement(v) = place;
       return place_ancestors(made_[static_cast<std::size_t>(v)], place);
     }
@@ -210,7 +212,7 @@ class MemoryPlanner {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
       const bool in_arena = group_[static_cast<std::size_t>(v)] >= 0;
-      if (dies_here && in_arena && !moves(v, op.results[which]) && program_.type(v) == result && !read_whole_beside(i, v)) return v;
+      if (dies_here && in_arena && !differ_in_place(v, op.results[which]) && program_.type(v) == result && !read_whole_beside(i, v)) return v;
     }
     return ir::kNoValue;
   }
@@ -224,15 +226,15 @@ class MemoryPlanner {
       for (const ValueId v : op_at(j).inputs) {
         const std::int32_t group = group_[static_cast<std::size_t>(v)];
         const bool dead = last_[static_cast<std::size_t>(v)] == j && group >= 0 && holder_[static_cast<std::size_t>(group)] == v;
-        if (dead && !moves(v, op_at(i).results[which]) && program_.type(v) == result && !read_whole_beside(i, v)) return v;
+        if (dead && !differ_in_place(v, op_at(i).results[which]) && program_.type(v) == result && !read_whole_beside(i, v)) return v;
       }
     }
     return ir::kNoValue;
   }
 
-  /// One of the two lives in a band alone, the other does not.
-  bool moves(ValueId a, ValueId b) const {
-    return lives_in_band_[static_cast<std::size_t>(a)] != lives_in_band_[static_cast<std::size_t>(b)];
+  /// One of the two lives in a band alone, the other does not, or their rows do not lie alike.
+  bool differ_in_place(ValueId a, ValueId b) const {
+    return lives_in_band_[static_cast<std::size_t>(a)] != lives_in_band_[static_cast<std::size_t>(b)] || plan_.stride(a) != plan_.stride(b);
   }
 
   /// Values that may take each other's places, one after the other, share a lifetime. In a band, places are for rows of the band, and

@@ -26,6 +26,7 @@
 #include "passes/order.h"
 #include "passes/products_at_nodes.h"
 #include "passes/recompute.h"
+#include "passes/row_padding.h"
 #include "passes/sparse_features.h"
 #include "passes/split_bands.h"
 #include "passes/training.h"
@@ -39,6 +40,7 @@ constexpr const char* kRecompute = "recompute";
 constexpr const char* kFuseEdges = "fuse_edges";
 constexpr const char* kFuseRows = "fuse_rows";
 constexpr const char* kSplitBands = "split_bands";
+constexpr const char* kPadRows = "pad_rows";
 constexpr const char* kStreamFeatures = "stream_features";
 
 struct Pass {
@@ -135,12 +137,12 @@ constexpr Pass kPasses[] = {
 };
 
 /// Passes on plans that may be switched off.
-constexpr std::string_view kOwnSwitch[] = {kRecompute, kFuseEdges, kStreamFeatures, kFuseRows, kSplitBands};
+constexpr std::string_view kOwnSwitch[] = {kRecompute, kFuseEdges, kPadRows, kStreamFeatures, kFuseRows, kSplitBands};
 
 void check_options(const Options& options) {
   std::vector<std::string> names;
   for (const Pass& pass : kPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {kRecompute, kFuseEdges, "bind_kernels", kStreamFeatures, kFuseRows, kSplitBands, "plan_memory"});
+  names.insert(names.end(), {kRecompute, kFuseEdges, "bind_kernels", kPadRows, kStreamFeatures, kFuseRows, kSplitBands, "plan_memory"});
   for (const std::string& name : options.disabled) {
     const auto pass = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
     if ((pass != std::end(kPasses) && pass->optional) || std::count(std::begin(kOwnSwitch), std::end(kOwnSwitch), name) > 0) continue;
@@ -193,6 +195,7 @@ const std::vector<PassInfo>& list_passes() {
     infos.push_back({kRecompute, true, "values made again in backward instead of kept, where that costs little or memory has a limit"});
     infos.push_back({kFuseEdges, true, "ops on edges as loops that keep no edge, where they can be compiled (--jit, synth)"});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
+    infos.push_back({kPadRows, true, "rows that are read at random start where a cache line does, where that saves lines"});
     infos.push_back({kStreamFeatures, true, "features that stay in their file, read anew in every sweep"});
     infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
     infos.push_back({kSplitBands, true, "bands cut where that saves memory and costs little"});
@@ -207,6 +210,9 @@ namespace {
 /// Kernels, bands and places for a program that the passes are through with.
 void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
   recorder.run("bind_kernels", plan->program, [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, decisions); });
+  if (options.disabled.count(kPadRows) == 0) {
+    recorder.run(kPadRows, plan->program, [&](Decisions* decisions) { pad_rows(plan, decisions); });
+  }
   if (options.disabled.count(kStreamFeatures) == 0) {
     recorder.run(kStreamFeatures, plan->program, [&](Decisions* decisions) {
       const bool can = options.features_in_file && options.disabled.count(kFuseRows) == 0;

@@ -237,8 +237,9 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
   if (plan_.placements[static_cast<std::size_t>(value)].storage == ir::Storage::kInput) return input_view(type);
   T* data = ir::is_half(type.scalar) ? nullptr : reinterpret_cast<T*>(address(value));
   if (type.layout == ir::Layout::kSparse) return {data, dataset_.features.nonzeros(), 1};
-  MatrixView<T> whole(data, plan_.program.rows(type), type.cols);
-  if (plan_.placements[static_cast<std::size_t>(value)].storage == ir::Storage::kBand) {
+  const ir::Placement& place = plan_.placements[static_cast<std::size_t>(value)];
+  MatrixView<T> whole(data, plan_.program.rows(type), type.cols, plan_.stride(value));
+  if (place.storage == ir::Storage::kBand) {
     whole.thread_stride = plan_.band_bytes / static_cast<std::int64_t>(sizeof(T));
   }
   return whole;

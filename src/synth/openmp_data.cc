@@ -54,7 +54,9 @@ std::string place_value(const Source& from, ir::ValueId v) {
     return fmt::format("  {} = {{p.dataset.features.{}.data(), {}}};\n", value, sparse ? "values" : "dense", shape);
   if (storage == Storage::kBand) return fmt::format("  {} = in_band({}, {});\n", value, address(from, v), shape);
   const char* element = type.scalar == ir::Scalar::kIndex ? "std::int32_t" : "float";
-  return fmt::format("  {} = {{at<{}>({}), {}}};\n", value, element, address(from, v), shape);
+  const std::int64_t stride = from.plan().stride(v);
+  return fmt::format("  {} = {{at<{}>({}), {}{}}};\n", value, element, address(from, v), shape,
+                     stride > type.cols ? fmt::format(", {}", stride) : "");
 }
 
 std::string check(const std::string& what, const std::string& found, const std::string& expected) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/text.h"
+#include "passes/row_padding.h"
 #include "support/awkward_graph.h"
 #include "support/plan_model.h"
 
@@ -292,6 +293,38 @@ TEST(PlanMemory, OnlyRowsOfABandExistOfWhatNoOtherOpReads) {
       for (const ir::Output& output : plan.program.outputs) EXPECT_NE(output.value, static_cast<ir::ValueId>(v)) << output.name;
     }
     EXPECT_GT(found, 3) << model;
+  }
+}
+
+TEST(RowPadding, TakesWhereItSavesLines) {
+  EXPECT_EQ(passes::lines_of_row(64), 1);
+  EXPECT_EQ(passes::lines_of_row(160), 3);       // starts at 0 or 32 of a line
+  EXPECT_EQ(passes::lines_of_row(188), 3.875);   // 2 of 16 starts touch 3 lines, the others 4
+  EXPECT_EQ(passes::padded_row_bytes(188), 192);
+  EXPECT_EQ(passes::padded_row_bytes(164), 192);
+  EXPECT_EQ(passes::padded_row_bytes(28), 32);
+  EXPECT_EQ(passes::padded_row_bytes(160), 160) << "as many lines either way";
+  EXPECT_EQ(passes::padded_row_bytes(100), 100) << "28 % more memory";
+  EXPECT_EQ(passes::padded_row_bytes(484), 484) << "8 lines instead of 8.5";
+  for (const std::int64_t whole : {4, 8, 16, 32, 64, 128, 400 - 16}) EXPECT_EQ(passes::padded_row_bytes(whole), whole);
+}
+
+TEST(RowPadding, RowsThatAreReadAtRandomLieApart) {
+  testing::AwkwardOptions seven;
+  seven.classes = 7;
+  for (const char* model : {"gcn", "sage"}) {
+    const ir::Plan plan = plan_of(model, testing::awkward_dataset(seven), {{"hidden_channels", std::int64_t{64}}, {"num_layers", std::int64_t{2}}});
+    std::int64_t found = 0;
+    for (std::size_t v = 0; v < plan.placements.size(); ++v) {
+      const ir::Placement& place = plan.placements[v];
+      const ir::Type& type = plan.program.values[v].type;
+      if (plan.stride(static_cast<ir::ValueId>(v)) == type.cols) continue;
+      ++found;
+      EXPECT_EQ(type.cols, 7) << model;
+      EXPECT_EQ(plan.stride(static_cast<ir::ValueId>(v)), 8) << model;
+      EXPECT_EQ(place.bytes, plan.program.rows(type) * 32) << model;
+    }
+    EXPECT_GT(found, 0) << model << ": the last layer aggregates its 7 columns\n" << ir::print(plan.program);
   }
 }
 
