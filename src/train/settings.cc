@@ -139,15 +139,18 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-/// "32G" as bytes; false if it is no size.
+/// "32G", "32GB" or "32GiB" as bytes, all of them times 2^30; false if it is no size.
 bool parse_bytes(std::string_view text, double* value) {
+  if (text.ends_with('B')) text.remove_suffix(1);
+  const bool binary = text.ends_with('i');
+  if (binary) text.remove_suffix(1);
   double unit = 1;
-  if (!text.empty()) {
-    const std::size_t at = std::string_view("KMGT").find(text.back() & ~0x20);
-    if (at != std::string_view::npos) {
-      unit = std::pow(1024.0, static_cast<double>(at + 1));
-      text.remove_suffix(1);
-    }
+  const std::size_t at = text.empty() ? std::string_view::npos : std::string_view("KMGT").find(text.back() & ~0x20);
+  if (at != std::string_view::npos) {
+    unit = std::pow(1024.0, static_cast<double>(at + 1));
+    text.remove_suffix(1);
+  } else if (binary) {
+    return false;
   }
   if (!parse_real(text, value)) return false;
   *value = std::floor(*value * unit);

@@ -57,7 +57,11 @@ TEST(Settings, ValuesAreChecked) {
   for (const char* bad : {"maybe", "2", "TRUE!"}) EXPECT_TRUE(refused("out.save", bad)) << bad;
   EXPECT_TRUE(refused("optim.betas", "0.9,1"));
   EXPECT_TRUE(refused("data.max_bytes", "32Q"));
-  EXPECT_EQ(check_value(*find_setting("data.max_bytes"), "2K", ""), "2048");
+  EXPECT_TRUE(refused("data.max_bytes", "32i"));
+  EXPECT_TRUE(refused("data.max_bytes", "iB"));
+  for (const char* text : {"2K", "2k", "2KB", "2KiB", "2048B", "2048"}) {
+    EXPECT_EQ(check_value(*find_setting("data.max_bytes"), text, ""), "2048") << text;
+  }
   EXPECT_EQ(check_value(*find_setting("out.save"), "no", ""), "false");
 }
 
