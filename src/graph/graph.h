@@ -85,8 +85,10 @@ struct Transpose {
 /// asks for them (values of entries are found by them). Used for A^T and for the CSC copy of sparse features.
 ///
 /// Threads   0 = all processors allowed; the result does not depend on them
-/// Cost      O(rows + cols + nnz); while it runs 2 bytes an entry, and a copy of the entries that the threads sort at the time
+/// Cost      O(rows + cols + nnz); while it runs 2 bytes an entry, and a copy of the entries that the threads sort at the time:
+///           transpose_scratch_bytes at most
 Transpose transpose(const SparsePattern& pattern, bool with_slots = true, int threads = 0);
+std::int64_t transpose_scratch_bytes(std::int64_t nnz, bool with_slots);
 
 /// A list of edges as read from a file, before it becomes a graph.
 struct EdgeList {

@@ -79,6 +79,10 @@ class Buckets {
 
 }  // namespace
 
+std::int64_t transpose_scratch_bytes(std::int64_t nnz, bool with_slots) {
+  return nnz * static_cast<std::int64_t>(sizeof(std::uint16_t) + sizeof(NodeId) + (with_slots ? sizeof(EdgeId) : 0));
+}
+
 Transpose transpose(const SparsePattern& pattern, bool with_slots, int threads) {
   const auto nnz = static_cast<std::size_t>(pattern.nonzeros());
   if (threads == 0) threads = available_threads();

@@ -181,9 +181,11 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
   bytes.total = fixed + plan.arena_bytes;
   bytes.setup = fixed + plan.setup_arena_bytes;
   bytes.steps = fixed + plan.lasting_arena_bytes;
+  std::int64_t scratch = plan.feature_transpose ? graph::transpose_scratch_bytes(plan.feature_nonzeros, true) : 0;
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
     const ir::GraphUse& use = plan.graph_uses[g];
     const ir::GraphDef& graph = plan.program.graphs[g];
+    if (use.transpose) scratch = std::max(scratch, graph::transpose_scratch_bytes(graph.num_edges, use.slots));
     const std::int64_t in = edge_bytes(graph);
     const std::int64_t out = graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + (use.slots ? sizeof(EdgeId) : 0));
     const bool made = g > 0 && use.used;
@@ -194,6 +196,7 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
     if (use.transpose && !use.out_kept) bytes.steps -= out;
     if (use.transpose && !use.out_kept && !use.out_setup) bytes.setup -= out;
   }
+  bytes.structures += scratch;
   const ir::GraphUse& given = plan.graph_uses[0];
   const std::int64_t edges = edge_bytes(plan.program.graphs[0]);
   if (!given.used) bytes.dropped_unused = edges;
