@@ -1,6 +1,5 @@
 #include "passes/row_padding.h"
 
-#include <algorithm>
 #include <bit>
 #include <numeric>
 
