@@ -82,6 +82,12 @@ double gather_seconds(const Rates& rates, double edges, double rows, double sour
   return rates.call_seconds + (edges + rows) * row_bytes / rates.gather.at(columns, sources * row_bytes);
 }
 
+double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block) {
+  const double pairs = std::max(1.0, rows * std::ceil(sources / block));
+  const double segments = pairs * (1 - std::exp(-edges / pairs));  // of edges strewn evenly
+  return gather_seconds(rates, edges, rows, block, columns) + segments * columns / rates.segments;
+}
+
 double gemm_seconds(const Rates& rates, Orientation orientation, double m, double n, double k) {
   const double flops = 2 * m * n * k;
   switch (orientation) {
@@ -199,11 +205,7 @@ class StepCost {
     const std::int64_t block = along_out_edges() ? use.out_block : use.in_block;
     const double weight_seconds = weights / rates_.stream.at(1, weights + 1);
     if (step_.variant != "cpu_blocked" || block <= 0) return gather() + weight_seconds;
-    const double blocks = std::ceil(sources() / static_cast<double>(block));
-    const double pairs = std::max(1.0, destinations() * blocks);
-    const double segments = pairs * (1 - std::exp(-edges() / pairs));  // of edges strewn evenly
-    return gather_seconds(rates_, edges(), destinations(), static_cast<double>(block), columns()) + weight_seconds +
-           segments * columns() / rates_.segments;
+    return blocked_gather_seconds(rates_, edges(), destinations(), sources(), columns(), static_cast<double>(block)) + weight_seconds;
   }
 
   double gemm() const {

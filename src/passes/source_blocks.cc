@@ -15,31 +15,32 @@ namespace {
 using ir::Op;
 using ir::OpKind;
 
-constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
-constexpr std::int64_t kMostBlockBytes = std::int64_t{16} << 20;
-/// Below, the whole of x stays in a cache anyway.
-constexpr std::int64_t kLeastBytes = std::int64_t{12} << 20;
-constexpr double kLeastEdges = 15;
-/// Segments as long as this gain nothing from bigger blocks.
-constexpr double kManyEdges = 32;
+/// Of what the least seconds are, a choice may take so much more: a smaller block is safer where a cache is shared, and not to cut
+/// at all takes no memory.
+constexpr double kTolerance = 1.1;
 
 struct Cut {
-  std::int64_t block = 0;
-  double edges = 0;  ///< of a segment, on average
+  std::int64_t block = 0;  ///< sources
+  double seconds = 0;      ///< modelled
   bool pays = false;
 };
 
-Cut cut_for(std::int64_t sources, std::int64_t destinations, std::int64_t edges, std::int64_t columns) {
-  const std::int64_t bytes = sources * columns * std::int64_t{sizeof(float)};
-  const double degree = static_cast<double>(edges) / static_cast<double>(std::max<std::int64_t>(1, destinations));
-  const std::int64_t most = num_chunks(bytes, kBlockBytes);
-  const std::int64_t least = num_chunks(bytes, kMostBlockBytes);
-  std::int64_t blocks = std::clamp(static_cast<std::int64_t>(degree / kManyEdges), std::min(least, most), most);
-  blocks = std::max({blocks, num_chunks(sources, graph::kMostBlockCols), std::int64_t{1}});
-  Cut cut;
-  cut.block = std::max<std::int64_t>(1, num_chunks(sources, blocks));
-  cut.edges = degree / static_cast<double>(blocks);
-  cut.pays = bytes >= kLeastBytes && blocks > 1 && cut.edges >= kLeastEdges;
+/// The smallest block among the best; sizes of a block are tried in steps of half a doubling.
+Cut cut_for(const Rates& rates, std::int64_t sources, std::int64_t destinations, std::int64_t edges, std::int64_t columns) {
+  const std::int64_t row_bytes = columns * std::int64_t{sizeof(float)};
+  std::vector<Cut> cuts;
+  for (const double mib : {0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
+    const auto most = std::clamp<std::int64_t>(static_cast<std::int64_t>(mib * (1 << 20)) / row_bytes, 1, graph::kMostBlockCols);
+    const std::int64_t block = std::max<std::int64_t>(1, num_chunks(sources, std::max<std::int64_t>(1, num_chunks(sources, most))));
+    const double seconds = blocked_gather_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources),
+                                                  static_cast<double>(columns), static_cast<double>(block));
+    cuts.push_back({.block = block, .seconds = seconds});
+  }
+  const auto faster = [](const Cut& a, const Cut& b) { return a.seconds < b.seconds; };
+  const double least = std::min_element(cuts.begin(), cuts.end(), faster)->seconds;
+  Cut cut = *std::find_if(cuts.begin(), cuts.end(), [&](const Cut& c) { return c.seconds <= kTolerance * least; });
+  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources), static_cast<double>(columns));
+  cut.pays = cut.block < sources && kTolerance * cut.seconds < whole;
   return cut;
 }
 
@@ -66,7 +67,7 @@ SourceBlocking wanted(const ir::Plan& plan, SourceBlocking blocking) {
 
 }  // namespace
 
-void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, std::vector<std::string>* decisions) {
+void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions) {
   blocking = wanted(*plan, blocking);
   if (blocking == SourceBlocking::kOff) return;
   const ir::Program& program = plan->program;
@@ -79,12 +80,12 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, std::vector<s
       if (columns == 0) continue;
       const std::int64_t rows = out_edges ? src : dst;
       const std::int64_t sources = out_edges ? dst : src;
-      const Cut cut = cut_for(sources, rows, graph.num_edges, columns);
+      const Cut cut = cut_for(rates, sources, rows, graph.num_edges, columns);
       const bool on = blocking == SourceBlocking::kOn || cut.pays;
-      decisions->push_back(
-          fmt::format("{}-edges of graph {}: {} blocks of {} sources for {} columns, {:.1f} edges each row: {}",
-                      out_edges ? "out" : "in", g, num_chunks(sources, cut.block), cut.block, columns, cut.edges,
-                      on ? "cut" : "left whole"));
+      const std::int64_t blocks = std::max<std::int64_t>(1, num_chunks(sources, cut.block));
+      const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(std::max<std::int64_t>(1, rows * blocks));
+      decisions->push_back(fmt::format("{}-edges of graph {}: {} blocks of {} sources for {} columns, {:.1f} edges each row: {}", out_edges ? "out" : "in", g, blocks, cut.block,
+                                       columns, edges, on ? "cut" : "left whole"));
       if (!on) continue;
       ir::GraphUse& use = plan->graph_uses[g];
       (out_edges ? use.out_block : use.in_block) = cut.block;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/plan.h"
+#include "passes/cost.h"
 
 namespace gneiss::passes {
 
@@ -13,11 +14,10 @@ enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 
 /// Fills in_block, out_block and block_bytes of the plan's graph uses.
 ///
-/// A pattern is cut once for all its sums and means: so that a block of the widest x takes 4 MB (half of what a core
-/// may call its own of a last-level cache, or less), up to 16 MB where that keeps a row's segments long. Auto cuts
-/// where x is too big for a cache and a segment has at least 15 edges on average: reading and writing y once a block
-/// costs about as much. GNEISS_KERNEL=spmm:cpu_blocked turns it on, any other forced spmm off. Only f32 plans are cut.
-/// `decisions` gets one sentence per pattern with sums.
-void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, std::vector<std::string>* decisions);
+/// A pattern is cut once for all its sums and means, by modelled time for the widest x: small blocks stay in a faster cache, big
+/// ones begin fewer segments of rows. Of blocks that take about the same the smallest is chosen; auto leaves a pattern
+/// whole where that takes about as long. GNEISS_KERNEL=spmm:cpu_blocked turns it on, any other forced spmm off. Only f32
+/// plans are cut. `decisions` gets one sentence per pattern with sums.
+void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

@@ -203,7 +203,7 @@ class Calibration {
 
   void measure_gather() {
     rates_.gather.columns = {16, 32, 128};
-    for (const double mib : {0.5, 2.0, 8.0, 24.0, 64.0, 256.0}) rates_.gather.sizes.push_back(mib * kMiB);
+    for (const double mib : {0.5, 1.0, 2.0, 4.0, 8.0, 24.0, 64.0, 256.0}) rates_.gather.sizes.push_back(mib * kMiB);
     for (const double columns : rates_.gather.columns) {
       const double row_bytes = columns * sizeof(float);
       for (const double size : rates_.gather.sizes) {

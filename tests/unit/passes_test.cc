@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/text.h"
@@ -199,6 +200,32 @@ TEST(SourceBlocks, AreChosenAndCounted) {
     const bool aggregates = cut.program.ops[static_cast<std::size_t>(step.op)].kind == OpKind::spmm;
     EXPECT_TRUE(!aggregates || step.variant == "cpu_blocked") << step.variant;
   }
+}
+
+// The sizes of Reddit: 233 k nodes of 491 edges each.
+TEST(SourceBlocks, FollowTheMachinesRates) {
+  ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), {{"hidden_channels", std::int64_t{32}}, {"num_layers", std::int64_t{3}}});
+  for (ir::NodeSet& set : plan.program.node_sets) set.size = 232'965;
+  for (ir::GraphDef& graph : plan.program.graphs) graph.num_edges = 114'615'892;
+  std::int64_t columns = 0;
+  for (const ir::Op& op : plan.program.ops) {
+    if (op.kind == OpKind::spmm && op.phase != ir::Phase::kSetup) columns = std::max(columns, plan.program.type(op.inputs[0]).cols);
+  }
+  const double x_bytes = 232'965.0 * static_cast<double>(columns) * 4;
+  /// Of an x that is gathered at these rates where it takes a 32nd, a sixteenth, ... of its bytes, and where it takes all; -1: left whole.
+  const auto blocks = [&](std::vector<double> gather_rates) -> std::int64_t {
+    passes::Rates rates = passes::default_rates();
+    rates.gather = {{static_cast<double>(columns)}, {x_bytes / 32, x_bytes / 16, x_bytes / 8, x_bytes / 4, x_bytes}, std::move(gather_rates)};
+    rates.segments = 32 / 20e-9;
+    std::vector<std::string> decisions;
+    plan.graph_uses[1].in_block = 0;
+    passes::choose_source_blocks(&plan, passes::SourceBlocking::kAuto, rates, &decisions);
+    const std::int64_t block = plan.graph_uses[1].in_block;
+    return block == 0 ? -1 : (232'965 + block - 1) / block;
+  };
+  EXPECT_EQ(blocks({50e9, 50e9, 50e9, 50e9, 50e9}), -1) << "nothing to gain";
+  EXPECT_GE(blocks({90e9, 90e9, 20e9, 15e9, 10e9}), 12) << "only what is small is fast";
+  EXPECT_LE(blocks({200e9, 200e9, 200e9, 200e9, 20e9}), 5) << "big blocks begin fewer segments";
 }
 
 TEST(UseSymmetry, UndirectedGraphsNeedNoTranspose) {

@@ -14,19 +14,16 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-using Tag = hn::ScalableTag<float>;
-constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
-
 struct Entries {
-  hn::Vec<Tag> loss;
-  hn::Vec<Tag> slope;
+  Vector loss;
+  Vector slope;
 };
 
 /// Losses of a vector of entries, and their gradients but for the number of labelled entries.
-HWY_INLINE Entries entries_loss(hn::Vec<Tag> z, hn::Vec<Tag> t) {
+HWY_INLINE Entries entries_loss(Vector z, Vector t) {
   const Tag d;
   const auto one = hn::Set(d, 1.0F);
-  const auto small = hn::Exp(d, hn::Neg(hn::Abs(z)));
+  const auto small = without_subnormals(hn::Exp(d, hn::Neg(hn::Abs(z))));
   const auto loss = hn::Add(hn::Log1p(d, small), hn::Sub(hn::Max(z, hn::Zero(d)), hn::Mul(z, t)));
   // sigmoid(z) from exp(-|z|): 1 / (1 + e) for z >= 0, e / (1 + e) below.
   const auto upper = hn::Div(one, hn::Add(one, small));
@@ -50,18 +47,15 @@ double row_loss(const BceWithLogitsArgs<float>& args, std::int64_t r, const floa
   for (; c + kLanes <= classes; c += kLanes) {
     const Entries entries = entries_loss(hn::LoadU(d, z + c), hn::LoadU(d, t + c));
     sum = hn::Add(sum, entries.loss);
-    if (dz != nullptr) hn::StoreU(hn::Mul(entries.slope, scale), d, dz + c);
+    if (dz != nullptr) hn::StoreU(without_subnormals(hn::Mul(entries.slope, scale)), d, dz + c);
   }
   if (c < classes) {
-    alignas(64) float z_lanes[kLanes] = {};
-    alignas(64) float t_lanes[kLanes];
-    std::fill_n(t_lanes, kLanes, std::nanf(""));
-    std::copy_n(z + c, classes - c, z_lanes);
-    std::copy_n(t + c, classes - c, t_lanes);
-    const Entries entries = entries_loss(hn::Load(d, z_lanes), hn::Load(d, t_lanes));
+    const std::int64_t rest = classes - c;
+    const auto there = hn::FirstN(d, static_cast<std::size_t>(rest));
+    const auto targets = hn::IfThenElse(there, load_first(t + c, rest), hn::Set(d, std::nanf("")));
+    const Entries entries = entries_loss(load_first(z + c, rest), targets);
     sum = hn::Add(sum, entries.loss);
-    hn::Store(hn::Mul(entries.slope, scale), d, z_lanes);
-    if (dz != nullptr) std::copy_n(z_lanes, classes - c, dz + c);
+    if (dz != nullptr) store_first(without_subnormals(hn::Mul(entries.slope, scale)), dz + c, rest);
   }
   alignas(64) float lanes[kLanes];
   hn::Store(sum, d, lanes);

@@ -41,9 +41,15 @@ double sum_of(std::int64_t length, const float* x) {
   return sum;
 }
 
+/// exp(x - highest) without subnormal numbers, which are slow in all that follows.
+struct Exponential {
+  float highest;
+  HWY_INLINE Vector operator()(Vector x) const { return without_subnormals(ExpOf{highest}(x)); }
+};
+
 struct Times {
   Vector factor;
-  HWY_INLINE Vector operator()(Vector x) const { return hn::Mul(x, factor); }
+  HWY_INLINE Vector operator()(Vector x) const { return without_subnormals(hn::Mul(x, factor)); }
 };
 
 /// Weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie over the logits).
@@ -69,7 +75,7 @@ double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_
   for (std::int64_t begin = 0; begin < classes; begin += kBlock) {
     const std::int64_t length = std::min(kBlock, classes - begin);
     float* to = dz != nullptr ? dz + begin : unwanted;
-    transform_run(length, z + begin, to, ExpOf{highest});
+    transform_run(length, z + begin, to, Exponential{highest});
     exponentials += sum_of(length, to);
   }
   const double loss = total * (highest + std::log(exponentials)) - product;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
@@ -38,6 +39,12 @@ HWY_INLINE void store_first(Vector value, float* to, std::int64_t count) {
   alignas(64) float lanes[kLanes];
   hn::Store(value, d, lanes);
   std::copy_n(lanes, count, to);
+}
+
+/// x, but 0 where it is subnormal: processors take a hundred times as long over such numbers, in every product that follows.
+HWY_INLINE Vector without_subnormals(Vector x) {
+  const Tag d;
+  return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, std::numeric_limits<float>::min())), x);
 }
 
 }  // namespace HWY_NAMESPACE
