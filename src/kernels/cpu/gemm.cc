@@ -176,9 +176,11 @@ void pack(const GemmArgs<float>& args, float* packed, std::int64_t begin, std::i
   }
 }
 
-/// Rows of a and c that stay in L1 (32 KiB) while panel after panel passes over them: whole tiles of 24 rows.
+/// Rows of a and c that stay in L1 (32 KiB) while panel after panel passes over them: whole tiles of 24 rows. Where b as a whole does
+/// not fit there beside them, a panel does and the rows stay in L2 (256 KiB): b is read once for more rows.
 std::int64_t row_block(std::int64_t inner, std::int64_t columns) {
-  const std::int64_t rows = (std::int64_t{8} << 10) / (inner + columns);
+  const bool wide = inner * columns > std::int64_t{8} << 10;
+  const std::int64_t rows = (std::int64_t{wide ? 64 : 8} << 10) / (inner + columns);
   return std::clamp<std::int64_t>(rows / 24 * 24, 24, 240);
 }
 
@@ -285,10 +287,10 @@ void multiply_transposed_halves(const GemmArgs<float>& args, const MatrixView<fl
   }
 }
 
-/// Rows of c that a task multiplies: whole tiles, some 4 Mflop.
+/// Rows of c that a task multiplies: whole tiles, some 4 Mflop and more.
 std::int64_t rows_of_task(std::int64_t n, std::int64_t k) {
   const std::int64_t rows = (std::int64_t{2} << 20) / std::max<std::int64_t>(1, n * k);
-  return std::clamp<std::int64_t>(rows / 48 * 48, 48, 4800);
+  return std::clamp<std::int64_t>(rows / 240 * 240, 240, 4800);
 }
 
 void pack_all(const Context& context, const GemmArgs<float>& args) {
