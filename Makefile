@@ -52,6 +52,7 @@ bench: ## build the benchmarks and run the ones that need nothing else
 
 bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table and docs/peers.svg
 	@bench/peers/install
+	@build/bin/gneiss doctor --calibrate
 	@bench/peers/run --graphs $(PEER_GRAPHS) --json build/peers.json
 	@bench/peers/report build/peers.json
 

@@ -25,13 +25,13 @@ struct Cut {
   bool pays = false;
 };
 
-/// The smallest block among the best; sizes of a block are tried in steps of half a doubling.
+/// The smallest block among the best, for at least one source; sizes of a block are tried in steps of half a doubling.
 Cut cut_for(const Rates& rates, std::int64_t sources, std::int64_t destinations, std::int64_t edges, std::int64_t columns) {
   const std::int64_t row_bytes = columns * std::int64_t{sizeof(float)};
   std::vector<Cut> cuts;
   for (const double mib : {0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
     const auto most = std::clamp<std::int64_t>(static_cast<std::int64_t>(mib * (1 << 20)) / row_bytes, 1, graph::kMostBlockCols);
-    const std::int64_t block = std::max<std::int64_t>(1, num_chunks(sources, std::max<std::int64_t>(1, num_chunks(sources, most))));
+    const std::int64_t block = num_chunks(sources, num_chunks(sources, most));
     const double seconds = blocked_gather_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources),
                                                   static_cast<double>(columns), static_cast<double>(block));
     cuts.push_back({.block = block, .seconds = seconds});
@@ -77,13 +77,13 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& 
     const std::int64_t dst = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size;
     for (const bool out_edges : {false, true}) {
       const std::int64_t columns = widest_sum(program, static_cast<std::int64_t>(g), out_edges);
-      if (columns == 0) continue;
       const std::int64_t rows = out_edges ? src : dst;
       const std::int64_t sources = out_edges ? dst : src;
+      if (columns == 0 || rows <= 0 || sources <= 0) continue;
       const Cut cut = cut_for(rates, sources, rows, graph.num_edges, columns);
       const bool on = blocking == SourceBlocking::kOn || cut.pays;
-      const std::int64_t blocks = std::max<std::int64_t>(1, num_chunks(sources, cut.block));
-      const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(std::max<std::int64_t>(1, rows * blocks));
+      const std::int64_t blocks = num_chunks(sources, cut.block);
+      const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(rows * blocks);
       decisions->push_back(fmt::format("{}-edges of graph {}: {} blocks of {} sources for {} columns, {:.1f} edges each row: {}", out_edges ? "out" : "in", g, blocks, cut.block,
                                        columns, edges, on ? "cut" : "left whole"));
       if (!on) continue;

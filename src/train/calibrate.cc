@@ -229,15 +229,17 @@ class Calibration {
     rates_.segments = static_cast<double>(blocks.segments.size()) * kColumns / rest;
   }
 
-  /// By the columns of the result and the other small size; the third size is large.
+  /// By the columns of the result and the other small size; the third size is large: the operand with the small size is read from
+  /// memory, as features are, while a result of many columns stays in a cache, as in a band of rows.
   RateGrid measure_gemm(Orientation orientation) {
     RateGrid grid{{16, 32, 128}, {32, 128, 512, 4096}, {}};
     for (const double columns : grid.columns) {
       for (const double size : grid.sizes) {
-        constexpr double kFlops = 4e8;
+        constexpr double kReadFloats = 24 << 20;
+        constexpr double kWideFloats = 160'000 * 32;
         const auto n = static_cast<std::int64_t>(columns);
         const auto small = static_cast<std::int64_t>(size);
-        const auto large = static_cast<std::int64_t>(std::clamp(kFlops / (2 * columns * size), 1024.0, 160'000.0));
+        const auto large = static_cast<std::int64_t>(std::clamp(std::min(kReadFloats / size, kWideFloats / columns), 1024.0, 160'000.0));
         const bool tn = orientation == Orientation::kTN;
         kernels::GemmArgs<float> args{in(large, small), in(small, n, kPoolFloats / 2), out(tn ? small : large, n),
                                       orientation};

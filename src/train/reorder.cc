@@ -4,26 +4,42 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 namespace gneiss::train {
 namespace {
 
-// Gathered rows of this size and less are served from the third-level cache in any order.
-constexpr std::int64_t kCacheBytes = std::int64_t{16} << 20;
 // Edges of a row that end in one block of sources, from which on kernels do better to walk the graph by such blocks.
 constexpr double kBlockedEdges = 15;
-// Finding an order takes as long as some 4 epochs and saves a fifth to a quarter of each.
-constexpr double kLeastRise = 0.20;
+// Finding an order takes as long as some 4 epochs.
 constexpr std::int64_t kLeastEpochs = 50;
+// What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch.
+constexpr double kLeastSaving = 0.20;
+
+/// The modelled time of gathers by how many edges have both ends in one block of nodes.
+class GatherModel {
+ public:
+  GatherModel(const passes::Rates& rates, const graph::Graph& graph, std::int64_t width) {
+    const auto columns = static_cast<double>(width);
+    const double row_bytes = columns * sizeof(float);
+    near_ = 1 / rates.gather.at(columns, static_cast<double>(std::min(graph.num_nodes(), graph::kBlockNodes)) * row_bytes);
+    far_ = 1 / rates.gather.at(columns, static_cast<double>(graph.num_nodes()) * row_bytes);
+  }
+  /// The share of the time that is saved when the share of edges within a block goes from `before` to `after`.
+  double saving(double before, double after) const {
+    const double seconds = before * near_ + (1 - before) * far_;
+    return (after - before) * (far_ - near_) / seconds;
+  }
+
+ private:
+  double near_;  ///< of a byte of the block at hand
+  double far_;   ///< of a byte from anywhere
+};
 
 /// Why the automatic choice does not look for an order at all; empty if it does.
-std::string reason_to_stay(const graph::Graph& graph, std::int64_t width) {
-  if (width == 0 || graph.num_edges() == 0) return "nothing is gathered";
+std::string reason_to_stay(const graph::Graph& graph, std::int64_t width, const GatherModel& gathers) {
   const auto n = static_cast<double>(graph.num_nodes());
-  const double row_bytes = n * static_cast<double>(width) * sizeof(float);
-  if (row_bytes <= static_cast<double>(kCacheBytes))
-    return fmt::format("gathered rows of {:.1f} MiB fit in a cache", row_bytes / (1 << 20));
+  if (gathers.saving(0, 1) < kLeastSaving)
+    return fmt::format("gathered rows of {:.1f} MiB fit in a cache", n * static_cast<double>(width) * sizeof(float) / (1 << 20));
   const double degree = static_cast<double>(graph.num_edges()) / n;
   if (degree * static_cast<double>(graph::kBlockNodes) / n >= kBlockedEdges)
     return "the graph is dense: every block of rows meets every other";
@@ -48,31 +64,34 @@ std::int64_t gathered_width(const ir::Program& program) {
   return width;
 }
 
-ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
-                           std::int64_t epochs, int threads, graph::Order* order) {
+ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width, std::int64_t epochs,
+                           const passes::Rates& rates, int threads, graph::Order* order) {
   order->clear();
   ReorderReport report;
   report.asked = method;
-  report.same_block_before = report.same_block_after = std::nan("");
   if (method == "none") return report;
   const bool is_auto = method == "auto";
-  if (is_auto) report.reason = reason_to_stay(graph, width);
+  if (is_auto && (width == 0 || graph.num_edges() == 0)) {
+    report.reason = "nothing is gathered";
+    return report;
+  }
+  const GatherModel gathers(rates, graph, std::max<std::int64_t>(1, width));
+  if (is_auto) report.reason = reason_to_stay(graph, width, gathers);
   if (is_auto && report.reason.empty() && epochs < kLeastEpochs)
     report.reason = fmt::format("{} epochs would not win it back", epochs);
   if (!report.reason.empty()) return report;
 
   const auto start = std::chrono::steady_clock::now();
   report.same_block_before = report.same_block_after = graph::same_block_share(graph);
-  if (is_auto && report.same_block_before + kLeastRise > 1) {
+  if (is_auto && gathers.saving(report.same_block_before, 1) < kLeastSaving) {
     report.reason = "neighbours lie close together as it is";
   } else {
     *order = find_order(graph, method, threads);
     report.same_block_after = graph::same_block_share(graph, graph::inverse_order(*order));
     report.method = is_auto ? "clusters" : method;
   }
-  if (is_auto && report.method == "clusters" && report.same_block_after - report.same_block_before < kLeastRise) {
-    report.reason =
-        fmt::format("clusters would bring only {:.1f} % of edges within a block", 100 * report.same_block_after);
+  if (is_auto && report.method == "clusters" && gathers.saving(report.same_block_before, report.same_block_after) < kLeastSaving) {
+    report.reason = fmt::format("clusters would bring only {:.1f} % of edges within a block", 100 * report.same_block_after);
     report.method = "none";
     report.same_block_after = report.same_block_before;
     order->clear();

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "graph/reorder.h"
 #include "ir/program.h"
+#include "passes/cost.h"
 
 namespace gneiss::train {
 
@@ -19,9 +21,8 @@ struct ReorderReport {
   std::string method = "none";  ///< what was done: none, degree, rcm or clusters
   std::string reason;           ///< why, when the choice was automatic
   double seconds = 0;           ///< of finding the order, and of renaming if that was done
-  double same_block_before =
-      0;  ///< share of edges whose ends lie in one block of graph::kBlockNodes; NaN if not measured
-  double same_block_after = 0;
+  double same_block_before = std::numeric_limits<double>::quiet_NaN();  ///< share of edges whose ends lie in one block of graph::kBlockNodes
+  double same_block_after = std::numeric_limits<double>::quiet_NaN();   ///< both NaN if not measured
 };
 
 /// Columns of the widest matrix that the program gathers by edges; 0 if it gathers none.
@@ -29,11 +30,10 @@ std::int64_t gathered_width(const ir::Program& program);
 
 /// Finds the order that `method` (none, degree, rcm, clusters or auto) asks for; `order` is left empty if nodes stay
 /// where they are.
-///   auto: clusters, if rows of `width` floats take more than kCacheBytes, the graph is too sparse for blocks of
-///   sources to pay, at least kLeastEpochs epochs will run, and the share of edges within a block rises by kLeastRise
-///   at least; else none
-ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
-                           std::int64_t epochs, int threads, graph::Order* order);
+///   auto: clusters, if the graph is too sparse for blocks of sources to pay, at least kLeastEpochs epochs will run, and gathers
+///   of rows of `width` floats are modelled to take kLeastSaving less by `rates`; else none
+ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width, std::int64_t epochs,
+                           const passes::Rates& rates, int threads, graph::Order* order);
 
 /// One line for people, e.g. "clusters (0.3 % of edges within 8192 nodes before, 63.2 % after; 2.10 s)".
 std::string describe(const ReorderReport& report);

@@ -1,5 +1,6 @@
 #include "train/workload.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "base/process.h"
 #include "data/preprocess.h"
 #include "train/options.h"
+#include "train/rates_file.h"
 
 namespace gneiss::train {
 namespace {
@@ -22,6 +24,10 @@ language::ProgramInputs program_inputs(const data::Dataset& dataset) {
   return {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(), dataset.graph.symmetric(),
           dataset.features.cols,     dataset.features.sparse,   dataset.labels.num_classes};
 }
+
+/// Features in a file can stay there as long as nodes keep their order: renaming nodes needs them in memory. They may take this
+/// part of it for that.
+constexpr std::int64_t kMemoryToFeatures = 8;
 
 /// Gives an unset origin its resolved text without changing who set it.
 void replace_text(Config* config, std::string_view key, const std::string& value) {
@@ -67,8 +73,18 @@ void Workload::apply_model_text() {
 
 void Workload::put_in_order() {
   const std::string& method = config_->text("train.reorder");
-  reorder_ = choose_order(dataset_.graph, method, gathered_width_, config_->integer("train.epochs") * config_->integer("train.runs"),
-                          thread_count(*config_), &order_);
+  const data::Features& features = dataset_.features;
+  const std::int64_t memory = config_->has("train.mem") ? config_->integer("train.mem") : memory_limit_bytes();
+  const bool large = features.bytes() > memory / kMemoryToFeatures;
+  if (method == "auto" && large && (features.dense.as_in_file() || features.halves.as_in_file())) {
+    reorder_.asked = method;
+    reorder_.reason = fmt::format("features of {:.0f} MB stay in their file", 1e-6 * static_cast<double>(features.bytes()));
+    return;
+  }
+  // One order is for all runs.
+  const std::int64_t epochs =
+      config_->has("passes.epochs") ? config_->integer("passes.epochs") : config_->integer("train.epochs") * config_->integer("train.runs");
+  reorder_ = choose_order(dataset_.graph, method, gathered_width_, epochs, load_rates(this_machine()).rates, thread_count(*config_), &order_);
   if (!order_.empty()) {
     const auto start = Clock::now();
     data::permute(order_, thread_count(*config_), &dataset_);

@@ -13,8 +13,17 @@ namespace {
 using ::gneiss::testing::list;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
-constexpr std::int64_t kWide = 1 << 20;  // rows that fit in no cache
+constexpr std::int64_t kColumns = 32;
+
+/// Of a machine whose cache holds the rows of one block of nodes and not one row more.
+passes::Rates one_block_rates() {
+  passes::Rates rates = passes::default_rates();
+  const double block_bytes = static_cast<double>(graph::kBlockNodes * kColumns) * sizeof(float);
+  rates.gather = {{kColumns}, {block_bytes, block_bytes + 1}, {100e9, 25e9}};
+  return rates;
+}
 
 data::Dataset community_data(const std::string& more = {}) {
   return data::load("dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2" + more);
@@ -23,7 +32,7 @@ data::Dataset community_data(const std::string& more = {}) {
 TEST(ReorderTest, AutoTakesClustersWhereTheyBringNeighboursTogether) {
   const data::Dataset dataset = community_data();
   graph::Order order;
-  const ReorderReport report = choose_order(dataset.graph, "auto", kWide, 100, 1, &order);
+  const ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 100, one_block_rates(), 1, &order);
   EXPECT_EQ(report.method, "clusters");
   EXPECT_EQ(report.asked, "auto");
   EXPECT_GT(report.same_block_after, report.same_block_before + 0.1);
@@ -36,38 +45,77 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   const data::Dataset dataset = community_data();
   graph::Order order;
   const auto reason = [&](const data::Dataset& data, std::int64_t width) {
-    const ReorderReport report = choose_order(data.graph, "auto", width, 100, 1, &order);
+    const ReorderReport report = choose_order(data.graph, "auto", width, 100, one_block_rates(), 1, &order);
     EXPECT_EQ(report.method, "none");
     EXPECT_THAT(order, IsEmpty());
     EXPECT_THAT(describe(report), HasSubstr("as given: " + report.reason));
     return report.reason;
   };
   EXPECT_THAT(reason(dataset, 0), HasSubstr("nothing is gathered"));
-  EXPECT_THAT(reason(dataset, 32), HasSubstr("fit in a cache"));
-  EXPECT_THAT(reason(data::load("dcsbm:nodes=9000,degree=20,classes=3,features=4"), kWide), HasSubstr("dense"));
-  EXPECT_THAT(reason(data::load("dcsbm:nodes=50000,degree=60,classes=1,features=4,power=10"), kWide),
+  EXPECT_THAT(reason(dataset, 8), HasSubstr("fit in a cache"));
+  EXPECT_THAT(reason(data::load("dcsbm:nodes=9000,degree=20,classes=3,features=4"), kColumns), HasSubstr("dense"));
+  EXPECT_THAT(reason(data::load("dcsbm:nodes=50000,degree=60,classes=1,features=4,power=10"), kColumns),
               HasSubstr("clusters would bring only"));
-  EXPECT_THAT(reason(data::load("dcsbm:nodes=8000,degree=4,features=4"), kWide), HasSubstr("as it is"));
-  EXPECT_EQ(choose_order(dataset.graph, "auto", kWide, 10, 1, &order).reason, "10 epochs would not win it back");
+  EXPECT_THAT(reason(data::load("dcsbm:nodes=8300,degree=4,features=4"), kColumns), HasSubstr("as it is"));
+  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 10, one_block_rates(), 1, &order).reason, "10 epochs would not win it back");
   EXPECT_THAT(order, IsEmpty());
+}
+
+TEST(ReorderTest, AutoGoesByTheMachinesRates) {
+  const data::Dataset dataset = community_data();
+  graph::Order order;
+  passes::Rates rates = one_block_rates();
+  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
+  rates.gather.rates[1] = 0.9 * rates.gather.rates[0];  // memory as fast as the cache
+  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason, HasSubstr("fit in a cache"));
+}
+
+TEST(ReorderTest, AutoGoesByThePlannedEpochs) {
+  for (const char* planned : {"", "200"}) {
+    Config config;
+    // Rows of 256 floats: 59 MiB, more than any rates take for a cache.
+    config.set("data.name", "dcsbm:nodes=60000,degree=4,features=4,seed=2", Origin::kFlag, "test");
+    config.set("model.hidden_channels", "256", Origin::kFlag, "test");
+    config.set("train.epochs", "10", Origin::kFlag, "test");
+    config.set("train.reorder", "auto", Origin::kFlag, "test");
+    if (*planned != 0) config.set("passes.epochs", planned, Origin::kFlag, "test");
+    const Workload workload(&config);
+    EXPECT_EQ(workload.reorder().reason == "10 epochs would not win it back", *planned == 0) << workload.reorder().reason;
+  }
+}
+
+TEST(ReorderTest, LargeFeaturesOfAFileStayThere) {
+  const gneiss::testing::TempFolder place;
+  const std::string folder = (place.path() / "graph").string();
+  data::save(data::load("dcsbm:nodes=9000,classes=90,features=500,seed=2"), folder);  // 18 MB of features
+  const auto reason = [&](const std::string& data, const std::string& mem) {
+    Config config;
+    config.set("data.name", data, Origin::kFlag, "test");
+    config.set("train.mem", mem, Origin::kFlag, "test");
+    return Workload(&config).reorder().reason;
+  };
+  EXPECT_EQ(reason(folder, "120M"), "features of 18 MB stay in their file");
+  EXPECT_THAT(reason(folder, "200M"), Not(HasSubstr("stay in their file")));
+  EXPECT_THAT(reason("dcsbm:nodes=9000,classes=90,features=500,seed=2", "120M"), Not(HasSubstr("stay in their file")));
 }
 
 TEST(ReorderTest, AMethodThatIsNamedIsApplied) {
   const data::Dataset dataset = community_data();
   graph::Order order;
   for (const char* method : {"degree", "rcm", "clusters"}) {
-    EXPECT_EQ(choose_order(dataset.graph, method, 0, 100, 1, &order).method, method);
+    EXPECT_EQ(choose_order(dataset.graph, method, 0, 100, one_block_rates(), 1, &order).method, method);
     EXPECT_EQ(order.size(), 20000U);
   }
-  EXPECT_EQ(choose_order(dataset.graph, "none", kWide, 100, 1, &order).seconds, 0);
+  EXPECT_EQ(choose_order(dataset.graph, "none", kColumns, 100, one_block_rates(), 1, &order).seconds, 0);
   EXPECT_THAT(order, IsEmpty());
 }
 
 TEST(ReorderTest, WithoutItDataStayAsTheyWereLoaded) {
-  const data::Dataset loaded = community_data();
-  for (const char* method : {"none", "auto"}) {  // 1.2 MiB of rows: nothing to gain
+  const char* small = "dcsbm:nodes=8000,degree=12,classes=100,features=4,seed=2";
+  const data::Dataset loaded = data::load(small);
+  for (const char* method : {"none", "auto"}) {  // one block of nodes: nothing to gain by any rates
     Config config;
-    config.set("data.name", "dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2", Origin::kFlag, "test");
+    config.set("data.name", small, Origin::kFlag, "test");
     config.set("train.reorder", method, Origin::kFlag, "test");
     const Workload workload(&config);
     const data::Dataset& kept = workload.dataset();
