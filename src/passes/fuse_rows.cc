@@ -25,6 +25,9 @@ constexpr std::int64_t kMostTasks = 128;
 /// A larger partial result would make the round trip to L2 for every band: the sum runs by itself. A product of 128 x 128
 /// values still joins.
 constexpr std::int64_t kMostTaskBytes = std::int64_t{64} << 10;
+/// Columns of the left operand of a sum over rows, a^T b. Wider ones are features or their sums: they come from memory, prefetched from
+/// block to block of rows, and every band would begin without that.
+constexpr std::int64_t kMostLeftColumns = 256;
 
 class Grouper {
  public:
@@ -50,7 +53,13 @@ class Grouper {
   const Op& op(std::int32_t i) const { return program_.ops[static_cast<std::size_t>(step(i).op)]; }
 
   bool can_be_cut(std::int32_t i) const {
-    return op(i).phase != ir::Phase::kSetup && step(i).band_rows > 0 && (step(i).task_bytes <= kMostTaskBytes || streams(i));
+    return op(i).phase != ir::Phase::kSetup && step(i).band_rows > 0 && (!too_large(i) || streams(i));
+  }
+
+  /// Is it a sum over rows that does better by itself?
+  bool too_large(std::int32_t i) const {
+    if (step(i).task_bytes > kMostTaskBytes) return true;
+    return step(i).task_bytes > 0 && op(i).kind == ir::OpKind::gemm && program_.type(op(i).inputs[0]).cols > kMostLeftColumns;
   }
 
   /// Features that stay in their file are read in bands, whatever that costs besides.
@@ -69,7 +78,7 @@ class Grouper {
 
   bool joins(std::int32_t i) const {
     if (open_.empty() || !can_be_cut(i) || !may_run_with(op(i).phase, op(open_[0]).phase)) return false;
-    if (std::max(step(i).task_bytes, step(open_[0]).task_bytes) > kMostTaskBytes) return false;
+    if (too_large(i) || too_large(open_[0])) return false;
     if (!same_rows(ir::row_value(op(i)), ir::row_value(op(open_[0])))) return false;
     for (std::size_t k = 0; k < op(i).inputs.size(); ++k) {
       const ValueId v = op(i).inputs[k];

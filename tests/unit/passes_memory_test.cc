@@ -117,6 +117,20 @@ TEST(FuseRows, GroupsALayerWithWhatFollowsIt) {
   EXPECT_THAT(groups, ::testing::Contains(::testing::HasSubstr("gemm dropout unary_grad sum_rows gemm ")));
 }
 
+TEST(FuseRows, WeightGradientsOfWideFeaturesRunByThemselves) {
+  for (const std::int64_t width : {256, 257}) {
+    testing::AwkwardOptions wide;
+    wide.features = width;
+    const ir::Plan plan = plan_of("mlp", testing::awkward_dataset(wide), small());
+    const auto gradient = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const ir::Step& step) {
+      const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
+      return op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0 && plan.program.type(op.inputs[0]).cols == width;
+    });
+    ASSERT_NE(gradient, plan.steps.end());
+    EXPECT_EQ(gradient->band < 0, width > 256) << width;
+  }
+}
+
 TEST(FuseRows, TheBandOfTheLossGoesOnIntoBackward) {
   const data::Dataset dataset = testing::awkward_dataset({});
   for (const char* model : {"gin", "gat"}) {
