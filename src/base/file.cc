@@ -1,8 +1,10 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,6 +41,17 @@ std::pair<int, std::uint64_t> open_regular(const std::filesystem::path& path) {
   return {descriptor, static_cast<std::uint64_t>(status.st_size)};
 }
 
+void write_all(int descriptor, const void* data, std::size_t bytes, const std::filesystem::path& path) {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t put = ::write(descriptor, from, bytes);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) fail_write(path, put < 0 ? errno : ENOSPC);
+    from += put;
+    bytes -= static_cast<std::size_t>(put);
+  }
+}
+
 void sync_folder(const std::filesystem::path& folder) {
   const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;  // some file systems refuse; the rename itself has succeeded
@@ -67,17 +80,21 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
   return content;
 }
 
+MappedFile::MappedFile(int descriptor, std::uint64_t size, const std::filesystem::path& path) {
+  if (size == 0) return;
+  void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
+  if (data == MAP_FAILED) fail_read(path, std::strerror(errno));
+  data_ = static_cast<const std::byte*>(data);
+  size_ = size;
+}
+
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const auto [descriptor, size] = open_regular(path);
-  if (size > 0) {
-    void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
-    const int error = errno;
-    if (data == MAP_FAILED) {
-      close(descriptor);
-      fail_read(path, std::strerror(error));
-    }
-    data_ = static_cast<const std::byte*>(data);
-    size_ = size;
+  try {
+    *this = MappedFile(descriptor, size, path);
+  } catch (...) {
+    close(descriptor);
+    throw;
   }
   close(descriptor);
 }
@@ -108,16 +125,7 @@ AtomicFile::~AtomicFile() {
   unlink(temporary_.c_str());
 }
 
-void AtomicFile::write(const void* data, std::size_t bytes) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t put = ::write(descriptor_, from, bytes);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) fail_write(path_, put < 0 ? errno : ENOSPC);
-    from += put;
-    bytes -= static_cast<std::size_t>(put);
-  }
-}
+void AtomicFile::write(const void* data, std::size_t bytes) { write_all(descriptor_, data, bytes, path_); }
 
 void AtomicFile::commit() {
   const int descriptor = std::exchange(descriptor_, -1);
@@ -131,6 +139,34 @@ void AtomicFile::commit() {
   }
   sync_folder(path_.parent_path());
 }
+
+std::filesystem::path scratch_folder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder != nullptr && *folder != '\0' ? folder : "/var/tmp";
+}
+
+std::uint64_t scratch_room() {
+  struct statfs status {};
+  if (statfs(scratch_folder().c_str(), &status) != 0) return 0;
+  const auto kind = static_cast<unsigned long>(status.f_type);
+  if (kind == TMPFS_MAGIC || kind == RAMFS_MAGIC || access(scratch_folder().c_str(), W_OK) != 0) return 0;
+  return static_cast<std::uint64_t>(status.f_bavail) * static_cast<std::uint64_t>(status.f_bsize);
+}
+
+ScratchFile::ScratchFile(std::uint64_t bytes) : folder_(scratch_folder()), size_(bytes) {
+  std::string name = (folder_ / "gneiss-XXXXXX").string();
+  descriptor_ = mkostemp(name.data(), O_CLOEXEC);
+  if (descriptor_ < 0) fail_write(name, errno);
+  unlink(name.c_str());
+  const int error = bytes == 0 ? 0 : posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+  if (error == 0) return;
+  close(descriptor_);
+  fail_write(name, error);
+}
+
+ScratchFile::~ScratchFile() { close(descriptor_); }
+
+void ScratchFile::write(const void* data, std::size_t bytes) { write_all(descriptor_, data, bytes, folder_); }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {
   AtomicFile file(path);

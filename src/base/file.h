@@ -29,6 +29,9 @@ class MappedFile {
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:
+  friend class ScratchFile;
+  MappedFile(int descriptor, std::uint64_t size, const std::filesystem::path& path);
+
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };
@@ -51,6 +54,30 @@ class AtomicFile {
   std::filesystem::path temporary_;
   int descriptor_ = -1;
 };
+
+/// A file without a name for what memory should not hold: it is written front to back, then mapped, and its room is free again once
+/// nobody maps it. It lies in scratch_folder(). Errors: kDisk with the path and the system's reason.
+class ScratchFile {
+ public:
+  /// Reserves the room for `bytes` bytes.
+  explicit ScratchFile(std::uint64_t bytes);
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  ~ScratchFile();
+
+  void write(const void* data, std::size_t bytes);
+  MappedFile map() const { return {descriptor_, size_, folder_}; }
+
+ private:
+  std::filesystem::path folder_;
+  std::uint64_t size_;
+  int descriptor_ = -1;
+};
+
+/// $TMPDIR, else /var/tmp.
+std::filesystem::path scratch_folder();
+/// Bytes that a user may still write there; 0 if there is no such folder, or its files lie in memory.
+std::uint64_t scratch_room();
 
 /// Writes a whole file through AtomicFile.
 void write_file(const std::filesystem::path& path, std::string_view content);

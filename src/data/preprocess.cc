@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/names.h"
+#include "base/parallel.h"
 #include "graph/reorder.h"
 
 namespace gneiss::data {
@@ -110,10 +113,9 @@ void pick_sparse_rows(std::span<const EdgeId> offsets, std::span<const NodeId> i
   }
 }
 
-/// Row i becomes what row order[i] was, along the cycles of the permutation: no second copy of the features.
+/// Row i becomes what row order[i] was, along the cycles of the permutation: no second copy of the rows.
 template <class T>
-void permute_rows(std::span<const NodeId> order, std::size_t width, Buffer<T>* rows) {
-  if (rows->empty()) return;
+void permute_in_place(std::span<const NodeId> order, std::size_t width, Buffer<T>* rows) {
   std::vector<bool> done(order.size(), false);
   std::vector<T> first(width);
   const auto row = [&](std::size_t i) { return rows->begin() + i * width; };
@@ -129,6 +131,40 @@ void permute_rows(std::span<const NodeId> order, std::size_t width, Buffer<T>* r
     std::copy_n(first.begin(), width, row(to));
     done[to] = true;
   }
+}
+
+/// Rows of a file move to another one in their new order. The first is read front to back for each of a few windows of the second, of
+/// which memory holds one; pages that were read are given back.
+template <class T>
+void permute_to_file(std::span<const NodeId> order, std::int64_t width, int threads, Buffer<T>* rows) {
+  constexpr std::int64_t kWindows = 8;
+  constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
+  const auto n = static_cast<std::int64_t>(order.size());
+  const std::int64_t row_bytes = width * static_cast<std::int64_t>(sizeof(T));
+  const graph::Order position = graph::inverse_order(order);
+  const std::int64_t window_rows = num_chunks(n, kWindows);
+  Buffer<T> window(static_cast<std::size_t>(window_rows * width));
+  ScratchFile file(rows->size_bytes());
+  for (std::int64_t first = 0; first < n; first += window_rows) {
+    const std::int64_t count = std::min(window_rows, n - first);
+    parallel_chunks(threads, n, kChunkBytes / row_bytes + 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t v = begin; v < end; ++v) {
+        const std::int64_t to = position[static_cast<std::size_t>(v)] - first;
+        if (to >= 0 && to < count) std::copy_n(rows->begin() + v * width, width, window.begin() + to * width);
+      }
+      give_back_tail(rows->begin() + begin * width, 0, static_cast<std::size_t>((end - begin) * row_bytes));
+    });
+    file.write(window.data(), static_cast<std::size_t>(count * row_bytes));
+  }
+  const auto mapped = std::make_shared<const MappedFile>(file.map());
+  *rows = Buffer<T>::within(mapped, reinterpret_cast<T*>(const_cast<std::byte*>(mapped->bytes().data())), rows->size());
+}
+
+template <class T>
+void move_rows(std::span<const NodeId> order, std::int64_t width, int threads, bool to_file, Buffer<T>* rows) {
+  if (rows->empty()) return;
+  if (to_file && rows->as_in_file()) return permute_to_file(order, width, threads, rows);
+  permute_in_place(order, static_cast<std::size_t>(width), rows);
 }
 
 NodeId find_root(std::vector<NodeId>& parent, NodeId v) {
@@ -285,7 +321,7 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
   return dataset;
 }
 
-void permute(std::span<const NodeId> order, int threads, Dataset* dataset) {
+void permute(std::span<const NodeId> order, int threads, Dataset* dataset, bool to_file) {
   dataset->graph = graph::permute(dataset->graph, order, threads);
   Features& features = dataset->features;
   if (features.sparse) {
@@ -295,11 +331,11 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset) {
     features.indices = std::move(moved.indices);
     features.values = std::move(moved.values);
   } else {
-    permute_rows(order, static_cast<std::size_t>(features.cols), &features.dense);
-    permute_rows(order, static_cast<std::size_t>(features.cols), &features.halves);
+    move_rows(order, features.cols, threads, to_file, &features.dense);
+    move_rows(order, features.cols, threads, to_file, &features.halves);
   }
-  permute_rows(order, 1, &dataset->labels.classes);
-  permute_rows(order, static_cast<std::size_t>(dataset->labels.num_classes), &dataset->labels.targets);
+  move_rows(order, 1, threads, false, &dataset->labels.classes);
+  move_rows(order, dataset->labels.num_classes, threads, to_file, &dataset->labels.targets);
   const graph::Order position = graph::inverse_order(order);
   for (auto* part : {&dataset->split.train, &dataset->split.val, &dataset->split.test}) {
     for (NodeId& v : *part) v = position[static_cast<std::size_t>(v)];

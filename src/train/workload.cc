@@ -7,8 +7,10 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/process.h"
 #include "data/preprocess.h"
+#include "passes/stream_features.h"
 #include "train/options.h"
 #include "train/rates_file.h"
 
@@ -25,9 +27,17 @@ language::ProgramInputs program_inputs(const data::Dataset& dataset) {
           dataset.features.cols,     dataset.features.sparse,   dataset.labels.num_classes};
 }
 
-/// Features in a file can stay there as long as nodes keep their order: renaming nodes needs them in memory. They may take this
-/// part of it for that.
+/// Renamed features of a file may take this part of the memory, or of the room for scratch files (base/file.h).
 constexpr std::int64_t kMemoryToFeatures = 8;
+constexpr std::int64_t kRoomToFeatures = 4;
+
+bool in_file(const data::Features& features) { return features.dense.as_in_file() || features.halves.as_in_file(); }
+
+/// Are renamed features better off in a file than in memory? They are where training leaves them in one.
+bool suit_scratch_file(const data::Features& features) {
+  return in_file(features) && features.bytes() >= passes::StreamLimits().least_bytes &&
+         features.bytes() <= static_cast<std::int64_t>(scratch_room()) / kRoomToFeatures;
+}
 
 /// Gives an unset origin its resolved text without changing who set it.
 void replace_text(Config* config, std::string_view key, const std::string& value) {
@@ -75,8 +85,8 @@ void Workload::put_in_order() {
   const std::string& method = config_->text("train.reorder");
   const data::Features& features = dataset_.features;
   const std::int64_t memory = config_->has("train.mem") ? config_->integer("train.mem") : memory_limit_bytes();
-  const bool large = features.bytes() > memory / kMemoryToFeatures;
-  if (method == "auto" && large && (features.dense.as_in_file() || features.halves.as_in_file())) {
+  const bool fit = features.bytes() <= memory / kMemoryToFeatures || (suit_scratch_file(features) && features.bytes() <= memory);
+  if (method == "auto" && !fit && in_file(features)) {
     reorder_.asked = method;
     reorder_.reason = fmt::format("features of {:.0f} MB stay in their file", 1e-6 * static_cast<double>(features.bytes()));
     return;
@@ -87,10 +97,14 @@ void Workload::put_in_order() {
   reorder_ = choose_order(dataset_.graph, method, gathered_width_, epochs, load_rates(this_machine()).rates, thread_count(*config_), &order_);
   if (!order_.empty()) {
     const auto start = Clock::now();
-    data::permute(order_, thread_count(*config_), &dataset_);
+    rename_nodes();
     reorder_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   }
   if (!split_changes(*config_)) order_ = {};
+}
+
+void Workload::rename_nodes() {
+  data::permute(order_, thread_count(*config_), &dataset_, suit_scratch_file(dataset_.features));
 }
 
 void Workload::reload(std::int64_t run) {
@@ -99,7 +113,7 @@ void Workload::reload(std::int64_t run) {
   dataset_ = data::Dataset();  // two at a time could be too much
   malloc_trim(0);              // nor need what the last run freed stay resident
   dataset_ = data::load(config_->text("data.name"), options);
-  if (!order_.empty()) data::permute(order_, thread_count(*config_), &dataset_);
+  if (!order_.empty()) rename_nodes();
   malloc_trim(0);
   GNEISS_CHECK(dataset_.labels.num_classes == classes, ErrorCode::kBadData, "the data set changed while it was in use");
   set_session();

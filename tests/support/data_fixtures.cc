@@ -60,6 +60,19 @@ std::filesystem::path TempFolder::write(const std::string& name, std::string_vie
   return file;
 }
 
+Environment::Environment(std::string name, const std::string& value) : name_(std::move(name)) {
+  if (const char* before = std::getenv(name_.c_str()); before != nullptr) before_ = before;
+  setenv(name_.c_str(), value.c_str(), 1);
+}
+
+Environment::~Environment() {
+  if (before_) {
+    setenv(name_.c_str(), before_->c_str(), 1);
+  } else {
+    unsetenv(name_.c_str());
+  }
+}
+
 Error error_of(const std::function<void()>& action) {
   try {
     action();

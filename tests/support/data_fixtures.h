@@ -32,6 +32,19 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
+/// A variable of the environment that has another value for a while.
+class Environment {
+ public:
+  Environment(std::string name, const std::string& value);
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment();
+
+ private:
+  std::string name_;
+  std::optional<std::string> before_;
+};
+
 /// Runs `action` and returns the error it throws; a test failure (and an error of code kInternal) if it throws none.
 Error error_of(const std::function<void()>& action);
 

@@ -123,6 +123,33 @@ TEST(FileTest, AtomicFileIsAllOrNothing) {
   EXPECT_EQ(error_of([&] { AtomicFile other(folder.path() / "no/such/place"); }).code(), ErrorCode::kDisk);
 }
 
+TEST(FileTest, AScratchFileHasNoNameAndIsThereWhileItIsMapped) {
+  const TempFolder folder;
+  const gneiss::testing::Environment there("TMPDIR", folder.path().string());
+  std::unique_ptr<MappedFile> mapped;
+  {
+    ScratchFile file(6);
+    file.write("abc", 3);
+    file.write("def", 3);
+    mapped = std::make_unique<MappedFile>(file.map());
+  }
+  EXPECT_EQ(mapped->text(), "abcdef");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(FileTest, AScratchFileNeedsRoom) {
+  const TempFolder folder;
+  const gneiss::testing::Environment nowhere("TMPDIR", (folder.path() / "absent").string());
+  EXPECT_EQ(scratch_room(), 0U);
+  const Error error = error_of([] { ScratchFile file(1); });
+  EXPECT_EQ(error.code(), ErrorCode::kDisk);
+  EXPECT_THAT(error.message(), HasSubstr((folder.path() / "absent").string()));
+  const gneiss::testing::Environment there("TMPDIR", folder.path().string());
+  EXPECT_EQ(error_of([] { ScratchFile file(std::uint64_t{1} << 62); }).code(), ErrorCode::kDisk);
+  const gneiss::testing::Environment unset("TMPDIR", "");
+  EXPECT_EQ(scratch_folder(), "/var/tmp");
+}
+
 TEST(NamesTest, FindsTheNearest) {
   const std::vector<std::string> names = {"hidden", "layers", "dropout"};
   EXPECT_EQ(nearest_name("hiden", names), "hidden");

@@ -3,17 +3,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "support/data_fixtures.h"
 
 namespace gneiss::train {
 namespace {
 
 namespace fs = std::filesystem;
+using ::gneiss::testing::Environment;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -21,16 +22,6 @@ const MachineKey kMachine{"a processor", "VECTORS", 2, "1.2.3"};
 
 class RatesFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "gneiss-rates-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    setenv("XDG_CACHE_HOME", name.c_str(), 1);
-  }
-  void TearDown() override {
-    unsetenv("XDG_CACHE_HOME");
-    fs::remove_all(folder_);
-  }
   /// The file after `from` in it became `to`.
   void change(const std::string& from, const std::string& to) const {
     std::string text = read_file(rates_path(kMachine));
@@ -44,7 +35,8 @@ class RatesFile : public ::testing::Test {
     EXPECT_EQ(use.rates.gather.rates, passes::default_rates().gather.rates);
   }
 
-  fs::path folder_;
+  const gneiss::testing::TempFolder folder_;
+  const Environment cache_{"XDG_CACHE_HOME", folder_.path().string()};
 };
 
 TEST_F(RatesFile, ComesBackAsItWasWritten) {
@@ -52,7 +44,7 @@ TEST_F(RatesFile, ComesBackAsItWasWritten) {
   rates.gather.rates[2] = 123.25e9;
   rates.dropout = 1.0 / 3;
   const fs::path path = save_rates(kMachine, rates);
-  EXPECT_EQ(path.parent_path(), folder_ / "gneiss");
+  EXPECT_EQ(path.parent_path(), folder_.path() / "gneiss");
   const RatesInUse use = load_rates(kMachine);
   EXPECT_EQ(use.warning, "");
   EXPECT_TRUE(use.measured);
@@ -114,16 +106,13 @@ TEST_F(RatesFile, DamageIsNoticedAndSaidWhere) {
 }
 
 TEST_F(RatesFile, TheCacheFolderFollowsTheEnvironment) {
-  setenv("XDG_CACHE_HOME", "not/absolute", 1);
-  const char* home = std::getenv("HOME");
-  const std::string before = home == nullptr ? "" : home;
-  setenv("HOME", "/of/somebody", 1);
+  const Environment cache("XDG_CACHE_HOME", "not/absolute");
+  const Environment home("HOME", "/of/somebody");
   EXPECT_EQ(rates_path(kMachine).parent_path(), "/of/somebody/.cache/gneiss");
   unsetenv("HOME");
   EXPECT_TRUE(rates_path(kMachine).empty());
   expect_defaults(load_rates(kMachine));
   EXPECT_THROW(save_rates(kMachine, passes::default_rates()), Error);
-  if (!before.empty()) setenv("HOME", before.c_str(), 1);
 }
 
 }  // namespace

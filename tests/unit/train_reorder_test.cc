@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "base/file.h"
 #include "data/load.h"
 #include "support/data_fixtures.h"
 #include "train/reorder.h"
@@ -10,6 +13,7 @@
 namespace gneiss::train {
 namespace {
 
+using ::gneiss::testing::Environment;
 using ::gneiss::testing::list;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -52,7 +56,7 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
     return report.reason;
   };
   EXPECT_THAT(reason(dataset, 0), HasSubstr("nothing is gathered"));
-  EXPECT_THAT(reason(dataset, 8), HasSubstr("fit in a cache"));
+  EXPECT_THAT(reason(dataset, 8), HasSubstr("gathered as from a cache"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=9000,degree=20,classes=3,features=4"), kColumns), HasSubstr("dense"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=50000,degree=60,classes=1,features=4,power=10"), kColumns),
               HasSubstr("clusters would bring only"));
@@ -67,7 +71,7 @@ TEST(ReorderTest, AutoGoesByTheMachinesRates) {
   passes::Rates rates = one_block_rates();
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
   rates.gather.rates[1] = 0.9 * rates.gather.rates[0];  // memory as fast as the cache
-  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason, HasSubstr("fit in a cache"));
+  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason, HasSubstr("gathered as from a cache"));
 }
 
 TEST(ReorderTest, AutoGoesByThePlannedEpochs) {
@@ -97,6 +101,26 @@ TEST(ReorderTest, LargeFeaturesOfAFileStayThere) {
   EXPECT_EQ(reason(folder, "120M"), "features of 18 MB stay in their file");
   EXPECT_THAT(reason(folder, "200M"), Not(HasSubstr("stay in their file")));
   EXPECT_THAT(reason("dcsbm:nodes=9000,classes=90,features=500,seed=2", "120M"), Not(HasSubstr("stay in their file")));
+}
+
+TEST(ReorderTest, LargeFeaturesMoveToAFileOfTheirOwn) {
+  const Environment room("TMPDIR", "/var/tmp");
+  if (scratch_room() < 2'000'000'000) GTEST_SKIP() << "no 2 GB of disk at /var/tmp";
+  const gneiss::testing::TempFolder place;
+  const std::string folder = (place.path() / "graph").string();
+  data::save(data::load("dcsbm:nodes=70000,degree=4,features=1000,seed=2"), folder);  // 280 MB of features
+  const auto workload = [&](const char* method) {
+    Config config;
+    config.set("data.name", folder, Origin::kFlag, "test");
+    config.set("train.reorder", method, Origin::kFlag, "test");
+    config.set("train.mem", "1500M", Origin::kFlag, "test");
+    return std::make_unique<Workload>(&config);
+  };
+  EXPECT_THAT(workload("auto")->reorder().reason, Not(HasSubstr("stay in their file")));
+  EXPECT_TRUE(workload("degree")->dataset().features.dense.as_in_file());
+  const Environment no_room("TMPDIR", (place.path() / "absent").string());
+  EXPECT_EQ(workload("auto")->reorder().reason, "features of 280 MB stay in their file");
+  EXPECT_FALSE(workload("degree")->dataset().features.dense.as_in_file());
 }
 
 TEST(ReorderTest, AMethodThatIsNamedIsApplied) {
