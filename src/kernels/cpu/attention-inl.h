@@ -159,14 +159,18 @@ HWY_INLINE Vector load_ends(const float* base, std::int64_t stride, const NodeId
   }
 }
 
-/// fn over the edges of a vector, a value for each head.
+/// fn, which is commutative, over the edges of a vector: every edge has the result for each head.
 template <int kHeads, class Fn>
-HWY_INLINE PerHead<kHeads> fold(Vector values, const Fn& fn) {
-  alignas(64) float lanes[kLanes];
-  hn::Store(values, Tag(), lanes);
-  PerHead<kHeads> folded = PerHead<kHeads>::load(lanes, kHeads);
-  for (int e = 1; e < kEdgesPerVector<kHeads>; ++e) folded.update(kHeads, fn, PerHead<kHeads>::load(lanes + e * kHeads, kHeads));
-  return folded;
+HWY_INLINE Vector fold(Vector values, [[maybe_unused]] const Fn& fn) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kHeads == 1 && kLanes >= 4) {
+    values = fn(values, hn::Shuffle2301(values));
+    values = fn(values, hn::Shuffle1032(values));
+  }
+  if constexpr (kHeads <= 4 && kLanes >= 8) values = fn(values, hn::SwapAdjacentBlocks(values));
+  if constexpr (kHeads <= 8 && kLanes >= 16) values = fn(values, hn::ConcatLowerUpper(Tag(), values, values));
+#endif
+  return values;
 }
 
 /// The lanes of the edges that there are, of `count`.
@@ -209,9 +213,12 @@ struct Sums {
   alignas(64) float plain[kMostColumns];
   alignas(64) float steep[kMostColumns];
 
-  void clear(const Panel& panel) {
-    std::fill_n(plain, panel.vectors * kLanes, 0.0F);
-    std::fill_n(steep, panel.vectors * kLanes, 0.0F);
+  HWY_INLINE void clear(const Panel& panel) {
+    const Tag d;
+    for (int i = 0; i < panel.vectors; ++i) {
+      hn::Store(hn::Zero(d), d, plain + i * kLanes);
+      hn::Store(hn::Zero(d), d, steep + i * kLanes);
+    }
   }
 };
 
@@ -254,6 +261,16 @@ class Spread {
   bool in_register_;
   Indices indices_[kRepeats && kHeads > 1 ? kVectors : 1];
 };
+
+/// The same of values that every edge of a vector has.
+template <int kHeads>
+HWY_INLINE Vector spread_repeated(Vector values, [[maybe_unused]] const Panel& panel, [[maybe_unused]] int i) {
+  if constexpr (kHeads == 1) {
+    return values;
+  } else {
+    return hn::TableLookupLanes(values, hn::SetTableIndices(Tag(), panel.head_of + i * kLanes));
+  }
+}
 
 /// sums += the panel's columns of the rows of `x` at the other ends of the edges, with the batch's weights.
 template <int kVectors, int kHeads>

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
@@ -28,6 +29,9 @@ namespace {
 template <int kHeads>
 class RowAttention {
   using Values = attention::PerHead<kHeads>;
+  /// Are weights made in vectors of edges x heads? What a head has is then repeated for every edge of a vector.
+  static constexpr bool kInVectors = attention::kEdgesPerVector<kHeads> > 0;
+  using State = std::conditional_t<kInVectors, Vector, Values>;
   /// Values per head in memory, with room for whole vectors behind them.
   static constexpr std::int64_t kRoom = (kHeads > 0 ? kHeads : kMostAttentionHeads) + kLanes;
 
@@ -45,7 +49,7 @@ class RowAttention {
     sums_.clear(panel_);
     for (EdgeId k = begin; k < end; k += step) {
       const std::int64_t count = std::min(step, end - k);
-      if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
+      if constexpr (kInVectors) {
         weigh_in_vectors(v, k, count, k == begin);
       } else {
         weigh(v, k, count, k == begin);
@@ -54,16 +58,25 @@ class RowAttention {
       add_rows_(args_.z, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
                 panel_, sums_);
     }
-    if (begin == end) {
-      highest_.fill(0, heads());
-      total_.fill(1, heads());
-      steep_.fill(0, heads());
-    }
+    if (begin == end) begin_row(0, 1);
     finish(v);
   }
 
  private:
   std::int64_t heads() const { return kHeads > 0 ? kHeads : heads_; }
+
+  void begin_row(float highest, float total) {
+    if constexpr (kInVectors) {
+      const Tag d;
+      highest_ = hn::Set(d, highest);
+      total_ = hn::Set(d, total);
+      steep_ = hn::Zero(d);
+    } else {
+      highest_.fill(highest, heads());
+      total_.fill(total, heads());
+      steep_.fill(0, heads());
+    }
+  }
 
   /// Fills the batch with the weights of `count` edges from k on, relative to the row's highest score so far.
   void weigh(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
@@ -117,13 +130,12 @@ class RowAttention {
       hn::Store(score, d, batch_.plain + i * kHeads);
       hn::Store(bent, d, batch_.steep + i * kHeads);
     }
-    raise(attention::fold<kHeads>(most, [](float a, float b) { return b > a ? b : a; }), first);
-    const auto shift = attention::repeat<kHeads>(highest_.of);
+    raise_vectors(attention::fold<kHeads>(most, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); }), first);
     const ExpOf exp;
     auto total = hn::Zero(d);
     auto steep = hn::Zero(d);
     for (std::int64_t i = 0; i < count; i += kEdges) {
-      const auto all = exp(hn::Sub(hn::Load(d, batch_.plain + i * kHeads), shift));
+      const auto all = exp(hn::Sub(hn::Load(d, batch_.plain + i * kHeads), highest_));
       const auto weight = hn::IfThenElseZero(attention::used_lanes<kHeads>(count - i), all);
       const auto bent = hn::Mul(weight, hn::Load(d, batch_.steep + i * kHeads));
       total = hn::Add(total, weight);
@@ -131,9 +143,9 @@ class RowAttention {
       hn::Store(weight, d, batch_.plain + i * kHeads);
       hn::Store(bent, d, batch_.steep + i * kHeads);
     }
-    const auto plus = [](float a, float b) { return a + b; };
-    total_.update(kHeads, plus, attention::fold<kHeads>(total, plus));
-    steep_.update(kHeads, plus, attention::fold<kHeads>(steep, plus));
+    const auto plus = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };
+    total_ = hn::Add(total_, attention::fold<kHeads>(total, plus));
+    steep_ = hn::Add(steep_, attention::fold<kHeads>(steep, plus));
   }
 
   void apply_gate(EdgeId k, std::int64_t count) {
@@ -146,9 +158,8 @@ class RowAttention {
   /// Lifts the highest scores to those of a batch, and scales what was summed under lower ones.
   void raise(const Values& highest, bool first) {
     if (first) {
+      begin_row(0, 0);
       highest_ = highest;
-      total_.fill(0, heads());
-      steep_.fill(0, heads());
       return;
     }
     float before[kRoom];
@@ -170,39 +181,60 @@ class RowAttention {
     }
   }
 
+  /// The same where what a head has is repeated.
+  void raise_vectors(Vector most, bool first) {
+    const Tag d;
+    if (first) {
+      begin_row(0, 0);
+      highest_ = most;
+      return;
+    }
+    const auto higher = hn::Max(highest_, most);
+    if (hn::AllTrue(d, hn::Eq(higher, highest_))) return;
+    const auto factor = ExpOf()(hn::Sub(highest_, higher));
+    highest_ = higher;
+    total_ = hn::Mul(total_, factor);
+    steep_ = hn::Mul(steep_, factor);
+    for (int i = 0; i < panel_.vectors; ++i) {
+      const auto by = attention::spread_repeated<kHeads>(factor, panel_, i);
+      for (float* sum : {sums_.plain + i * kLanes, sums_.steep + i * kLanes}) hn::Store(hn::Mul(hn::Load(d, sum), by), d, sum);
+    }
+  }
+
   void finish(std::int64_t v) {
-    alignas(64) float scale[kRoom];
-    alignas(64) float steepness[kRoom];
     float* lse = args_.lse.rows != 0 && panel_.column == 0 ? args_.lse.row(v) : nullptr;
     const Tag d;
-    if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
-      const auto total = attention::repeat<kHeads>(total_.of);
-      const auto by = hn::Div(hn::Set(d, 1.0F), total);
-      hn::Store(by, d, scale);
-      hn::Store(hn::Mul(attention::repeat<kHeads>(steep_.of), by), d, steepness);
-      if (lse != nullptr) {
-        alignas(64) float lanes[kLanes];
-        hn::Store(hn::Add(attention::repeat<kHeads>(highest_.of), attention::log_of(total)), d, lanes);
-        std::copy_n(lanes, kHeads, lse);
+    if constexpr (kInVectors) {
+      const auto scale = hn::Div(hn::Set(d, 1.0F), total_);
+      const auto steepness = hn::Mul(steep_, scale);
+      for (int i = 0; i < panel_.vectors; ++i) {
+        finish_columns(v, i, attention::spread_repeated<kHeads>(scale, panel_, i), attention::spread_repeated<kHeads>(steepness, panel_, i));
       }
+      if (lse == nullptr) return;
+      alignas(64) float lanes[kLanes];
+      hn::Store(hn::Add(highest_, attention::log_of(total_)), d, lanes);
+      std::copy_n(lanes, kHeads, lse);
     } else {
+      alignas(64) float scale[kRoom];
+      alignas(64) float steepness[kRoom];
       for (std::int64_t h = 0; h < heads(); ++h) {
         scale[h] = 1 / total_.of[h];
         steepness[h] = steep_.of[h] * scale[h];
         if (lse != nullptr) lse[h] = highest_.of[h] + std::log(total_.of[h]);
       }
+      const attention::Spread<kHeads, attention::kMostVectors> spread(panel_, heads());
+      for (int i = 0; i < panel_.vectors; ++i) finish_columns(v, i, spread(scale, i), spread(steepness, i));
     }
-    float* y_row = args_.y.row(v) + panel_.column;
-    float* tangent_row = args_.tangent.rows != 0 ? args_.tangent.row(v) + panel_.column : nullptr;
-    const attention::Spread<kHeads, attention::kMostVectors> spread(panel_, heads());
-    for (int i = 0; i < panel_.vectors; ++i) {
-      const auto by = spread(scale, i);
-      const auto y = hn::Mul(hn::Load(d, sums_.plain + i * kLanes), by);
-      attention::store_columns(y, panel_, i, y_row);
-      if (tangent_row == nullptr) continue;
-      const auto steep = hn::Mul(hn::Load(d, sums_.steep + i * kLanes), by);
-      attention::store_columns(hn::NegMulAdd(spread(steepness, i), y, steep), panel_, i, tangent_row);
-    }
+  }
+
+  /// Columns of vector i of the panel from their sums.
+  void finish_columns(std::int64_t v, int i, Vector scale, Vector steepness) {
+    const Tag d;
+    const auto y = hn::Mul(hn::Load(d, sums_.plain + i * kLanes), scale);
+    attention::store_columns(y, panel_, i, args_.y.row(v) + panel_.column);
+    if (args_.tangent.rows == 0) return;
+    const auto steep = hn::Mul(hn::Load(d, sums_.steep + i * kLanes), scale);
+    attention::store_columns(hn::NegMulAdd(steepness, y, steep), panel_, i, args_.tangent.row(v) + panel_.column);
   }
 
   const AttentionArgs<float>& args_;
@@ -212,9 +244,9 @@ class RowAttention {
   attention::Batch batch_;
   attention::Sums sums_;
   // The running softmax of a row, relative to its highest score; steep_ is the total with the derivatives of the ReLU.
-  Values highest_;
-  Values total_;
-  Values steep_;
+  State highest_;
+  State total_;
+  State steep_;
 };
 
 template <int kHeads>

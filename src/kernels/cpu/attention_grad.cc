@@ -23,13 +23,25 @@ namespace HWY_NAMESPACE {
 namespace {
 
 /// `packed` has kPackedValues * heads values a destination.
-void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_t begin, std::int64_t end) {
-  const std::int64_t heads = args.heads;
+template <int kHeads>
+void pack_rows(const AttentionGradArgs<float>& args, float* packed, std::int64_t begin, std::int64_t end) {
+  const std::int64_t heads = kHeads > 0 ? kHeads : args.heads;
   for (std::int64_t v = begin; v < end; ++v) {
     float* to = packed + v * kPackedValues * heads;
     std::copy_n(args.s_dst.row(v), heads, to);
     std::copy_n(args.lse.row(v), heads, to + heads);
     std::copy_n(args.dots.row(v), heads, to + 2 * heads);
+  }
+}
+
+void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_t begin, std::int64_t end) {
+  switch (args.heads) {
+    case 1:
+      return pack_rows<1>(args, packed, begin, end);
+    case 4:
+      return pack_rows<4>(args, packed, begin, end);
+    default:
+      return pack_rows<0>(args, packed, begin, end);
   }
 }
 
@@ -74,8 +86,10 @@ class RowGradient {
     }
     const float* z = args_.z.row(u) + panel_.column;
     if (panel_.width == args_.z.cols) {
-      const std::int64_t width = panel_.width / heads();
-      for (std::int64_t h = 0; h < heads(); ++h) ds[h] += inner_product(z + h * width, sums_.steep + h * width, width);
+      float products[kHeads > 0 ? kHeads : kMostAttentionHeads];
+      const std::int64_t width = std::min(panel_.width, attention::kMostColumns) / heads();  // a bound that compilers see
+      inner_products(z, sums_.steep, width, heads(), products);
+      for (std::int64_t h = 0; h < heads(); ++h) ds[h] += products[h];
     } else {
       for (std::int64_t c = 0; c < panel_.width; ++c) ds[panel_.head_of[c]] += z[c] * sums_.steep[c];
     }
@@ -135,8 +149,10 @@ class RowGradient {
       hn::Store(weight, d, batch_.plain + i * kHeads);
       hn::Store(steep, d, batch_.steep + i * kHeads);
     }
-    const auto plus = [](float a, float b) { return a + b; };
-    shared_.update(kHeads, plus, attention::fold<kHeads>(shared, plus));
+    const auto plus = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };
+    alignas(64) float lanes[kLanes];
+    hn::Store(attention::fold<kHeads>(shared, plus), d, lanes);
+    shared_.update(kHeads, [](float a, float b) { return a + b; }, Values::load(lanes, kHeads));
   }
 
   void apply_gate(EdgeId k, std::int64_t count) {
