@@ -40,7 +40,8 @@ Cut cut_for(const Rates& rates, std::int64_t sources, std::int64_t destinations,
   const double least = std::min_element(cuts.begin(), cuts.end(), faster)->seconds;
   Cut cut = *std::find_if(cuts.begin(), cuts.end(), [&](const Cut& c) { return c.seconds <= kTolerance * least; });
   const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources), static_cast<double>(columns));
-  cut.pays = cut.block < sources && kTolerance * cut.seconds < whole;
+  // Where there is not more to gather than to write, a band that need not write the result is worth more.
+  cut.pays = cut.block < sources && edges > destinations && kTolerance * cut.seconds < whole;
   return cut;
 }
 

@@ -226,6 +226,8 @@ TEST(SourceBlocks, FollowTheMachinesRates) {
   EXPECT_EQ(blocks({50e9, 50e9, 50e9, 50e9, 50e9}), -1) << "nothing to gain";
   EXPECT_GE(blocks({90e9, 90e9, 20e9, 15e9, 10e9}), 12) << "only what is small is fast";
   EXPECT_LE(blocks({200e9, 200e9, 200e9, 200e9, 20e9}), 5) << "big blocks begin fewer segments";
+  for (ir::GraphDef& graph : plan.program.graphs) graph.num_edges = 232'965;
+  EXPECT_EQ(blocks({900e9, 900e9, 900e9, 900e9, 1e9}), -1) << "not more to gather than to write";
 }
 
 TEST(UseSymmetry, UndirectedGraphsNeedNoTranspose) {
