@@ -156,12 +156,13 @@ std::uint64_t scratch_room() {
 ScratchFile::ScratchFile(std::uint64_t bytes) : folder_(scratch_folder()), size_(bytes) {
   std::string name = (folder_ / "gneiss-XXXXXX").string();
   descriptor_ = mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor_ < 0) fail_write(name, errno);
-  unlink(name.c_str());
-  const int error = bytes == 0 ? 0 : posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+  int error = descriptor_ < 0 ? errno : 0;
+  if (error == 0) unlink(name.c_str());
+  if (error == 0 && bytes > 0) error = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
   if (error == 0) return;
-  close(descriptor_);
-  fail_write(name, error);
+  if (descriptor_ >= 0) close(descriptor_);
+  throw Error(ErrorCode::kDisk, fmt::format("cannot write a temporary file of {} bytes in '{}': {}", bytes, folder_.string(), std::strerror(error)),
+              folder_.string(), "set TMPDIR to a folder with room for it");
 }
 
 ScratchFile::~ScratchFile() { close(descriptor_); }

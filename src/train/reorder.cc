@@ -39,7 +39,7 @@ class GatherModel {
 std::string reason_to_stay(const graph::Graph& graph, std::int64_t width, const GatherModel& gathers) {
   const auto n = static_cast<double>(graph.num_nodes());
   if (gathers.saving(0, 1) < kLeastSaving)
-    return fmt::format("rows of {:.1f} MiB in all are gathered as from a cache", n * static_cast<double>(width) * sizeof(float) / (1 << 20));
+    return fmt::format("gathered rows of {:.1f} MiB come as from a cache", n * static_cast<double>(width) * sizeof(float) / (1 << 20));
   const double degree = static_cast<double>(graph.num_edges()) / n;
   if (degree * static_cast<double>(graph::kBlockNodes) / n >= kBlockedEdges)
     return "the graph is dense: every block of rows meets every other";

@@ -56,7 +56,7 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
     return report.reason;
   };
   EXPECT_THAT(reason(dataset, 0), HasSubstr("nothing is gathered"));
-  EXPECT_THAT(reason(dataset, 8), HasSubstr("gathered as from a cache"));
+  EXPECT_THAT(reason(dataset, 8), HasSubstr("come as from a cache"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=9000,degree=20,classes=3,features=4"), kColumns), HasSubstr("dense"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=50000,degree=60,classes=1,features=4,power=10"), kColumns),
               HasSubstr("clusters would bring only"));
@@ -71,7 +71,7 @@ TEST(ReorderTest, AutoGoesByTheMachinesRates) {
   passes::Rates rates = one_block_rates();
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
   rates.gather.rates[1] = 0.9 * rates.gather.rates[0];  // memory as fast as the cache
-  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason, HasSubstr("gathered as from a cache"));
+  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason, HasSubstr("come as from a cache"));
 }
 
 TEST(ReorderTest, AutoGoesByThePlannedEpochs) {
