@@ -11,10 +11,14 @@ namespace gneiss::kernels {
 /// The fast kernels of attention and its backward take at most this many heads.
 inline constexpr std::int64_t kMostAttentionHeads = 512;
 
-/// Why the fast kernels decline `args`, or "".
+/// Why the fast kernels of attention and its backward decline `args`, or "".
 template <template <class> class Args, class T>
 std::string_view few_heads(const Args<T>& args) {
   return args.heads <= kMostAttentionHeads ? std::string_view() : "it takes up to 512 heads";
+}
+template <template <class> class Args, class T>
+std::string_view few_heads_in_blocks(const Args<T>& args) {
+  return args.blocks.empty() ? "the pattern is not cut by sources" : few_heads<Args, T>(args);
 }
 
 template <class T>
@@ -29,7 +33,20 @@ struct AttentionArgs {
   MatrixView<T> y;
   MatrixView<T> tangent;  ///< no rows: not wanted
   MatrixView<T> lse;      ///< no rows: not wanted
+  BlockedPattern blocks = {};  ///< of `pattern`, or empty
 };
+
+/// What the blocked variant keeps of each row and head between blocks: the highest score, and the two sums of weights.
+inline constexpr std::int64_t kAttentionStates = 3;
+/// Parts of the sources whose scores are compared side by side.
+inline constexpr std::int64_t kScoreRangeParts = 64;
+
+/// Values that the range of scores takes at the start of the scratch: whether it bounds those of every row; of each head the highest score,
+/// and the highest and lowest of each part.
+constexpr std::int64_t score_range_values(std::int64_t heads) { return (1 + heads * (1 + 2 * kScoreRangeParts) + 15) / 16 * 16; }
+
+/// Scratch that attention needs; `blocked`: its pattern is cut by sources.
+std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked, std::size_t value_bytes);
 
 /// Attends to the sources of v's in-edges k = (u -> v), per head h; f is the leaky ReLU with the given slope:
 ///   e[k,h] = f(s_src[u,h] + s_dst[v,h])      a[k,h] = exp(e[k,h]) / sum over the row of exp(e)

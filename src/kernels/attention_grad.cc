@@ -15,6 +15,7 @@ constexpr std::string_view kOp = "attention_grad";
 
 template <class T>
 constexpr std::array kVariants = {
+    f32_variant<AttentionGradArgs, T>("cpu_blocked", cpu::attention_grad_blocked, nullptr, few_heads_in_blocks<AttentionGradArgs, T>),
     f32_variant<AttentionGradArgs, T>("cpu", cpu::attention_grad, cpu::attention_grad_bands, few_heads<AttentionGradArgs, T>),
     reference_variant<AttentionGradArgs, T>(reference::attention_grad<T>)};
 
@@ -39,6 +40,7 @@ void attention_grad(const Context& context, const AttentionGradArgs<T>& args) {
   if (args.gate.rows != 0) expect_shape(kOp, "gate", args.gate, args.pattern.nonzeros(), args.heads);
   expect_shape(kOp, "dz", args.dz, sources, args.z.cols);
   expect_shape(kOp, "ds_src", args.ds_src, sources, args.heads);
+  expect_blocks(kOp, args.blocks, args.pattern);
   expect_workspace(kOp, context, attention_grad_workspace_bytes(destinations, args.heads, sizeof(T)));
   choose(kOp, attention_grad_variants<T>(), args).run(context, args);
 }

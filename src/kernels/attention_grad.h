@@ -22,6 +22,7 @@ struct AttentionGradArgs {
   double slope = 0.2;
   MatrixView<T> dz;
   MatrixView<T> ds_src;
+  BlockedPattern blocks = {};  ///< of `pattern`, or empty
 };
 
 /// Values that attention_grad keeps side by side for each head of a destination: s_dst, lse, dots and one to fill

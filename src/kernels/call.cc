@@ -141,6 +141,7 @@ class Binding {
   template <class Args>
   void use_by_rows(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
     use(name, variants, args);
+    if (call_.variant == "cpu_blocked") return;  // blocks of sources pass over all rows
     call_.band.rows = band_rows();
     call_.band.run = [run = choose(name, variants, args).run, args](const Context& context, const Band& band) {
       run(context, band_of(args, band));
@@ -188,7 +189,6 @@ class Binding {
     args.y_half = halves(op_.results[0]);
     call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
     use_by_rows("spmm", spmm_variants<T>(), args);
-    if (!args.blocks.empty()) call_.band = {};  // blocks of sources pass over all rows
   }
 
   void use_spmm_arg_grad() {
@@ -204,8 +204,10 @@ class Binding {
     AttentionArgs<T> args{in_edges(),         in(0), in(1),           in(2),          {}, op_.attrs.integer("heads", 1),
                           real("slope", 0.2), out(), optional_out(1), optional_out(2)};
     if (op_.inputs.size() == 4) args.gate = in(3);
+    args.blocks = from_.source_blocks(graph(), false);
+    call_.workspace_bytes = attention_workspace_bytes(args.y.rows, args.heads, !args.blocks.empty(), sizeof(T));
     call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
-    use_by_rows("attention", attention_variants<T>(), args);
+    use("attention", attention_variants<T>(), args);
   }
 
   void use_attention_grad() {
@@ -222,6 +224,7 @@ class Binding {
                               out(0),
                               out(1)};
     if (op_.inputs.size() == 7) args.gate = in(6);
+    args.blocks = from_.source_blocks(graph(), flag("transpose"));
     call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
     call_.workspace_bytes = attention_grad_workspace_bytes(args.dy.rows, args.heads, sizeof(T));
     use("attention_grad", attention_grad_variants<T>(), args);

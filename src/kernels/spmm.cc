@@ -53,10 +53,7 @@ void spmm(const Context& context, const SpmmArgs<T>& args) {
   if (!args.w.empty()) {
     expect_equal(kOp, length_of("w", args.w), {"the pattern", "entries x heads", args.pattern.nonzeros() * args.heads});
   }
-  if (!args.blocks.empty()) {
-    expect_equal(kOp, {"the blocks", "entries", static_cast<std::int64_t>(args.blocks.ids.size())},
-                 {"the pattern", "entries", args.pattern.nonzeros()});
-  }
+  expect_blocks(kOp, args.blocks, args.pattern);
   if (args.x_half.used()) {
     const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
     GNEISS_CHECK(sums && args.heads == 1, ErrorCode::kShape,

@@ -52,6 +52,13 @@ class Writer {
     return "Reduce::k" + camel(fn);
   }
 
+  /// Adds the edges cut by sources, where they are.
+  void blocks(bool backwards, std::vector<Field>* fields) const {
+    const ir::GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(graph())];
+    if ((backwards ? use.out_block : use.in_block) == 0) return;
+    fields->push_back({"blocks", fmt::format("p.{}_blocks_{}.view()", backwards ? "out" : "in", names_.graph(graph()))});
+  }
+
   /// Adds the 16-bit form of a value, where it has one.
   void half(const char* name, ir::ValueId v, std::vector<Field>* fields) const {
     if (ir::is_half(type(v).scalar)) fields->push_back({name, "p." + names_.value(v)});
@@ -71,46 +78,42 @@ class Writer {
     std::vector<Field> fields = {{"pattern", edges(backwards)}, {"x", in(0)}, {"w", weights(1)}};
     if (op_.attrs.integer("heads", 1) != 1) fields.push_back({"heads", count("heads", 1)});
     fields.insert(fields.end(), {{"reduce", reduce()}, {"y", out()}, {"arg", out(1)}});
-    const ir::GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(graph())];
-    if ((backwards ? use.out_block : use.in_block) > 0) {
-      fields.push_back(
-          {"blocks", fmt::format("p.{}_blocks_{}.view()", backwards ? "out" : "in", names_.graph(graph()))});
-    }
+    blocks(backwards, &fields);
     half("x_half", op_.inputs[0], &fields);
     half("y_half", op_.results[0], &fields);
     return {"spmm", "SpmmArgs", fields};
   }
 
   Call attention() const {
-    return {"attention",
-            "AttentionArgs",
-            {{"pattern", edges(false)},
-             {"z", in(0)},
-             {"s_src", in(1)},
-             {"s_dst", in(2)},
-             {"gate", optional_in(3)},
-             {"heads", count("heads", 1)},
-             {"slope", number("slope", 0.2)},
-             {"y", out()},
-             {"tangent", out(1)},
-             {"lse", out(2)}}};
+    std::vector<Field> fields = {{"pattern", edges(false)},
+                                 {"z", in(0)},
+                                 {"s_src", in(1)},
+                                 {"s_dst", in(2)},
+                                 {"gate", optional_in(3)},
+                                 {"heads", count("heads", 1)},
+                                 {"slope", number("slope", 0.2)},
+                                 {"y", out()},
+                                 {"tangent", out(1)},
+                                 {"lse", out(2)}};
+    blocks(false, &fields);
+    return {"attention", "AttentionArgs", fields};
   }
 
   Call attention_grad() const {
-    return {"attention_grad",
-            "AttentionGradArgs",
-            {{"pattern", edges(flag("transpose"))},
-             {"z", in(0)},
-             {"s_src", in(1)},
-             {"s_dst", in(2)},
-             {"lse", in(3)},
-             {"dots", in(4)},
-             {"dy", in(5)},
-             {"gate", optional_in(6)},
-             {"heads", count("heads", 1)},
-             {"slope", number("slope", 0.2)},
-             {"dz", out(0)},
-             {"ds_src", out(1)}}};
+    std::vector<Field> fields = {{"pattern", edges(flag("transpose"))},
+                                 {"z", in(0)},
+                                 {"s_src", in(1)},
+                                 {"s_dst", in(2)},
+                                 {"lse", in(3)},
+                                 {"dots", in(4)},
+                                 {"dy", in(5)},
+                                 {"gate", optional_in(6)},
+                                 {"heads", count("heads", 1)},
+                                 {"slope", number("slope", 0.2)},
+                                 {"dz", out(0)},
+                                 {"ds_src", out(1)}};
+    blocks(flag("transpose"), &fields);
+    return {"attention_grad", "AttentionGradArgs", fields};
   }
 
   Call binary(const char* fn) const {

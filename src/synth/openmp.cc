@@ -26,7 +26,7 @@ using ir::Op;
 using ir::OpKind;
 
 bool has_band_kernel(const std::string& kernel) {
-  constexpr std::string_view kKernels[] = {"attention_grad", "bce_with_logits", "cross_entropy", "gemm", "mse", "sum_rows"};
+  constexpr std::string_view kKernels[] = {"attention", "attention_grad", "bce_with_logits", "cross_entropy", "gemm", "mse", "sum_rows"};
   return std::find(std::begin(kKernels), std::end(kKernels), kernel) != std::end(kKernels);
 }
 

@@ -291,7 +291,8 @@ class Calibration {
     const ConstMatrixView<float> s_src = in(kNodes, kHeads, kNodes * kColumns);
     const ConstMatrixView<float> s_dst = in(kNodes, kHeads, kNodes * (kColumns + kHeads));
     const kernels::AttentionArgs<float> args{graph.pattern(), z, s_src, s_dst, {}, kHeads, 0.2, y, tangent, lse};
-    const double forward = median([&] { kernels::attention<float>(context(), args); });
+    Buffer<std::byte> range(kernels::attention_workspace_bytes(kNodes, kHeads, false, sizeof(float)));
+    const double forward = median([&] { kernels::attention<float>({threads_, range.span()}, args); });
 
     const MatrixView<float> dz = out(kNodes, kColumns, 3 * kNodes * kColumns);
     const MatrixView<float> ds_src = out(kNodes, kHeads, 4 * kNodes * kColumns);

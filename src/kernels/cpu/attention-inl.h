@@ -1,7 +1,8 @@
 // What attention and its backward share: two weighted sums over the edges of a row in one pass, for kernels compiled
 // once for each instruction set (hence the toggled guard).
 //
-// Edges come in batches of at most kBatch: the caller fills one weight per edge and head for each of the two sums, in a
+// Where a weight is known from its edge alone (add_weighed), edges are weighed a vector of edges x heads at a time, and the rows of the
+// other ends added at once. Where it takes a look at the row first, or is multiplied by a gate (add_rows), edges come in batches of at most kBatch: the caller fills one weight per edge and head for each of the two sums, in a
 // small buffer, with vectors over edges x heads; then the rows of the other end stream by once and both sums are
 // accumulated in registers.
 #if defined(GNEISS_KERNELS_CPU_ATTENTION_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -15,7 +16,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "base/matrix_view.h"
@@ -208,6 +212,12 @@ HWY_INLINE void store_columns(Vector columns, const Panel& panel, int i, float* 
   }
 }
 
+/// The same backwards.
+HWY_INLINE Vector load_columns(const Panel& panel, int i, const float* row) {
+  const std::int64_t left = panel.width - i * kLanes;
+  return left >= kLanes ? hn::LoadU(Tag(), row + i * kLanes) : load_first(row + i * kLanes, left);
+}
+
 /// The two sums of a panel's columns.
 struct Sums {
   alignas(64) float plain[kMostColumns];
@@ -222,12 +232,62 @@ struct Sums {
   }
 };
 
+/// Calls fn with the number of heads, as a constant where rows are faster for that, else 0.
+template <class Fn>
+void with_heads(std::int64_t heads, const Fn& fn) {
+  switch (heads) {
+    case 1: return fn(std::integral_constant<int, 1>());
+    case 4: return fn(std::integral_constant<int, 4>());
+    case 8: return fn(std::integral_constant<int, 8>());
+    default: return fn(std::integral_constant<int, 0>());
+  }
+}
+
 /// Consecutive edges of a row.
 struct Run {
   const NodeId* indices;  ///< of the first one
   std::int64_t count;
   std::int64_t known;  ///< how many indices from the first one on exist, for prefetching
 };
+
+/// Entries of one block of a pattern cut by sources, as numbers of nodes: of a batch, and those behind it for prefetching.
+class BlockIds {
+ public:
+  BlockIds(const BlockedPattern& blocks, std::int64_t block)
+      : ids_(blocks.ids), base_(static_cast<std::int32_t>(block * blocks.block_cols)) {}
+
+  static constexpr std::int64_t kMost = 96;  ///< entries of a run
+
+  HWY_INLINE Run run(std::int64_t id, std::int64_t count) {
+    const hn::RebindToSigned<Tag> d;
+    const hn::Rebind<std::uint16_t, decltype(d)> d16;
+    const std::int64_t known = std::min(count + kBatchEdges, static_cast<std::int64_t>(ids_.size()) - id);
+    const std::uint16_t* ids = ids_.data() + id;
+    std::int64_t i = 0;
+    for (; i + kLanes <= known; i += kLanes) {
+      hn::Store(hn::Add(hn::PromoteTo(d, hn::LoadU(d16, ids + i)), hn::Set(d, base_)), d, nodes_ + i);
+    }
+    for (; i < known; ++i) nodes_[i] = ids[i] + base_;
+    return {nodes_, count, known};
+  }
+
+ private:
+  std::span<const std::uint16_t> ids_;
+  std::int32_t base_;
+  alignas(64) NodeId nodes_[kMost + kBatchEdges];
+};
+
+/// Calls body(segment, id of its first entry) for the segments of a chunk.
+template <class Body>
+void for_each_segment(const BlockedPattern& blocks, std::int64_t chunk, const Body& body) {
+  const auto at = static_cast<std::size_t>(chunk);
+  std::int64_t id = blocks.chunks[at].id;
+  for (std::int64_t s = blocks.chunks[at].segment; s < blocks.chunks[at + 1].segment; ++s) {
+    const RowSegment& segment = blocks.segments[static_cast<std::size_t>(s)];
+    body(segment, id);
+    id += segment.length;
+  }
+}
 
 /// Spreads the weights of an edge over the columns of vector i of a panel. kHeads: how many, where the compiler knows it, else 0.
 template <int kHeads, int kVectors>
@@ -310,6 +370,109 @@ void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batc
     hn::Store(plain[i], d, sums.plain + i * kLanes);
     hn::Store(steep[i], d, sums.steep + i * kLanes);
   }
+}
+
+/// What the weights of a row's edges are made of, and what they come to besides the sums of a panel. A weight is exp(score - bound).
+struct WeighedRow {
+  const float* ends;    ///< of a node at the other end: kHeads scores, and for the backward as many bounds and common values
+  std::int64_t stride;  ///< values of a node
+  Vector own;           ///< scores of the row, for every edge of a vector
+  Vector bound;         ///< the same of the bound, but for the backward
+  Vector slope;
+  Vector total;         ///< sum of weights; each edge of a vector has its share
+  Vector steep;         ///< sum of weights x derivatives of the leaky ReLU, and x common values in the backward
+};
+
+/// Weighs and adds edges at once: sums += the panel's columns of the rows of `x` at the other ends, with the edges' weights and those times
+/// the derivatives.
+template <int kVectors, int kHeads, bool kBackward>
+void add_weighed(const ConstMatrixView<float>& x, const Run& run, const Panel& panel, WeighedRow& at, Sums& sums) {
+  constexpr int kEdges = kEdgesPerVector<kHeads>;
+  const Tag d;
+  const std::int64_t tail = panel.width - (kVectors - 1) * kLanes;
+  const auto ahead = std::clamp<std::int64_t>(16384 / (panel.width * 4), 4, kBatchEdges);
+  const Spread<kHeads, kVectors> spread(panel, kHeads);
+  const WeighedRow row = at;
+  const float* const columns = x.data + panel.column;
+  const std::int64_t stride = x.stride;
+  alignas(64) float weights[kLanes + 64];
+  alignas(64) float steeps[kLanes + 64];
+  auto total = at.total;
+  auto steep_total = at.steep;
+  Vector plain[kVectors];
+  Vector steep[kVectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < kVectors; ++i) {
+    plain[i] = hn::Load(d, sums.plain + i * kLanes);
+    steep[i] = hn::Load(d, sums.steep + i * kLanes);
+  }
+  // Edges from k on that fill a vector, or the last ones.
+  const auto add = [&](std::int64_t k, auto count) HWY_ATTR {
+    const NodeId* nodes = run.indices + k;
+    const auto of_ends = [&](int what) HWY_ATTR { return load_ends<kHeads>(row.ends + what * kHeads, row.stride, nodes, count); };
+    const auto raw = hn::Add(row.own, of_ends(0));
+    const auto rises = hn::Gt(raw, hn::Zero(d));
+    const auto score = hn::IfThenElse(rises, raw, hn::Mul(raw, row.slope));
+    auto bound = row.bound;
+    if constexpr (kBackward) bound = of_ends(1);
+    auto weight = exp_of_score(hn::Sub(score, bound));
+    if constexpr (std::is_same_v<decltype(count), std::int64_t>) weight = hn::IfThenElseZero(used_lanes<kHeads>(count), weight);
+    const auto bent = hn::IfThenElse(rises, weight, hn::Mul(weight, row.slope));
+    if constexpr (kBackward) {
+      steep_total = hn::MulAdd(bent, of_ends(2), steep_total);
+    } else {
+      total = hn::Add(total, weight);
+      steep_total = hn::Add(steep_total, bent);
+    }
+    hn::Store(weight, d, weights);
+    hn::Store(bent, d, steeps);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // to spread weights from memory: there are too few units for shuffles of registers
+    const auto behind = [&](std::int64_t by) { return run.indices + (k + by + kEdges <= run.known ? k + by : k); };
+    const NodeId* later_rows = behind(ahead);
+    const NodeId* later_ends = behind(kBatchEdges);
+    for (std::int64_t e = 0; e < count; ++e) {
+      hwy::Prefetch(row.ends + later_ends[e] * row.stride);
+      const float* later = columns + later_rows[e] * stride;
+#pragma GCC unroll 8
+      for (int i = 0; i < kVectors; ++i) hwy::Prefetch(later + i * kLanes);
+      const float* values = columns + nodes[e] * stride;
+#pragma GCC unroll 8
+      for (int i = 0; i < kVectors; ++i) {
+        const auto value = i < kVectors - 1 || tail == kLanes ? hn::LoadU(d, values + i * kLanes) : load_first(values + i * kLanes, tail);
+        plain[i] = hn::MulAdd(spread(weights + e * kHeads, i), value, plain[i]);
+        steep[i] = hn::MulAdd(spread(steeps + e * kHeads, i), value, steep[i]);
+      }
+    }
+  };
+  std::int64_t k = 0;
+  for (; k + kEdges <= run.count; k += kEdges) add(k, std::integral_constant<int, kEdges>());
+  if (k < run.count) add(k, run.count - k);
+#pragma GCC unroll 8
+  for (int i = 0; i < kVectors; ++i) {
+    hn::Store(plain[i], d, sums.plain + i * kLanes);
+    hn::Store(steep[i], d, sums.steep + i * kLanes);
+  }
+  at.total = total;
+  at.steep = steep_total;
+}
+
+/// Values per head of a vector in which each edge has its share, summed over the edges.
+template <int kHeads>
+HWY_INLINE Vector sum_of_edges(Vector values) {
+  return fold<kHeads>(values, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
+}
+
+using AddWeighed = void (*)(const ConstMatrixView<float>&, const Run&, const Panel&, WeighedRow&, Sums&);
+
+template <int kHeads, bool kBackward, int... I>
+AddWeighed add_weighed_kernel(int vectors, std::integer_sequence<int, I...>) {
+  static constexpr AddWeighed kKernels[] = {add_weighed<1 + I, kHeads, kBackward>...};
+  return kKernels[vectors - 1];
+}
+
+template <int kHeads, bool kBackward>
+AddWeighed add_weighed_kernel(const Panel& panel) {
+  return add_weighed_kernel<kHeads, kBackward>(panel.vectors, std::make_integer_sequence<int, kMostVectors>());
 }
 
 using AddRows = void (*)(const ConstMatrixView<float>&, const Run&, const Batch&, std::int64_t, const Panel&, Sums&);

@@ -1,15 +1,21 @@
-// Attention on the CPU: a row's scores in batches of edges, the softmax kept running over the batches.
+// Attention on the CPU: softmax weights relative to a bound of the row's scores, or to a running maximum.
 //
-// A batch's scores, leaky ReLUs and exponentials are vectors over edges x heads in a buffer that stays in L1; its
-// neighbours' rows are then read once and added, with their weights, to the two sums in registers (attention-inl.h).
-// Where a later batch has a higher score, what was summed before is scaled down. Rows of up to 32 edges have one batch,
-// so their sums are those of the plain softmax. Each row is one thread's, in the order of its edges.
+// No score of a row exceeds that of its destination with the highest s_src of the head. Where the s_src of a head lie near enough to each
+// other, as nearly always, weights relative to that bound cannot all vanish: one pass over the edges does it (attention-inl.h).
+// Elsewhere, and where weights are gated, a row's edges come in batches: a batch's scores, leaky ReLUs and exponentials are vectors over
+// edges x heads in a buffer that stays in L1; its neighbours' rows are then read once and added, with their weights, to the two sums in
+// registers. Where a later batch has a higher score, what was summed before is scaled down. Rows of up to 32 edges have one batch, so
+// their sums are those of the plain softmax. Each row is one thread's, in the order of its edges.
+//
+// Block by block of sources (attention_blocked), a row's segments continue each other: between two of them its sums lie
+// in y and tangent and its softmax in the workspace, and a last sweep over the rows makes the results of them.
 #include "kernels/attention.h"
 
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "kernels/band_views.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
 
@@ -25,8 +31,80 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0.
-template <int kHeads>
+/// Scores of a head that differ by more are weighed relative to the highest of each row: e^-32 times a small feature is still far from zero.
+constexpr float kMostRange = 32;
+
+/// The scratch of attention: the range of the scores of the sources, and what rows come to between segments.
+class Scratch {
+ public:
+  Scratch(const AttentionArgs<float>& args, std::byte* memory) : values_(reinterpret_cast<float*>(memory)), heads_(args.heads) {}
+
+  /// Is there a bound for each row that its scores are near enough to?
+  bool bounded() const { return values_[0] != 0; }
+  /// s_src, of each head.
+  const float* highest() const { return values_ + 1; }
+  /// kAttentionStates values of each destination and head.
+  float* states() const { return values_ + score_range_values(heads_); }
+
+  /// Finds whether rows are bounded, from the ranges of parts of the sources side by side.
+  void measure(int threads, const AttentionArgs<float>& args) {
+    values_[0] = 0;
+    bool in_vectors = false;
+    attention::with_heads(heads_, [&](auto heads) { in_vectors = attention::kEdgesPerVector<heads> > 0; });
+    if (!in_vectors || args.gate.rows != 0 || !args.s_src.contiguous() || args.s_src.rows == 0 || args.slope < 0 || args.slope > 1) return;
+    const std::int64_t grain = num_chunks(args.s_src.rows, kScoreRangeParts);
+    float* ranges = values_ + 1 + heads_;
+    parallel_chunks(threads, args.s_src.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+      float* most = ranges + begin / grain * 2 * heads_;
+      find_range(args.s_src.row(begin), (end - begin) * heads_, most, most + heads_);
+    });
+    bool near = true;
+    for (std::int64_t h = 0; h < heads_; ++h) {
+      float most = ranges[h];
+      float least = ranges[heads_ + h];
+      for (std::int64_t p = 1; p < num_chunks(args.s_src.rows, grain); ++p) {
+        most = std::max(most, ranges[2 * p * heads_ + h]);
+        least = std::min(least, ranges[2 * p * heads_ + heads_ + h]);
+      }
+      values_[1 + h] = most;
+      near = near && most - least <= kMostRange;
+    }
+    values_[0] = near ? 1 : 0;
+  }
+
+ private:
+  /// The highest and lowest of each head among `count` scores, row by row of all heads. Of a NaN and a number, the number.
+  void find_range(const float* scores, std::int64_t count, float* most, float* least) const {
+    const Tag d;
+    alignas(64) float lanes[2][kLanes];
+    auto high = hn::Set(d, -std::numeric_limits<float>::infinity());
+    auto low = hn::Set(d, std::numeric_limits<float>::infinity());
+    std::int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      const auto score = hn::LoadU(d, scores + i);
+      high = hn::IfThenElse(hn::Gt(score, high), score, high);
+      low = hn::IfThenElse(hn::Lt(score, low), score, low);
+    }
+    hn::Store(high, d, lanes[0]);
+    hn::Store(low, d, lanes[1]);
+    std::copy_n(lanes[0], heads_, most);  // a vector has whole rows: kLanes is a multiple of heads
+    std::copy_n(lanes[1], heads_, least);
+    for (std::int64_t l = heads_; l < kLanes; ++l) {
+      most[l % heads_] = std::max(most[l % heads_], lanes[0][l]);
+      least[l % heads_] = std::min(least[l % heads_], lanes[1][l]);
+    }
+    for (; i < count; ++i) {
+      most[i % heads_] = std::max(most[i % heads_], scores[i]);
+      least[i % heads_] = std::min(least[i % heads_], scores[i]);
+    }
+  }
+
+  float* values_;
+  std::int64_t heads_;
+};
+
+/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0. kBounded: weights are relative to a bound.
+template <int kHeads, bool kBounded>
 class RowAttention {
   using Values = attention::PerHead<kHeads>;
   /// Are weights made in vectors of edges x heads? What a head has is then repeated for every edge of a vector.
@@ -36,34 +114,76 @@ class RowAttention {
   static constexpr std::int64_t kRoom = (kHeads > 0 ? kHeads : kMostAttentionHeads) + kLanes;
 
  public:
-  RowAttention(const AttentionArgs<float>& args, const attention::Panel& panel)
-      : args_(args),
-        panel_(panel),
-        heads_(kHeads > 0 ? kHeads : args.heads),
-        add_rows_(attention::add_rows_kernel<kHeads>(panel)) {}
+  RowAttention(const AttentionArgs<float>& args, const attention::Panel& panel, const Scratch& scratch)
+      : args_(args), panel_(panel), scratch_(scratch), heads_(kHeads > 0 ? kHeads : args.heads) {
+    if constexpr (kBounded) {
+      add_ = attention::add_weighed_kernel<kHeads, false>(panel);
+    } else {
+      add_ = attention::add_rows_kernel<kHeads>(panel);
+    }
+  }
 
   void run(std::int64_t v) {
     const EdgeId begin = args_.pattern.offsets[static_cast<std::size_t>(v)];
     const EdgeId end = args_.pattern.offsets[static_cast<std::size_t>(v) + 1];
-    const std::int64_t step = attention::batch_edges(heads());
+    const std::int64_t step = kBounded ? std::max<EdgeId>(1, end - begin) : attention::batch_edges(heads());
     sums_.clear(panel_);
+    open(v);
+    if constexpr (kBounded) begin_row();
     for (EdgeId k = begin; k < end; k += step) {
       const std::int64_t count = std::min(step, end - k);
-      if constexpr (kInVectors) {
-        weigh_in_vectors(v, k, count, k == begin);
-      } else {
-        weigh(v, k, count, k == begin);
-      }
-      apply_gate(k, count);
-      add_rows_(args_.z, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
-                panel_, sums_);
+      add(v, k, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, k == begin);
     }
     if (begin == end) begin_row(0, 1);
     finish(v);
   }
 
+  /// A segment of a row whose entries start at `id`; `first`: the row's first one.
+  void run(const RowSegment& segment, std::int64_t id, attention::BlockIds& ids, bool first) {
+    const std::int64_t step = kBounded ? attention::BlockIds::kMost : attention::batch_edges(heads());
+    open(segment.row);
+    if (!first) {
+      resume(segment.row);
+    } else {
+      sums_.clear(panel_);
+      if constexpr (kBounded) {
+        begin_row();
+      } else {
+        begin_row(-std::numeric_limits<float>::infinity(), 0);
+      }
+    }
+    for (std::int64_t i = 0; i < segment.length; i += step) {
+      add(segment.row, segment.first + i, ids.run(id + i, std::min(step, segment.length - i)), first && i == 0);
+    }
+    suspend(segment.row);
+  }
+
+  /// After all segments of a row.
+  void end(std::int64_t v) {
+    const EdgeId* offsets = args_.pattern.offsets.data() + v;
+    resume(v);
+    if (offsets[0] == offsets[1]) begin_row(0, 1);
+    finish(v);
+  }
+
  private:
   std::int64_t heads() const { return kHeads > 0 ? kHeads : heads_; }
+
+  /// Before the edges of row v: its scores and their bound.
+  void open([[maybe_unused]] std::int64_t v) {
+    if constexpr (kBounded) {
+      const Tag d;
+      own_ = attention::repeat<kHeads>(args_.s_dst.row(v));
+      const auto raw = hn::Add(own_, attention::repeat<kHeads>(scratch_.highest()));
+      bound_ = hn::Max(raw, hn::Mul(hn::Set(d, static_cast<float>(args_.slope)), raw));
+    }
+  }
+
+  /// The sums of a row without edges so far, where no score exceeds a bound that is known.
+  void begin_row() {
+    begin_row(0, 0);
+    if constexpr (kBounded) highest_ = bound_;
+  }
 
   void begin_row(float highest, float total) {
     if constexpr (kInVectors) {
@@ -78,10 +198,82 @@ class RowAttention {
     }
   }
 
-  /// Fills the batch with the weights of `count` edges from k on, relative to the row's highest score so far.
-  void weigh(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
-    const NodeId* indices = args_.pattern.indices.data() + k;
-    const std::int64_t known = args_.pattern.nonzeros() - k;
+  /// What a row has come to, between its segments.
+  void suspend(std::int64_t v) {
+    const Tag d;
+    float* y = args_.y.row(v) + panel_.column;
+    float* tangent = args_.tangent.rows == 0 ? nullptr : args_.tangent.row(v) + panel_.column;
+    for (int i = 0; i < panel_.vectors; ++i) {
+      attention::store_columns(hn::Load(d, sums_.plain + i * kLanes), panel_, i, y);
+      if (tangent != nullptr) attention::store_columns(hn::Load(d, sums_.steep + i * kLanes), panel_, i, tangent);
+    }
+    float* kept = softmax_of(v);
+    for (const State& of_heads : {highest_, total_, steep_}) {
+      store_heads(of_heads, kept);
+      kept += heads();
+    }
+  }
+
+  void resume(std::int64_t v) {
+    const Tag d;
+    const float* y = args_.y.row(v) + panel_.column;
+    const float* tangent = args_.tangent.rows == 0 ? nullptr : args_.tangent.row(v) + panel_.column;
+    for (int i = 0; i < panel_.vectors; ++i) {
+      hn::Store(attention::load_columns(panel_, i, y), d, sums_.plain + i * kLanes);
+      hn::Store(tangent == nullptr ? hn::Zero(d) : attention::load_columns(panel_, i, tangent), d, sums_.steep + i * kLanes);
+    }
+    const float* kept = softmax_of(v);
+    for (State* of_heads : {&highest_, &total_, &steep_}) {
+      *of_heads = load_heads(kept);
+      kept += heads();
+    }
+  }
+
+  float* softmax_of(std::int64_t v) const { return scratch_.states() + v * kAttentionStates * heads(); }
+
+  void store_heads(const State& state, float* to) const {
+    if constexpr (kInVectors) {
+      alignas(64) float lanes[kLanes];
+      hn::Store(state, Tag(), lanes);
+      std::copy_n(lanes, kHeads, to);
+    } else {
+      state.store(to, heads());
+    }
+  }
+
+  State load_heads(const float* from) const {
+    if constexpr (kInVectors) {
+      return attention::repeat<kHeads>(from);
+    } else {
+      return State::load(from, heads());
+    }
+  }
+
+  /// A batch of the edges of row v, from entry k of the pattern on.
+  void add(std::int64_t v, EdgeId k, const attention::Run& run, bool first) {
+    if constexpr (kBounded) {
+      const Tag d;
+      const auto slope = hn::Set(d, static_cast<float>(args_.slope));
+      attention::WeighedRow row{args_.s_src.data, args_.s_src.stride, own_, bound_, slope, hn::Zero(d), hn::Zero(d)};
+      add_(args_.z, run, panel_, row, sums_);
+      total_ = hn::Add(total_, attention::sum_of_edges<kHeads>(row.total));
+      steep_ = hn::Add(steep_, attention::sum_of_edges<kHeads>(row.steep));
+    } else {
+      if constexpr (kInVectors) {
+        weigh_in_vectors(v, run, first);
+      } else {
+        weigh(v, run, first);
+      }
+      apply_gate(k, run.count);
+      add_(args_.z, run, batch_, heads(), panel_, sums_);
+    }
+  }
+
+  /// Fills the batch with the weights of a run of edges, relative to the row's highest score so far.
+  void weigh(std::int64_t v, const attention::Run& run, bool first) {
+    const NodeId* indices = run.indices;
+    const std::int64_t count = run.count;
+    const std::int64_t known = run.known;
     const auto slope = static_cast<float>(args_.slope);
     const float* own = args_.s_dst.row(v);
     Values highest;
@@ -111,11 +303,12 @@ class RowAttention {
   }
 
   /// The same, a vector of edges x heads at a time.
-  void weigh_in_vectors(std::int64_t v, EdgeId k, std::int64_t count, bool first) {
+  void weigh_in_vectors(std::int64_t v, const attention::Run& run, bool first) {
     constexpr int kEdges = attention::kEdgesPerVector<kHeads>;
     const Tag d;
-    const NodeId* indices = args_.pattern.indices.data() + k;
-    const std::int64_t known = args_.pattern.nonzeros() - k;
+    const NodeId* indices = run.indices;
+    const std::int64_t count = run.count;
+    const std::int64_t known = run.known;
     const auto own = attention::repeat<kHeads>(args_.s_dst.row(v));
     const auto slope = hn::Set(d, static_cast<float>(args_.slope));
     auto most = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -143,9 +336,8 @@ class RowAttention {
       hn::Store(weight, d, batch_.plain + i * kHeads);
       hn::Store(bent, d, batch_.steep + i * kHeads);
     }
-    const auto plus = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };
-    total_ = hn::Add(total_, attention::fold<kHeads>(total, plus));
-    steep_ = hn::Add(steep_, attention::fold<kHeads>(steep, plus));
+    total_ = hn::Add(total_, attention::sum_of_edges<kHeads>(total));
+    steep_ = hn::Add(steep_, attention::sum_of_edges<kHeads>(steep));
   }
 
   void apply_gate(EdgeId k, std::int64_t count) {
@@ -239,9 +431,13 @@ class RowAttention {
 
   const AttentionArgs<float>& args_;
   const attention::Panel& panel_;
+  const Scratch& scratch_;
   std::int64_t heads_;
-  attention::AddRows add_rows_;
+  std::conditional_t<kBounded, attention::AddWeighed, attention::AddRows> add_;
   attention::Batch batch_;
+  // Of the row, for every edge of a vector, where weights are relative to a bound.
+  Vector own_;
+  Vector bound_;
   attention::Sums sums_;
   // The running softmax of a row, relative to its highest score; steep_ is the total with the derivatives of the ReLU.
   State highest_;
@@ -249,27 +445,53 @@ class RowAttention {
   State steep_;
 };
 
-template <int kHeads>
-void attend_rows(const AttentionArgs<float>& args, std::int64_t begin, std::int64_t end) {
+/// Calls body(row) with a RowAttention of the kind that the scores ask for.
+template <class Body>
+void with_row(const AttentionArgs<float>& args, const attention::Panel& panel, const Scratch& scratch, const Body& body) {
+  attention::with_heads(args.heads, [&](auto heads) HWY_ATTR {
+    if constexpr (attention::kEdgesPerVector<heads> > 0) {
+      if (scratch.bounded()) {
+        RowAttention<heads, true> row(args, panel, scratch);
+        return body(row);
+      }
+    }
+    RowAttention<heads, false> row(args, panel, scratch);
+    body(row);
+  });
+}
+
+void attention_chunk(const AttentionArgs<float>& args, std::byte* memory, std::int64_t begin, std::int64_t end) {
+  const Scratch scratch(args, memory);
   for (std::int64_t column = 0; column < args.z.cols; column += attention::kMostColumns) {
     const attention::Panel panel(column, args.z.cols, args.heads);
-    RowAttention<kHeads> row(args, panel);
-    for (std::int64_t v = begin; v < end; ++v) row.run(v);
+    with_row(args, panel, scratch, [&](auto& row) HWY_ATTR {
+      for (std::int64_t v = begin; v < end; ++v) row.run(v);
+    });
   }
 }
 
-void attention_chunk(const AttentionArgs<float>& args, std::int64_t begin, std::int64_t end) {
-  switch (args.heads) {
-    case 1:
-      return attend_rows<1>(args, begin, end);
-    case 4:
-      return attend_rows<4>(args, begin, end);
-    case 8:
-      return attend_rows<8>(args, begin, end);
-    default:
-      return attend_rows<0>(args, begin, end);
-  }
+/// The segments of one chunk of one block, and of the columns of a panel from `column` on.
+void attention_segments(const AttentionArgs<float>& args, std::byte* memory, std::int64_t column, std::int64_t block, std::int64_t chunk) {
+  const Scratch scratch(args, memory);
+  const attention::Panel panel(column, args.z.cols, args.heads);
+  attention::BlockIds ids(args.blocks, block);
+  with_row(args, panel, scratch, [&](auto& row) HWY_ATTR {
+    attention::for_each_segment(args.blocks, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR { row.run(segment, id, ids, block == 0); });
+  });
 }
+
+/// What is left to do when all segments are through.
+void attention_ends(const AttentionArgs<float>& args, std::byte* memory, std::int64_t column, std::int64_t begin, std::int64_t end) {
+  const Scratch scratch(args, memory);
+  const attention::Panel panel(column, args.z.cols, args.heads);
+  with_row(args, panel, scratch, [&](auto& row) HWY_ATTR {
+    for (std::int64_t v = begin; v < end; ++v) row.end(v);
+  });
+}
+
+void measure_range(const Context& context, const AttentionArgs<float>& args) { Scratch(args, context.workspace.data()).measure(context.threads, args); }
+
+std::int64_t attention_columns() { return attention::kMostColumns; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -281,13 +503,44 @@ namespace gneiss::kernels::cpu {
 namespace {
 
 HWY_EXPORT(attention_chunk);
+HWY_EXPORT(attention_segments);
+HWY_EXPORT(attention_ends);
+HWY_EXPORT(attention_columns);
+HWY_EXPORT(measure_range);
+
+void prepare(const Context& context, const AttentionArgs<float>& args) { HWY_DYNAMIC_DISPATCH(measure_range)(context, args); }
 
 }  // namespace
 
 void attention(const Context& context, const AttentionArgs<float>& args) {
+  prepare(context, args);
   parallel_edge_rows(context.threads, args.pattern.offsets, 2 * args.z.cols, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(attention_chunk)(args, begin, end);
+    HWY_DYNAMIC_DISPATCH(attention_chunk)(args, context.workspace.data(), begin, end);
   });
+}
+
+void attention_blocked(const Context& context, const AttentionArgs<float>& args) {
+  prepare(context, args);
+  std::byte* memory = context.workspace.data();
+  const std::int64_t panel = HWY_DYNAMIC_DISPATCH(attention_columns)();
+  for (std::int64_t column = 0; column < args.z.cols; column += panel) {
+    for_each_block_chunk(context.threads, args.blocks, [&](std::int64_t block, std::int64_t chunk) {
+      HWY_DYNAMIC_DISPATCH(attention_segments)(args, memory, column, block, chunk);
+    });
+    parallel_rows(context.threads, args.y.rows, 4 * panel, [&](std::int64_t begin, std::int64_t end) {
+      HWY_DYNAMIC_DISPATCH(attention_ends)(args, memory, column, begin, end);
+    });
+  }
+}
+
+BandKernel<AttentionArgs<float>> attention_bands(const AttentionArgs<float>& args) {
+  BandKernel<AttentionArgs<float>> kernel;
+  kernel.shared_bytes = attention_workspace_bytes(args.y.rows, args.heads, false, sizeof(float));
+  kernel.prepare = prepare;
+  kernel.run = [](const Context& context, const AttentionArgs<float>& all, const Band& band) {
+    HWY_DYNAMIC_DISPATCH(attention_chunk)(band_of(all, band), context.workspace.data(), 0, band.end - band.begin);
+  };
+  return kernel;
 }
 
 }  // namespace gneiss::kernels::cpu

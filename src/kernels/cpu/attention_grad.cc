@@ -1,8 +1,8 @@
 // Backward of attention on the CPU: one pass over out-edges.
 //
 // First s_dst, lse and dots of a node are laid side by side, so that an edge finds all three on one cache line. The pass makes each
-// edge's softmax weight anew from them, in batches as attention does, and adds the neighbours' rows of dy to two sums; the inner product
-// with z is taken once a row.
+// edge's softmax weight anew from them and adds the neighbours' rows of dy to two sums (attention-inl.h); the inner product with z is
+// taken once a row, or once a segment of it where edges come block by block (attention_grad_blocked).
 #include "kernels/attention_grad.h"
 
 #include "kernels/band_views.h"
@@ -35,53 +35,99 @@ void pack_rows(const AttentionGradArgs<float>& args, float* packed, std::int64_t
 }
 
 void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_t begin, std::int64_t end) {
-  switch (args.heads) {
-    case 1:
-      return pack_rows<1>(args, packed, begin, end);
-    case 4:
-      return pack_rows<4>(args, packed, begin, end);
-    default:
-      return pack_rows<0>(args, packed, begin, end);
-  }
+  attention::with_heads(args.heads, [&](auto heads) { pack_rows<heads>(args, packed, begin, end); });
 }
 
-/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0.
-template <int kHeads>
+/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0. kGated: weights are multiplied by a gate.
+template <int kHeads, bool kGated>
 class RowGradient {
   using Values = attention::PerHead<kHeads>;
+  /// Are edges weighed and added at once?
+  static constexpr bool kAtOnce = !kGated && attention::kEdgesPerVector<kHeads> > 0;
 
  public:
   RowGradient(const AttentionGradArgs<float>& args, const float* packed, const attention::Panel& panel)
-      : args_(args),
-        packed_(packed),
-        panel_(panel),
-        heads_(kHeads > 0 ? kHeads : args.heads),
-        add_rows_(attention::add_rows_kernel<kHeads>(panel)) {}
+      : args_(args), packed_(packed), panel_(panel), heads_(kHeads > 0 ? kHeads : args.heads) {
+    if constexpr (kAtOnce) {
+      add_ = attention::add_weighed_kernel<kHeads, true>(panel);
+    } else {
+      add_ = attention::add_rows_kernel<kHeads>(panel);
+    }
+  }
 
   void run(std::int64_t u) {
     const EdgeId begin = args_.pattern.offsets[static_cast<std::size_t>(u)];
     const EdgeId end = args_.pattern.offsets[static_cast<std::size_t>(u) + 1];
-    const std::int64_t step = attention::batch_edges(heads());
-    sums_.clear(panel_);
-    shared_.fill(0, heads());
+    const std::int64_t step = kAtOnce ? std::max<EdgeId>(1, end - begin) : attention::batch_edges(heads());
+    open(u);
     for (EdgeId k = begin; k < end; k += step) {
       const std::int64_t count = std::min(step, end - k);
-      if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
-        weigh_in_vectors(u, k, count);
-      } else {
-        weigh(u, k, count);
-      }
-      apply_gate(k, count);
-      add_rows_(args_.dy, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k}, batch_, heads(),
-                panel_, sums_);
+      add(u, k, {args_.pattern.indices.data() + k, count, args_.pattern.nonzeros() - k});
     }
+    store(u, true);
+  }
+
+  /// A segment of a row whose entries start at `id`; `first`: the row's first one.
+  void run(const RowSegment& segment, std::int64_t id, attention::BlockIds& ids, bool first) {
+    const std::int64_t step = kAtOnce ? attention::BlockIds::kMost : attention::batch_edges(heads());
+    open(segment.row);
+    for (std::int64_t i = 0; i < segment.length; i += step) {
+      add(segment.row, segment.first + i, ids.run(id + i, std::min(step, segment.length - i)));
+    }
+    store(segment.row, first);
+  }
+
+ private:
+  std::int64_t heads() const { return kHeads > 0 ? kHeads : heads_; }
+
+  /// Before the edges of row u.
+  void open([[maybe_unused]] std::int64_t u) {
+    sums_.clear(panel_);
+    shared_.fill(0, heads());
+    if constexpr (kAtOnce) own_ = attention::repeat<kHeads>(args_.s_src.row(u));
+  }
+
+  /// A batch of the edges of row u, from entry k of the pattern on.
+  void add(std::int64_t u, EdgeId k, const attention::Run& run) {
+    if constexpr (kAtOnce) {
+      const Tag d;
+      const auto slope = hn::Set(d, static_cast<float>(args_.slope));
+      attention::WeighedRow row{packed_, kPackedValues * kHeads, own_, hn::Zero(d), slope, hn::Zero(d), hn::Zero(d)};
+      add_(args_.dy, run, panel_, row, sums_);
+      add_shared(row.steep);
+    } else {
+      if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
+        weigh_in_vectors(u, run);
+      } else {
+        weigh(u, run);
+      }
+      apply_gate(k, run.count);
+      add_(args_.dy, run, batch_, heads(), panel_, sums_);
+    }
+  }
+
+  /// Adds what the edges of a vector have to shared_.
+  void add_shared(Vector of_edges) {
+    alignas(64) float lanes[kLanes];
+    hn::Store(attention::sum_of_edges<kHeads>(of_edges), Tag(), lanes);
+    shared_.update(kHeads, [](float a, float b) { return a + b; }, Values::load(lanes, kHeads));
+  }
+
+  /// Results of row u from the sums; `first`: in place of what is there, else in addition to it.
+  void store(std::int64_t u, bool first) {
     const Tag d;
+    float* dz = args_.dz.row(u) + panel_.column;
     for (int i = 0; i < panel_.vectors; ++i) {
-      attention::store_columns(hn::Load(d, sums_.plain + i * kLanes), panel_, i, args_.dz.row(u) + panel_.column);
+      const auto sum = hn::Load(d, sums_.plain + i * kLanes);
+      attention::store_columns(first ? sum : hn::Add(attention::load_columns(panel_, i, dz), sum), panel_, i, dz);
     }
     float* ds = args_.ds_src.row(u);
     if (panel_.column == 0) {
       shared_.update(heads(), [](auto sum) { return -sum; });
+      if (!first) {
+        shared_.update(
+            heads(), [](auto sum, auto before) { return before + sum; }, Values::load(ds, heads()));
+      }
       shared_.store(ds, heads());
     }
     const float* z = args_.z.row(u) + panel_.column;
@@ -95,13 +141,11 @@ class RowGradient {
     }
   }
 
- private:
-  std::int64_t heads() const { return kHeads > 0 ? kHeads : heads_; }
-
-  /// Fills the batch with the weights of `count` edges from k on.
-  void weigh(std::int64_t u, EdgeId k, std::int64_t count) {
-    const NodeId* indices = args_.pattern.indices.data() + k;
-    const std::int64_t known = args_.pattern.nonzeros() - k;
+  /// Fills the batch with the weights of a run of edges.
+  void weigh(std::int64_t u, const attention::Run& run) {
+    const NodeId* indices = run.indices;
+    const std::int64_t count = run.count;
+    const std::int64_t known = run.known;
     const auto slope = static_cast<float>(args_.slope);
     const float* own = args_.s_src.row(u);
     const std::int64_t stride = kPackedValues * heads();
@@ -123,12 +167,13 @@ class RowGradient {
   }
 
   /// The same, a vector of edges x heads at a time.
-  void weigh_in_vectors(std::int64_t u, EdgeId k, std::int64_t count) {
+  void weigh_in_vectors(std::int64_t u, const attention::Run& run) {
     constexpr int kEdges = attention::kEdgesPerVector<kHeads>;
     constexpr std::int64_t kStride = kPackedValues * kHeads;
     const Tag d;
-    const NodeId* indices = args_.pattern.indices.data() + k;
-    const std::int64_t known = args_.pattern.nonzeros() - k;
+    const NodeId* indices = run.indices;
+    const std::int64_t count = run.count;
+    const std::int64_t known = run.known;
     const auto own = attention::repeat<kHeads>(args_.s_src.row(u));
     const auto slope = hn::Set(d, static_cast<float>(args_.slope));
     const ExpOf exp;
@@ -149,10 +194,7 @@ class RowGradient {
       hn::Store(weight, d, batch_.plain + i * kHeads);
       hn::Store(steep, d, batch_.steep + i * kHeads);
     }
-    const auto plus = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };
-    alignas(64) float lanes[kLanes];
-    hn::Store(attention::fold<kHeads>(shared, plus), d, lanes);
-    shared_.update(kHeads, [](float a, float b) { return a + b; }, Values::load(lanes, kHeads));
+    add_shared(shared);
   }
 
   void apply_gate(EdgeId k, std::int64_t count) {
@@ -166,32 +208,42 @@ class RowGradient {
   const float* packed_;
   const attention::Panel& panel_;
   std::int64_t heads_;
-  attention::AddRows add_rows_;
+  std::conditional_t<kAtOnce, attention::AddWeighed, attention::AddRows> add_;
   attention::Batch batch_;
+  Vector own_;      ///< scores of the row, for every edge of a vector
   attention::Sums sums_;
   Values shared_;  ///< sum of a * f'(e) * <dy, y>
 };
 
-template <int kHeads>
-void grad_rows(const AttentionGradArgs<float>& args, const float* packed, std::int64_t begin, std::int64_t end) {
+/// Calls body(row) for each panel of columns, with a RowGradient.
+template <class Body>
+void for_each_panel(const AttentionGradArgs<float>& args, const float* packed, const Body& body) {
   for (std::int64_t column = 0; column < args.z.cols; column += attention::kMostColumns) {
     const attention::Panel panel(column, args.z.cols, args.heads);
-    RowGradient<kHeads> row(args, packed, panel);
-    for (std::int64_t u = begin; u < end; ++u) row.run(u);
+    attention::with_heads(args.heads, [&](auto heads) HWY_ATTR {
+      if (args.gate.rows != 0) {
+        RowGradient<heads, true> row(args, packed, panel);
+        body(row);
+      } else {
+        RowGradient<heads, false> row(args, packed, panel);
+        body(row);
+      }
+    });
   }
 }
 
 void grad_chunk(const AttentionGradArgs<float>& args, const float* packed, std::int64_t begin, std::int64_t end) {
-  switch (args.heads) {
-    case 1:
-      return grad_rows<1>(args, packed, begin, end);
-    case 4:
-      return grad_rows<4>(args, packed, begin, end);
-    case 8:
-      return grad_rows<8>(args, packed, begin, end);
-    default:
-      return grad_rows<0>(args, packed, begin, end);
-  }
+  for_each_panel(args, packed, [&](auto& row) HWY_ATTR {
+    for (std::int64_t u = begin; u < end; ++u) row.run(u);
+  });
+}
+
+/// The segments of one chunk of one block.
+void grad_segments(const AttentionGradArgs<float>& args, const float* packed, std::int64_t block, std::int64_t chunk) {
+  attention::BlockIds ids(args.blocks, block);
+  for_each_panel(args, packed, [&](auto& row) HWY_ATTR {
+    attention::for_each_segment(args.blocks, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR { row.run(segment, id, ids, block == 0); });
+  });
 }
 
 }  // namespace
@@ -205,6 +257,7 @@ namespace {
 
 HWY_EXPORT(pack_chunk);
 HWY_EXPORT(grad_chunk);
+HWY_EXPORT(grad_segments);
 
 float* packed_values(const Context& context) { return reinterpret_cast<float*>(context.workspace.data()); }
 
@@ -220,6 +273,13 @@ void attention_grad(const Context& context, const AttentionGradArgs<float>& args
   pack_destinations(context, args);
   parallel_edge_rows(context.threads, args.pattern.offsets, 2 * args.z.cols, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(grad_chunk)(args, packed_values(context), begin, end);
+  });
+}
+
+void attention_grad_blocked(const Context& context, const AttentionGradArgs<float>& args) {
+  pack_destinations(context, args);
+  for_each_block_chunk(context.threads, args.blocks, [&](std::int64_t block, std::int64_t chunk) {
+    HWY_DYNAMIC_DISPATCH(grad_segments)(args, packed_values(context), block, chunk);
   });
 }
 

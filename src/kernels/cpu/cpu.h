@@ -43,7 +43,9 @@ namespace gneiss::kernels::cpu {
 
 void adam_step(const Context& context, const AdamStepArgs<float>& args);
 void attention(const Context& context, const AttentionArgs<float>& args);
+void attention_blocked(const Context& context, const AttentionArgs<float>& args);
 void attention_grad(const Context& context, const AttentionGradArgs<float>& args);
+void attention_grad_blocked(const Context& context, const AttentionGradArgs<float>& args);
 void batch_norm(const Context& context, const BatchNormArgs<float>& args);
 void batch_norm_grad(const Context& context, const BatchNormGradArgs<float>& args);
 void batch_norm_inference(const Context& context, const BatchNormInferenceArgs<float>& args);
@@ -80,6 +82,7 @@ void to_half(const Context& context, const ToHalfArgs<float>& args);
 void unary(const Context& context, const UnaryArgs<float>& args);
 void unary_grad(const Context& context, const UnaryGradArgs<float>& args);
 
+BandKernel<AttentionArgs<float>> attention_bands(const AttentionArgs<float>& args);
 BandKernel<AttentionGradArgs<float>> attention_grad_bands(const AttentionGradArgs<float>& args);
 BandKernel<BceWithLogitsArgs<float>> bce_with_logits_bands(const BceWithLogitsArgs<float>& args);
 BandKernel<CrossEntropyArgs<float>> cross_entropy_bands(const CrossEntropyArgs<float>& args);

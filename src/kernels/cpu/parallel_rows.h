@@ -56,6 +56,16 @@ void parallel_rows(int threads, std::int64_t rows, std::int64_t cols, const Body
   parallel_chunks(threads, rows, std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, cols)), body);
 }
 
+/// Calls body(block, chunk) for every chunk of a pattern cut by sources, block after block.
+template <class Body>
+void for_each_block_chunk(int threads, const BlockedPattern& blocks, const Body& body) {
+  for (std::size_t b = 0; b + 1 < blocks.block_chunks.size(); ++b) {
+    const std::int64_t first = blocks.block_chunks[b];
+    parallel_chunks(threads, blocks.block_chunks[b + 1] - first, 1,
+                    [&](std::int64_t chunk, std::int64_t) { body(static_cast<std::int64_t>(b), first + chunk); });
+  }
+}
+
 /// Calls body(length, pointers…) for runs of consecutive elements of matrices of one shape: long runs where all of them
 /// are contiguous, else a run a row.
 template <class Body, class First, class... Rest>

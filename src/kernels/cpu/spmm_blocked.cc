@@ -93,15 +93,11 @@ namespace gneiss::kernels::cpu {
 HWY_EXPORT(block_chunk);
 
 void spmm_blocked(const Context& context, const SpmmArgs<float>& args) {
-  const std::span<const std::int64_t> block_chunks = args.blocks.block_chunks;
   for (std::int64_t column = 0; column < args.y.cols; column += kSpmmBlockColumns) {
     const std::int64_t end = std::min(args.y.cols, column + kSpmmBlockColumns);
-    for (std::size_t b = 0; b + 1 < block_chunks.size(); ++b) {
-      const std::int64_t first = block_chunks[b];
-      parallel_chunks(context.threads, block_chunks[b + 1] - first, 1, [&](std::int64_t chunk, std::int64_t) {
-        HWY_DYNAMIC_DISPATCH(block_chunk)(args, static_cast<std::int64_t>(b), first + chunk, column, end);
-      });
-    }
+    for_each_block_chunk(context.threads, args.blocks, [&](std::int64_t block, std::int64_t chunk) {
+      HWY_DYNAMIC_DISPATCH(block_chunk)(args, block, chunk, column, end);
+    });
   }
 }
 
