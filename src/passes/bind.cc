@@ -176,8 +176,8 @@ void find_lasting(ir::Plan* plan) {
     if (graph < 0 || step.loop >= 0) continue;
     ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
     const bool backwards = runs_along_out_edges(op);
-    // By blocks of sources only the slots of weights are looked up, along out-edges.
-    const bool blocked = step.variant == "cpu_blocked" && !(backwards && op.inputs.size() > 1);
+    // By blocks of sources only the slots of what edges have are looked up, along out-edges.
+    const bool blocked = step.variant == "cpu_blocked" && !(backwards && !reads_ends_only(op));
     // Degrees are differences of offsets, which stay.
     const bool ids = !blocked && op.kind != OpKind::degree;
     bool& in = setup ? use.in_setup : use.in_kept;

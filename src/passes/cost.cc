@@ -82,10 +82,24 @@ double gather_seconds(const Rates& rates, double edges, double rows, double sour
   return rates.call_seconds + (edges + rows) * row_bytes / rates.gather.at(columns, sources * row_bytes);
 }
 
-double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block) {
+namespace {
+
+/// Segments of rows of edges that are strewn evenly.
+double segments_of(double edges, double rows, double sources, double block) {
   const double pairs = std::max(1.0, rows * std::ceil(sources / block));
-  const double segments = pairs * (1 - std::exp(-edges / pairs));  // of edges strewn evenly
-  return gather_seconds(rates, edges, rows, block, columns) + segments * columns / rates.segments;
+  return pairs * (1 - std::exp(-edges / pairs));
+}
+
+}  // namespace
+
+double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block) {
+  return gather_seconds(rates, edges, rows, block, columns) + segments_of(edges, rows, sources, block) * columns / rates.segments;
+}
+
+double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block) {
+  // Segments of 17 edges of 32 columns took 25 ns longer forward and 39 ns backward where those of a sum took 4.3.
+  constexpr double kSums = 8;
+  return gather_seconds(rates, edges, rows, block, columns) + kSums * segments_of(edges, rows, sources, block) * columns / rates.segments;
 }
 
 double gemm_seconds(const Rates& rates, Orientation orientation, double m, double n, double k) {
@@ -148,9 +162,9 @@ class StepCost {
       case OpKind::spx_gemm:
         return spx_gemm();
       case OpKind::attention:
-        return gather() + edges() * heads() / rates_.attention;
+        return attention_gather() + edges() * heads() / rates_.attention;
       case OpKind::attention_grad:
-        return gather() + edges() * heads() / rates_.attention_grad;
+        return attention_gather() + edges() * heads() / rates_.attention_grad;
       case OpKind::sddmm:
         return gather() + stream_seconds(rates_, step_.bytes);
       case OpKind::dropout:
@@ -201,11 +215,19 @@ class StepCost {
 
   double spmm() const {
     const double weights = op_.inputs.size() > 1 ? count(program_, op_.inputs[1]) * kFloat : 0;
-    const ir::GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(op_.attrs.integer("graph", 0))];
-    const std::int64_t block = along_out_edges() ? use.out_block : use.in_block;
     const double weight_seconds = weights / rates_.stream.at(1, weights + 1);
-    if (step_.variant != "cpu_blocked" || block <= 0) return gather() + weight_seconds;
-    return blocked_gather_seconds(rates_, edges(), destinations(), sources(), columns(), static_cast<double>(block)) + weight_seconds;
+    if (block() <= 0) return gather() + weight_seconds;
+    return blocked_gather_seconds(rates_, edges(), destinations(), sources(), columns(), block()) + weight_seconds;
+  }
+
+  double attention_gather() const {
+    return block() <= 0 ? gather() : blocked_attention_seconds(rates_, edges(), destinations(), sources(), columns(), block());
+  }
+
+  /// Sources of a block; 0 where the op does not run block by block.
+  double block() const {
+    const ir::GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(op_.attrs.integer("graph", 0))];
+    return step_.variant == "cpu_blocked" ? static_cast<double>(along_out_edges() ? use.out_block : use.in_block) : 0;
   }
 
   double gemm() const {

@@ -59,6 +59,8 @@ std::string invalid_rate(const Rates& rates);
 double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns);
 /// The same with its sources in blocks of `block` rows, one block after another.
 double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block);
+/// The same for attention or its backward, whose segments carry two sums and a softmax on.
+double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block);
 /// c [m,n] with inner size k.
 double gemm_seconds(const Rates& rates, kernels::Orientation orientation, double m, double n, double k);
 

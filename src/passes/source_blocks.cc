@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "graph/source_blocks.h"
+#include "kernels/attention_grad.h"
 #include "kernels/kernel.h"
 #include "kernels/spmm.h"
 
@@ -19,6 +20,12 @@ using ir::OpKind;
 /// at all takes no memory.
 constexpr double kTolerance = 1.1;
 
+/// What gathers along the edges of a pattern: the columns that are swept at once.
+struct Walk {
+  std::int64_t columns = 0;
+  double weight_seconds = 0;  ///< of attention: of the softmax weights, whether cut or not
+};
+
 struct Cut {
   std::int64_t block = 0;  ///< sources
   double seconds = 0;      ///< modelled
@@ -26,37 +33,53 @@ struct Cut {
 };
 
 /// The smallest block among the best, for at least one source; sizes of a block are tried in steps of half a doubling.
-Cut cut_for(const Rates& rates, std::int64_t sources, std::int64_t destinations, std::int64_t edges, std::int64_t columns) {
-  const std::int64_t row_bytes = columns * std::int64_t{sizeof(float)};
+Cut cut_for(const Rates& rates, std::int64_t sources, std::int64_t destinations, std::int64_t edges, const Walk& walk) {
+  const std::int64_t row_bytes = walk.columns * std::int64_t{sizeof(float)};
+  const auto columns = static_cast<double>(walk.columns);
+  const auto blocked_seconds = walk.weight_seconds > 0 ? blocked_attention_seconds : blocked_gather_seconds;
   std::vector<Cut> cuts;
   for (const double mib : {0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
     const auto most = std::clamp<std::int64_t>(static_cast<std::int64_t>(mib * (1 << 20)) / row_bytes, 1, graph::kMostBlockCols);
     const std::int64_t block = num_chunks(sources, num_chunks(sources, most));
-    const double seconds = blocked_gather_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources),
-                                                  static_cast<double>(columns), static_cast<double>(block));
+    const double seconds = blocked_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources), columns,
+                                           static_cast<double>(block)) +
+                           walk.weight_seconds;
     cuts.push_back({.block = block, .seconds = seconds});
   }
   const auto faster = [](const Cut& a, const Cut& b) { return a.seconds < b.seconds; };
   const double least = std::min_element(cuts.begin(), cuts.end(), faster)->seconds;
-  Cut cut = *std::find_if(cuts.begin(), cuts.end(), [&](const Cut& c) { return c.seconds <= kTolerance * least; });
-  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources), static_cast<double>(columns));
+  // Segments of attention cost too much to begin more of them than need be.
+  const double tolerance = walk.weight_seconds > 0 ? 1 : kTolerance;
+  Cut cut = *std::find_if(cuts.begin(), cuts.end(), [&](const Cut& c) { return c.seconds <= tolerance * least; });
+  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources), columns) + walk.weight_seconds;
   // Where there is not more to gather than to write, a band that need not write the result is worth more.
   cut.pays = cut.block < sources && edges > destinations && kTolerance * cut.seconds < whole;
   return cut;
 }
 
-/// Widest sum or mean along one direction of a graph, in columns that are swept at once; 0 if there is none. What runs
-/// once counts only if nothing else runs.
-std::int64_t widest_sum(const ir::Program& program, std::int64_t graph, bool out_edges) {
-  std::int64_t widest[2] = {0, 0};
-  for (const Op& op : program.ops) {
-    const std::string fn = op.attrs.text("fn", "sum");
-    if (op.kind != OpKind::spmm || op.attrs.integer("graph", 0) != graph || (fn != "sum" && fn != "mean")) continue;
-    if ((op.attrs.integer("transpose", 0) != 0) != out_edges) continue;
-    std::int64_t& most = widest[op.phase == ir::Phase::kSetup ? 1 : 0];
-    most = std::max(most, std::min(program.type(op.inputs[0]).cols, kernels::kSpmmBlockColumns));
+/// What an op gathers that can run block by block of sources; no columns if it cannot.
+Walk walk_of(const Rates& rates, const ir::Program& program, const Op& op, double edges) {
+  const std::string fn = op.attrs.text("fn", "sum");
+  if (op.kind == OpKind::spmm && (fn == "sum" || fn == "mean")) return {std::min(program.type(op.inputs[0]).cols, kernels::kSpmmBlockColumns), 0};
+  if (op.kind == OpKind::attention || op.kind == OpKind::attention_grad) {
+    const std::int64_t scores = op.attrs.integer("heads", 1) * (op.kind == OpKind::attention ? 1 : kernels::kPackedValues);
+    const double rate = op.kind == OpKind::attention ? rates.attention : rates.attention_grad;
+    return {program.type(op.inputs[0]).cols + scores, edges * static_cast<double>(op.attrs.integer("heads", 1)) / rate};
   }
-  return widest[0] > 0 ? widest[0] : widest[1];
+  return {};
+}
+
+/// The widest such walk along one direction of a graph; no columns if there is none. What runs once counts only if nothing else runs.
+Walk widest_walk(const Rates& rates, const ir::Program& program, std::int64_t graph, bool out_edges) {
+  const auto edges = static_cast<double>(program.graphs[static_cast<std::size_t>(graph)].num_edges);
+  Walk widest[2];
+  for (const Op& op : program.ops) {
+    if (op.attrs.integer("graph", 0) != graph || (op.attrs.integer("transpose", 0) != 0) != out_edges) continue;
+    const Walk walk = walk_of(rates, program, op, edges);
+    Walk& most = widest[op.phase == ir::Phase::kSetup ? 1 : 0];
+    if (walk.columns > most.columns) most = walk;
+  }
+  return widest[0].columns > 0 ? widest[0] : widest[1];
 }
 
 SourceBlocking wanted(const ir::Plan& plan, SourceBlocking blocking) {
@@ -77,16 +100,16 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& 
     const std::int64_t src = program.node_sets[static_cast<std::size_t>(graph.src_set)].size;
     const std::int64_t dst = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size;
     for (const bool out_edges : {false, true}) {
-      const std::int64_t columns = widest_sum(program, static_cast<std::int64_t>(g), out_edges);
+      const Walk walk = widest_walk(rates, program, static_cast<std::int64_t>(g), out_edges);
       const std::int64_t rows = out_edges ? src : dst;
       const std::int64_t sources = out_edges ? dst : src;
-      if (columns == 0 || rows <= 0 || sources <= 0) continue;
-      const Cut cut = cut_for(rates, sources, rows, graph.num_edges, columns);
+      if (walk.columns == 0 || rows <= 0 || sources <= 0) continue;
+      const Cut cut = cut_for(rates, sources, rows, graph.num_edges, walk);
       const bool on = blocking == SourceBlocking::kOn || cut.pays;
       const std::int64_t blocks = num_chunks(sources, cut.block);
       const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(rows * blocks);
       decisions->push_back(fmt::format("{}-edges of graph {}: {} blocks of {} sources for {} columns, {:.1f} edges each row: {}", out_edges ? "out" : "in", g, blocks, cut.block,
-                                       columns, edges, on ? "cut" : "left whole"));
+                                       walk.columns, edges, on ? "cut" : "left whole"));
       if (!on) continue;
       ir::GraphUse& use = plan->graph_uses[g];
       (out_edges ? use.out_block : use.in_block) = cut.block;

@@ -202,6 +202,23 @@ TEST(SourceBlocks, AreChosenAndCounted) {
   }
 }
 
+TEST(SourceBlocks, AttentionRunsBlockByBlockBothWays) {
+  passes::Options options;
+  options.source_blocks = passes::SourceBlocking::kOn;
+  const ir::Plan cut = plan_of("gat", testing::awkward_dataset({}), small_for("gat", {{"attention_dropout", 0.0}}), options);
+  int attentions = 0;
+  for (const ir::Step& step : cut.steps) {
+    const OpKind kind = cut.program.ops[static_cast<std::size_t>(step.op)].kind;
+    if (kind != OpKind::attention && kind != OpKind::attention_grad) continue;
+    ++attentions;
+    EXPECT_EQ(step.variant, "cpu_blocked");
+    EXPECT_EQ(step.band, -1) << "blocks of sources pass over all rows";
+  }
+  EXPECT_GE(attentions, 4);
+  const ir::GraphUse& use = cut.graph_uses[1];
+  EXPECT_FALSE(use.in_kept || use.out_kept) << "nothing reads the ids of the edges but in blocks";
+}
+
 // The sizes of Reddit: 233 k nodes of 491 edges each.
 TEST(SourceBlocks, FollowTheMachinesRates) {
   ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), {{"hidden_channels", std::int64_t{32}}, {"num_layers", std::int64_t{3}}});
