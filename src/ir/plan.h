@@ -86,9 +86,9 @@ struct GraphUse {
   bool used = false;
   bool transpose = false;      ///< some op runs along out-edges
   bool slots = false;          ///< and reads values of edges, so the transpose has to name their places
-  bool in_setup = false;       ///< the setup phase reads the ids of the in-edges, other than cut by sources,
-  bool in_kept = false;        ///< or phases after it do
-  bool out_setup = false;      ///< the same of the out-edges
+  std::int32_t in_setup = -1;  ///< the last step of the setup phase that reads the ids of the in-edges, other than cut by sources; -1: none
+  bool in_kept = false;        ///< phases after it read them
+  std::int32_t out_setup = -1;  ///< the same of the out-edges
   bool out_kept = false;
   std::int64_t bytes = 0;      ///< of structures made for this run (derived graph, transpose); 0 if only the dataset's
   std::int64_t in_block = 0;   ///< sources of a block of the in-edges cut by sources; 0: they are not cut

@@ -158,14 +158,23 @@ void find_structures(ir::Plan* plan) {
   }
 }
 
-/// Which structures the setup phase reads, and which the phases after it.
+void note_read(bool setup, std::int32_t step, std::int32_t* last_of_setup, bool* kept) {
+  if (setup) {
+    *last_of_setup = std::max(*last_of_setup, step);
+  } else {
+    *kept = true;
+  }
+}
+
+/// Which structures the setup phase reads, up to which step, and which the phases after it.
 void find_lasting(ir::Plan* plan) {
   const ir::Program& program = plan->program;
   std::vector<bool> features(program.values.size(), false);
   for (const Op& op : program.ops) {
     if (op.kind == OpKind::input) features[static_cast<std::size_t>(op.results[0])] = true;
   }
-  for (const ir::Step& step : plan->steps) {
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan->steps.size()); ++i) {
+    const ir::Step& step = plan->steps[static_cast<std::size_t>(i)];
     const Op& op = program.ops[static_cast<std::size_t>(step.op)];
     const bool setup = op.phase == ir::Phase::kSetup;
     for (const ir::ValueId input : op.inputs) {
@@ -180,17 +189,16 @@ void find_lasting(ir::Plan* plan) {
     const bool blocked = step.variant == "cpu_blocked" && !(backwards && !reads_ends_only(op));
     // Degrees are differences of offsets, which stay.
     const bool ids = !blocked && op.kind != OpKind::degree;
-    bool& in = setup ? use.in_setup : use.in_kept;
-    bool& out = setup ? use.out_setup : use.out_kept;
-    in = in || (ids && !(backwards && op.kind == OpKind::spmm));
-    out = out || (ids && backwards);
+    if (ids && !(backwards && op.kind == OpKind::spmm)) note_read(setup, i, &use.in_setup, &use.in_kept);
+    if (ids && backwards) note_read(setup, i, &use.out_setup, &use.out_kept);
   }
   for (const ir::EdgeLoop& loop : plan->loops) {
     const Op& first = program.ops[static_cast<std::size_t>(plan->steps[static_cast<std::size_t>(loop.first_step)].op)];
     ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(loop.graph)];
     const bool setup = first.phase == ir::Phase::kSetup;
-    if (loop.out_edges) (setup ? use.out_setup : use.out_kept) = true;
-    if (!loop.out_edges || loop.slots) (setup ? use.in_setup : use.in_kept) = true;  // weights lie beside the ids of in-edges
+    if (loop.out_edges) note_read(setup, loop.last_step, &use.out_setup, &use.out_kept);
+    // Weights lie beside the ids of in-edges.
+    if (!loop.out_edges || loop.slots) note_read(setup, loop.last_step, &use.in_setup, &use.in_kept);
   }
 }
 

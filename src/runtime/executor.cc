@@ -43,7 +43,7 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
     std::copy(source.begin(), source.end(), features_.begin());
   }
   bind_steps(class_weights, loops);
-  structures_.drop_unread(plan, false);  // bound calls know the sizes
+  structures_.drop_unread(plan, -1);  // bound calls know the sizes
 }
 
 template <class T>
@@ -52,23 +52,25 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
   const kernels::Operands<T> bound = operands(class_weights);
   std::int32_t open = -1;
   std::size_t used = 0;
-  for (const ir::Step& planned : plan_.steps) {
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_.steps.size()); ++i) {
+    const ir::Step& planned = plan_.steps[static_cast<std::size_t>(i)];
     const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
     if (planned.loop >= 0) {
       const ir::EdgeLoop& loop = plan_.loops[static_cast<std::size_t>(planned.loop)];
-      const bool first = &planned == &plan_.steps[static_cast<std::size_t>(loop.first_step)];
       const auto bytes = static_cast<std::size_t>(loop.tasks * loop.task_bytes);
-      if (first) steps_.push_back({op.phase, {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])}, {context_.workspace.first(bytes)}, {}, 0, false});
+      if (i == loop.first_step) {
+        steps_.push_back({op.phase, loop.last_step, {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])}, {context_.workspace.first(bytes)}, {}, 0, false});
+      }
       open = -1;
       continue;
     }
     kernels::BoundCall call = kernels::bind_call<T>(op, bound);
     if (!call.run) continue;
     if (planned.band < 0) {
-      steps_.push_back({op.phase, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, false});
+      steps_.push_back({op.phase, i, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, false});
     } else if (planned.band != open) {
       const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(planned.band)];
-      steps_.push_back({op.phase, {}, {}, cut_rows(band), band.band_rows, band.streams_features});
+      steps_.push_back({op.phase, band.last_step, {}, {}, cut_rows(band), band.band_rows, band.streams_features});
       used = 0;
     }
     open = planned.band;
@@ -247,7 +249,6 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
 
 template <class T>
 void Executor<T>::end_setup() {
-  structures_.drop_unread(plan_, true);
   if (plan_.setup_arena_bytes <= plan_.lasting_arena_bytes) return;
   give_back_tail(arena_.data(), static_cast<std::size_t>(plan_.lasting_arena_bytes), arena_.size());
 }
@@ -265,6 +266,7 @@ void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
     } else {
       run_bands(step);
     }
+    if (phase == ir::Phase::kSetup) structures_.drop_unread(plan_, step.last_step);
   }
 }
 

@@ -31,11 +31,12 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// To be called when the setup phase is through for good: frees the structures that only it reads and gives back its part of the arena.
+  /// To be called when the setup phase is through for good: gives back its part of the arena.
   void end_setup();
   /// Gives the pages of rows of features in a file back to the system; reading brings them again.
   void give_back_features(std::int64_t begin, std::int64_t end) const;
-  /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch).
+  /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once: structures go when the
+  /// last of its ops that reads them is through, if no other phase does.
   void run(ir::Phase phase, kernels::StepKey key);
 
   /// Values of a stored dense result.
@@ -54,6 +55,7 @@ class Executor {
   /// One call, or calls that work through the same rows together.
   struct Step {
     ir::Phase phase;
+    std::int32_t last_step;  ///< of those of the plan that it is
     std::vector<kernels::BoundCall> calls;
     std::vector<std::span<std::byte>> workspaces;  ///< of each call
     std::vector<std::int64_t> cuts;                ///< rows at which tasks start, and their number; empty: one call by itself

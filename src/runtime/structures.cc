@@ -63,14 +63,14 @@ Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::
   }
 }
 
-void Structures::drop_unread(const ir::Plan& plan, bool after_setup) {
+void Structures::drop_unread(const ir::Plan& plan, std::int32_t last) {
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
     const ir::GraphUse& use = plan.graph_uses[g];
-    if (!use.in_kept && (after_setup || !use.in_setup) && derived_[g]) {
+    if (!use.in_kept && use.in_setup <= last && derived_[g]) {
       derived_[g]->drop_edges();
       in_[g].indices = {};
     }
-    if (!use.out_kept && (after_setup || !use.out_setup)) {
+    if (!use.out_kept && use.out_setup <= last) {
       transposes_[g].indices = {};
       transposes_[g].slots = {};
       out_[g].indices = {};

@@ -34,9 +34,9 @@ class Structures {
   BlockedPattern source_blocks(std::int32_t graph, bool out_edges) const {
     return (out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(graph)].view();
   }
-  /// Frees the ids of edges that nothing reads any more, of the graphs and transposes that were made here: once calls are bound, or
-  /// after the setup phase.
-  void drop_unread(const ir::Plan& plan, bool after_setup);
+  /// Frees the ids of edges that nothing reads any more, of the graphs and transposes that were made here: when the step `last` of the
+  /// setup phase is through; -1: before the first.
+  void drop_unread(const ir::Plan& plan, std::int32_t last);
 
   const SparsePattern* features(bool transposed) const { return transposed ? &features_out_ : &features_in_; }
   std::span<const float> edge_weights(std::int32_t graph) const { return graph_at(graph).weights(); }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "train/job.h"
+#include "train/planned_bytes.h"
 #include "train/workload.h"
 
 namespace gneiss::train {

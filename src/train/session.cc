@@ -16,6 +16,7 @@
 #include "runtime/executor.h"
 #include "runtime/initialize.h"
 #include "train/loops.h"
+#include "train/planned_bytes.h"
 
 namespace gneiss::train {
 namespace {
@@ -126,11 +127,6 @@ passes::LossSpec::Kind default_loss(const data::Labels& labels) {
   }
 }
 
-/// Of a node.
-static std::int64_t label_bytes(const data::Labels& labels) {
-  return labels.targets.empty() ? std::int64_t{sizeof(std::int32_t)} : labels.num_classes * std::int64_t{sizeof(float)};
-}
-
 static std::int64_t num_edges_into(const graph::Graph& graph, std::span<const NodeId> rows) {
   std::int64_t edges = 0;
   for (const NodeId v : rows) edges += graph.offsets()[static_cast<std::size_t>(v) + 1] - graph.offsets()[static_cast<std::size_t>(v)];
@@ -160,51 +156,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   return blueprint;
 }
 
-namespace {
-
-std::int64_t edge_bytes(const ir::GraphDef& graph) {
-  return graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + (graph.weighted ? sizeof(float) : 0));
-}
-
-}  // namespace
-
 int threads_of(const SessionOptions& options) { return options.threads > 0 ? options.threads : available_threads(); }
-
-PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const SessionOptions& options) {
-  // Values, gradients, optimizer state and the best weights so far.
-  const int copies = 3 + runtime::Optimizer<float>::state_values(options.optimizer);
-  std::int64_t fixed = plan.total_bytes(copies, threads_of(options)) - plan.arena_bytes;
-  for (const ir::GraphDef& graph : plan.program.graphs) {  // what the executor copies of the labels
-    if (graph.origin == ir::GraphOrigin::kLossRows) fixed += graph.num_edges * (label_bytes(dataset.labels) + std::int64_t{sizeof(NodeId)});
-  }
-  PlannedBytes bytes;
-  bytes.total = fixed + plan.arena_bytes;
-  bytes.setup = fixed + plan.setup_arena_bytes;
-  bytes.steps = fixed + plan.lasting_arena_bytes;
-  std::int64_t scratch = plan.feature_transpose ? graph::transpose_scratch_bytes(plan.feature_nonzeros, true) : 0;
-  for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
-    const ir::GraphUse& use = plan.graph_uses[g];
-    const ir::GraphDef& graph = plan.program.graphs[g];
-    if (use.transpose) scratch = std::max(scratch, graph::transpose_scratch_bytes(graph.num_edges, use.slots));
-    const std::int64_t in = edge_bytes(graph);
-    const std::int64_t out = graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + (use.slots ? sizeof(EdgeId) : 0));
-    const bool made = g > 0 && use.used;
-    bytes.structures += use.bytes + use.block_bytes;
-    if (g > 0) bytes.derived += in;
-    if (made && !use.in_kept) bytes.steps -= in;
-    if (made && !use.in_kept && !use.in_setup) bytes.setup -= in;
-    if (use.transpose && !use.out_kept) bytes.steps -= out;
-    if (use.transpose && !use.out_kept && !use.out_setup) bytes.setup -= out;
-  }
-  bytes.structures += scratch;
-  const ir::GraphUse& given = plan.graph_uses[0];
-  const std::int64_t edges = edge_bytes(plan.program.graphs[0]);
-  if (!given.used) bytes.dropped_unused = edges;
-  if (!given.in_kept && !given.in_setup) bytes.dropped_before = edges;
-  if (!given.in_kept) bytes.dropped = edges;
-  if (!plan.features_kept || plan.features_streamed) bytes.dropped += dataset.features.bytes();
-  return bytes;
-}
 
 template <class T>
 struct Session<T>::Impl {
@@ -267,7 +219,7 @@ struct Session<T>::Impl {
     if (ready) return;
     const ir::Plan& plan = blueprint.plan;
     const ir::GraphUse& given = plan.graph_uses[0];
-    if (expendable != nullptr && !given.in_kept && !given.in_setup) expendable->graph.drop_edges();
+    if (expendable != nullptr && !given.in_kept && given.in_setup < 0) expendable->graph.drop_edges();
     if (expendable != nullptr) expendable->labels.targets.rest();  // they were read for checks; the loss comes after the setup
     executor.run(ir::Phase::kSetup, {seed, 0});
     check_constants(plan, dataset, &executor);

@@ -12,6 +12,7 @@
 #include "data/preprocess.h"
 #include "passes/stream_features.h"
 #include "train/options.h"
+#include "train/planned_bytes.h"
 #include "train/rates_file.h"
 
 namespace gneiss::train {
