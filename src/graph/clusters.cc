@@ -24,6 +24,7 @@ namespace gneiss::graph {
 namespace {
 
 constexpr int kRounds = 5;
+constexpr int kEarlyRounds = 3;
 constexpr int kSteps = 8;
 constexpr std::int64_t kLevelGrowth = 8;  // nodes of a group to nodes of its parts, at most
 constexpr int kLevels = 3;
@@ -109,8 +110,8 @@ class Propagation {
       steps_[mix(static_cast<std::uint32_t>(v)) % kSteps].push_back(static_cast<NodeId>(v));
   }
 
-  Buffer<NodeId> run() {
-    for (int round = 0; round < kRounds; ++round) {
+  Buffer<NodeId> run(int rounds = kRounds) {
+    for (int round = 0; round < rounds; ++round) {
       most_votes_ = kMostVotes[static_cast<std::size_t>(round)];
       for (const std::vector<NodeId>& step : steps_) {
         decide(step, mix(static_cast<std::uint32_t>(round) + 1));
@@ -350,6 +351,13 @@ Order flatten(const std::vector<Grouping>& levels) {
 }
 
 }  // namespace
+
+double early_cluster_share(const Graph& graph, int threads) {
+  const Level level{graph.in_edges(), {}, {}, {}};
+  std::vector<Grouping> clusters;
+  clusters.push_back(group_by(Propagation(level, kBlockNodes, threads).run(kEarlyRounds), level));
+  return same_block_share(graph, inverse_order(flatten(clusters)));
+}
 
 Order cluster_order(const Graph& graph, int threads) {
   std::optional<Transpose> out_edges;

@@ -14,6 +14,8 @@ constexpr double kBlockedEdges = 15;
 constexpr std::int64_t kLeastEpochs = 50;
 // What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch.
 constexpr double kLeastSaving = 0.20;
+// The share of edges within a block to what it was early on, at most (graph::early_cluster_share).
+constexpr double kMostGrowth = 3;
 
 /// The modelled time of gathers by how many edges have both ends in one block of nodes.
 class GatherModel {
@@ -44,6 +46,14 @@ std::string reason_to_stay(const graph::Graph& graph, std::int64_t width, const 
   if (degree * static_cast<double>(graph::kBlockNodes) / n >= kBlockedEdges)
     return "the graph is dense: every block of rows meets every other";
   return {};
+}
+
+/// The same by a look at the edges, and at the first rounds of the search, the whole of which takes five times as long.
+std::string reason_not_to_search(const graph::Graph& graph, double before, const GatherModel& gathers, int threads) {
+  if (gathers.saving(before, 1) < kLeastSaving) return "neighbours lie close together as it is";
+  const double early = graph::early_cluster_share(graph, threads);
+  if (gathers.saving(before, std::min(1.0, kMostGrowth * early)) >= kLeastSaving) return {};
+  return fmt::format("clusters would bring few edges within a block ({:.1f} % after three rounds)", 100 * early);
 }
 
 graph::Order find_order(const graph::Graph& graph, const std::string& method, int threads) {
@@ -83,9 +93,8 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
 
   const auto start = std::chrono::steady_clock::now();
   report.same_block_before = report.same_block_after = graph::same_block_share(graph);
-  if (is_auto && gathers.saving(report.same_block_before, 1) < kLeastSaving) {
-    report.reason = "neighbours lie close together as it is";
-  } else {
+  if (is_auto) report.reason = reason_not_to_search(graph, report.same_block_before, gathers, threads);
+  if (report.reason.empty()) {
     *order = find_order(graph, method, threads);
     report.same_block_after = graph::same_block_share(graph, graph::inverse_order(*order));
     report.method = is_auto ? "clusters" : method;

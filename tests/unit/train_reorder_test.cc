@@ -60,6 +60,8 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   EXPECT_THAT(reason(data::load("dcsbm:nodes=9000,degree=20,classes=3,features=4"), kColumns), HasSubstr("dense"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=50000,degree=60,classes=1,features=4,power=10"), kColumns),
               HasSubstr("clusters would bring only"));
+  EXPECT_THAT(reason(data::load("dcsbm:nodes=200000,degree=60,classes=1,features=1,power=10"), kColumns),
+              HasSubstr("clusters would bring few edges"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=8300,degree=4,features=4"), kColumns), HasSubstr("as it is"));
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 10, one_block_rates(), 1, &order).reason, "10 epochs would not win it back");
   EXPECT_THAT(order, IsEmpty());
