@@ -71,6 +71,18 @@ bool pages_are_the_files(const void* data, std::size_t bytes) {
   return false;
 }
 
+void map_for_writing(void* data, std::size_t bytes) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(data) / page * page;
+  const auto end = round_up(reinterpret_cast<std::uintptr_t>(data) + bytes, page);
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+#else
+  static_cast<void>(data);
+  static_cast<void>(bytes);
+#endif
+}
+
 void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const auto begin = round_up(reinterpret_cast<std::uintptr_t>(data) + kept, page);

@@ -169,6 +169,25 @@ ScratchFile::~ScratchFile() { close(descriptor_); }
 
 void ScratchFile::write(const void* data, std::size_t bytes) { write_all(descriptor_, data, bytes, folder_); }
 
+FileMemory::FileMemory(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const ScratchFile file(bytes);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor_, 0);
+  if (data == MAP_FAILED) fail_write(file.folder_, errno);
+  data_ = static_cast<std::byte*>(data);
+  size_ = bytes;
+}
+
+FileMemory& FileMemory::operator=(FileMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+FileMemory::~FileMemory() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
 void write_file(const std::filesystem::path& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content);

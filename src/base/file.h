@@ -69,9 +69,27 @@ class ScratchFile {
   MappedFile map() const { return {descriptor_, size_, folder_}; }
 
  private:
+  friend class FileMemory;
   std::filesystem::path folder_;
   std::uint64_t size_;
   int descriptor_ = -1;
+};
+
+/// Memory, zeros at first, whose pages are those of a file without a name in scratch_folder(): the system may write them out, and pages
+/// that are given back (base/buffer.h) keep what they hold. Errors: kDisk with the path and the system's reason.
+class FileMemory {
+ public:
+  FileMemory() = default;
+  explicit FileMemory(std::uint64_t bytes);
+  FileMemory(const FileMemory&) = delete;
+  FileMemory& operator=(FileMemory&& other) noexcept;
+  ~FileMemory();
+
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 /// $TMPDIR, else /var/tmp.

@@ -8,12 +8,12 @@
 namespace gneiss::ir {
 namespace {
 
-constexpr std::string_view kStorageNames[] = {"-", "input", "param", "grad", "state", "const", "arena", "band", "loop"};
+constexpr std::string_view kStorageNames[] = {"-", "input", "param", "grad", "state", "const", "file", "arena", "band", "loop"};
 constexpr std::string_view kPhaseNames[] = {"setup", "forward", "backward", "inference"};
 
 std::string place(const Plan& plan, ValueId v) {
   const Placement& p = plan.placements[static_cast<std::size_t>(v)];
-  if (p.storage == Storage::kArena || p.storage == Storage::kConstant || p.storage == Storage::kBand) {
+  if (p.storage == Storage::kArena || p.storage == Storage::kConstant || p.storage == Storage::kFile || p.storage == Storage::kBand) {
     const std::int64_t stride = plan.stride(v);
     const std::string apart = stride > plan.program.type(v).cols ? fmt::format(" (rows of {})", stride) : "";
     return fmt::format("{}+{}{}", kStorageNames[static_cast<std::size_t>(p.storage)], p.offset_bytes, apart);
@@ -116,7 +116,8 @@ double Plan::seconds(Phase phase) const {
 std::int64_t Plan::bytes_saved_by_halves() const {
   std::int64_t saved = 0;
   for (std::size_t v = 0; v < placements.size(); ++v) {
-    const bool kept = placements[v].storage == Storage::kInput || placements[v].storage == Storage::kConstant;
+    const bool kept = placements[v].storage == Storage::kInput || placements[v].storage == Storage::kConstant ||
+                      placements[v].storage == Storage::kFile;
     const std::int64_t bytes = placements[v].bytes;
     if (kept && is_half(program.values[v].type.scalar)) saved += bytes / 2 * value_bytes - bytes;
   }

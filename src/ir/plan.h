@@ -22,6 +22,7 @@ enum class Storage : std::uint8_t {
   kGradient,   ///< the flat gradient buffer, same offsets as the parameters
   kState,      ///< running statistics
   kConstant,   ///< computed once in the setup phase, kept
+  kFile,       ///< likewise, in a file of which memory holds the rows being worked on
   kArena,      ///< shared between values whose lifetimes do not overlap
   kBand,       ///< of each thread, only the band of rows that it works on; shared likewise
   kLoop,       ///< the row of the edge that a loop is at; nothing is stored
@@ -57,7 +58,7 @@ struct RowBand {
   std::int64_t rows = 0;
   std::int64_t tasks = 0;      ///< each worked through by one thread; the cut depends on the data alone
   std::int64_t band_rows = 0;  ///< rows of a band
-  bool streams_features = false;  ///< pages of features go back to their file with each task
+  bool streams = false;  ///< it works on rows of values in files: their pages go back with each task
 };
 
 /// Consecutive steps that are one loop over the edges of a graph. They have no kernels: their C++ is made from the plan (synth/loops.h)
@@ -120,11 +121,13 @@ struct Plan {
   std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
   bool features_kept = false;            ///< the features themselves are read after the setup phase,
   bool features_streamed = false;        ///< from their file, row by row, anew in every sweep
+  std::vector<ValueId> file_constants;   ///< results of the setup phase that are kept in a file likewise
   bool feature_transpose = false;        ///< a CSC copy of sparse features is needed
   std::int64_t feature_transpose_bytes = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t state_bytes = 0;
   std::int64_t constant_bytes = 0;
+  std::int64_t file_bytes = 0;           ///< of constants in a file, which are no memory
   std::int64_t arena_bytes = 0;
   std::int64_t setup_arena_bytes = 0;    ///< of the arena, what the setup phase uses,
   std::int64_t lasting_arena_bytes = 0;  ///< and what the phases after it use; both from its start on

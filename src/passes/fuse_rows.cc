@@ -53,7 +53,7 @@ class Grouper {
   const Op& op(std::int32_t i) const { return program_.ops[static_cast<std::size_t>(step(i).op)]; }
 
   bool can_be_cut(std::int32_t i) const {
-    return op(i).phase != ir::Phase::kSetup && step(i).band_rows > 0 && (!too_large(i) || streams(i));
+    return step(i).band_rows > 0 && (streams(i) || (op(i).phase != ir::Phase::kSetup && !too_large(i)));
   }
 
   /// Is it a sum over rows that does better by itself?
@@ -62,8 +62,8 @@ class Grouper {
     return step(i).task_bytes > 0 && op(i).kind == ir::OpKind::gemm && program_.type(op(i).inputs[0]).cols > kMostLeftColumns;
   }
 
-  /// Features that stay in their file are read in bands, whatever that costs besides.
-  bool streams(std::int32_t i) const { return plan_.features_streamed && op(i).phase != ir::Phase::kSetup && reads_features(plan_, op(i)); }
+  /// What stays in a file is read, and written, in bands, whatever that costs besides.
+  bool streams(std::int32_t i) const { return works_in_file(plan_, op(i)); }
 
   bool same_rows(ValueId a, ValueId b) const {
     const ir::Type& x = program_.type(a);
@@ -147,7 +147,7 @@ class Grouper {
     const bool streamed = std::any_of(open_.begin(), open_.end(), [&](std::int32_t i) { return streams(i); });
     if (open_.size() > 1 || streamed) {
       ir::RowBand band;
-      band.streams_features = streamed;
+      band.streams = streamed;
       band.first_step = open_.front();
       band.last_step = open_.back();
       band.rows = step(open_[0]).band_rows;

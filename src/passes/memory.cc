@@ -175,6 +175,9 @@ class MemoryPlanner {
         if (r == ir::kNoValue || placement(r).storage != Storage::kNone) continue;
         if (op.kind == OpKind::input) {
           placement(r) = {Storage::kInput, 0, bytes_of(r)};
+        } else if (std::count(plan_.file_constants.begin(), plan_.file_constants.end(), r) > 0) {
+          placement(r) = {Storage::kFile, plan_.file_bytes, bytes_of(r)};
+          plan_.file_bytes += aligned(bytes_of(r));
         } else if (op.phase == Phase::kSetup && read_later(r)) {
           placement(r) = {Storage::kConstant, plan_.constant_bytes, bytes_of(r)};
           plan_.constant_bytes += aligned(bytes_of(r));

@@ -196,7 +196,7 @@ const std::vector<PassInfo>& list_passes() {
     infos.push_back({kFuseEdges, true, "ops on edges as loops that keep no edge, where they can be compiled (--jit, synth)"});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
     infos.push_back({kPadRows, true, "rows that are read at random start where a cache line does, where that saves lines"});
-    infos.push_back({kStreamFeatures, true, "features that stay in their file, read anew in every sweep"});
+    infos.push_back({kStreamFeatures, true, "features, and what is made of them once, in a file, read anew in every sweep"});
     infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
     infos.push_back({kSplitBands, true, "bands cut where that saves memory and costs little"});
     infos.push_back({"plan_memory", false, "a place for every value"});
@@ -215,8 +215,7 @@ void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
   }
   if (options.disabled.count(kStreamFeatures) == 0) {
     recorder.run(kStreamFeatures, plan->program, [&](Decisions* decisions) {
-      const bool can = options.features_in_file && options.disabled.count(kFuseRows) == 0;
-      if (can) stream_features(plan, options.rates, options.stream_limits, decisions);
+      if (options.disabled.count(kFuseRows) == 0) stream_features(plan, options.rates, options.file_room, options.stream_limits, decisions);
     });
   }
   if (options.disabled.count(kFuseRows) == 0) {

@@ -45,7 +45,7 @@ struct Options {
   SplitLimits split_limits;
   RecomputeLimits recompute_limits;
   bool edge_loops = false;  ///< whoever runs the plan can compile loops over edges
-  bool features_in_file = false;  ///< dense features are pages of a mapped file
+  FileRoom file_room;  ///< what need not be in memory
   StreamLimits stream_limits;
   /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other order, and
   /// values are made again in backward.

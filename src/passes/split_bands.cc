@@ -87,8 +87,8 @@ class Splitter {
   }
 
   static bool streams(const ir::Plan& plan, const ir::RowBand& band) {
-    for (std::int32_t i = band.first_step; plan.features_streamed && i <= band.last_step; ++i) {
-      if (reads_features(plan, plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)])) return true;
+    for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
+      if (works_in_file(plan, plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)])) return true;
     }
     return false;
   }
@@ -98,8 +98,8 @@ class Splitter {
     plan->bands[where.band].last_step = where.step - 1;
     second.first_step = where.step;
     plan->bands.insert(plan->bands.begin() + static_cast<std::ptrdiff_t>(where.band) + 1, second);
-    for (ir::RowBand& band : plan->bands) band.streams_features = streams(*plan, band);
-    std::erase_if(plan->bands, [](const ir::RowBand& band) { return band.first_step == band.last_step && !band.streams_features; });
+    for (ir::RowBand& band : plan->bands) band.streams = streams(*plan, band);
+    std::erase_if(plan->bands, [](const ir::RowBand& band) { return band.first_step == band.last_step && !band.streams; });
     for (ir::Step& step : plan->steps) step.band = -1;
     for (std::size_t b = 0; b < plan->bands.size(); ++b) {
       for (std::int32_t i = plan->bands[b].first_step; i <= plan->bands[b].last_step; ++i) {

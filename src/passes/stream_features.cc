@@ -16,10 +16,39 @@ using ir::Phase;
 /// and 17 ms without, 2 to 8 MiB at a time; smaller parts cost more.
 constexpr double kMapSeconds = 36e-12;
 
+/// Sweeps of a step over the rows of a value, a row at a time in ops that can run in bands.
+struct Sweeps {
+  bool by_rows = true;  ///< in all phases,
+  bool later = true;    ///< and in those after the setup
+  int count = 0;        ///< of forward and backward
+};
+
+Sweeps sweeps_over(const ir::Plan& plan, ir::ValueId v) {
+  Sweeps sweeps;
+  for (const ir::Step& at : plan.steps) {
+    const Op& op = plan.program.ops[static_cast<std::size_t>(at.op)];
+    const bool makes = std::count(op.results.begin(), op.results.end(), v) > 0;
+    bool by_rows = !makes || at.band_rows > 0;
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      if (op.inputs[k] != v) continue;
+      by_rows = by_rows && !ir::reads_whole(op, k) && at.band_rows > 0;
+      sweeps.count += op.phase == Phase::kForward || op.phase == Phase::kBackward ? 1 : 0;
+    }
+    sweeps.by_rows = sweeps.by_rows && by_rows;
+    sweeps.later = sweeps.later && (by_rows || op.phase == Phase::kSetup);
+  }
+  return sweeps;
+}
+
 ir::ValueId features_of(const ir::Plan& plan) {
   const auto& ops = plan.program.ops;
   const auto input = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == ir::OpKind::input; });
   return input == ops.end() ? ir::kNoValue : input->results[0];
+}
+
+std::int64_t bytes_of(const ir::Plan& plan, ir::ValueId v) {
+  const ir::Type& type = plan.program.type(v);
+  return plan.program.rows(type) * plan.stride(v) * ir::scalar_bytes(type.scalar, plan.value_bytes);
 }
 
 /// What the steps take besides features, without the graph.
@@ -28,36 +57,63 @@ std::int64_t bytes_beside(ir::Plan plan) {
   return plan.constant_bytes + plan.lasting_arena_bytes;
 }
 
-}  // namespace
-
-bool reads_features(const ir::Plan& plan, const ir::Op& op) {
-  return std::count(op.inputs.begin(), op.inputs.end(), features_of(plan)) > 0;
-}
-
-void stream_features(ir::Plan* plan, const Rates& rates, const StreamLimits& limits, std::vector<std::string>* decisions) {
-  const ir::ValueId features = features_of(*plan);
-  if (features == ir::kNoValue || plan->program.type(features).layout == ir::Layout::kSparse) return;
-  const std::int64_t bytes = plan->program.elements(features) * ir::scalar_bytes(plan->program.type(features).scalar, plan->value_bytes);
-  if (bytes < limits.least_bytes) return;
-  double step = 0;
-  double sweeps = 0;
-  for (const ir::Step& at : plan->steps) {
-    const Op& op = plan->program.ops[static_cast<std::size_t>(at.op)];
-    const bool trains = op.phase == Phase::kForward || op.phase == Phase::kBackward;
-    if (trains) step += step_seconds(rates, *plan, at);
-    if (op.phase == Phase::kSetup) continue;
-    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-      if (op.inputs[k] != features) continue;
-      if (ir::reads_whole(op, k) || at.band_rows == 0) return;
-      sweeps += trains ? 1 : 0;
+/// Dense results of the setup phase with a row for every node that later phases read.
+std::vector<ir::ValueId> node_constants(const ir::Plan& plan) {
+  std::vector<ir::ValueId> constants;
+  std::vector<bool> read_later(plan.program.values.size(), false);
+  for (const Op& op : plan.program.ops) {
+    for (const ir::ValueId v : op.inputs) read_later[static_cast<std::size_t>(v)] = read_later[static_cast<std::size_t>(v)] || op.phase != Phase::kSetup;
+  }
+  for (const ir::Output& out : plan.program.outputs) read_later[static_cast<std::size_t>(out.value)] = false;  // whoever asks for it wants it in memory
+  for (const Op& op : plan.program.ops) {
+    if (op.phase != Phase::kSetup || op.kind == ir::OpKind::input) continue;
+    for (const ir::ValueId v : op.results) {
+      if (v == ir::kNoValue || !read_later[static_cast<std::size_t>(v)]) continue;
+      const ir::Type& type = plan.program.type(v);
+      if (type.domain == ir::Domain::kNode && type.layout == ir::Layout::kDense && type.scalar != ir::Scalar::kIndex) constants.push_back(v);
     }
   }
-  const double seconds = sweeps * static_cast<double>(bytes) * kMapSeconds;
-  if (sweeps == 0) return;
-  const double share = static_cast<double>(bytes) / static_cast<double>(bytes + bytes_beside(*plan));
-  plan->features_streamed = seconds <= limits.most_time * share * step;
-  decisions->push_back(fmt::format("features {} their file: {:.1f} MiB less for {:.3g} s a step",
-                                   plan->features_streamed ? "stay in" : "would stay in", static_cast<double>(bytes) / (1 << 20), seconds));
+  return constants;
+}
+
+}  // namespace
+
+bool works_in_file(const ir::Plan& plan, const ir::Op& op) {
+  const auto in_file = [&](ir::ValueId v) { return std::count(plan.file_constants.begin(), plan.file_constants.end(), v) > 0; };
+  if (std::any_of(op.inputs.begin(), op.inputs.end(), in_file) || std::any_of(op.results.begin(), op.results.end(), in_file)) return true;
+  return plan.features_streamed && op.phase != Phase::kSetup && std::count(op.inputs.begin(), op.inputs.end(), features_of(plan)) > 0;
+}
+
+void stream_features(ir::Plan* plan, const Rates& rates, const FileRoom& room, const StreamLimits& limits, std::vector<std::string>* decisions) {
+  double step = 0;
+  for (const ir::Step& at : plan->steps) {
+    const Phase phase = plan->program.ops[static_cast<std::size_t>(at.op)].phase;
+    if (phase == Phase::kForward || phase == Phase::kBackward) step += step_seconds(rates, *plan, at);
+  }
+  const ir::ValueId features = features_of(*plan);
+  const bool dense = features != ir::kNoValue && plan->program.type(features).layout == ir::Layout::kDense;
+  const std::int64_t kept = dense && plan->features_kept ? bytes_of(*plan, features) : 0;
+  const double all = static_cast<double>(kept + bytes_beside(*plan));
+  const auto suits = [&](const std::string& what, ir::ValueId v, int sweeps) {
+    const std::int64_t bytes = bytes_of(*plan, v);
+    const double seconds = sweeps * static_cast<double>(bytes) * kMapSeconds;
+    const bool worth = seconds <= limits.most_time * static_cast<double>(bytes) / all * step;
+    decisions->push_back(fmt::format("{} in {}: {:.1f} MiB less for {:.3g} s a step", what, worth ? "a file" : "memory, not in a file",
+                                     static_cast<double>(bytes) / (1 << 20), seconds));
+    return worth;
+  };
+  if (room.features && kept >= limits.least_bytes) {
+    const Sweeps sweeps = sweeps_over(*plan, features);
+    plan->features_streamed = sweeps.later && sweeps.count > 0 && suits("features", features, sweeps.count);
+  }
+  std::int64_t left = room.scratch_bytes;
+  for (const ir::ValueId v : node_constants(*plan)) {
+    const Sweeps sweeps = sweeps_over(*plan, v);
+    const std::int64_t bytes = bytes_of(*plan, v);
+    if (bytes < limits.least_bytes || bytes > left || !sweeps.by_rows || !suits(fmt::format("%{}", plan->program.value_name(v)), v, sweeps.count)) continue;
+    plan->file_constants.push_back(v);
+    left -= bytes;
+  }
 }
 
 }  // namespace gneiss::passes

@@ -1,4 +1,4 @@
-// Features that stay in their file.
+// Features, and what is made of them once, that stay in a file.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,19 @@ struct StreamLimits {
   double most_time = 0.4;  ///< of a step, for all the memory of the steps; for a part of it, that part
 };
 
+/// Where rows may lie besides in memory.
+struct FileRoom {
+  bool features = false;           ///< they are pages of a mapped file
+  std::int64_t scratch_bytes = 0;  ///< for what the setup phase makes
+};
+
 /// Decides whether features that lie in a mapped file stay there (plan.features_streamed): each sweep over them then maps the pages
 /// of a task's rows anew and gives them back, and memory holds those of the tasks under way. That needs all ops after the setup to
-/// read features row by row, in bands. Comes between bind_kernels and fuse_rows.
-void stream_features(ir::Plan* plan, const Rates& rates, const StreamLimits& limits, std::vector<std::string>* decisions);
+/// read features row by row, in bands. The same for results of the setup phase (plan.file_constants), which it has to make row by row too:
+/// else all of them were in memory once anyway. Comes between bind_kernels and fuse_rows.
+void stream_features(ir::Plan* plan, const Rates& rates, const FileRoom& room, const StreamLimits& limits, std::vector<std::string>* decisions);
 
-/// Does the op read the features themselves?
-bool reads_features(const ir::Plan& plan, const ir::Op& op);
+/// Does the op work on rows of values that stay in a file?
+bool works_in_file(const ir::Plan& plan, const ir::Op& op);
 
 }  // namespace gneiss::passes

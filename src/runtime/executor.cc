@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -24,7 +25,8 @@ bool poison_wanted() {
 
 template <class T>
 Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::vector<std::optional<graph::Graph>> derived,
-                      std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops)
+                      std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops,
+                      std::span<std::byte> file)
     : plan_(plan),
       dataset_(dataset),
       structures_(dataset, plan, std::move(derived), threads),
@@ -32,9 +34,11 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
       gradients_(Buffer<T>::zeros(static_cast<std::size_t>(plan.parameter_bytes) / sizeof(T))),
       states_(Buffer<T>::zeros(static_cast<std::size_t>(plan.state_bytes) / sizeof(T))),
       constants_(static_cast<std::size_t>(plan.constant_bytes)),
+      file_(file),
       arena_(static_cast<std::size_t>(plan.arena_bytes)),
       bands_(static_cast<std::size_t>(plan.band_bytes * threads)) {
   GNEISS_ASSERT(plan.value_bytes == static_cast<std::int64_t>(sizeof(T)), "the plan is for values of {} bytes", plan.value_bytes);
+  GNEISS_ASSERT(file.size() == static_cast<std::size_t>(plan.file_bytes), "the plan keeps {} bytes in a file, there are {}", plan.file_bytes, file.size());
   context_.threads = threads;
   context_.workspace = arena_.span().first(static_cast<std::size_t>(plan.workspace_bytes));
   if constexpr (!std::is_same_v<T, float>) {
@@ -59,7 +63,7 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
       const ir::EdgeLoop& loop = plan_.loops[static_cast<std::size_t>(planned.loop)];
       const auto bytes = static_cast<std::size_t>(loop.tasks * loop.task_bytes);
       if (i == loop.first_step) {
-        steps_.push_back({op.phase, loop.last_step, {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])}, {context_.workspace.first(bytes)}, {}, 0, false});
+        steps_.push_back({op.phase, loop.last_step, {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])}, {context_.workspace.first(bytes)}, {}, 0, {}});
       }
       open = -1;
       continue;
@@ -67,10 +71,10 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
     kernels::BoundCall call = kernels::bind_call<T>(op, bound);
     if (!call.run) continue;
     if (planned.band < 0) {
-      steps_.push_back({op.phase, i, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, false});
+      steps_.push_back({op.phase, i, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, {}});
     } else if (planned.band != open) {
       const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(planned.band)];
-      steps_.push_back({op.phase, band.last_step, {}, {}, cut_rows(band), band.band_rows, band.streams_features});
+      steps_.push_back({op.phase, band.last_step, {}, {}, cut_rows(band), band.band_rows, file_rows(band)});
       used = 0;
     }
     open = planned.band;
@@ -135,25 +139,51 @@ void Executor<T>::run_bands(const Step& step) const {
     if (step.calls[i].band.prepare) step.calls[i].band.prepare({context_.threads, step.workspaces[i]});
   }
   const auto run_all = [&](const kernels::Band& band) {
+    for (const FileRows& rows : step.file_rows) {
+      if (rows.written) map_for_writing(rows.data + band.begin * rows.row_bytes, static_cast<std::size_t>((band.end - band.begin) * rows.row_bytes));
+    }
     for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
   };
   kernels::for_each_band(context_.threads, step.cuts, step.band_rows, run_all, [&](std::int64_t begin, std::int64_t end) {
-    if (step.streams_features) give_back_features(begin, end);
+    for (const FileRows& rows : step.file_rows) {
+      give_back_tail(rows.data + begin * rows.row_bytes, 0, static_cast<std::size_t>((end - begin) * rows.row_bytes));
+    }
   });
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.finish) step.calls[i].band.finish({context_.threads, step.workspaces[i]}, tasks);
   }
 }
 
-/// Rows of features that lie in a file, whose pages come back when they are read again.
 template <class T>
-void Executor<T>::give_back_features(std::int64_t begin, std::int64_t end) const {
+typename Executor<T>::FileRows Executor<T>::feature_rows() const {
   const data::Features& features = dataset_.features;
   const bool halves = features.dtype != HalfType::kNone;
-  const std::size_t row_bytes = static_cast<std::size_t>(features.cols) * (halves ? sizeof(std::uint16_t) : sizeof(float));
   const auto* data = halves ? static_cast<const void*>(features.halves.data()) : static_cast<const void*>(features.dense.data());
-  auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
-  give_back_tail(bytes + static_cast<std::size_t>(begin) * row_bytes, 0, static_cast<std::size_t>(end - begin) * row_bytes);
+  const auto each = static_cast<std::int64_t>(halves ? sizeof(std::uint16_t) : sizeof(float));
+  return {static_cast<std::byte*>(const_cast<void*>(data)), features.cols * each, false};
+}
+
+/// What the steps of a band read and write of values in files, each value once.
+template <class T>
+std::vector<typename Executor<T>::FileRows> Executor<T>::file_rows(const ir::RowBand& band) {
+  std::map<ir::ValueId, FileRows> rows;
+  for (std::int32_t i = band.first_step; band.streams && i <= band.last_step; ++i) {
+    const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(i)].op)];
+    const auto add = [&](ir::ValueId v, bool written) {
+      if (v == ir::kNoValue) return;
+      const ir::Storage storage = plan_.placements[static_cast<std::size_t>(v)].storage;
+      if (storage == ir::Storage::kInput && plan_.features_streamed && op.phase != ir::Phase::kSetup) rows.try_emplace(v, feature_rows());
+      if (storage != ir::Storage::kFile) return;
+      const std::int64_t row_bytes = plan_.stride(v) * ir::scalar_bytes(plan_.program.type(v).scalar, plan_.value_bytes);
+      FileRows& at = rows.try_emplace(v, FileRows{address(v), row_bytes, false}).first->second;
+      at.written = at.written || written;
+    };
+    for (const ir::ValueId v : op.inputs) add(v, false);
+    for (const ir::ValueId v : op.results) add(v, true);
+  }
+  std::vector<FileRows> list;
+  for (const auto& [value, at] : rows) list.push_back(at);
+  return list;
 }
 
 template <class T>
@@ -224,6 +254,7 @@ std::byte* Executor<T>::address(ir::ValueId value) {
     case ir::Storage::kGradient: return reinterpret_cast<std::byte*>(gradients_.data()) + place.offset_bytes;
     case ir::Storage::kState: return reinterpret_cast<std::byte*>(states_.data()) + place.offset_bytes;
     case ir::Storage::kConstant: return constants_.data() + place.offset_bytes;
+    case ir::Storage::kFile: return file_.data() + place.offset_bytes;
     case ir::Storage::kArena: return arena_.data() + place.offset_bytes;
     case ir::Storage::kBand: return bands_.data() + place.offset_bytes;
     case ir::Storage::kInput:
@@ -249,6 +280,11 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
 
 template <class T>
 void Executor<T>::end_setup() {
+  give_back_tail(file_.data(), 0, file_.size());
+  if (plan_.features_streamed) {
+    const FileRows rows = feature_rows();
+    give_back_tail(rows.data, 0, static_cast<std::size_t>(dataset_.num_nodes() * rows.row_bytes));
+  }
   if (plan_.setup_arena_bytes <= plan_.lasting_arena_bytes) return;
   give_back_tail(arena_.data(), static_cast<std::size_t>(plan_.lasting_arena_bytes), arena_.size());
 }

@@ -25,16 +25,17 @@ class Executor {
  public:
   /// Binds `plan` to `dataset`; both must outlive the executor, as must `class_weights`. The loss counts the dataset's training
   /// nodes. Errors: kOutOfMemory with the plan's size.
-  /// `loops`: a function for each loop over edges of the plan, which only f32 has.
+  /// `loops`: a function for each loop over edges of the plan, which only f32 has. `file`: plan.file_bytes bytes of a FileMemory that
+  /// outlives the executor too.
   Executor(const ir::Plan& plan, const data::Dataset& dataset, std::vector<std::optional<graph::Graph>> derived,
-           std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops = {});
+           std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops = {},
+           std::span<std::byte> file = {});
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// To be called when the setup phase is through for good: gives back its part of the arena.
+  /// To be called when the setup phase is through for good: gives back its part of the arena, and pages of files, which reading
+  /// brings again.
   void end_setup();
-  /// Gives the pages of rows of features in a file back to the system; reading brings them again.
-  void give_back_features(std::int64_t begin, std::int64_t end) const;
   /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once: structures go when the
   /// last of its ops that reads them is through, if no other phase does.
   void run(ir::Phase phase, kernels::StepKey key);
@@ -52,6 +53,13 @@ class Executor {
   const kernels::Context& context() const { return context_; }
 
  private:
+  /// Rows of a value in a file.
+  struct FileRows {
+    std::byte* data;
+    std::int64_t row_bytes;
+    bool written;
+  };
+
   /// One call, or calls that work through the same rows together.
   struct Step {
     ir::Phase phase;
@@ -60,7 +68,7 @@ class Executor {
     std::vector<std::span<std::byte>> workspaces;  ///< of each call
     std::vector<std::int64_t> cuts;                ///< rows at which tasks start, and their number; empty: one call by itself
     std::int64_t band_rows = 0;
-    bool streams_features = false;
+    std::vector<FileRows> file_rows;  ///< that it works on
   };
 
   /// What a loop over edges is called with.
@@ -79,6 +87,8 @@ class Executor {
   kernels::BoundCall bind_loop(const ir::EdgeLoop& loop, kernels::EdgeLoopFunction function);
   void* rows_of(ir::ValueId value);
   std::vector<std::int64_t> cut_rows(const ir::RowBand& band) const;
+  FileRows feature_rows() const;
+  std::vector<FileRows> file_rows(const ir::RowBand& band);
   void run_bands(const Step& step) const;
   MatrixView<T> input_view(const ir::Type& type);
   std::byte* address(ir::ValueId value);
@@ -90,6 +100,7 @@ class Executor {
   Buffer<T> gradients_;
   Buffer<T> states_;
   Buffer<std::byte> constants_;
+  std::span<std::byte> file_;
   Buffer<std::byte> arena_;
   Buffer<std::byte> bands_;  ///< plan.band_bytes for each thread
   data::Labels loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,

@@ -25,6 +25,8 @@ std::string address(const Source& from, ir::ValueId v) {
       return at("states");
     case Storage::kConstant:
       return at("constants");
+    case Storage::kFile:  // a written program keeps it in memory, behind the others
+      return fmt::format("p.constants, {}", from.plan().constant_bytes + place.offset_bytes);
     case Storage::kArena:
       return at("arena");
     case Storage::kBand:
@@ -232,7 +234,7 @@ static Matrix in_band(Buffer<std::byte>& bands, std::int64_t offset, std::int64_
   if (optimizer.name != "sgd" || optimizer.momentum != 0) zeros("moments", plan.parameter_bytes);
   if (optimizer.name != "sgd") zeros("squares", plan.parameter_bytes);
   text += fmt::format("  p.constants = Buffer<std::byte>({});\n  p.arena = Buffer<std::byte>({});\n",
-                      plan.constant_bytes, plan.arena_bytes);
+                      plan.constant_bytes + plan.file_bytes, plan.arena_bytes);
   if (plan.band_bytes > 0) text += "  p.bands = Buffer<std::byte>(static_cast<std::size_t>(kBandBytes * p.threads));\n";
   text += fmt::format("  p.scratch = p.arena.span().first({});\n  p.context = {{p.threads, p.scratch}};\n",
                       plan.workspace_bytes);

@@ -90,6 +90,7 @@ std::string_view storage_note(Storage storage) {
     case Storage::kState:
       return "state";
     case Storage::kConstant:
+    case Storage::kFile:
       return "kept from the setup on";
     case Storage::kArena:
       return "in the arena";

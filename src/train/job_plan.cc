@@ -38,6 +38,7 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
           {"edges cut by sources", blocks},
           {"transposed features", plan.feature_transpose_bytes},
           {"constants computed once", plan.constant_bytes},
+          {"others, in a file and not in memory", plan.file_bytes},
           {"arena of intermediate values", plan.arena_bytes},
           {"of it, workspace of kernels too", plan.workspace_bytes},
           {"bands of rows, on all threads", bands},
@@ -127,6 +128,7 @@ std::string to_json(const PlanReport& report, int indent) {
   json["workspace_bytes"] = report.plan.workspace_bytes;
   json["band_bytes"] = report.plan.band_bytes * report.threads;
   json["constant_bytes"] = report.plan.constant_bytes;
+  json["file_bytes"] = report.plan.file_bytes;
   json["rates"] = report.rates;
   json["predicted_seconds"] = {{"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}};
   json["warnings"] = report.warnings;

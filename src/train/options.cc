@@ -215,6 +215,8 @@ static passes::Repeats repeats(const Config& config) {
   return {steps, std::ceil(steps / static_cast<double>(config.integer("train.eval_every")))};
 }
 
+std::int64_t scratch_file_limit() { return static_cast<std::int64_t>(scratch_room() / 4); }
+
 SessionOptions session_options(const Config& config, const data::Dataset& dataset) {
   SessionOptions options;
   options.model = resolve_file(config, "model.name");
@@ -226,6 +228,7 @@ SessionOptions session_options(const Config& config, const data::Dataset& datase
   options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
   options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
   options.passes.edge_loops = config.flag("passes.jit");
+  options.passes.file_room.scratch_bytes = scratch_file_limit();
   options.passes.most_dense_bytes = memory_limit_bytes() / 2;
   options.passes.repeats = repeats(config);
   const RatesInUse rates = load_rates(this_machine());

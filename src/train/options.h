@@ -26,6 +26,9 @@ int thread_count(const Config& config);
 /// True if runs have splits of their own.
 bool split_changes(const Config& config);
 
+/// Bytes that a scratch file (base/file.h) may take: a quarter of the room for them.
+std::int64_t scratch_file_limit();
+
 /// What the model is compiled and planned with, by the rates measured on this machine if there are any. Errors: kUsage for a loss that does not go with the labels and for class
 /// weights of another number than the classes.
 SessionOptions session_options(const Config& config, const data::Dataset& dataset);

@@ -143,7 +143,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.loss = options.loss;
   passes.value_bytes = value_bytes;
   passes.feature_dtype = dataset.features.dtype;
-  passes.features_in_file = value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
+  passes.file_room.features = value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
   passes.loss_rows.count = static_cast<std::int64_t>(rows.size());
@@ -165,6 +165,7 @@ struct Session<T>::Impl {
   SessionOptions options;
   std::vector<std::string> warnings;
   CompiledLoops loops;
+  FileMemory file;
   Blueprint blueprint;
   runtime::Executor<T> executor;
   runtime::Optimizer<T> optimizer;
@@ -176,30 +177,56 @@ struct Session<T>::Impl {
       : dataset(data),
         expendable(freed),
         options(std::move(given)),
-        blueprint(make_compiled_blueprint()),
+        blueprint(make_ready_blueprint()),
         executor(blueprint.plan, prepared_dataset(), std::move(blueprint.graphs), options.class_weights,
-                 threads_of(options), loops.functions),
+                 threads_of(options), loops.functions, file.bytes()),
         optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
                   blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {}
 
   const ir::Program& program() const { return blueprint.plan.program; }
 
-  /// Loops over edges are compiled here; where that cannot be done, the plan is one without them.
-  Blueprint make_compiled_blueprint() {
-    if (sizeof(T) != sizeof(float)) options.passes.edge_loops = false;
-    Blueprint made = make_blueprint(dataset, options, sizeof(T));
+  /// A plan whose loops over edges are compiled and whose room in a file is taken. Where one of them cannot be done, it is a plan
+  /// without.
+  Blueprint make_ready_blueprint() {
+    if (sizeof(T) != sizeof(float)) {
+      options.passes.edge_loops = false;
+      options.passes.file_room = {};
+    }
+    for (;;) {
+      Blueprint made = make_blueprint(dataset, options, sizeof(T));
+      if (compile(made) && take_room(made.plan)) return made;
+    }
+  }
+
+  bool compile(const Blueprint& made) {
     try {
       loops = compile_loops(made.plan, made.compiled);
-      return made;
+      return true;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnsupported && error.code() != ErrorCode::kDisk) throw;
-      std::string text = error.message();
-      if (!error.where().empty()) text += " (" + error.where() + ")";
-      if (!error.hint().empty()) text += "; " + error.hint();
-      warnings.push_back(fmt::format("no loops over edges were compiled, the model runs on the kernels there are: {}", text));
+      warnings.push_back(fmt::format("no loops over edges were compiled, the model runs on the kernels there are: {}", text_of(error)));
     }
     options.passes.edge_loops = false;
-    return make_blueprint(dataset, options, sizeof(T));
+    return false;
+  }
+
+  bool take_room(const ir::Plan& plan) {
+    try {
+      file = FileMemory(static_cast<std::uint64_t>(plan.file_bytes));
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kDisk) throw;
+      warnings.push_back(fmt::format("what is made of the features once is kept in memory: {}", text_of(error)));
+    }
+    options.passes.file_room.scratch_bytes = 0;
+    return false;
+  }
+
+  static std::string text_of(const Error& error) {
+    std::string text = error.message();
+    if (!error.where().empty()) text += " (" + error.where() + ")";
+    if (!error.hint().empty()) text += "; " + error.hint();
+    return text;
   }
 
   /// The dataset in the form that suits the plan: without the edges of the given graph if nothing walks them, with features that
@@ -226,7 +253,6 @@ struct Session<T>::Impl {
     executor.end_setup();
     if (expendable != nullptr && !given.in_kept) expendable->graph.drop_edges();
     if (expendable != nullptr && !plan.features_kept) expendable->features.drop_values();
-    if (plan.features_streamed) executor.give_back_features(0, dataset.num_nodes());
     ready = true;
   }
 

@@ -28,16 +28,15 @@ language::ProgramInputs program_inputs(const data::Dataset& dataset) {
           dataset.features.cols,     dataset.features.sparse,   dataset.labels.num_classes};
 }
 
-/// Renamed features of a file may take this part of the memory, or of the room for scratch files (base/file.h).
+/// Renamed features of a file may take this part of the memory.
 constexpr std::int64_t kMemoryToFeatures = 8;
-constexpr std::int64_t kRoomToFeatures = 4;
 
 bool in_file(const data::Features& features) { return features.dense.as_in_file() || features.halves.as_in_file(); }
 
 /// Are renamed features better off in a file than in memory? They are where training leaves them in one.
 bool suit_scratch_file(const data::Features& features) {
   return in_file(features) && features.bytes() >= passes::StreamLimits().least_bytes &&
-         features.bytes() <= static_cast<std::int64_t>(scratch_room()) / kRoomToFeatures;
+         features.bytes() <= scratch_file_limit();
 }
 
 /// Gives an unset origin its resolved text without changing who set it.

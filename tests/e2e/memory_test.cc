@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "data/load.h"
 #include "data/preprocess.h"
 #include "e2e/command.h"
+#include "support/data_fixtures.h"
 #include "train/full_graph.h"
 #include "train/metrics.h"
 
@@ -131,6 +134,67 @@ TEST(StreamedFeatures, GiveTheLossesOfFeaturesInMemory) {
       EXPECT_NEAR(permuted[i], in_memory[i], 1e-4 * in_memory[i]) << model << " epoch " << i + 1 << ", nodes renamed in the file's pages";
     }
   }
+}
+
+TEST(ConstantsInAFile, GiveTheLossesOfConstantsInMemory) {
+  const Workplace place;
+  const data::Dataset dataset = data::load("dcsbm:nodes=6000,classes=4,features=100,seed=3");
+  const Environment folder("TMPDIR", place.path("").string());
+  std::vector<std::string> warnings;
+  const auto train = [&](const char* model, std::int64_t room) {
+    train::SessionOptions options;
+    options.model = model;
+    options.threads = 2;
+    options.passes.order = passes::OrderChoice::kAggregateFirst;
+    options.passes.stream_limits = {0, 1e9};
+    options.passes.file_room.scratch_bytes = room;
+    train::Session<float> session(dataset, options);
+    EXPECT_EQ(session.plan().file_bytes > 0, room > 0 && warnings.empty()) << model;
+    const data::Split split = train::labelled_split(dataset);
+    train::Evaluator evaluator(train::Metric::kAccuracy, dataset.labels);
+    std::vector<float> weights(session.snapshot_size());
+    train::FullGraphOptions driver;
+    driver.epochs = 5;
+    std::vector<double> losses;
+    train::train_run(session, split, driver, evaluator, 1, {[&](const train::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
+    warnings = session.warnings();
+    return losses;
+  };
+  constexpr std::int64_t kRoom = std::int64_t{1} << 30;
+  for (const char* model : {"gcn", "sage", "gin"}) {
+    EXPECT_EQ(train(model, kRoom), train(model, 0)) << model;
+    EXPECT_TRUE(warnings.empty()) << model;
+  }
+}
+
+TEST(ConstantsInAFile, StayInMemoryWhereTheFileCannotBeWritten) {
+  const Environment folder("TMPDIR", "/proc/no/such/folder");
+  const data::Dataset dataset = data::load("dcsbm:nodes=600,classes=4,features=100,seed=3");
+  train::SessionOptions options;
+  options.model = "gcn";
+  options.passes.order = passes::OrderChoice::kAggregateFirst;
+  options.passes.stream_limits = {0, 1e9};
+  options.passes.file_room.scratch_bytes = std::int64_t{1} << 30;
+  train::Session<float> session(dataset, options);
+  EXPECT_EQ(session.plan().file_bytes, 0);
+  ASSERT_EQ(session.warnings().size(), 1U);
+  EXPECT_NE(session.warnings()[0].find("/proc/no/such/folder"), std::string::npos) << session.warnings()[0];
+  EXPECT_TRUE(std::isfinite(session.forward_backward(1)));
+}
+
+TEST(ConstantsInAFile, NeedNoMemory) {
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under the address sanitizer";
+  const Environment there("TMPDIR", "/var/tmp");
+  if (scratch_room() < 2'000'000'000) GTEST_SKIP() << "no 2 GB of disk at /var/tmp";
+  const Workplace place;
+  const CommandResult made = place.gneiss({"train", "dcsbm:nodes=70000,degree=4,features=1000", "--model", "gcn", "--order", "aggregate_first", "--hidden", "256", "--epochs", "2", "--json", "--no-save", "--threads", "2"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const nlohmann::json json = nlohmann::json::parse(made.out);
+  const auto peak = json["peak_rss_bytes"].get<double>();
+  const auto plan = json["plan_peak_bytes"].get<double>();
+  const auto data = json["data_bytes"].get<double>();
+  EXPECT_LE(peak, 1.1 * plan) << "measured " << peak / 1048576 << " MiB, planned " << plan / 1048576;
+  EXPECT_LT(plan, data + 100e6) << "the aggregated features alone are 280 MB";
 }
 
 struct Case {

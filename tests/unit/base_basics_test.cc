@@ -137,6 +137,27 @@ TEST(FileTest, AScratchFileHasNoNameAndIsThereWhileItIsMapped) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(FileTest, MemoryOfAFileKeepsWhatPagesThatWereGivenBackHold) {
+  const TempFolder folder;
+  const gneiss::testing::Environment there("TMPDIR", folder.path().string());
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  FileMemory memory(kBytes);
+  ASSERT_EQ(memory.bytes().size(), kBytes);
+  EXPECT_EQ(memory.bytes()[kBytes - 1], std::byte{0});
+  for (std::size_t i = 0; i < kBytes; i += 10000) {  // parts that are no whole pages
+    const std::span<std::byte> part = memory.bytes().subspan(i, std::min<std::size_t>(10000, kBytes - i));
+    map_for_writing(part.data(), part.size());
+    std::fill(part.begin(), part.end(), static_cast<std::byte>(i / 10000));
+    give_back_tail(part.data(), 0, part.size());
+  }
+  give_back_tail(memory.bytes().data(), 0, kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) ASSERT_EQ(memory.bytes()[i], static_cast<std::byte>(i / 10000)) << i;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_TRUE(FileMemory(0).bytes().empty());
+  const gneiss::testing::Environment nowhere("TMPDIR", (folder.path() / "absent").string());
+  EXPECT_EQ(error_of([] { FileMemory none(1); }).code(), ErrorCode::kDisk);
+}
+
 TEST(FileTest, AScratchFileNeedsRoom) {
   const TempFolder folder;
   const gneiss::testing::Environment nowhere("TMPDIR", (folder.path() / "absent").string());

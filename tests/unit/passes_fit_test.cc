@@ -113,7 +113,7 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
 TEST(StreamFeatures, LeavesFeaturesInTheirFileWhereEveryOpReadsThemRowByRow) {
   const data::Dataset dataset = testing::awkward_dataset({});
   passes::Options options;
-  options.features_in_file = true;
+  options.file_room.features = true;
   options.stream_limits = {0, 1e9};
   for (const char* model : {"gcn", "sage", "gat"}) {
     options.order = std::string(model) == "sage" ? passes::OrderChoice::kAggregateFirst : passes::OrderChoice::kTransformFirst;
@@ -122,21 +122,75 @@ TEST(StreamFeatures, LeavesFeaturesInTheirFileWhereEveryOpReadsThemRowByRow) {
     std::int64_t reads = 0;
     for (const ir::Step& step : plan.steps) {
       const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
-      if (op.phase == ir::Phase::kSetup || !passes::reads_features(plan, op)) continue;
+      if (!passes::works_in_file(plan, op)) continue;
       ++reads;
       ASSERT_GE(step.band, 0) << model;
-      EXPECT_TRUE(plan.bands[static_cast<std::size_t>(step.band)].streams_features) << model;
+      EXPECT_TRUE(plan.bands[static_cast<std::size_t>(step.band)].streams) << model;
     }
     EXPECT_GE(reads, 2) << model << ": forward, backward";
   }
   passes::Options in_memory = options;
-  in_memory.features_in_file = false;
+  in_memory.file_room.features = false;
   EXPECT_FALSE(plan_of("gat", dataset, small_for("gat"), in_memory).features_streamed);
   passes::Options no_time = options;
   no_time.stream_limits.most_time = 0;
   EXPECT_FALSE(plan_of("gat", dataset, small_for("gat"), no_time).features_streamed);
   options.order = passes::OrderChoice::kAggregateFirst;
   EXPECT_FALSE(plan_of("gcn", dataset, small(), options).features_streamed) << "nothing reads them after the setup";
+}
+
+TEST(StreamFeatures, LeavesWhatIsMadeOfThemOnceInAFile) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  passes::Options options;
+  options.order = passes::OrderChoice::kAggregateFirst;
+  options.file_room.scratch_bytes = std::int64_t{1} << 30;
+  options.stream_limits = {0, 1e9};
+  for (const char* model : {"gcn", "sage", "gin"}) {
+    const ir::Plan plan = plan_of(model, dataset, small_for(model), options);
+    ASSERT_FALSE(plan.file_constants.empty()) << model;
+    EXPECT_FALSE(plan.features_streamed) << model << ": they are in memory";
+    std::int64_t bytes = 0;
+    for (const ir::ValueId v : plan.file_constants) {
+      const ir::Placement& place = plan.placements[static_cast<std::size_t>(v)];
+      EXPECT_EQ(place.storage, ir::Storage::kFile) << model;
+      EXPECT_LE(place.offset_bytes + place.bytes, plan.file_bytes) << model;
+      bytes += place.bytes;
+    }
+    EXPECT_GE(plan.file_bytes, bytes) << model;
+    bool made = false;
+    for (const ir::Step& step : plan.steps) {
+      const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
+      if (!passes::works_in_file(plan, op)) continue;
+      ASSERT_GE(step.band, 0) << model;
+      EXPECT_TRUE(plan.bands[static_cast<std::size_t>(step.band)].streams) << model;
+      made = made || op.phase == ir::Phase::kSetup;
+    }
+    EXPECT_TRUE(made) << model;
+    passes::Options no_room = options;
+    no_room.file_room.scratch_bytes = 16;
+    const ir::Plan in_memory = plan_of(model, dataset, small_for(model), no_room);
+    EXPECT_EQ(in_memory.file_bytes, 0) << model;
+    EXPECT_GE(in_memory.constant_bytes, plan.constant_bytes + bytes) << model;
+  }
+  options.source_blocks = passes::SourceBlocking::kOn;
+  const ir::Plan blocked = plan_of("sage", dataset, small(), options);
+  for (const ir::ValueId v : blocked.file_constants) EXPECT_EQ(blocked.program.type(v).cols, 1) << "block by block, all of a sum is in memory once";
+}
+
+TEST(Structures, IdsOfEdgesAreNeededUpToTheLastStepOfTheSetupThatReadsThem) {
+  passes::Options options;
+  options.order = passes::OrderChoice::kAggregateFirst;
+  options.source_blocks = passes::SourceBlocking::kOn;
+  options.disabled = {"factor_weights"};
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small(), options);
+  const auto step_of = [&](OpKind kind) {
+    const auto at = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const ir::Step& step) { return plan.program.ops[static_cast<std::size_t>(step.op)].kind == kind; });
+    return static_cast<std::int32_t>(at - plan.steps.begin());
+  };
+  const ir::GraphUse& looped = plan.graph_uses.back();
+  EXPECT_GE(looped.in_setup, 0) << "weights look them up";
+  EXPECT_LT(looped.in_setup, step_of(OpKind::spmm)) << "which reads them by blocks";
+  EXPECT_EQ(plan.graph_uses[0].in_setup, -1);
 }
 
 }  // namespace
