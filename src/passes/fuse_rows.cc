@@ -52,8 +52,10 @@ class Grouper {
   const Step& step(std::int32_t i) const { return plan_.steps[static_cast<std::size_t>(i)]; }
   const Op& op(std::int32_t i) const { return program_.ops[static_cast<std::size_t>(step(i).op)]; }
 
+  /// The setup runs in bands where it makes what stays in a file.
   bool can_be_cut(std::int32_t i) const {
-    return step(i).band_rows > 0 && (streams(i) || (op(i).phase != ir::Phase::kSetup && !too_large(i)));
+    if (op(i).phase == ir::Phase::kSetup && plan_.file_constants.empty()) return false;
+    return step(i).band_rows > 0 && (!too_large(i) || streams(i));
   }
 
   /// Is it a sum over rows that does better by itself?

@@ -166,6 +166,12 @@ TEST(StreamFeatures, LeavesWhatIsMadeOfThemOnceInAFile) {
       made = made || op.phase == ir::Phase::kSetup;
     }
     EXPECT_TRUE(made) << model;
+    for (const ir::Step& step : plan.steps) {
+      const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
+      if (op.kind != OpKind::spmm || op.phase != ir::Phase::kSetup || plan.program.type(op.results[0]).cols == 1) continue;
+      const ir::Storage storage = plan.placements[static_cast<std::size_t>(op.results[0])].storage;
+      EXPECT_TRUE(storage == ir::Storage::kFile || storage == ir::Storage::kBand) << model << ": no sum is whole in memory";
+    }
     passes::Options no_room = options;
     no_room.file_room.scratch_bytes = 16;
     const ir::Plan in_memory = plan_of(model, dataset, small_for(model), no_room);
