@@ -7,6 +7,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 
@@ -37,6 +38,16 @@ void parallel_tasks(int threads, std::int64_t tasks, const Body& body) {
   }
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::int64_t task = 0; task < tasks; ++task) body(task, omp_get_thread_num());
+}
+
+/// Does holds(begin, end) for every chunk? Not all are looked at if one does not.
+template <class Test>
+bool all_chunks(int threads, std::int64_t size, std::int64_t grain, const Test& holds) {
+  std::atomic<bool> all = true;
+  parallel_chunks(threads, size, grain, [&](std::int64_t begin, std::int64_t end) {
+    if (all.load(std::memory_order_relaxed) && !holds(begin, end)) all.store(false, std::memory_order_relaxed);
+  });
+  return all;
 }
 
 /// Number of processors this process may run on (affinity and container limits honoured).

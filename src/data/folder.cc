@@ -69,13 +69,16 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes, std
   if (fs::exists(weight_path))
     weights = to_floats(checked_length(load_npy(weight_path), indices_array.count, "edge weights"));
   try {
-    bool sorted = true;
-    for (std::size_t v = 0; v + 1 < offsets.size() && sorted; ++v) {
-      const bool inside =
-          offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
-      if (!inside) break;  // the graph's own check names the place
-      sorted = std::is_sorted(sources.begin() + offsets[v], sources.begin() + offsets[v + 1]);
-    }
+    constexpr std::int64_t kRows = 4096;
+    const bool sorted = all_chunks(available_threads(), nodes, kRows, [&](std::int64_t begin, std::int64_t end) {
+      for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v) {
+        const bool inside =
+            offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
+        if (!inside) return true;  // the graph's own check names the place
+        if (!std::is_sorted(sources.begin() + offsets[v], sources.begin() + offsets[v + 1])) return false;
+      }
+      return true;
+    });
     if (sorted) return {nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric};
     graph::EdgeList edges = csr_edges(offsets_array, indices_array, nullptr, nodes);
     std::swap(edges.src, edges.dst);

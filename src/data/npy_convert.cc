@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "data/npy.h"
 
 namespace gneiss::data {
@@ -197,7 +198,13 @@ Buffer<std::int64_t> to_int64(const NpyArray& array) {
 Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound) {
   Buffer<NodeId> mapped = in_file<NodeId>(array, DType::kI32);
   if (!mapped.empty()) {
-    for (std::size_t i = 0; i < mapped.size(); ++i) checked_integer(array, static_cast<std::int64_t>(i), mapped[i], 0, bound - 1);
+    const bool inside = all_chunks(available_threads(), static_cast<std::int64_t>(mapped.size()), std::int64_t{1} << 20, [&](std::int64_t begin, std::int64_t end) {
+      bool all = true;  // of a chunk, without a branch for each
+      for (std::int64_t i = begin; i < end; ++i) all &= mapped[static_cast<std::size_t>(i)] >= 0 && mapped[static_cast<std::size_t>(i)] < bound;
+      return all;
+    });
+    // Which is not? The first is named.
+    for (std::size_t i = 0; !inside && i < mapped.size(); ++i) checked_integer(array, static_cast<std::int64_t>(i), mapped[i], 0, bound - 1);
     return mapped;
   }
   Buffer<NodeId> out(static_cast<std::size_t>(array.count));

@@ -97,6 +97,16 @@ TEST(FileTest, ReadsAndMaps) {
   EXPECT_EQ(MappedFile(folder.write("empty", "")).text(), "");
 }
 
+TEST(ParallelTest, AllChunksHoldOrOneDoesNot) {
+  for (const int threads : {1, 2, 5}) {
+    for (const std::int64_t wrong : {-1, 0, 41, 99}) {
+      const bool all = all_chunks(threads, 100, 7, [&](std::int64_t begin, std::int64_t end) { return wrong < begin || wrong >= end; });
+      EXPECT_EQ(all, wrong < 0) << threads << " threads, " << wrong;
+    }
+    EXPECT_TRUE(all_chunks(threads, 0, 7, [](std::int64_t, std::int64_t) { return false; }));
+  }
+}
+
 TEST(FileTest, SaysWhyItCannotRead) {
   const TempFolder folder;
   EXPECT_THAT(error_of([&] { read_file(folder.path() / "absent"); }).message(), HasSubstr("No such file"));

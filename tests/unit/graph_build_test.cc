@@ -55,6 +55,35 @@ TEST(BuildTest, EmptyGraphs) {
   EXPECT_TRUE(build_graph({}, 5).symmetric());
 }
 
+TEST(BuildTest, NamesTheFirstBadRowOfMany) {
+  constexpr NodeId kNodes = 10000;  // more than are checked together
+  std::vector<EdgeId> offsets(kNodes + 1);
+  std::vector<NodeId> sources(2 * kNodes);
+  const auto refusal = [&] {
+    return error_of([&] { Graph(kNodes, Buffer<EdgeId>::copy_of(offsets), Buffer<NodeId>::copy_of(sources), {}, false); }).message();
+  };
+  const auto reset = [&] {
+    for (std::size_t v = 0; v < offsets.size(); ++v) offsets[v] = static_cast<EdgeId>(2 * v);
+    for (std::size_t k = 0; k < sources.size(); ++k) sources[k] = static_cast<NodeId>(k % 2);
+  };
+  reset();
+  EXPECT_NO_THROW(Graph(kNodes, Buffer<EdgeId>::copy_of(offsets), Buffer<NodeId>::copy_of(sources), {}, false));
+  sources[2 * 9000] = sources[2 * 9500] = kNodes;
+  EXPECT_THAT(refusal(), HasSubstr("edge 18000 of node 9000 comes from node 10000, outside 0..9999"));
+  reset();
+  sources[2 * 9000 + 1] = sources[2 * 9500 + 1] = -1;
+  EXPECT_THAT(refusal(), HasSubstr("edge 18001 of node 9000 comes from node -1"));
+  reset();
+  sources[2 * 9000] = 2;
+  EXPECT_THAT(refusal(), HasSubstr("sources of node 9000 are not in ascending order at edge 18001"));
+  reset();
+  offsets[9001] = 17000;
+  EXPECT_THAT(refusal(), HasSubstr("offsets fall at node 9000 (18000 then 17000)"));
+  reset();
+  offsets[9001] = 30000;
+  EXPECT_THAT(refusal(), HasSubstr("offset of node 9001 is 30000, beyond 20000 edges"));
+}
+
 TEST(BuildTest, NamesTheFirstBadEdge) {
   EXPECT_THAT(error_of([] {
                 build_graph(edges({0, 1}, {1, 7}), 3);
