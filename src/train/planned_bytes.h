@@ -21,9 +21,9 @@ struct PlannedBytes {
   std::int64_t dropped_before = 0;  ///< has been freed when the setup phase begins,
   std::int64_t dropped = 0;         ///< and when it is through
 };
+PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const SessionOptions& options);
+
 /// Of a node.
 std::int64_t label_bytes(const data::Labels& labels);
-
-PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, const SessionOptions& options);
 
 }  // namespace gneiss::train

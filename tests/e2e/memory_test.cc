@@ -98,6 +98,18 @@ TEST(Allocations, AreCountedAtAll) {
   EXPECT_GE(allocations, 1);
 }
 
+/// Of five epochs.
+std::vector<double> losses_of(train::Session<float>& session, const data::Dataset& dataset) {
+  const data::Split split = train::labelled_split(dataset);
+  train::Evaluator evaluator(train::Metric::kAccuracy, dataset.labels);
+  std::vector<float> weights(session.snapshot_size());
+  train::FullGraphOptions driver;
+  driver.epochs = 5;
+  std::vector<double> losses;
+  train::train_run(session, split, driver, evaluator, 1, {[&](const train::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
+  return losses;
+}
+
 TEST(StreamedFeatures, GiveTheLossesOfFeaturesInMemory) {
   const Workplace place;
   ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=6000,classes=4,features=100,seed=3", "--out", "graph"}).code, 0);
@@ -115,14 +127,7 @@ TEST(StreamedFeatures, GiveTheLossesOfFeaturesInMemory) {
     if (!stream) options.passes.disabled = {"stream_features"};
     train::Session<float> session(dataset, options, &dataset);
     EXPECT_EQ(session.plan().features_streamed, stream && !permuted) << model;
-    const data::Split split = train::labelled_split(dataset);
-    train::Evaluator evaluator(train::Metric::kAccuracy, dataset.labels);
-    std::vector<float> weights(session.snapshot_size());
-    train::FullGraphOptions driver;
-    driver.epochs = 5;
-    std::vector<double> losses;
-    train::train_run(session, split, driver, evaluator, 1, {[&](const train::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
-    return losses;
+    return losses_of(session, dataset);
   };
   for (const char* model : {"sage", "gat"}) {
     const std::vector<double> in_memory = train(model, false, false);
@@ -150,15 +155,8 @@ TEST(ConstantsInAFile, GiveTheLossesOfConstantsInMemory) {
     options.passes.file_room.scratch_bytes = room;
     train::Session<float> session(dataset, options);
     EXPECT_EQ(session.plan().file_bytes > 0, room > 0 && warnings.empty()) << model;
-    const data::Split split = train::labelled_split(dataset);
-    train::Evaluator evaluator(train::Metric::kAccuracy, dataset.labels);
-    std::vector<float> weights(session.snapshot_size());
-    train::FullGraphOptions driver;
-    driver.epochs = 5;
-    std::vector<double> losses;
-    train::train_run(session, split, driver, evaluator, 1, {[&](const train::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
     warnings = session.warnings();
-    return losses;
+    return losses_of(session, dataset);
   };
   constexpr std::int64_t kRoom = std::int64_t{1} << 30;
   for (const char* model : {"gcn", "sage", "gin"}) {
