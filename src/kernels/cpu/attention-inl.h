@@ -1,10 +1,10 @@
 // What attention and its backward share: two weighted sums over the edges of a row in one pass, for kernels compiled
 // once for each instruction set (hence the toggled guard).
 //
-// Where a weight is known from its edge alone (add_weighed), edges are weighed a vector of edges x heads at a time, and the rows of the
-// other ends added at once. Where it takes a look at the row first, or is multiplied by a gate (add_rows), edges come in batches of at most kBatch: the caller fills one weight per edge and head for each of the two sums, in a
-// small buffer, with vectors over edges x heads; then the rows of the other end stream by once and both sums are
-// accumulated in registers.
+// Edges come in batches of at most kBatchEdges: first a weight per edge and head for each of the two sums is made, in a small buffer, with
+// vectors over edges x heads; then the rows of the other ends stream by once and both sums are accumulated in registers. Where a weight
+// is known from its edge alone (add_weighed) one function does both; where it takes a look at the row first, or is multiplied by a gate, the
+// caller fills the batch (add_rows).
 #if defined(GNEISS_KERNELS_CPU_ATTENTION_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef GNEISS_KERNELS_CPU_ATTENTION_INL_H
 #undef GNEISS_KERNELS_CPU_ATTENTION_INL_H
@@ -16,7 +16,6 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <span>
 #include <type_traits>
@@ -37,6 +36,8 @@ constexpr std::int64_t kMostColumns = kMostVectors * kLanes;
 /// Values (edges x heads) of a batch, and edges at most.
 constexpr std::int64_t kBatchValues = kMostAttentionHeads;
 constexpr std::int64_t kBatchEdges = 32;
+/// Edges ahead of those that are added whose ends are fetched; rows at most so many.
+constexpr std::int64_t kMostAhead = 64;
 
 inline std::int64_t batch_edges(std::int64_t heads) { return std::min(kBatchEdges, kBatchValues / heads); }
 
@@ -187,12 +188,14 @@ HWY_INLINE auto used_lanes(std::int64_t count) {
 struct Panel {
   std::int64_t column = 0;
   std::int64_t width = 0;
+  std::int64_t ahead = 0;  ///< edges ahead whose rows are fetched
   int vectors = 0;
   alignas(64) std::int32_t head_of[kMostColumns];
 
   Panel(std::int64_t first, std::int64_t columns, std::int64_t heads)
       : column(first),
         width(std::min(kMostColumns, columns - first)),
+        ahead(std::clamp<std::int64_t>(16384 / (width * 4), 4, kMostAhead)),
         vectors(static_cast<int>((width + kLanes - 1) / kLanes)) {
     const std::int64_t head_width = columns / heads;
     for (std::int64_t i = 0; i < kMostColumns; ++i) {
@@ -250,31 +253,43 @@ struct Run {
   std::int64_t known;  ///< how many indices from the first one on exist, for prefetching
 };
 
-/// Entries of one block of a pattern cut by sources, as numbers of nodes: of a batch, and those behind it for prefetching.
+/// Entries of one block of a pattern cut by sources, as numbers of nodes: those of a run, and those behind it for prefetching. Most runs follow
+/// one another: many are read at once.
 class BlockIds {
  public:
   BlockIds(const BlockedPattern& blocks, std::int64_t block)
       : ids_(blocks.ids), base_(static_cast<std::int32_t>(block * blocks.block_cols)) {}
 
-  static constexpr std::int64_t kMost = 96;  ///< entries of a run
+  static constexpr std::int64_t kMost = 512;  ///< entries of a run
 
   HWY_INLINE Run run(std::int64_t id, std::int64_t count) {
-    const hn::RebindToSigned<Tag> d;
-    const hn::Rebind<std::uint16_t, decltype(d)> d16;
-    const std::int64_t known = std::min(count + kBatchEdges, static_cast<std::int64_t>(ids_.size()) - id);
-    const std::uint16_t* ids = ids_.data() + id;
-    std::int64_t i = 0;
-    for (; i + kLanes <= known; i += kLanes) {
-      hn::Store(hn::Add(hn::PromoteTo(d, hn::LoadU(d16, ids + i)), hn::Set(d, base_)), d, nodes_ + i);
-    }
-    for (; i < known; ++i) nodes_[i] = ids[i] + base_;
-    return {nodes_, count, known};
+    if (id < begin_ || (id + count + kMostAhead > end_ && end_ < static_cast<std::int64_t>(ids_.size()))) read(id);
+    return {nodes_ + (id - begin_), count, end_ - id};
   }
 
  private:
+  static constexpr std::int64_t kRoom = 2 * kMost + kMostAhead;
+
+  /// Fills nodes_ from entry `id` on.
+  HWY_NOINLINE void read(std::int64_t id) {
+    const hn::RebindToSigned<Tag> d;
+    const hn::Rebind<std::uint16_t, decltype(d)> d16;
+    const std::int64_t count = std::min(kRoom, static_cast<std::int64_t>(ids_.size()) - id);
+    const std::uint16_t* ids = ids_.data() + id;
+    std::int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      hn::Store(hn::Add(hn::PromoteTo(d, hn::LoadU(d16, ids + i)), hn::Set(d, base_)), d, nodes_ + i);
+    }
+    for (; i < count; ++i) nodes_[i] = ids[i] + base_;
+    begin_ = id;
+    end_ = id + count;
+  }
+
   std::span<const std::uint16_t> ids_;
   std::int32_t base_;
-  alignas(64) NodeId nodes_[kMost + kBatchEdges];
+  std::int64_t begin_ = 0;  ///< entries that nodes_ has: from here
+  std::int64_t end_ = 0;    ///< to here
+  alignas(64) NodeId nodes_[kRoom];
 };
 
 /// Calls body(segment, id of its first entry) for the segments of a chunk.
@@ -338,7 +353,6 @@ void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batc
               const Panel& panel, Sums& sums) {
   const Tag d;
   const std::int64_t tail = panel.width - (kVectors - 1) * kLanes;
-  const auto ahead = std::clamp<std::int64_t>(16384 / (panel.width * 4), 4, 32);
   const Spread<kHeads, kVectors> spread(panel, heads);
   const std::int64_t values = kHeads > 0 ? kHeads : heads;
   Vector plain[kVectors];
@@ -349,7 +363,7 @@ void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batc
     steep[i] = hn::Load(d, sums.steep + i * kLanes);
   }
   for (std::int64_t k = 0; k < run.count; ++k) {
-    const float* later = x.row(run.indices[std::min(k + ahead, run.known - 1)]) + panel.column;
+    const float* later = x.row(run.indices[std::min(k + panel.ahead, run.known - 1)]) + panel.column;
 #pragma GCC unroll 8
     for (int i = 0; i < kVectors; ++i) hwy::Prefetch(later + i * kLanes);
     const float* row = x.row(run.indices[k]) + panel.column;
@@ -383,74 +397,85 @@ struct WeighedRow {
   Vector steep;         ///< sum of weights x derivatives of the leaky ReLU, and x common values in the backward
 };
 
-/// Weighs and adds edges at once: sums += the panel's columns of the rows of `x` at the other ends, with the edges' weights and those times
-/// the derivatives.
+/// Vectors of weights at most of a batch of add_weighed.
+constexpr std::int64_t kWeighedVectors = 16;
+
+/// Adds the edges of a run: sums += the panel's columns of the rows of `x` at the other ends, with the edges' weights and those times the
+/// derivatives. The weights of a batch are made before its rows are added: the chain of operations from an end to a weight is so long that
+/// a processor, which looks ahead some hundreds of instructions, would stand still at each vector of edges, did not the next ones follow it.
 template <int kVectors, int kHeads, bool kBackward>
 void add_weighed(const ConstMatrixView<float>& x, const Run& run, const Panel& panel, WeighedRow& at, Sums& sums) {
   constexpr int kEdges = kEdgesPerVector<kHeads>;
+  constexpr std::int64_t kBatch = std::min<std::int64_t>(kWeighedVectors * kEdges, kBatchEdges);
+  constexpr int kEndValues = kHeads * (kBackward ? 3 : 1);
+  constexpr int kLineValues = 16;
   const Tag d;
   const std::int64_t tail = panel.width - (kVectors - 1) * kLanes;
-  const auto ahead = std::clamp<std::int64_t>(16384 / (panel.width * 4), 4, kBatchEdges);
   const Spread<kHeads, kVectors> spread(panel, kHeads);
   const WeighedRow row = at;
   const float* const columns = x.data + panel.column;
   const std::int64_t stride = x.stride;
-  alignas(64) float weights[kLanes + 64];
-  alignas(64) float steeps[kLanes + 64];
+  alignas(64) float weights[kWeighedVectors * kLanes + 64];
+  alignas(64) float steeps[kWeighedVectors * kLanes + 64];
   auto total = at.total;
   auto steep_total = at.steep;
   Vector plain[kVectors];
   Vector steep[kVectors];
 #pragma GCC unroll 8
-  for (int i = 0; i < kVectors; ++i) {
-    plain[i] = hn::Load(d, sums.plain + i * kLanes);
-    steep[i] = hn::Load(d, sums.steep + i * kLanes);
+  for (int v = 0; v < kVectors; ++v) {
+    plain[v] = hn::Load(d, sums.plain + v * kLanes);
+    steep[v] = hn::Load(d, sums.steep + v * kLanes);
   }
-  // Edges from k on that fill a vector, or the last ones.
-  const auto add = [&](std::int64_t k, auto count) HWY_ATTR {
+  for (std::int64_t k = 0; k < run.count; k += kBatch) {
+    const std::int64_t count = std::min(kBatch, run.count - k);
     const NodeId* nodes = run.indices + k;
-    const auto of_ends = [&](int what) HWY_ATTR { return load_ends<kHeads>(row.ends + what * kHeads, row.stride, nodes, count); };
-    const auto raw = hn::Add(row.own, of_ends(0));
-    const auto rises = hn::Gt(raw, hn::Zero(d));
-    const auto score = hn::IfThenElse(rises, raw, hn::Mul(raw, row.slope));
-    auto bound = row.bound;
-    if constexpr (kBackward) bound = of_ends(1);
-    auto weight = exp_of_score(hn::Sub(score, bound));
-    if constexpr (std::is_same_v<decltype(count), std::int64_t>) weight = hn::IfThenElseZero(used_lanes<kHeads>(count), weight);
-    const auto bent = hn::IfThenElse(rises, weight, hn::Mul(weight, row.slope));
-    if constexpr (kBackward) {
-      steep_total = hn::MulAdd(bent, of_ends(2), steep_total);
-    } else {
-      total = hn::Add(total, weight);
-      steep_total = hn::Add(steep_total, bent);
-    }
-    hn::Store(weight, d, weights);
-    hn::Store(bent, d, steeps);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // to spread weights from memory: there are too few units for shuffles of registers
-    const auto behind = [&](std::int64_t by) { return run.indices + (k + by + kEdges <= run.known ? k + by : k); };
-    const NodeId* later_rows = behind(ahead);
-    const NodeId* later_ends = behind(kBatchEdges);
+    // Edges from i on that fill a vector, or the last ones.
+    const auto weigh = [&](std::int64_t i, auto edges) HWY_ATTR {
+      const auto of_ends = [&](int what) HWY_ATTR { return load_ends<kHeads>(row.ends + what * kHeads, row.stride, nodes + i, edges); };
+      const auto raw = hn::Add(row.own, of_ends(0));
+      const auto rises = hn::Gt(raw, hn::Zero(d));
+      const auto score = hn::IfThenElse(rises, raw, hn::Mul(raw, row.slope));
+      auto bound = row.bound;
+      if constexpr (kBackward) bound = of_ends(1);
+      auto weight = exp_of_score(hn::Sub(score, bound));
+      if constexpr (std::is_same_v<decltype(edges), std::int64_t>) weight = hn::IfThenElseZero(used_lanes<kHeads>(edges), weight);
+      const auto bent = hn::IfThenElse(rises, weight, hn::Mul(weight, row.slope));
+      if constexpr (kBackward) {
+        steep_total = hn::MulAdd(bent, of_ends(2), steep_total);
+      } else {
+        total = hn::Add(total, weight);
+        steep_total = hn::Add(steep_total, bent);
+      }
+      hn::Store(weight, d, weights + i * kHeads);
+      hn::Store(bent, d, steeps + i * kHeads);
+    };
+    std::int64_t i = 0;
+    for (; i + kEdges <= count; i += kEdges) weigh(i, std::integral_constant<int, kEdges>());
+    if (i < count) weigh(i, count - i);
+
+    const auto behind = [&](std::int64_t by) { return k + by + count <= run.known ? nodes + by : nodes; };
+    const NodeId* later_rows = behind(panel.ahead);
+    const NodeId* later_ends = behind(kMostAhead);
     for (std::int64_t e = 0; e < count; ++e) {
-      hwy::Prefetch(row.ends + later_ends[e] * row.stride);
+      const float* later_end = row.ends + later_ends[e] * row.stride;
+#pragma GCC unroll 8
+      for (int value = 0; value < kEndValues; value += kLineValues) hwy::Prefetch(later_end + value);
       const float* later = columns + later_rows[e] * stride;
 #pragma GCC unroll 8
-      for (int i = 0; i < kVectors; ++i) hwy::Prefetch(later + i * kLanes);
+      for (int v = 0; v < kVectors; ++v) hwy::Prefetch(later + v * kLanes);
       const float* values = columns + nodes[e] * stride;
 #pragma GCC unroll 8
-      for (int i = 0; i < kVectors; ++i) {
-        const auto value = i < kVectors - 1 || tail == kLanes ? hn::LoadU(d, values + i * kLanes) : load_first(values + i * kLanes, tail);
-        plain[i] = hn::MulAdd(spread(weights + e * kHeads, i), value, plain[i]);
-        steep[i] = hn::MulAdd(spread(steeps + e * kHeads, i), value, steep[i]);
+      for (int v = 0; v < kVectors; ++v) {
+        const auto value = v < kVectors - 1 || tail == kLanes ? hn::LoadU(d, values + v * kLanes) : load_first(values + v * kLanes, tail);
+        plain[v] = hn::MulAdd(spread(weights + e * kHeads, v), value, plain[v]);
+        steep[v] = hn::MulAdd(spread(steeps + e * kHeads, v), value, steep[v]);
       }
     }
-  };
-  std::int64_t k = 0;
-  for (; k + kEdges <= run.count; k += kEdges) add(k, std::integral_constant<int, kEdges>());
-  if (k < run.count) add(k, run.count - k);
+  }
 #pragma GCC unroll 8
-  for (int i = 0; i < kVectors; ++i) {
-    hn::Store(plain[i], d, sums.plain + i * kLanes);
-    hn::Store(steep[i], d, sums.steep + i * kLanes);
+  for (int v = 0; v < kVectors; ++v) {
+    hn::Store(plain[v], d, sums.plain + v * kLanes);
+    hn::Store(steep[v], d, sums.steep + v * kLanes);
   }
   at.total = total;
   at.steep = steep_total;
