@@ -99,6 +99,14 @@ inline std::vector<KernelGraph> kernel_graphs() {
   std::vector<std::pair<NodeId, NodeId>> hub = random_edges(300, 300, 700, 7);
   for (NodeId u = 0; u < 300; ++u) hub.insert(hub.end(), {{17, u}, {17, u}, {u, 9}});
   graphs.push_back(make_kernel_graph("hub", 302, 302, std::move(hub)));
+  // Rows one edge short of a vector of edges, of a batch of them or of several, that fill it, and with one edge more.
+  std::vector<std::pair<NodeId, NodeId>> batches;
+  for (const NodeId edges : {4, 8, 16, 32, 64, 512}) {
+    for (const NodeId length : {edges - 1, edges, edges + 1}) {
+      for (auto [row, u] : random_edges(1, 60, length, 13)) batches.push_back({edges / 4 + (length - edges + 1) * 129, u});
+    }
+  }
+  graphs.push_back(make_kernel_graph("batches", 400, 60, std::move(batches)));
   // Enough edges for several chunks at every width.
   graphs.push_back(make_kernel_graph("large", 4000, 4000, random_edges(4000, 4000, 60000, 9)));
   return graphs;
