@@ -72,12 +72,13 @@ struct Transpose {
   Buffer<EdgeId> offsets;
   Buffer<NodeId> indices;
   Buffer<EdgeId> slots;  ///< may be absent
+  Buffer<float> values;  ///< of the entries, in their order here; may be absent
 
   SparsePattern pattern() const {
     return {static_cast<std::int64_t>(offsets.size()) - 1, cols, offsets, indices, slots};
   }
   std::int64_t bytes() const {
-    return static_cast<std::int64_t>(offsets.size_bytes() + indices.size_bytes() + slots.size_bytes());
+    return static_cast<std::int64_t>(offsets.size_bytes() + indices.size_bytes() + slots.size_bytes() + values.size_bytes());
   }
 };
 
@@ -88,7 +89,10 @@ struct Transpose {
 /// Cost      O(rows + cols + nnz); while it runs 2 bytes an entry, and a copy of the entries that the threads sort at the time:
 ///           transpose_scratch_bytes at most
 Transpose transpose(const SparsePattern& pattern, bool with_slots = true, int threads = 0);
-std::int64_t transpose_scratch_bytes(std::int64_t nnz, bool with_slots);
+/// The same with the values of the entries (`values`: [nnz] by slot) in place of slots, for values that stay what they are.
+Transpose transpose(const SparsePattern& pattern, std::span<const float> values, int threads = 0);
+/// `entry_bytes`: of what goes with an entry, a slot or a value; 0 if nothing does.
+std::int64_t transpose_scratch_bytes(std::int64_t nnz, std::size_t entry_bytes);
 
 /// A list of edges as read from a file, before it becomes a graph.
 struct EdgeList {

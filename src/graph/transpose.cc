@@ -77,47 +77,61 @@ class Buckets {
   std::vector<std::size_t> first_;
 };
 
-}  // namespace
-
-std::int64_t transpose_scratch_bytes(std::int64_t nnz, bool with_slots) {
-  return nnz * static_cast<std::int64_t>(sizeof(std::uint16_t) + sizeof(NodeId) + (with_slots ? sizeof(EdgeId) : 0));
-}
-
-Transpose transpose(const SparsePattern& pattern, bool with_slots, int threads) {
+/// Fills the offsets and indices of `out`, and `carried` with carry(k) of each entry k in its place; neither if there is nothing to carry.
+template <class Carried, class Carry>
+void sort_entries(const SparsePattern& pattern, int threads, Transpose* out, Buffer<Carried>* carried, const Carry& carry) {
   const auto nnz = static_cast<std::size_t>(pattern.nonzeros());
-  if (threads == 0) threads = available_threads();
-  Transpose out;
-  out.cols = pattern.rows;
-  out.offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(pattern.cols) + 1);
-  out.indices = Buffer<NodeId>(nnz);
-  out.slots = Buffer<EdgeId>(with_slots ? nnz : 0);
+  const bool carries = !carried->empty();
+  out->cols = pattern.rows;
+  out->offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(pattern.cols) + 1);
+  out->indices = Buffer<NodeId>(nnz);
   Buckets buckets(pattern, threads);
   Buffer<std::uint16_t> columns(nnz);
   buckets.deal([&](std::size_t place, std::int64_t row, EdgeId k) {
-    out.indices[place] = static_cast<NodeId>(row);
+    out->indices[place] = static_cast<NodeId>(row);
     columns[place] = static_cast<std::uint16_t>(pattern.indices[static_cast<std::size_t>(k)]);
-    if (with_slots) out.slots[place] = pattern.slot(k);
+    if (carries) (*carried)[place] = carry(k);
   });
   // A bucket is sorted by columns from a copy; the places that it jumps between stay in a cache.
   parallel_chunks(threads, buckets.count(), 1, [&](std::int64_t b, std::int64_t) {
     const std::size_t begin = buckets.begin(b);
     const std::size_t end = buckets.end(b);
-    const std::vector<NodeId> rows(out.indices.begin() + begin, out.indices.begin() + end);
-    const std::vector<EdgeId> slots(out.slots.begin() + (with_slots ? begin : 0), out.slots.begin() + (with_slots ? end : 0));
+    const std::vector<NodeId> rows(out->indices.begin() + begin, out->indices.begin() + end);
+    const std::vector<Carried> copy(carried->begin() + (carries ? begin : 0), carried->begin() + (carries ? end : 0));
     const std::int64_t first = buckets.first_column(b);
     std::vector<std::size_t> cursor(static_cast<std::size_t>(buckets.end_column(b) - first), 0);
     for (std::size_t i = begin; i < end; ++i) ++cursor[static_cast<std::uint16_t>(columns[i] - first)];
     std::size_t before = begin;
     for (std::size_t c = 0; c < cursor.size(); ++c) {
       before += std::exchange(cursor[c], before);
-      out.offsets[static_cast<std::size_t>(first) + c + 1] = static_cast<EdgeId>(before);
+      out->offsets[static_cast<std::size_t>(first) + c + 1] = static_cast<EdgeId>(before);
     }
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t at = cursor[static_cast<std::uint16_t>(columns[i] - first)]++;
-      out.indices[at] = rows[i - begin];
-      if (with_slots) out.slots[at] = slots[i - begin];
+      out->indices[at] = rows[i - begin];
+      if (carries) (*carried)[at] = copy[i - begin];
     }
   });
+}
+
+}  // namespace
+
+std::int64_t transpose_scratch_bytes(std::int64_t nnz, std::size_t entry_bytes) {
+  return nnz * static_cast<std::int64_t>(sizeof(std::uint16_t) + sizeof(NodeId) + entry_bytes);
+}
+
+Transpose transpose(const SparsePattern& pattern, bool with_slots, int threads) {
+  Transpose out;
+  out.slots = Buffer<EdgeId>(with_slots ? static_cast<std::size_t>(pattern.nonzeros()) : 0);
+  sort_entries(pattern, threads == 0 ? available_threads() : threads, &out, &out.slots, [&](EdgeId k) { return pattern.slot(k); });
+  return out;
+}
+
+Transpose transpose(const SparsePattern& pattern, std::span<const float> values, int threads) {
+  Transpose out;
+  out.values = Buffer<float>(values.size());
+  sort_entries(pattern, threads == 0 ? available_threads() : threads, &out, &out.values,
+               [&](EdgeId k) { return values[static_cast<std::size_t>(pattern.slot(k))]; });
   return out;
 }
 

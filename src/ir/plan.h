@@ -123,6 +123,7 @@ struct Plan {
   bool features_streamed = false;        ///< from their file, row by row, anew in every sweep
   std::vector<ValueId> file_constants;   ///< results of the setup phase that are kept in a file likewise
   bool feature_transpose = false;        ///< a CSC copy of sparse features is needed
+  bool feature_slots = false;            ///< it finds values by slots, as they change (dropout); otherwise it has its own copy of them
   std::int64_t feature_transpose_bytes = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t state_bytes = 0;

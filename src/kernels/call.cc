@@ -170,7 +170,8 @@ class Binding {
   }
 
   void use_spx_gemm() {
-    const SpxGemmArgs<T> args{*from_.features(flag("ta")), flat(in(0)), in(1), out()};
+    SpxGemmArgs<T> args{*from_.features(flag("ta")), flat(in(0)), in(1), out()};
+    if (flag("ta") && !from_.transposed_values.empty()) args.values = from_.transposed_values;
     call_.flops = 2.0 * static_cast<double>(args.a.nonzeros()) * static_cast<double>(args.b.cols);
     use_by_rows("spx_gemm", spx_gemm_variants<T>(), args);
   }

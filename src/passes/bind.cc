@@ -41,7 +41,7 @@ Sizes sizes_of(const ir::Plan& plan) {
     const std::int64_t rows = program.rows(op.results[0]);
     const std::int64_t cols = program.type(op.results[0]).cols;
     sizes.features = sized(rows, cols, plan.feature_nonzeros, false);
-    sizes.features_transposed = sized(cols, rows, plan.feature_nonzeros, true);
+    sizes.features_transposed = sized(cols, rows, plan.feature_nonzeros, plan.feature_slots);
   }
   return sizes;
 }
@@ -114,6 +114,7 @@ bool reads_ends_only(const Op& op) {
 void find_structures(ir::Plan* plan) {
   const ir::Program& program = plan->program;
   plan->graph_uses.assign(program.graphs.size(), {});
+  const std::vector<std::int32_t> producers = ir::producers(program);
   for (const Op& op : program.ops) {
     const std::int64_t graph = op.attrs.integer("graph", -1);
     if (graph >= 0) {
@@ -123,7 +124,10 @@ void find_structures(ir::Plan* plan) {
       use.transpose = use.transpose || runs_along_out_edges(op);
       use.slots = use.slots || (runs_along_out_edges(op) && !reads_ends_only(op));
     }
-    if (op.kind == OpKind::spx_gemm && op.attrs.integer("ta", 0) != 0) plan->feature_transpose = true;
+    if (op.kind == OpKind::spx_gemm && op.attrs.integer("ta", 0) != 0) {
+      plan->feature_transpose = true;
+      plan->feature_slots = plan->feature_slots || program.ops[static_cast<std::size_t>(producers[static_cast<std::size_t>(op.inputs[0])])].kind != OpKind::input;
+    }
     // Dropout on edges walks the graph of its values.
     if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) {
       plan->graph_uses[static_cast<std::size_t>(program.type(op.inputs[0]).space)].used = true;
@@ -154,7 +158,7 @@ void find_structures(ir::Plan* plan) {
       if (op.kind == OpKind::input) cols = program.type(op.results[0]).cols;
     }
     plan->feature_transpose_bytes = (cols + 1) * std::int64_t{sizeof(EdgeId)} +
-                                    plan->feature_nonzeros * std::int64_t{sizeof(NodeId) + sizeof(EdgeId)};
+                                    plan->feature_nonzeros * static_cast<std::int64_t>(sizeof(NodeId) + (plan->feature_slots ? sizeof(EdgeId) : sizeof(float)));
   }
 }
 

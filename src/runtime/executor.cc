@@ -42,9 +42,13 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::v
   context_.threads = threads;
   context_.workspace = arena_.span().first(static_cast<std::size_t>(plan.workspace_bytes));
   if constexpr (!std::is_same_v<T, float>) {
-    const std::span<const float> source = dataset.features.sparse ? dataset.features.values.span() : dataset.features.dense.span();
-    features_ = Buffer<T>(source.size());
-    std::copy(source.begin(), source.end(), features_.begin());
+    const auto widened = [](std::span<const float> source) {
+      Buffer<T> copy(source.size());
+      std::copy(source.begin(), source.end(), copy.begin());
+      return copy;
+    };
+    features_ = widened(dataset.features.sparse ? dataset.features.values.span() : dataset.features.dense.span());
+    transposed_values_ = widened(structures_.transposed_values());
   }
   bind_steps(class_weights, loops);
   structures_.drop_unread(plan, -1);  // bound calls know the sizes
@@ -201,6 +205,11 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   from.out_edges = [this](std::int32_t g) { return structures_.out_edges(g); };
   from.source_blocks = [this](std::int32_t g, bool out_edges) { return structures_.source_blocks(g, out_edges); };
   from.features = [this](bool transposed) { return structures_.features(transposed); };
+  if constexpr (std::is_same_v<T, float>) {
+    from.transposed_values = structures_.transposed_values();
+  } else {
+    from.transposed_values = transposed_values_;
+  }
   from.edge_weights = [this](std::int32_t g) { return structures_.edge_weights(g); };
   from.row_ids = [this](std::int32_t) { return std::span<const std::int64_t>(dataset_.orig_id); };
   from.labels = dataset_.labels.classes;

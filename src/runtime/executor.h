@@ -105,7 +105,9 @@ class Executor {
   Buffer<std::byte> bands_;  ///< plan.band_bytes for each thread
   data::Labels loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,
   Buffer<NodeId> loss_rows_;  ///< and all their indices
-  Buffer<T> features_;  ///< a copy, only where T is not the dataset's own type
+  // Copies, only where T is not the dataset's own type.
+  Buffer<T> features_;
+  Buffer<T> transposed_values_;
   kernels::StepKey key_;
   kernels::Context context_;
   std::vector<Step> steps_;

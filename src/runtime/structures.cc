@@ -58,7 +58,8 @@ Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::
   if (!dataset.features.sparse) return;
   features_in_ = dataset.features.pattern();
   if (plan.feature_transpose) {
-    feature_transpose_ = graph::transpose(features_in_, true, threads);
+    feature_transpose_ = plan.feature_slots ? graph::transpose(features_in_, true, threads)
+                                            : graph::transpose(features_in_, dataset.features.values, threads);
     features_out_ = feature_transpose_.pattern();
   }
 }

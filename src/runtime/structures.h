@@ -39,6 +39,8 @@ class Structures {
   void drop_unread(const ir::Plan& plan, std::int32_t last);
 
   const SparsePattern* features(bool transposed) const { return transposed ? &features_out_ : &features_in_; }
+  /// Of the transposed features, in their order; empty where those name slots.
+  std::span<const float> transposed_values() const { return feature_transpose_.values; }
   std::span<const float> edge_weights(std::int32_t graph) const { return graph_at(graph).weights(); }
 
  private:

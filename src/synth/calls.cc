@@ -348,7 +348,7 @@ class Writer {
         return {"spx_gemm",
                 "SpxGemmArgs",
                 {{"a", flag("ta") ? "p.feature_columns" : "p.feature_rows"},
-                 {"values", elements(in(0))},
+                 {"values", flag("ta") && !plan_.feature_slots ? "p.feature_transpose.values" : elements(in(0))},
                  {"b", in(1)},
                  {"c", out()}}};
       case OpKind::to_dense:

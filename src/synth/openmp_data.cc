@@ -171,9 +171,9 @@ std::string graph_function(const Source& from) {
   if (from.spec.data.sparse_features) {
     text += "  p.feature_rows = p.dataset.features.pattern();\n";
     if (from.plan().feature_transpose) {
-      text +=
-          "  p.feature_transpose = graph::transpose(p.feature_rows);\n  p.feature_columns = "
-          "p.feature_transpose.pattern();\n";
+      text += fmt::format("  p.feature_transpose = graph::transpose(p.feature_rows{});\n",
+                          from.plan().feature_slots ? "" : ", p.dataset.features.values");
+      text += "  p.feature_columns = p.feature_transpose.pattern();\n";
     }
   }
   if (counts_rows_alone(program)) {

@@ -266,7 +266,7 @@ class Calibration {
       const SparseFeatures features(kDensities[d]);
       rates_.spx_forward.sizes.push_back(static_cast<double>(features.values.size_bytes()));
       rates_.spx_gradient.sizes.push_back(static_cast<double>(features.values.size_bytes()));
-      const graph::Transpose transposed = graph::transpose(features.pattern());
+      const graph::Transpose transposed = graph::transpose(features.pattern(), features.values);
       for (std::size_t c = 0; c < columns.size(); ++c) {
         const auto n = static_cast<std::int64_t>(columns[c]);
         kernels::SpxGemmArgs<float> args{features.pattern(), features.values, in(kFeatureCols, n),
@@ -274,7 +274,7 @@ class Calibration {
         const double flops = 2.0 * static_cast<double>(features.values.size()) * columns[c];
         const std::size_t at = c * std::size(kDensities) + d;
         rates_.spx_forward.rates[at] = flops / median([&] { kernels::spx_gemm<float>(context(), args); });
-        args = {transposed.pattern(), features.values, in(kFeatureRows, n), out(kFeatureCols, n)};
+        args = {transposed.pattern(), transposed.values, in(kFeatureRows, n), out(kFeatureCols, n)};
         rates_.spx_gradient.rates[at] = flops / median([&] { kernels::spx_gemm<float>(context(), args); });
       }
     }

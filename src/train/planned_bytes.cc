@@ -78,11 +78,12 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
   bytes.setup = fixed + plan.setup_arena_bytes - absent_in_setup(plan, ids);
   bytes.steps = fixed + plan.lasting_arena_bytes;
   for (const PassingIds& passing : ids) bytes.steps -= passing.bytes;
-  std::int64_t scratch = plan.feature_transpose ? graph::transpose_scratch_bytes(plan.feature_nonzeros, true) : 0;
+  const std::size_t entry_bytes = plan.feature_slots ? sizeof(EdgeId) : sizeof(float);
+  std::int64_t scratch = plan.feature_transpose ? graph::transpose_scratch_bytes(plan.feature_nonzeros, entry_bytes) : 0;
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
     const ir::GraphUse& use = plan.graph_uses[g];
     const ir::GraphDef& graph = plan.program.graphs[g];
-    if (use.transpose) scratch = std::max(scratch, graph::transpose_scratch_bytes(graph.num_edges, use.slots));
+    if (use.transpose) scratch = std::max(scratch, graph::transpose_scratch_bytes(graph.num_edges, use.slots ? sizeof(EdgeId) : 0));
     bytes.structures += use.bytes + use.block_bytes;
     if (g > 0) bytes.derived += edge_bytes(graph);
   }

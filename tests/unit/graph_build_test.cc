@@ -208,6 +208,15 @@ TEST(TransposeTest, SortsColumnByColumnInManyBucketsOnAnyNumberOfThreads) {
   for (const int threads : {1, 3}) {
     const Transpose t = transpose(in, true, threads);
     EXPECT_EQ(list(transpose(in, false, threads).indices), list(t.indices));
+    std::vector<float> values(src.size());
+    for (std::size_t k = 0; k < values.size(); ++k) values[k] = 0.5F + static_cast<float>(k);
+    const Transpose with_values = transpose(in, values, threads);
+    EXPECT_EQ(list(with_values.offsets), list(t.offsets));
+    EXPECT_EQ(list(with_values.indices), list(t.indices));
+    EXPECT_THAT(list(with_values.slots), IsEmpty());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(with_values.values[i], values[static_cast<std::size_t>(t.slots[i])]) << "entry " << i << ", " << threads << " threads";
+    }
     for (std::size_t c = 0; c < columns.size(); ++c) {
       std::vector<std::array<EdgeId, 2>> entries;
       for (auto i = static_cast<std::size_t>(t.offsets[c]); i < static_cast<std::size_t>(t.offsets[c + 1]); ++i) {

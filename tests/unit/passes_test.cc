@@ -451,6 +451,18 @@ TEST(ChooseSparsePath, ForwardAndWeightGradientApart) {
   }
 }
 
+TEST(ChooseSparsePath, OnlyValuesThatDropoutChangesAreFoundBySlots) {
+  const passes::Rates rates = sparse_rates(kFast, kFast);
+  const ir::Plan constant = sparse_plan(rates);
+  EXPECT_TRUE(constant.feature_transpose);
+  EXPECT_FALSE(constant.feature_slots);
+  const ir::Plan dropped = sparse_plan(rates, {}, 0.5);
+  EXPECT_TRUE(dropped.feature_transpose);
+  EXPECT_TRUE(dropped.feature_slots);
+  const auto saved = static_cast<std::int64_t>(sizeof(EdgeId) - sizeof(float));
+  EXPECT_EQ(dropped.feature_transpose_bytes - constant.feature_transpose_bytes, saved * constant.feature_nonzeros);
+}
+
 TEST(ChooseSparsePath, BytesAndWishesStandAboveTheRates) {
   passes::Options options;
   options.most_dense_bytes = 14 * 60 * 4 - 1;
