@@ -38,7 +38,8 @@ double count(const ir::Program& program, ir::ValueId v) {
 /// Flop a second of the sparse product, less where the rows it gathers from are too many for the cache that they were
 /// measured in.
 double spx_rate(const Rates& rates, const FeatureShape& features, double columns, bool gradient) {
-  const double measured = (gradient ? rates.spx_gradient : rates.spx_forward).at(columns, features.nonzeros * kFloat);
+  const RateGrid& along_columns = features.dropped ? rates.spx_slots : rates.spx_gradient;
+  const double measured = (gradient ? along_columns : rates.spx_forward).at(columns, features.nonzeros * kFloat);
   const double table = (gradient ? features.rows : features.cols) * columns * kFloat;
   const double slower = rates.gather.at(columns, table) / rates.gather.at(columns, rates.spx_rows * columns * kFloat);
   return measured * std::min(1.0, slower);
@@ -62,7 +63,7 @@ std::string invalid_rate(const Rates& rates) {
   const std::pair<const char*, const RateGrid*> grids[] = {
       {"gather", &rates.gather},   {"gemm_nn", &rates.gemm_nn},         {"gemm_nt", &rates.gemm_nt},
       {"gemm_tn", &rates.gemm_tn}, {"spx_forward", &rates.spx_forward}, {"spx_gradient", &rates.spx_gradient},
-      {"stream", &rates.stream}};
+      {"spx_slots", &rates.spx_slots}, {"stream", &rates.stream}};
   for (const auto& [name, grid] : grids) {
     if (!ascending(grid->columns) || !ascending(grid->sizes)) return name;
     if (grid->rates.size() != grid->columns.size() * grid->sizes.size()) return name;
@@ -124,14 +125,16 @@ double dense_features_seconds(const Rates& rates, const FeatureShape& features, 
                   : gemm_seconds(rates, Orientation::kNN, features.rows, columns, features.cols);
 }
 
-double sparse_threshold(const Rates& rates, double rows, double cols, double columns, bool gradient) {
-  const double dense = dense_features_seconds(rates, {rows, cols, 0}, columns, gradient);
+double sparse_threshold(const Rates& rates, const FeatureShape& features, double columns, bool gradient) {
+  const double dense = dense_features_seconds(rates, features, columns, gradient);
+  FeatureShape sparse = features;
   // The sparse product takes the longer the more values are stored: halve the interval.
   double wins = 0;
   double loses = 1;
   for (int round = 0; round < 30; ++round) {
     const double density = (wins + loses) / 2;
-    (spx_gemm_seconds(rates, {rows, cols, density * rows * cols}, columns, gradient) < dense ? wins : loses) = density;
+    sparse.nonzeros = density * features.rows * features.cols;
+    (spx_gemm_seconds(rates, sparse, columns, gradient) < dense ? wins : loses) = density;
   }
   return wins;
 }
@@ -245,7 +248,7 @@ class StepCost {
   double spx_gemm() const {
     const ir::ValueId a = op_.inputs[0];
     const FeatureShape features{static_cast<double>(program_.rows(a)), static_cast<double>(program_.type(a).cols),
-                                static_cast<double>(plan_.feature_nonzeros)};
+                                static_cast<double>(plan_.feature_nonzeros), plan_.feature_slots};
     return spx_gemm_seconds(rates_, features, static_cast<double>(program_.type(op_.inputs[1]).cols),
                             op_.attrs.integer("ta", 0) != 0);
   }
@@ -279,6 +282,7 @@ Rates study_rates() {
   rates.spx_forward = {{32}, {6.3e6, 12.2e6, 53.7e6, 139e6}, {175e9, 140e9, 118e9, 133e9}};
   // One thread's rates from gneiss doctor --calibrate on such a machine, twice; so are those of attention and dropout below.
   rates.spx_gradient = {{32}, {0.13e6, 1.3e6, 13.4e6, 40e6}, {98e9, 115e9, 102e9, 95e9}};
+  rates.spx_slots = {{32}, {0.13e6, 1.3e6, 13.4e6, 40e6}, {79e9, 69e9, 37e9, 36e9}};
   rates.spx_rows = 8710;
   // Section A: L2 read, L3 read, copy from memory.
   rates.stream = {{1}, {1 * kMiB, 8 * kMiB, 64 * kMiB}, {490e9, 215e9, 42e9}};

@@ -32,8 +32,9 @@ struct Rates {
   RateGrid gemm_nt;       ///< the same of a b^T
   RateGrid gemm_tn;       ///< flop of c [m,n] = a^T b; by n and m; the inner size is large
   RateGrid spx_forward;   ///< flop on stored values of spx_gemm; by columns and bytes of values
-  RateGrid spx_gradient;  ///< the same on transposed features
-  double spx_rows = 0;    ///< of the dense operand that the two above were measured with
+  RateGrid spx_gradient;  ///< the same on transposed features with a copy of their values
+  RateGrid spx_slots;     ///< the same with values that are found by slots
+  double spx_rows = 0;    ///< of the dense operand that those three were measured with
   RateGrid stream;        ///< bytes that an elementwise op reads and writes; by 1 and by those bytes
   double attention = 0;   ///< edges times heads whose softmax is taken, besides the gather
   double attention_grad = 0;  ///< the same backward
@@ -69,13 +70,14 @@ struct FeatureShape {
   double rows = 0;
   double cols = 0;
   double nonzeros = 0;
+  bool dropped = false;  ///< their values change in every step, by dropout
 };
 /// Features times a matrix of `columns` columns; `gradient`: the transposed features.
 double spx_gemm_seconds(const Rates& rates, const FeatureShape& features, double columns, bool gradient);
 /// The same product with the features as a dense matrix.
 double dense_features_seconds(const Rates& rates, const FeatureShape& features, double columns, bool gradient);
-/// γ: the density below which the sparse product of features of rows x cols is the faster one, 0 to 1.
-double sparse_threshold(const Rates& rates, double rows, double cols, double columns, bool gradient);
+/// γ: the density below which the sparse product of such features, however many are stored, is the faster one, 0 to 1.
+double sparse_threshold(const Rates& rates, const FeatureShape& features, double columns, bool gradient);
 
 /// An op that reads and writes `bytes` bytes in order.
 double stream_seconds(const Rates& rates, double bytes);

@@ -140,7 +140,7 @@ class OrderChooser {
     double total = sweeps * gather_seconds(rates_, edges, rows, rows, aggregate_first ? in : out);
     if (aggregate_first && x_constant && weights_constant) total += rows * in * kFloat / kFirstTouch / repeats_.steps;
     if (x_sparse && !aggregate_first) {
-      const FeatureShape features{rows, in, static_cast<double>(sparse_.nonzeros)};
+      const FeatureShape features{rows, in, static_cast<double>(sparse_.nonzeros), !x_constant};
       for (const bool gradient : {false, true})
         total += features_product_seconds(rates_, features, out, gradient, sparse_);
     } else {

@@ -60,7 +60,7 @@ class PathChooser {
  private:
   FeatureShape shape(ValueId features) const {
     return {static_cast<double>(from_.rows(features)), static_cast<double>(from_.type(features).cols),
-            static_cast<double>(options_.nonzeros)};
+            static_cast<double>(options_.nonzeros), !made_once(features)};
   }
   bool made_once(ValueId features) const {
     return from_.ops[static_cast<std::size_t>(makers_[static_cast<std::size_t>(features)])].phase == Phase::kSetup;
@@ -117,7 +117,7 @@ class PathChooser {
     decisions_->push_back(
         fmt::format("line {}: {}, {:.0f} columns: {} product (modelled sparse {:.3g} s, dense {:.3g} s; γ {:.2g})",
                     p.op->location.line, part, p.columns, dense ? "dense" : "sparse", p.sparse_seconds, p.dense_seconds,
-                    sparse_threshold(rates_, of.rows, of.cols, p.columns, p.gradient)));
+                    sparse_threshold(rates_, of, p.columns, p.gradient)));
   }
 
   void emit(const Op& op) {

@@ -261,12 +261,15 @@ class Calibration {
     const std::size_t corners = columns.size() * std::size(kDensities);
     rates_.spx_forward = {columns, {}, std::vector<double>(corners)};
     rates_.spx_gradient = {columns, {}, std::vector<double>(corners)};
+    rates_.spx_slots = {columns, {}, std::vector<double>(corners)};
     rates_.spx_rows = kFeatureCols;
     for (std::size_t d = 0; d < std::size(kDensities); ++d) {
       const SparseFeatures features(kDensities[d]);
       rates_.spx_forward.sizes.push_back(static_cast<double>(features.values.size_bytes()));
       rates_.spx_gradient.sizes.push_back(static_cast<double>(features.values.size_bytes()));
+      rates_.spx_slots.sizes.push_back(static_cast<double>(features.values.size_bytes()));
       const graph::Transpose transposed = graph::transpose(features.pattern(), features.values);
+      const graph::Transpose with_slots = graph::transpose(features.pattern());
       for (std::size_t c = 0; c < columns.size(); ++c) {
         const auto n = static_cast<std::int64_t>(columns[c]);
         kernels::SpxGemmArgs<float> args{features.pattern(), features.values, in(kFeatureCols, n),
@@ -276,6 +279,9 @@ class Calibration {
         rates_.spx_forward.rates[at] = flops / median([&] { kernels::spx_gemm<float>(context(), args); });
         args = {transposed.pattern(), transposed.values, in(kFeatureRows, n), out(kFeatureCols, n)};
         rates_.spx_gradient.rates[at] = flops / median([&] { kernels::spx_gemm<float>(context(), args); });
+        args.a = with_slots.pattern();
+        args.values = features.values;
+        rates_.spx_slots.rates[at] = flops / median([&] { kernels::spx_gemm<float>(context(), args); });
       }
     }
   }
@@ -352,6 +358,7 @@ std::string describe(const Rates& rates) {
   text += table("gemm tn: Gflop/s by rows of the result", rates.gemm_tn, 1, 1e9);
   text += table("spx_gemm forward: Gflop/s on stored values, by MiB of them", rates.spx_forward, kMiB, 1e9);
   text += table("spx_gemm weight gradient: Gflop/s on stored values, by MiB of them", rates.spx_gradient, kMiB, 1e9);
+  text += table("the same after dropout", rates.spx_slots, kMiB, 1e9);
   text += table("elementwise: GB/s read and written, by MiB", rates.stream, kMiB, 1e9, false);
   text += fmt::format("  attention: {:.0f} M softmax weights/s forward, {:.0f} M/s backward, besides the gather\n",
                       rates.attention / 1e6, rates.attention_grad / 1e6);
@@ -360,11 +367,12 @@ std::string describe(const Rates& rates) {
                   rates.dropout / 1e6, 32e9 / rates.segments, 1e6 * rates.call_seconds);
   text += fmt::format("  γ: density in % below which the sparse product of features wins, for {} x {} features\n",
                       kFeatureRows, kFeatureCols);
-  text += fmt::format("    {:>8} {:>9} {:>9}\n", "columns", "forward", "gradient");
+  text += fmt::format("    {:>8} {:>9} {:>9} {:>14}\n", "columns", "forward", "gradient", "after dropout");
   for (const double columns : {16.0, 32.0, 64.0, 128.0}) {
-    text += fmt::format("    {:8.0f} {:9.1f} {:9.1f}\n", columns,
-                        100 * passes::sparse_threshold(rates, kFeatureRows, kFeatureCols, columns, false),
-                        100 * passes::sparse_threshold(rates, kFeatureRows, kFeatureCols, columns, true));
+    const auto percent = [&](bool gradient, bool dropped) {
+      return 100 * passes::sparse_threshold(rates, {kFeatureRows, kFeatureCols, 0, dropped}, columns, gradient);
+    };
+    text += fmt::format("    {:8.0f} {:9.1f} {:9.1f} {:14.1f}\n", columns, percent(false, false), percent(true, false), percent(true, true));
   }
   return text;
 }

@@ -28,6 +28,7 @@ constexpr std::pair<const char*, RateGrid Rates::*> kGrids[] = {{"gather_bytes",
                                                                 {"gemm_tn_flops", &Rates::gemm_tn},
                                                                 {"spx_forward_flops", &Rates::spx_forward},
                                                                 {"spx_gradient_flops", &Rates::spx_gradient},
+                                                                {"spx_slots_flops", &Rates::spx_slots},
                                                                 {"stream_bytes", &Rates::stream}};
 constexpr std::pair<const char*, double Rates::*> kNumbers[] = {{"spx_rows", &Rates::spx_rows},
                                                                 {"attention_edges", &Rates::attention},

@@ -50,16 +50,20 @@ TEST(Cost, TheThresholdIsWhereBothProductsTakeTheSameTime) {
   const double rows = 2e4;
   const double cols = 8710;
   for (const bool gradient : {false, true}) {
-    const double threshold = sparse_threshold(rates, rows, cols, 32, gradient);
+    const double threshold = sparse_threshold(rates, {rows, cols}, 32, gradient);
     EXPECT_GT(threshold, 0.03);
     EXPECT_LT(threshold, 0.6);
     const double dense = dense_features_seconds(rates, {rows, cols, 0}, 32, gradient);
     EXPECT_NEAR(spx_gemm_seconds(rates, {rows, cols, threshold * rows * cols}, 32, gradient) / dense, 1, 0.01);
   }
   // A dense product ten times as fast moves it to a tenth, but for the change of the sparse rate.
-  const double before = sparse_threshold(rates, rows, cols, 32, false);
+  const double before = sparse_threshold(rates, {rows, cols}, 32, false);
   for (double& rate : rates.gemm_nn.rates) rate *= 10;
-  EXPECT_NEAR(sparse_threshold(rates, rows, cols, 32, false) / before, 0.1, 0.05);
+  EXPECT_NEAR(sparse_threshold(rates, {rows, cols}, 32, false) / before, 0.1, 0.05);
+  // Values that dropout changes are looked up, in the gradient alone.
+  const FeatureShape dropped{rows, cols, 0, true};
+  EXPECT_EQ(sparse_threshold(rates, dropped, 32, false), sparse_threshold(rates, {rows, cols}, 32, false));
+  EXPECT_LT(sparse_threshold(rates, dropped, 32, true), 0.7 * sparse_threshold(rates, {rows, cols}, 32, true));
 }
 
 }  // namespace

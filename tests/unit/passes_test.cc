@@ -409,7 +409,7 @@ TEST(SparseFeatures, MeetOnlyTheSparseProduct) {
 passes::Rates sparse_rates(double forward, double gradient) {
   passes::Rates rates = passes::default_rates();
   std::fill(rates.spx_forward.rates.begin(), rates.spx_forward.rates.end(), forward);
-  std::fill(rates.spx_gradient.rates.begin(), rates.spx_gradient.rates.end(), gradient);
+  for (passes::RateGrid* grid : {&rates.spx_gradient, &rates.spx_slots}) std::fill(grid->rates.begin(), grid->rates.end(), gradient);
   return rates;
 }
 
@@ -483,7 +483,7 @@ TEST(ChooseSparsePath, ACopyInEveryStepCountsAndEvaluationDoesWithoutIt) {
   };
   EXPECT_EQ(copies_in_a_step(sparse_plan(sparse_rates(kSlow, kSlow), {}, 0.5)), 1);
   passes::Rates dear = sparse_rates(kFast, kFast);
-  for (passes::RateGrid* grid : {&dear.spx_forward, &dear.spx_gradient}) std::fill(grid->rates.begin(), grid->rates.end(), 50e9);
+  for (passes::RateGrid* grid : {&dear.spx_forward, &dear.spx_gradient, &dear.spx_slots}) std::fill(grid->rates.begin(), grid->rates.end(), 50e9);
   std::fill(dear.stream.rates.begin(), dear.stream.rates.end(), kSlow);
   EXPECT_EQ(copies_in_a_step(sparse_plan(dear, {}, 0.5)), 0) << "writing the copy takes longer than it saves";
 }

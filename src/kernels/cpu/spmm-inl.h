@@ -56,6 +56,7 @@ class EdgeReader {
         stride_(args.x.stride),
         ids_(rows.ids),
         slots_(args.pattern.slots.empty() ? nullptr : args.pattern.slots.data()),
+        last_slot_(static_cast<EdgeId>(args.pattern.slots.size()) - 1),
         w_(args.w.data() + panel.head),
         heads_(args.heads),
         last_(rows.last),
@@ -76,7 +77,11 @@ class EdgeReader {
     for (std::int64_t c = 0; c < kVectors * lanes(); c += 16) hwy::Prefetch(later + c);
     row_ = x_ + static_cast<std::int64_t>(ids_[i]) * stride_;
     if constexpr (kWeights == Weights::kOnes) return;
-    const float* weight = w_ + (slots_ == nullptr ? k : slots_[k]) * heads_;
+    const float* weight = w_ + k * heads_;
+    if (slots_ != nullptr) {
+      hwy::Prefetch(w_ + slots_[std::min(k + ahead_, last_slot_)] * heads_);
+      weight = w_ + slots_[k] * heads_;
+    }
     if constexpr (kWeights == Weights::kOnePerEdge) weight_ = hn::Set(d_, *weight);
     if constexpr (kWeights == Weights::kOnePerHead) weight_ = hn::MaskedLoad(weight_mask_, d_, weight);
   }
@@ -127,6 +132,7 @@ class EdgeReader {
   std::int64_t stride_;
   const Id* ids_;
   const EdgeId* slots_;
+  EdgeId last_slot_;
   const float* w_;
   std::int64_t heads_;
   std::int64_t last_;
