@@ -35,8 +35,8 @@ constexpr std::int32_t kSettlingVotes = 8;  // fewer votes settle no node
 constexpr std::size_t kHeaviest = 32;       // neighbours that a cluster keeps in the graph of clusters
 constexpr EdgeId kGroupEdges = 8192;        // of more edges of a cluster every second, third, … is looked at for that
 constexpr std::int64_t kNodeGrain = 1024;
-constexpr std::int64_t kPrefetchLabels = 2;  // nodes ahead whose neighbours' labels are fetched
-constexpr std::int64_t kPrefetchRows = 8;    // nodes ahead whose lists of neighbours are fetched
+constexpr std::int64_t kPrefetchLabels = 64;  // labels ahead that are fetched
+constexpr std::int64_t kPrefetchRows = 8;     // nodes ahead of those whose lists of neighbours are fetched
 constexpr std::int64_t kClusterGrain = 64;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -123,13 +123,14 @@ class Propagation {
 
  private:
   void decide(const std::vector<NodeId>& step, std::uint32_t salt) {
+    const std::int64_t labels_ahead = std::max<std::int64_t>(2, kPrefetchLabels / most_votes_);
     parallel_chunks(threads_, static_cast<std::int64_t>(step.size()), kNodeGrain,
                     [&](std::int64_t begin, std::int64_t end) {
                       Votes votes;
                       for (std::int64_t i = begin; i < end; ++i) {
                         const NodeId v = step[at(i)];
-                        if (i + kPrefetchRows < end) prefetch_row(step[at(i + kPrefetchRows)]);
-                        if (i + kPrefetchLabels < end) prefetch_labels(step[at(i + kPrefetchLabels)]);
+                        if (i + labels_ahead + kPrefetchRows < end) prefetch_row(step[at(i + labels_ahead + kPrefetchRows)]);
+                        if (i + labels_ahead < end) prefetch_labels(step[at(i + labels_ahead)]);
                         if (settled_[at(v)] != 0) {
                           wanted_[at(i)] = label_[at(v)];
                           continue;
@@ -143,7 +144,11 @@ class Propagation {
 
   void prefetch_row(NodeId v) const {
     if (settled_[at(v)] != 0) return;
-    const SparsePattern& edges = level_.edges;
+    prefetch_row(level_.edges, v);
+    if (level_.reverse.rows > 0) prefetch_row(level_.reverse, v);
+  }
+
+  static void prefetch_row(const SparsePattern& edges, NodeId v) {
     constexpr EdgeId kPerLine = 16;
     const EdgeId end = std::min(edges.offsets[at(v) + 1], edges.offsets[at(v)] + 4 * kPerLine);
     for (EdgeId k = edges.offsets[at(v)]; k < end; k += kPerLine) __builtin_prefetch(&edges.indices[at(k)]);
@@ -151,7 +156,11 @@ class Propagation {
 
   void prefetch_labels(NodeId v) const {
     if (settled_[at(v)] != 0) return;
-    const SparsePattern& edges = level_.edges;
+    prefetch_labels(level_.edges, v);
+    if (level_.reverse.rows > 0) prefetch_labels(level_.reverse, v);
+  }
+
+  void prefetch_labels(const SparsePattern& edges, NodeId v) const {
     const EdgeId begin = edges.offsets[at(v)];
     const EdgeId end = edges.offsets[at(v) + 1];
     const EdgeId stride = vote_stride(end - begin, most_votes_);
@@ -179,9 +188,10 @@ class Propagation {
     std::uint32_t rank = 0;
     votes->drain([&](NodeId label, std::int32_t count) {
       all += count;
-      if (count < most || (label != own && cluster_size_[at(label)] > room)) return;
+      if (count < most) return;
       const std::uint32_t this_rank = label == own ? ~0U : mix(static_cast<std::uint32_t>(label) ^ salt) >> 1;
       if (count == most && this_rank <= rank) return;
+      if (label != own && cluster_size_[at(label)] > room) return;  // looked up last: it is far in memory
       best = label;
       most = count;
       rank = this_rank;
@@ -363,7 +373,7 @@ Order cluster_order(const Graph& graph, int threads) {
   std::optional<Transpose> out_edges;
   Level level{graph.in_edges(), {}, {}, {}};
   if (!graph.symmetric()) {
-    out_edges = transpose(graph.in_edges());
+    out_edges = transpose(graph.in_edges(), false, threads);
     level.reverse = out_edges->pattern();
   }
   std::vector<Grouping> groupings;
