@@ -26,7 +26,7 @@ namespace {
 constexpr int kRounds = 5;
 constexpr int kEarlyRounds = 3;
 constexpr int kSteps = 8;
-constexpr std::int64_t kLevelGrowth = 8;  // nodes of a group to nodes of its parts, at most
+constexpr std::int64_t kLevelGrowth = kRegionNodes / kBlockNodes;  // nodes of a group to nodes of its parts, at most
 constexpr int kLevels = 3;
 // Of more neighbours every second, third, … votes: a sample elects the same cluster. With 64 votes in every round the
 // share of edges within a block rises by less than a point and the time doubles.
@@ -362,11 +362,11 @@ Order flatten(const std::vector<Grouping>& levels) {
 
 }  // namespace
 
-double early_cluster_share(const Graph& graph, int threads) {
+double early_cluster_share(const Graph& graph, std::int64_t nodes, int threads) {
   const Level level{graph.in_edges(), {}, {}, {}};
   std::vector<Grouping> clusters;
-  clusters.push_back(group_by(Propagation(level, kBlockNodes, threads).run(kEarlyRounds), level));
-  return same_block_share(graph, inverse_order(flatten(clusters)));
+  clusters.push_back(group_by(Propagation(level, nodes, threads).run(kEarlyRounds), level));
+  return same_block_share(graph, inverse_order(flatten(clusters)), nodes);
 }
 
 Order cluster_order(const Graph& graph, int threads) {

@@ -172,11 +172,11 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
   return {graph, std::move(offsets), std::move(sources), std::move(weights)};
 }
 
-double same_block_share(const Graph& graph, std::span<const NodeId> position) {
+double same_block_share(const Graph& graph, std::span<const NodeId> position, std::int64_t nodes) {
   const std::int64_t m = graph.num_edges();
   if (m == 0) return 1;
   const std::int64_t step = std::max<std::int64_t>(1, m / kSampledEdges);
-  const auto block = [&](std::int64_t v) { return (position.empty() ? v : position[at(v)]) / kBlockNodes; };
+  const auto block = [&](std::int64_t v) { return (position.empty() ? v : position[at(v)]) / nodes; };
   std::int64_t v = 0;
   std::int64_t same = 0;
   std::int64_t seen = 0;

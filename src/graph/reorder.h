@@ -19,6 +19,8 @@ using Order = std::vector<NodeId>;
 /// Nodes whose rows, of 32 floats each, fill the second-level cache of one core: the size of a cluster at most, and of
 /// the blocks in which locality is measured.
 inline constexpr std::int64_t kBlockNodes = 8192;
+/// Nodes at most of a cluster of clusters, whose rows a shared cache may hold.
+inline constexpr std::int64_t kRegionNodes = 8 * kBlockNodes;
 
 /// Descending in-degree, equal degrees by id.
 Order degree_order(const Graph& graph);
@@ -37,9 +39,10 @@ Order rcm_order(const Graph& graph);
 /// Source    [raghavan2007lpa], size cap as in [meyerhenke2014lpa]; how we differ: reorder.cc
 Order cluster_order(const Graph& graph, int threads);
 
-/// What `same_block_share` is after the first three of those rounds along in-edges alone: for a fifth of the time it tells graphs
-/// without clusters. cluster_order reached 1.1 to 2.7 times that share on eleven graphs.
-double early_cluster_share(const Graph& graph, int threads);
+/// What `same_block_share` of blocks of `nodes` is after the first three of those rounds along in-edges alone, for clusters of at most
+/// `nodes`: for a fifth of the time it tells graphs without clusters. cluster_order reached 1.1 to 2.7 times that share of kBlockNodes
+/// on eleven graphs.
+double early_cluster_share(const Graph& graph, std::int64_t nodes, int threads);
 
 /// The graph under new node ids. Parallel edges keep their order, edge weights stay with their edges.
 /// Errors    kShape if `order` is not a permutation of the nodes
@@ -48,8 +51,8 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
 /// new ids by old id. Errors: kShape if `order` is not a permutation of 0..size-1.
 Order inverse_order(std::span<const NodeId> order);
 
-/// Share of the edges (of about a million, evenly spaced) whose ends have new ids in the same block of kBlockNodes; 1
+/// Share of the edges (of about a million, evenly spaced) whose ends have new ids in the same block of `nodes`; 1
 /// without edges. `position`: new id by old id; empty = as they are.
-double same_block_share(const Graph& graph, std::span<const NodeId> position = {});
+double same_block_share(const Graph& graph, std::span<const NodeId> position = {}, std::int64_t nodes = kBlockNodes);
 
 }  // namespace gneiss::graph

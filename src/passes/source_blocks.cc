@@ -26,35 +26,31 @@ struct Walk {
   double weight_seconds = 0;  ///< of attention: of the softmax weights, whether cut or not
 };
 
-struct Cut {
-  std::int64_t block = 0;  ///< sources
-  double seconds = 0;      ///< modelled
-  bool pays = false;
-};
-
 /// The smallest block among the best, for at least one source; sizes of a block are tried in steps of half a doubling.
-Cut cut_for(const Rates& rates, std::int64_t sources, std::int64_t destinations, std::int64_t edges, const Walk& walk) {
+SourceCut cut_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk) {
   const std::int64_t row_bytes = walk.columns * std::int64_t{sizeof(float)};
   const auto columns = static_cast<double>(walk.columns);
   const auto blocked_seconds = walk.weight_seconds > 0 ? blocked_attention_seconds : blocked_gather_seconds;
-  std::vector<Cut> cuts;
+  std::vector<SourceCut> cuts;
   for (const double mib : {0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
     const auto most = std::clamp<std::int64_t>(static_cast<std::int64_t>(mib * (1 << 20)) / row_bytes, 1, graph::kMostBlockCols);
     const std::int64_t block = num_chunks(sources, num_chunks(sources, most));
-    const double seconds = blocked_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources), columns,
+    const double seconds = blocked_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources), columns,
                                            static_cast<double>(block)) +
                            walk.weight_seconds;
     cuts.push_back({.block = block, .seconds = seconds});
   }
-  const auto faster = [](const Cut& a, const Cut& b) { return a.seconds < b.seconds; };
+  const auto faster = [](const SourceCut& a, const SourceCut& b) { return a.seconds < b.seconds; };
   const double least = std::min_element(cuts.begin(), cuts.end(), faster)->seconds;
   // Segments of attention cost too much to begin more of them than need be.
   const double tolerance = walk.weight_seconds > 0 ? 1 : kTolerance;
-  Cut cut = *std::find_if(cuts.begin(), cuts.end(), [&](const Cut& c) { return c.seconds <= tolerance * least; });
-  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(destinations), static_cast<double>(sources), columns) + walk.weight_seconds;
+  return *std::find_if(cuts.begin(), cuts.end(), [&](const SourceCut& c) { return c.seconds <= tolerance * least; });
+}
+
+bool pays(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk, const SourceCut& cut) {
+  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources), static_cast<double>(walk.columns)) + walk.weight_seconds;
   // Where there is not more to gather than to write, a band that need not write the result is worth more.
-  cut.pays = cut.block < sources && edges > destinations && kTolerance * cut.seconds < whole;
-  return cut;
+  return cut.block < sources && edges > rows && kTolerance * cut.seconds < whole;
 }
 
 /// What an op gathers that can run block by block of sources; no columns if it cannot.
@@ -91,6 +87,10 @@ SourceBlocking wanted(const ir::Plan& plan, SourceBlocking blocking) {
 
 }  // namespace
 
+SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns) {
+  return cut_for(rates, sources, rows, edges, {std::min(columns, kernels::kSpmmBlockColumns), 0});
+}
+
 void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions) {
   blocking = wanted(*plan, blocking);
   if (blocking == SourceBlocking::kOff) return;
@@ -104,8 +104,8 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& 
       const std::int64_t rows = out_edges ? src : dst;
       const std::int64_t sources = out_edges ? dst : src;
       if (walk.columns == 0 || rows <= 0 || sources <= 0) continue;
-      const Cut cut = cut_for(rates, sources, rows, graph.num_edges, walk);
-      const bool on = blocking == SourceBlocking::kOn || cut.pays;
+      const SourceCut cut = cut_for(rates, sources, rows, graph.num_edges, walk);
+      const bool on = blocking == SourceBlocking::kOn || pays(rates, sources, rows, graph.num_edges, walk, cut);
       const std::int64_t blocks = num_chunks(sources, cut.block);
       const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(rows * blocks);
       decisions->push_back(fmt::format("{}-edges of graph {}: {} blocks of {} sources for {} columns, {:.1f} edges each row: {}", out_edges ? "out" : "in", g, blocks, cut.block,

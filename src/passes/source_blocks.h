@@ -10,6 +10,15 @@
 
 namespace gneiss::passes {
 
+/// Sources cut into blocks for sums along edges that are strewn evenly.
+struct SourceCut {
+  std::int64_t block = 0;  ///< sources in each
+  double seconds = 0;      ///< modelled, of one sum
+};
+
+/// The smallest block among the best, for sums of `columns` columns.
+SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns);
+
 enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 
 /// Fills in_block, out_block and block_bytes of the plan's graph uses.

@@ -5,43 +5,71 @@
 #include <algorithm>
 #include <chrono>
 
+#include "passes/source_blocks.h"
+
 namespace gneiss::train {
 namespace {
 
 // Edges of a row that end in one block of sources, from which on kernels do better to walk the graph by such blocks.
 constexpr double kBlockedEdges = 15;
-// Finding an order takes as long as some 4 epochs.
+// Finding an order takes as long as 3 to 20 epochs. What a region saves on top of a block is less, and that is on the larger graphs.
 constexpr std::int64_t kLeastEpochs = 50;
+constexpr std::int64_t kLeastEpochsByRegion = 150;
 // What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch.
 constexpr double kLeastSaving = 0.20;
 // The share of edges within a block to what it was early on, at most (graph::early_cluster_share).
 constexpr double kMostGrowth = 3;
 
-/// The modelled time of gathers by how many edges have both ends in one block of nodes.
+/// Shares of edges with both ends in one block of nodes, and in one region.
+struct Near {
+  double block = 0;
+  double region = 0;
+};
+
+Near measure(const graph::Graph& graph, std::span<const NodeId> position = {}) {
+  return {graph::same_block_share(graph, position), graph::same_block_share(graph, position, graph::kRegionNodes)};
+}
+
+/// The modelled time of a sum along the edges, by how near to each other their ends are.
 class GatherModel {
  public:
-  GatherModel(const passes::Rates& rates, const graph::Graph& graph, std::int64_t width) {
+  GatherModel(const passes::Rates& rates, const graph::Graph& graph, std::int64_t width, bool by_region) {
     const auto columns = static_cast<double>(width);
-    const double row_bytes = columns * sizeof(float);
-    near_ = 1 / rates.gather.at(columns, static_cast<double>(std::min(graph.num_nodes(), graph::kBlockNodes)) * row_bytes);
-    far_ = 1 / rates.gather.at(columns, static_cast<double>(graph.num_nodes()) * row_bytes);
+    const auto edges = static_cast<double>(graph.num_edges());
+    const auto n = static_cast<double>(graph.num_nodes());
+    const auto seconds = [&](std::int64_t nodes) {
+      return passes::gather_seconds(rates, edges, n, static_cast<double>(std::min(graph.num_nodes(), nodes)), columns);
+    };
+    block_ = seconds(graph::kBlockNodes);
+    region_ = seconds(by_region ? graph::kRegionNodes : graph.num_nodes());
+    far_ = seconds(graph.num_nodes());
+    in_blocks_ = passes::source_blocks_for(rates, graph.num_nodes(), graph.num_nodes(), graph.num_edges(), width).seconds;
   }
-  /// The share of the time that is saved when the share of edges within a block goes from `before` to `after`.
-  double saving(double before, double after) const {
-    const double seconds = before * near_ + (1 - before) * far_;
-    return (after - before) * (far_ - near_) / seconds;
-  }
+  /// The share of the time that is saved when edges come as near as `after`.
+  double saving(const Near& before, const Near& after) const { return 1 - seconds(after) / seconds(before); }
+  /// Do kernels that walk the graph by blocks of sources make up for edges that lie far apart?
+  bool blocks_serve() const { return in_blocks_ < far_; }
 
  private:
-  double near_;  ///< of a byte of the block at hand
-  double far_;   ///< of a byte from anywhere
+  /// Whichever way the kernels take.
+  double seconds(const Near& near) const {
+    return std::min(in_blocks_, near.block * block_ + (near.region - near.block) * region_ + (1 - near.region) * far_);
+  }
+
+  // With all edges in the block at hand, in the region (if that counts), and anywhere; and by blocks of sources.
+  double block_;
+  double region_;
+  double far_;
+  double in_blocks_;
 };
 
 /// Why the automatic choice does not look for an order at all; empty if it does.
 std::string reason_to_stay(const graph::Graph& graph, std::int64_t width, const GatherModel& gathers) {
   const auto n = static_cast<double>(graph.num_nodes());
-  if (gathers.saving(0, 1) < kLeastSaving)
-    return fmt::format("gathered rows of {:.1f} MiB come as from a cache", n * static_cast<double>(width) * sizeof(float) / (1 << 20));
+  if (gathers.saving({}, {1, 1}) < kLeastSaving) {
+    return fmt::format("gathered rows of {:.1f} MiB come as from a cache{}", n * static_cast<double>(width) * sizeof(float) / (1 << 20),
+                       gathers.blocks_serve() ? ", block by block" : "");
+  }
   const double degree = static_cast<double>(graph.num_edges()) / n;
   if (degree * static_cast<double>(graph::kBlockNodes) / n >= kBlockedEdges)
     return "the graph is dense: every block of rows meets every other";
@@ -49,11 +77,15 @@ std::string reason_to_stay(const graph::Graph& graph, std::int64_t width, const 
 }
 
 /// The same by a look at the edges, and at the first rounds of the search, the whole of which takes five times as long.
-std::string reason_not_to_search(const graph::Graph& graph, double before, const GatherModel& gathers, int threads) {
-  if (gathers.saving(before, 1) < kLeastSaving) return "neighbours lie close together as it is";
-  const double early = graph::early_cluster_share(graph, threads);
-  if (gathers.saving(before, std::min(1.0, kMostGrowth * early)) >= kLeastSaving) return {};
-  return fmt::format("clusters would bring few edges within a block ({:.1f} % after three rounds)", 100 * early);
+std::string reason_not_to_search(const graph::Graph& graph, const Near& before, const GatherModel& gathers, int threads) {
+  if (gathers.saving(before, {1, 1}) < kLeastSaving) return "neighbours lie close together as it is";
+  // Where a shared cache serves a region well, clusters of that size tell.
+  const bool by_regions = gathers.saving({}, {0, 1}) >= kLeastSaving;
+  const std::int64_t nodes = by_regions ? graph::kRegionNodes : graph::kBlockNodes;
+  const double early = graph::early_cluster_share(graph, nodes, threads);
+  const double grown = std::min(1.0, kMostGrowth * early);
+  if (gathers.saving(before, {grown, std::max(grown, before.region)}) >= kLeastSaving) return {};
+  return fmt::format("clusters would bring few edges within {} nodes ({:.1f} % after three rounds)", nodes, 100 * early);
 }
 
 graph::Order find_order(const graph::Graph& graph, const std::string& method, int threads) {
@@ -65,13 +97,20 @@ graph::Order find_order(const graph::Graph& graph, const std::string& method, in
 }  // namespace
 
 std::int64_t gathered_width(const ir::Program& program) {
-  std::int64_t width = 0;
+  const std::vector<std::int32_t> makers = ir::producers(program);
+  std::int64_t constant = 0;
+  std::int64_t changing = 0;
   for (const ir::Op& op : program.ops) {
     const bool gathers =
         op.kind == ir::OpKind::gather_src || op.kind == ir::OpKind::gather_dst || op.kind == ir::OpKind::spmm;
-    if (gathers) width = std::max(width, program.type(op.results.front()).cols);
+    if (!gathers) continue;
+    std::int64_t width = program.type(op.results.front()).cols;
+    const ir::Op& maker = program.ops[static_cast<std::size_t>(makers[static_cast<std::size_t>(op.inputs.front())])];
+    if (maker.kind == ir::OpKind::gemm) width = std::min(width, program.type(maker.inputs.front()).cols);
+    std::int64_t& widest = maker.kind == ir::OpKind::input ? constant : changing;
+    widest = std::max(widest, width);
   }
-  return width;
+  return changing > 0 ? changing : constant;
 }
 
 ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width, std::int64_t epochs,
@@ -85,26 +124,32 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
     report.reason = "nothing is gathered";
     return report;
   }
-  const GatherModel gathers(rates, graph, std::max<std::int64_t>(1, width));
+  const GatherModel gathers(rates, graph, std::max<std::int64_t>(1, width), epochs >= kLeastEpochsByRegion);
   if (is_auto) report.reason = reason_to_stay(graph, width, gathers);
   if (is_auto && report.reason.empty() && epochs < kLeastEpochs)
     report.reason = fmt::format("{} epochs would not win it back", epochs);
   if (!report.reason.empty()) return report;
 
   const auto start = std::chrono::steady_clock::now();
-  report.same_block_before = report.same_block_after = graph::same_block_share(graph);
-  if (is_auto) report.reason = reason_not_to_search(graph, report.same_block_before, gathers, threads);
+  const Near before = measure(graph);
+  Near after = before;
+  if (is_auto) report.reason = reason_not_to_search(graph, before, gathers, threads);
   if (report.reason.empty()) {
     *order = find_order(graph, method, threads);
-    report.same_block_after = graph::same_block_share(graph, graph::inverse_order(*order));
+    after = measure(graph, graph::inverse_order(*order));
     report.method = is_auto ? "clusters" : method;
   }
-  if (is_auto && report.method == "clusters" && gathers.saving(report.same_block_before, report.same_block_after) < kLeastSaving) {
-    report.reason = fmt::format("clusters would bring only {:.1f} % of edges within a block", 100 * report.same_block_after);
+  if (is_auto && report.method == "clusters" && gathers.saving(before, after) < kLeastSaving) {
+    report.reason = fmt::format("clusters would bring only {:.1f} % of edges within {} nodes, {:.1f} % within {}", 100 * after.block, graph::kBlockNodes,
+                                100 * after.region, graph::kRegionNodes);
     report.method = "none";
-    report.same_block_after = report.same_block_before;
+    after = before;
     order->clear();
   }
+  report.same_block_before = before.block;
+  report.same_block_after = after.block;
+  report.same_region_before = before.region;
+  report.same_region_after = after.region;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
@@ -113,8 +158,9 @@ std::string describe(const ReorderReport& report) {
   if (report.method == "none") {
     return report.reason.empty() ? "as given" : fmt::format("as given: {} ({:.2f} s)", report.reason, report.seconds);
   }
-  return fmt::format("{} ({:.1f} % of edges within {} nodes before, {:.1f} % after; {:.2f} s)", report.method,
-                     100 * report.same_block_before, graph::kBlockNodes, 100 * report.same_block_after, report.seconds);
+  return fmt::format("{} (edges within {} nodes: {:.1f} % before, {:.1f} % after, within {}: {:.1f} %, {:.1f} %; {:.2f} s)", report.method,
+                     graph::kBlockNodes, 100 * report.same_block_before, 100 * report.same_block_after, graph::kRegionNodes,
+                     100 * report.same_region_before, 100 * report.same_region_after, report.seconds);
 }
 
 }  // namespace gneiss::train

@@ -21,11 +21,15 @@ struct ReorderReport {
   std::string method = "none";  ///< what was done: none, degree, rcm or clusters
   std::string reason;           ///< why, when the choice was automatic
   double seconds = 0;           ///< of finding the order, and of renaming if that was done
-  double same_block_before = std::numeric_limits<double>::quiet_NaN();  ///< share of edges whose ends lie in one block of graph::kBlockNodes
-  double same_block_after = std::numeric_limits<double>::quiet_NaN();   ///< both NaN if not measured
+  // Shares of edges whose ends lie in one block of graph::kBlockNodes, and in one of graph::kRegionNodes; NaN if not measured.
+  double same_block_before = std::numeric_limits<double>::quiet_NaN();
+  double same_block_after = std::numeric_limits<double>::quiet_NaN();
+  double same_region_before = std::numeric_limits<double>::quiet_NaN();
+  double same_region_after = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// Columns of the widest matrix that the program gathers by edges; 0 if it gathers none.
+/// Columns of the widest matrix that the program gathers by edges; 0 if it gathers none. A product counts with the narrower of its two
+/// sides, as the order of both is to choose; features themselves, whose sums are made once, count only if nothing else is gathered.
 std::int64_t gathered_width(const ir::Program& program);
 
 /// Finds the order that `method` (none, degree, rcm, clusters or auto) asks for; `order` is left empty if nodes stay
@@ -35,7 +39,7 @@ std::int64_t gathered_width(const ir::Program& program);
 ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width, std::int64_t epochs,
                            const passes::Rates& rates, int threads, graph::Order* order);
 
-/// One line for people, e.g. "clusters (0.3 % of edges within 8192 nodes before, 63.2 % after; 2.10 s)".
+/// One line for people, e.g. "clusters (edges within 8192 nodes: 0.3 % before, 12.2 % after, within 65536: 2.7 %, 51.9 %; 2.10 s)".
 std::string describe(const ReorderReport& report);
 
 }  // namespace gneiss::train

@@ -64,7 +64,9 @@ std::string to_json(const ReorderReport& report) {
               {"reason", report.reason},
               {"seconds", report.seconds},
               {"same_block_before", number(report.same_block_before)},
-              {"same_block_after", number(report.same_block_after)}}
+              {"same_block_after", number(report.same_block_after)},
+              {"same_region_before", number(report.same_region_before)},
+              {"same_region_after", number(report.same_region_after)}}
       .dump();
 }
 

@@ -135,13 +135,13 @@ TEST(ClusterOrderTest, PutsCommunitiesTogether) {
 }
 
 TEST(ClusterOrderTest, ShowsEarlyWhetherThereAreAny) {
-  for (const auto& [name, graph] : graphs()) EXPECT_EQ(early_cluster_share(graph, 1), early_cluster_share(graph, 5)) << name;
+  for (const auto& [name, graph] : graphs()) EXPECT_EQ(early_cluster_share(graph, kBlockNodes, 1), early_cluster_share(graph, kBlockNodes, 5)) << name;
   const Graph many = communities(64, 500, 10, false);
   const double found = same_block_share(many, inverse_order(cluster_order(many, 1)));
-  EXPECT_GT(early_cluster_share(many, 1), found / 3);
-  EXPECT_LE(early_cluster_share(many, 1), found);
+  EXPECT_GT(early_cluster_share(many, kBlockNodes, 1), found / 3);
+  EXPECT_LE(early_cluster_share(many, kBlockNodes, 1), found);
   const Graph none = communities(1, 64 * 500, 10, false);
-  EXPECT_LT(early_cluster_share(none, 1), 0.5 * early_cluster_share(many, 1));
+  EXPECT_LT(early_cluster_share(none, kBlockNodes, 1), 0.5 * early_cluster_share(many, kBlockNodes, 1));
 }
 
 TEST(ClusterOrderTest, HoldsTheCap) {

@@ -1,4 +1,5 @@
 // When the automatic choice reorders, what the other settings do, and that data stay as loaded where nothing is done.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 
 #include "base/file.h"
 #include "data/load.h"
+#include "support/compile_model.h"
 #include "support/data_fixtures.h"
 #include "train/reorder.h"
 #include "train/workload.h"
@@ -21,13 +23,15 @@ using ::testing::Not;
 
 constexpr std::int64_t kColumns = 32;
 
-/// Of a machine whose cache holds the rows of one block of nodes and not one row more.
-passes::Rates one_block_rates() {
+/// Of a machine whose cache holds the rows of so many nodes and not one row more, and where blocks of sources cost too much to begin.
+passes::Rates cache_rates(std::int64_t nodes) {
   passes::Rates rates = passes::default_rates();
-  const double block_bytes = static_cast<double>(graph::kBlockNodes * kColumns) * sizeof(float);
-  rates.gather = {{kColumns}, {block_bytes, block_bytes + 1}, {100e9, 25e9}};
+  const double bytes = static_cast<double>(nodes * kColumns) * sizeof(float);
+  rates.gather = {{kColumns}, {bytes, bytes + 1}, {100e9, 25e9}};
+  rates.segments = 1e6;
   return rates;
 }
+passes::Rates one_block_rates() { return cache_rates(graph::kBlockNodes); }
 
 data::Dataset community_data(const std::string& more = {}) {
   return data::load("dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2" + more);
@@ -43,6 +47,44 @@ TEST(ReorderTest, AutoTakesClustersWhereTheyBringNeighboursTogether) {
   EXPECT_GT(report.seconds, 0);
   EXPECT_EQ(order, graph::cluster_order(dataset.graph, 1));
   EXPECT_THAT(describe(report), HasSubstr("clusters ("));
+}
+
+TEST(ReorderTest, AutoGoesByRegionsWhereACacheHoldsOne) {
+  // Communities of some 40,000 nodes: more than a block, less than a region.
+  const data::Dataset dataset = data::load("dcsbm:nodes=160000,degree=24,classes=4,features=1,seed=2");
+  graph::Order order;
+  const auto choose = [&](std::int64_t cached, std::int64_t epochs) {
+    return choose_order(dataset.graph, "auto", kColumns, epochs, cache_rates(cached), 1, &order);
+  };
+  const ReorderReport chosen = choose(graph::kRegionNodes, 200);
+  EXPECT_EQ(chosen.method, "clusters") << chosen.reason;
+  EXPECT_LT(chosen.same_block_after, 0.3);
+  EXPECT_GT(chosen.same_region_after, chosen.same_region_before + 0.2);
+  EXPECT_EQ(choose(graph::kBlockNodes, 200).method, "none") << "no cache holds a region";
+  EXPECT_EQ(choose(graph::kRegionNodes, 100).method, "none") << "a region saves less than a block, and later";
+}
+
+TEST(ReorderTest, AutoStaysWhereBlocksOfSourcesServeAsWell) {
+  const data::Dataset dataset = community_data();
+  graph::Order order;
+  passes::Rates rates = one_block_rates();
+  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
+  rates.segments = 1e15;
+  const ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order);
+  EXPECT_EQ(report.method, "none");
+  EXPECT_THAT(report.reason, HasSubstr("come as from a cache, block by block"));
+}
+
+TEST(ReorderTest, CountsTheNarrowerSideOfAProduct) {
+  const auto width = [](const char* model, std::int64_t features, std::int64_t classes, std::int64_t layers) {
+    const data::Dataset dataset = data::load(fmt::format("dcsbm:nodes=200,classes={},features={}", classes, features));
+    return gathered_width(testing::compile_builtin(model, dataset, {{"hidden_channels", std::int64_t{32}}, {"num_layers", layers}}));
+  };
+  EXPECT_EQ(width("gcn", 200, 90, 3), 32) << "200 features and 90 classes meet 32 channels";
+  EXPECT_EQ(width("gcn", 20, 9, 3), 32);
+  EXPECT_EQ(width("sage", 200, 90, 3), 32) << "features are summed once";
+  EXPECT_EQ(width("sage", 200, 90, 1), 200) << "and nothing else is gathered";
+  EXPECT_EQ(width("mlp", 200, 90, 3), 0);
 }
 
 TEST(ReorderTest, AutoStaysWhereItCannotPay) {
@@ -82,6 +124,7 @@ TEST(ReorderTest, AutoGoesByThePlannedEpochs) {
     // Rows of 256 floats: 59 MiB, more than any rates take for a cache.
     config.set("data.name", "dcsbm:nodes=60000,degree=4,features=4,seed=2", Origin::kFlag, "test");
     config.set("model.hidden_channels", "256", Origin::kFlag, "test");
+    config.set("model.num_layers", "3", Origin::kFlag, "test");
     config.set("train.epochs", "10", Origin::kFlag, "test");
     config.set("train.reorder", "auto", Origin::kFlag, "test");
     if (*planned != 0) config.set("passes.epochs", planned, Origin::kFlag, "test");
