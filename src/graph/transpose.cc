@@ -51,7 +51,7 @@ class Buckets {
   /// Columns of a bucket are numbered in 16 bits.
   static constexpr int kMostShift = 16;
   static constexpr int kLeastShift = 8;
-  static constexpr std::int64_t kBuckets = 32;
+  static constexpr std::int64_t kBuckets = 256;
   static constexpr std::int64_t kRanges = 256;
 
   template <class Fn>
