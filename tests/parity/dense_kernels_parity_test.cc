@@ -41,44 +41,54 @@ void check(const std::string& what, std::span<const kernels::Variant<Args>> vari
   EXPECT_GE(expect_parity<Args>({what, variants, args, workspace_bytes, std::move(outputs)}), 1) << what;
 }
 
+void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, kernels::Orientation orientation, std::int64_t pad) {
+  const bool tn = orientation == kernels::Orientation::kTN;
+  const bool nt = orientation == kernels::Orientation::kNT;
+  Matrix<float> a = random_matrix(tn ? k : m, tn ? m : k, pad, 1);
+  Matrix<float> b = random_matrix(nt ? n : k, nt ? k : n, pad, 2);
+  Matrix<float> c(m, n, pad);
+  Matrix<float> a_abs = absolute(a);
+  Matrix<float> b_abs = absolute(b);
+  Matrix<float> magnitudes(m, n, pad);
+  kernels::gemm_variants<float>().back().run({}, {a_abs.view(), b_abs.view(), magnitudes.view(), orientation});
+  const std::size_t workspace = kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float));
+  const kernels::GemmArgs<float> args{a.view(), b.view(), c.view(), orientation};
+  const auto check_one = [&](std::string_view what, const kernels::GemmArgs<float>& one) {
+    check(std::string(what), kernels::gemm_variants<float>(), one,
+          {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}}, workspace);
+  };
+  check_one("gemm", args);
+  for (const std::int64_t rows : {std::int64_t{1}, m}) {
+    if (tn || m == 0) continue;
+    Matrix<float> addend = random_matrix(rows, n, pad, 3);
+    kernels::GemmArgs<float> added = args;
+    added.addend = addend.view();
+    for (float& bound : magnitudes.values) bound += 1;
+    check_one("gemm with an addend", added);
+    if (rows != m) continue;
+    c = addend;
+    added.addend = c.view();
+    check_one("gemm in its addend's place", added);
+  }
+}
+
+constexpr kernels::Orientation kOrientations[] = {kernels::Orientation::kNN, kernels::Orientation::kTN, kernels::Orientation::kNT};
+
 TEST(DenseKernels, GemmAgrees) {
-  using kernels::Orientation;
   const std::int64_t sizes[][3] = {{0, 3, 4},       {3, 0, 4},      {3, 4, 0},      {1, 1, 1},
                                    {5, 7, 3},       {33, 16, 602},  {9000, 16, 33}, {16, 33, 9001},
                                    {602, 32, 4100}, {70, 47, 9000}, {25, 80, 300},  {13, 101, 130}};
   for (const auto& [m, n, k] : sizes) {
-    for (const Orientation orientation : {Orientation::kNN, Orientation::kTN, Orientation::kNT}) {
-      for (const std::int64_t pad : {0, 3}) {
-        const bool tn = orientation == Orientation::kTN;
-        const bool nt = orientation == Orientation::kNT;
-        Matrix<float> a = random_matrix(tn ? k : m, tn ? m : k, pad, 1);
-        Matrix<float> b = random_matrix(nt ? n : k, nt ? k : n, pad, 2);
-        Matrix<float> c(m, n, pad);
-        Matrix<float> a_abs = absolute(a);
-        Matrix<float> b_abs = absolute(b);
-        Matrix<float> magnitudes(m, n, pad);
-        kernels::gemm_variants<float>().back().run({}, {a_abs.view(), b_abs.view(), magnitudes.view(), orientation});
-        const kernels::GemmArgs<float> args{a.view(), b.view(), c.view(), orientation};
-        check("gemm", kernels::gemm_variants<float>(), args,
-              {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
-              kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float)));
-        for (const std::int64_t rows : {std::int64_t{1}, m}) {
-          if (tn || m == 0) continue;
-          Matrix<float> addend = random_matrix(rows, n, pad, 3);
-          kernels::GemmArgs<float> added = args;
-          added.addend = addend.view();
-          for (float& bound : magnitudes.values) bound += 1;
-          check("gemm with an addend", kernels::gemm_variants<float>(), added,
-                {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
-                kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float)));
-          if (rows != m) continue;
-          c = addend;
-          added.addend = c.view();
-          check("gemm in its addend's place", kernels::gemm_variants<float>(), added,
-                {{&c.values, sum_bound(magnitudes.values, static_cast<double>(k))}},
-                kernels::gemm_workspace_bytes(orientation, m, n, k, sizeof(float)));
-        }
-      }
+    for (const kernels::Orientation orientation : kOrientations) {
+      for (const std::int64_t pad : {0, 3}) check_gemm(m, n, k, orientation, pad);
+    }
+  }
+}
+
+TEST(DenseKernels, GemmAgreesHoweverRowsFallIntoTiles) {
+  for (std::int64_t m = 1; m <= 30; ++m) {
+    for (const std::int64_t n : {8, 16, 40, 48}) {  // panels of one, two and three vectors, the last not full
+      for (const kernels::Orientation orientation : kOrientations) check_gemm(m, n, 9, orientation, 3);
     }
   }
 }

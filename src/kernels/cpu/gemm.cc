@@ -116,17 +116,30 @@ HWY_NOINLINE void multiply_tile(const Strip& strip, std::int64_t row) {
   }
 }
 
-/// All rows of the strip: full tiles, then tiles of 8 and of 4 rows, then single rows.
+/// Rows of the next tile of `left`: as many as fill the registers (`full`), or fewer where one to three would be left, whose few sums
+/// wait for each other.
+int next_tile_rows(int full, std::int64_t left) {
+  for (const int rows : {12, 8, 6, 4}) {
+    if (rows <= full && (rows == left || rows + 4 <= left)) return rows;
+  }
+  return 1;
+}
+
+/// All rows of the strip, tile after tile.
 template <int kVectors, bool kPartial, bool kPacked>
 void multiply_rows(const Strip& strip) {
-  constexpr int kRows = tile_rows(kVectors);
-  std::int64_t row = 0;
-  for (; row + kRows <= strip.rows; row += kRows) multiply_tile<kRows, kVectors, kPartial, kPacked>(strip, row);
-  if constexpr (kRows > 8) {
-    for (; row + 8 <= strip.rows; row += 8) multiply_tile<8, kVectors, kPartial, kPacked>(strip, row);
+  constexpr int kFull = tile_rows(kVectors);
+  for (std::int64_t row = 0; row < strip.rows;) {
+    const int rows = next_tile_rows(kFull, strip.rows - row);
+    switch (rows) {
+      case 12: multiply_tile<std::min(12, kFull), kVectors, kPartial, kPacked>(strip, row); break;
+      case 8: multiply_tile<std::min(8, kFull), kVectors, kPartial, kPacked>(strip, row); break;
+      case 6: multiply_tile<std::min(6, kFull), kVectors, kPartial, kPacked>(strip, row); break;
+      case 4: multiply_tile<4, kVectors, kPartial, kPacked>(strip, row); break;
+      default: multiply_tile<1, kVectors, kPartial, kPacked>(strip, row);
+    }
+    row += rows;
   }
-  for (; row + 4 <= strip.rows; row += 4) multiply_tile<4, kVectors, kPartial, kPacked>(strip, row);
-  for (; row < strip.rows; ++row) multiply_tile<1, kVectors, kPartial, kPacked>(strip, row);
 }
 
 template <bool kPacked>
