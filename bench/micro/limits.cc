@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/parallel.h"
+#include "base/prefetch.h"
 #include "base/random.h"
 #include "inputs.h"
 #include "kernels/gemm.h"
@@ -59,7 +60,7 @@ double measure_gather(int threads, std::int64_t row_bytes, std::int64_t table_by
         const float* later = table.data() + order[static_cast<std::size_t>(i + kAhead)] * width;
         const float* row = table.data() + order[static_cast<std::size_t>(i)] * width;
         for (std::int64_t c = 0; c < width; c += kLine) {
-          __builtin_prefetch(later + c);
+          prefetch(later + c);
           sum += row[c];
         }
       }

@@ -6,7 +6,8 @@
 // With all nodes in one step neighbours would swap labels for ever; with 8 the result is as good as in-place updates.
 //
 // Nearly all time goes into reading labels of neighbours at random, so few are read: more and more from round to round
-// (the first labels say little), and none for nodes that already lie with most of their neighbours.
+// (the first labels say little), along edges of one direction in turn, but for the last round, and none for nodes that already lie with
+// most of their neighbours.
 //
 // The clusters are then the nodes of a graph with the counts of edges as weights (each keeps its heaviest neighbours),
 // which is clustered in the same way with a larger cap. Clusters of one such group lie side by side: what the
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "base/prefetch.h"
 #include "graph/reorder.h"
 
 namespace gneiss::graph {
@@ -28,13 +30,16 @@ constexpr int kEarlyRounds = 3;
 constexpr int kSteps = 8;
 constexpr std::int64_t kLevelGrowth = kRegionNodes / kBlockNodes;  // nodes of a group to nodes of its parts, at most
 constexpr int kLevels = 3;
-// Of more neighbours every second, third, … votes: a sample elects the same cluster. With 64 votes in every round the
-// share of edges within a block rises by less than a point and the time doubles.
-constexpr std::array<EdgeId, kRounds> kMostVotes = {4, 8, 16, 32, 64};
+// Of more neighbours every second, third, … votes: a sample elects the same cluster. Both directions and 4, 8, 16, 32, 64 votes bring two
+// points more of the edges of ogbn-products into a region and as many of yelp's fewer, for a third more time.
+constexpr std::array<EdgeId, kRounds> kMostVotes = {8, 16, 32, 64, 64};
 constexpr std::int32_t kSettlingVotes = 8;  // fewer votes settle no node
 constexpr std::size_t kHeaviest = 32;       // neighbours that a cluster keeps in the graph of clusters
-constexpr EdgeId kGroupEdges = 8192;        // of more edges of a cluster every second, third, … is looked at for that
+constexpr EdgeId kGroupEdges = 8192;        // edges of a cluster that are looked at for that, at most
+constexpr EdgeId kEdgeStride = 4;           // and of a node at most every fourth
+constexpr EdgeId kEarlyEdgeStride = 16;     // or, after the early rounds, every sixteenth
 constexpr std::int64_t kNodeGrain = 1024;
+constexpr std::int64_t kElections = 32;       // nodes that elect before it is seen whether their clusters have room
 constexpr std::int64_t kPrefetchLabels = 64;  // labels ahead that are fetched
 constexpr std::int64_t kPrefetchRows = 8;     // nodes ahead of those whose lists of neighbours are fetched
 constexpr std::int64_t kClusterGrain = 64;
@@ -110,61 +115,75 @@ class Propagation {
       steps_[mix(static_cast<std::uint32_t>(v)) % kSteps].push_back(static_cast<NodeId>(v));
   }
 
-  Buffer<NodeId> run(int rounds = kRounds) {
-    for (int round = 0; round < rounds; ++round) {
+  /// Rounds [begin, end) of kRounds.
+  void run(int begin, int end) {
+    for (int round = begin; round < end; ++round) {
       most_votes_ = kMostVotes[static_cast<std::size_t>(round)];
+      const bool one_way = level_.reverse.rows == 0;
+      const bool last = round + 1 == kRounds;
+      along_ = one_way || last || round % 2 == 0;
+      against_ = !one_way && (last || round % 2 == 1);
       for (const std::vector<NodeId>& step : steps_) {
         decide(step, mix(static_cast<std::uint32_t>(round) + 1));
         move(step);
       }
     }
-    return std::move(label_);
   }
+
+  const Buffer<NodeId>& labels() const { return label_; }
 
  private:
   void decide(const std::vector<NodeId>& step, std::uint32_t salt) {
+    parallel_chunks(threads_, static_cast<std::int64_t>(step.size()), kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+      Votes votes;
+      // Some nodes elect, then it is seen whether the clusters that they want have room, whose sizes have arrived meanwhile.
+      for (std::int64_t first = begin; first < end; first += kElections) {
+        const std::int64_t last = std::min(end, first + kElections);
+        for (std::int64_t i = first; i < last; ++i) {
+          fetch_ahead(step, i, end);
+          const NodeId v = step[at(i)];
+          wanted_[at(i)] = settled_[at(v)] != 0 ? label_[at(v)] : elect(v, salt, false, &votes);
+          prefetch(&cluster_size_[at(wanted_[at(i)])]);
+        }
+        for (std::int64_t i = first; i < last; ++i) {
+          const NodeId v = step[at(i)];
+          if (wanted_[at(i)] != label_[at(v)] && !has_room(wanted_[at(i)], v)) wanted_[at(i)] = elect(v, salt, true, &votes);
+        }
+      }
+    });
+  }
+
+  bool has_room(NodeId label, NodeId v) const { return cluster_size_[at(label)] + level_.size(v) <= cap_; }
+
+  void fetch_ahead(const std::vector<NodeId>& step, std::int64_t i, std::int64_t end) const {
     const std::int64_t labels_ahead = std::max<std::int64_t>(2, kPrefetchLabels / most_votes_);
-    parallel_chunks(threads_, static_cast<std::int64_t>(step.size()), kNodeGrain,
-                    [&](std::int64_t begin, std::int64_t end) {
-                      Votes votes;
-                      for (std::int64_t i = begin; i < end; ++i) {
-                        const NodeId v = step[at(i)];
-                        if (i + labels_ahead + kPrefetchRows < end) prefetch_row(step[at(i + labels_ahead + kPrefetchRows)]);
-                        if (i + labels_ahead < end) prefetch_labels(step[at(i + labels_ahead)]);
-                        if (settled_[at(v)] != 0) {
-                          wanted_[at(i)] = label_[at(v)];
-                          continue;
-                        }
-                        poll(level_.edges, level_.weights, v, &votes);
-                        if (level_.reverse.rows > 0) poll(level_.reverse, {}, v, &votes);
-                        wanted_[at(i)] = elect(v, salt, &votes);
-                      }
-                    });
+    if (i + labels_ahead + kPrefetchRows < end) prefetch_row(step[at(i + labels_ahead + kPrefetchRows)]);
+    if (i + labels_ahead < end) prefetch_labels(step[at(i + labels_ahead)]);
   }
 
   void prefetch_row(NodeId v) const {
     if (settled_[at(v)] != 0) return;
-    prefetch_row(level_.edges, v);
-    if (level_.reverse.rows > 0) prefetch_row(level_.reverse, v);
+    if (along_) prefetch_row(level_.edges, v);
+    if (against_) prefetch_row(level_.reverse, v);
   }
 
   static void prefetch_row(const SparsePattern& edges, NodeId v) {
     constexpr EdgeId kPerLine = 16;
     const EdgeId end = std::min(edges.offsets[at(v) + 1], edges.offsets[at(v)] + 4 * kPerLine);
-    for (EdgeId k = edges.offsets[at(v)]; k < end; k += kPerLine) __builtin_prefetch(&edges.indices[at(k)]);
+    for (EdgeId k = edges.offsets[at(v)]; k < end; k += kPerLine) prefetch(&edges.indices[at(k)]);
   }
 
   void prefetch_labels(NodeId v) const {
     if (settled_[at(v)] != 0) return;
-    prefetch_labels(level_.edges, v);
-    if (level_.reverse.rows > 0) prefetch_labels(level_.reverse, v);
+    if (along_) prefetch_labels(level_.edges, v);
+    if (against_) prefetch_labels(level_.reverse, v);
   }
 
   void prefetch_labels(const SparsePattern& edges, NodeId v) const {
     const EdgeId begin = edges.offsets[at(v)];
     const EdgeId end = edges.offsets[at(v) + 1];
     const EdgeId stride = vote_stride(end - begin, most_votes_);
-    for (EdgeId k = begin; k < end; k += stride) __builtin_prefetch(&label_[at(edges.indices[at(k)])]);
+    for (EdgeId k = begin; k < end; k += stride) prefetch(&label_[at(edges.indices[at(k)])]);
   }
 
   void poll(const SparsePattern& edges, std::span<const std::int32_t> weights, NodeId v, Votes* votes) const {
@@ -177,12 +196,13 @@ class Propagation {
     }
   }
 
-  /// The label with most votes and room; a node stays where no other has more. Ties fall to a different label in each
-  /// round.
-  NodeId elect(NodeId v, std::uint32_t salt, Votes* votes) {
+  /// The label with most votes, and with room if that is asked; a node stays where no other has more. Ties fall to a different label in
+  /// each round.
+  NodeId elect(NodeId v, std::uint32_t salt, bool with_room, Votes* votes) {
+    if (along_) poll(level_.edges, level_.weights, v, votes);
+    if (against_) poll(level_.reverse, {}, v, votes);
     const NodeId own = label_[at(v)];
     std::int32_t all = 0;
-    const std::int64_t room = cap_ - level_.size(v);
     NodeId best = own;
     std::int32_t most = 0;
     std::uint32_t rank = 0;
@@ -191,7 +211,7 @@ class Propagation {
       if (count < most) return;
       const std::uint32_t this_rank = label == own ? ~0U : mix(static_cast<std::uint32_t>(label) ^ salt) >> 1;
       if (count == most && this_rank <= rank) return;
-      if (label != own && cluster_size_[at(label)] > room) return;  // looked up last: it is far in memory
+      if (with_room && label != own && !has_room(label, v)) return;
       best = label;
       most = count;
       rank = this_rank;
@@ -204,7 +224,7 @@ class Propagation {
     for (std::size_t i = 0; i < step.size(); ++i) {
       const NodeId v = step[i];
       const NodeId to = wanted_[i];
-      if (to == label_[at(v)] || cluster_size_[at(to)] + level_.size(v) > cap_) continue;
+      if (to == label_[at(v)] || !has_room(to, v)) continue;
       cluster_size_[at(label_[at(v)])] -= level_.size(v);
       cluster_size_[at(to)] += level_.size(v);
       label_[at(v)] = to;
@@ -214,7 +234,10 @@ class Propagation {
   const Level& level_;
   std::int64_t cap_;
   int threads_;
-  EdgeId most_votes_ = 0;  ///< in this round
+  // Of this round: votes of a node and direction, and which directions these are.
+  EdgeId most_votes_ = 0;
+  bool along_ = true;
+  bool against_ = false;
   Buffer<NodeId> label_;
   std::vector<NodeId> wanted_;  ///< by place in the step
   Buffer<std::int32_t> cluster_size_;
@@ -264,18 +287,20 @@ struct Contraction {
   std::vector<std::int32_t> weights;
 };
 
+/// Calls visit(place of an edge) for every `stride`-th edge of a node.
+template <class Visit>
+void for_sampled_edges(const SparsePattern& edges, NodeId v, EdgeId stride, const Visit& visit) {
+  for (EdgeId k = edges.offsets[at(v)] + v % stride; k < edges.offsets[at(v) + 1]; k += stride) visit(k);
+}
+
 /// Adds up edges to other groups, for one group at a time.
 class GroupEdges {
  public:
   explicit GroupEdges(std::int64_t groups) : sum_(at(groups), 0) {}
 
-  void add_row(const SparsePattern& edges, std::span<const std::int32_t> weights, std::span<const NodeId> group,
-               NodeId v, EdgeId stride) {
-    for (EdgeId k = edges.offsets[at(v)] + v % stride; k < edges.offsets[at(v) + 1]; k += stride) {
-      const NodeId g = group[at(edges.indices[at(k)])];
-      if (sum_[at(g)] == 0) met_.push_back(g);
-      sum_[at(g)] += weights.empty() ? 1 : weights[at(k)];
-    }
+  void add(NodeId g, std::int32_t weight) {
+    if (sum_[at(g)] == 0) met_.push_back(g);
+    sum_[at(g)] += weight;
   }
 
   /// Keeps the heaviest, `own` left out, and forgets all. Returns how many.
@@ -309,7 +334,24 @@ EdgeId count_edges(const Level& level, const Grouping& groups, std::int64_t g) {
   return count;
 }
 
-Contraction contract(const Level& level, const Grouping& groups, int threads) {
+/// Fetches what will be looked at of the members of groups after the i-th, up to `end`: where their edges lie, which these are, and the
+/// groups at their other ends.
+void fetch_ahead(const Level& level, const Grouping& groups, std::int64_t i, std::int64_t end, EdgeId stride) {
+  for (const SparsePattern* edges : {&level.edges, &level.reverse}) {
+    if (edges->rows == 0) continue;
+    if (i + 3 * kPrefetchRows < end) prefetch(&edges->offsets[at(groups.members[at(i + 3 * kPrefetchRows)])]);
+    if (i + 2 * kPrefetchRows < end) {
+      for_sampled_edges(*edges, groups.members[at(i + 2 * kPrefetchRows)], stride, [&](EdgeId k) { prefetch(&edges->indices[at(k)]); });
+    }
+    if (i + kPrefetchRows < end) {
+      for_sampled_edges(*edges, groups.members[at(i + kPrefetchRows)], stride,
+                        [&](EdgeId k) { prefetch(&groups.group[at(edges->indices[at(k)])]); });
+    }
+  }
+}
+
+/// Looks at every `least_stride`-th edge of a group, or at fewer.
+Contraction contract(const Level& level, const Grouping& groups, EdgeId least_stride, int threads) {
   const std::int64_t count = groups.count();
   std::vector<EdgeId> edges(at(count));
   std::vector<EdgeId> room(at(count) + 1, 0);  // most groups of a graph without clusters are single nodes of few edges
@@ -324,10 +366,15 @@ Contraction contract(const Level& level, const Grouping& groups, int threads) {
   parallel_chunks(threads, count, kClusterGrain, [&](std::int64_t begin, std::int64_t end) {
     GroupEdges& sums = scratch[at(omp_get_thread_num())];
     for (std::int64_t g = begin; g < end; ++g) {
-      const EdgeId stride = 1 + edges[at(g)] / kGroupEdges;
+      const EdgeId stride = std::max(least_stride, 1 + edges[at(g)] / kGroupEdges);
       for (std::int64_t i = groups.offsets[at(g)]; i < groups.offsets[at(g) + 1]; ++i) {
-        sums.add_row(level.edges, level.weights, groups.group, groups.members[at(i)], stride);
-        if (level.reverse.rows > 0) sums.add_row(level.reverse, {}, groups.group, groups.members[at(i)], stride);
+        fetch_ahead(level, groups, i, groups.offsets[at(end)], stride);
+        const NodeId v = groups.members[at(i)];
+        for_sampled_edges(level.edges, v, stride, [&](EdgeId k) {
+          sums.add(groups.group[at(level.edges.indices[at(k)])], level.weights.empty() ? 1 : level.weights[at(k)]);
+        });
+        if (level.reverse.rows == 0) continue;
+        for_sampled_edges(level.reverse, v, stride, [&](EdgeId k) { sums.add(groups.group[at(level.reverse.indices[at(k)])], 1); });
       }
       const auto first = at(room[at(g)]);
       kept[at(g)] =
@@ -360,37 +407,41 @@ Order flatten(const std::vector<Grouping>& levels) {
   return order;
 }
 
-}  // namespace
-
-double early_cluster_share(const Graph& graph, std::int64_t nodes, int threads) {
-  const Level level{graph.in_edges(), {}, {}, {}};
-  std::vector<Grouping> clusters;
-  clusters.push_back(group_by(Propagation(level, nodes, threads).run(kEarlyRounds), level));
-  return same_block_share(graph, inverse_order(flatten(clusters)), nodes);
+/// Clusters of the finest level side by side, by the clusters of clusters that they form.
+Order order_clusters(Level level, const Buffer<NodeId>& labels, EdgeId stride, int threads) {
+  std::vector<Grouping> groupings;
+  std::vector<Contraction> contractions;
+  groupings.reserve(kLevels);  // levels refer to the entries
+  contractions.reserve(kLevels);
+  groupings.push_back(group_by(Buffer<NodeId>::copy_of(labels), level));
+  std::int64_t cap = kBlockNodes;
+  while (groupings.size() < kLevels && groupings.back().count() > 1) {
+    contractions.push_back(contract(level, groupings.back(), stride, threads));
+    const Contraction& coarse = contractions.back();
+    const std::int64_t count = groupings.back().count();
+    level = {{count, count, coarse.offsets, coarse.indices, {}}, {}, coarse.weights, groupings.back().sizes};
+    Propagation groups(level, cap *= kLevelGrowth, threads);
+    groups.run(0, kRounds);
+    groupings.push_back(group_by(Buffer<NodeId>::copy_of(groups.labels()), level));
+    stride = 1;
+  }
+  return flatten(groupings);
 }
 
-Order cluster_order(const Graph& graph, int threads) {
+}  // namespace
+
+Order cluster_order(const Graph& graph, int threads, const OrderTest& goes_on) {
   std::optional<Transpose> out_edges;
   Level level{graph.in_edges(), {}, {}, {}};
   if (!graph.symmetric()) {
     out_edges = transpose(graph.in_edges(), false, threads);
     level.reverse = out_edges->pattern();
   }
-  std::vector<Grouping> groupings;
-  std::vector<Contraction> contractions;
-  groupings.reserve(kLevels);  // levels refer to the entries
-  contractions.reserve(kLevels);
-  std::int64_t cap = kBlockNodes;
-  for (int l = 0; l < kLevels; ++l, cap *= kLevelGrowth) {
-    groupings.push_back(group_by(Propagation(level, cap, threads).run(), level));
-    if (l + 1 == kLevels || groupings.back().count() <= 1) break;
-    contractions.push_back(contract(level, groupings.back(), threads));
-    const Contraction& coarse = contractions.back();
-    const std::int64_t count = groupings.back().count();
-    level = {{count, count, coarse.offsets, coarse.indices, {}}, {}, coarse.weights, groupings.back().sizes};
-    out_edges.reset();
-  }
-  return flatten(groupings);
+  Propagation nodes(level, kBlockNodes, threads);
+  nodes.run(0, kEarlyRounds);
+  if (goes_on && !goes_on(order_clusters(level, nodes.labels(), kEarlyEdgeStride, threads))) return {};
+  nodes.run(kEarlyRounds, kRounds);
+  return order_clusters(level, nodes.labels(), kEdgeStride, threads);
 }
 
 }  // namespace gneiss::graph

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/prefetch.h"
 
 namespace gneiss::graph {
 namespace {
@@ -86,12 +87,12 @@ class RowMover {
   RowMover(const Graph& graph, std::span<const NodeId> position) : graph_(graph), position_(position) {}
 
   /// The first cache lines of a row that will be moved soon; rows lie anywhere.
-  void prefetch(NodeId v) const {
+  void fetch(NodeId v) const {
     constexpr EdgeId kPerLine = 16;
     constexpr EdgeId kLines = 4;
     const EdgeId begin = graph_.offsets()[at(v)];
     const EdgeId end = std::min(graph_.offsets()[at(v) + 1], begin + kLines * kPerLine);
-    for (EdgeId k = begin; k < end; k += kPerLine) __builtin_prefetch(&graph_.sources()[at(k)]);
+    for (EdgeId k = begin; k < end; k += kPerLine) prefetch(&graph_.sources()[at(k)]);
   }
 
   void move(NodeId v, NodeId* sources) const {
@@ -160,7 +161,7 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
   parallel_chunks(threads, graph.num_dst(), kRowGrain, [&](std::int64_t begin, std::int64_t end) {
     RowMover mover(graph, position);
     for (std::int64_t v = begin; v < end; ++v) {
-      if (v + kPrefetchRows < end) mover.prefetch(order[at(v + kPrefetchRows)]);
+      if (v + kPrefetchRows < end) mover.fetch(order[at(v + kPrefetchRows)]);
       NodeId* row = sources.data() + offsets[at(v)];
       if (weights.empty()) {
         mover.move(order[at(v)], row);

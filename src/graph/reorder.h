@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -31,18 +32,18 @@ Order degree_order(const Graph& graph);
 /// Source    [cuthill1969rcm], [george1981rcm]
 Order rcm_order(const Graph& graph);
 
+/// Is an order worth its search?
+using OrderTest = std::function<bool(std::span<const NodeId> order)>;
+
 /// Clusters by size-capped label propagation, one after the other, with clusters of clusters side by side.
 ///   a node joins the cluster, of at most kBlockNodes nodes, that holds most of its neighbours in either direction
 /// Within a cluster nodes keep their order.
-/// Cost      5 rounds that read 4, 8, 16, 32 and 64 neighbours a node and direction at most; a directed graph is
-///           transposed for it
-/// Source    [raghavan2007lpa], size cap as in [meyerhenke2014lpa]; how we differ: reorder.cc
-Order cluster_order(const Graph& graph, int threads);
-
-/// What `same_block_share` of blocks of `nodes` is after the first three of those rounds along in-edges alone, for clusters of at most
-/// `nodes`: for a fifth of the time it tells graphs without clusters. cluster_order reached 1.1 to 2.7 times that share of kBlockNodes
-/// on eleven graphs.
-double early_cluster_share(const Graph& graph, std::int64_t nodes, int threads);
+///   goes_on   asked after three of five rounds, about half of the time, with the order that they would give; where it says no, the order
+///             returned is empty
+/// Cost      5 rounds that read 8, 16, 32, 64 and 64 neighbours a node at most; a directed graph is transposed for it, and the last round
+///           goes both ways
+/// Source    [raghavan2007lpa], size cap as in [meyerhenke2014lpa]; how we differ: clusters.cc
+Order cluster_order(const Graph& graph, int threads, const OrderTest& goes_on = {});
 
 /// The graph under new node ids. Parallel edges keep their order, edge weights stay with their edges.
 /// Errors    kShape if `order` is not a permutation of the nodes

@@ -12,13 +12,13 @@ namespace {
 
 // Edges of a row that end in one block of sources, from which on kernels do better to walk the graph by such blocks.
 constexpr double kBlockedEdges = 15;
-// Finding an order takes as long as 3 to 20 epochs; longest where only regions bring edges together, which saves an eighth of an epoch of GCN.
+// Finding an order takes as long as 3 to 10 epochs; longest where only regions bring edges together, which saves an eighth of an epoch of GCN.
 constexpr std::int64_t kLeastEpochs = 50;
-constexpr std::int64_t kLeastEpochsByRegion = 150;
+constexpr std::int64_t kLeastEpochsByRegion = 100;
 // What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch.
 constexpr double kLeastSaving = 0.20;
-// The share of edges within a block to what it was early on, at most (graph::early_cluster_share); taken for regions too.
-constexpr double kMostGrowth = 3;
+// The share of edges within a block or region to what it was after the early rounds of the search, at most (graph::cluster_order).
+constexpr double kMostGrowth = 2;
 
 /// Shares of edges with both ends in one block of nodes, and in one region.
 struct Near {
@@ -76,16 +76,12 @@ std::string reason_to_stay(const graph::Graph& graph, std::int64_t width, const 
   return {};
 }
 
-/// The same by a look at the edges, and at the first rounds of the search, the whole of which takes five times as long.
-std::string reason_not_to_search(const graph::Graph& graph, const Near& before, const GatherModel& gathers, int threads) {
-  if (gathers.saving(before, {1, 1}) < kLeastSaving) return "neighbours lie close together as it is";
-  // Where a shared cache serves a region well, clusters of that size tell.
-  const bool by_regions = gathers.saving({}, {0, 1}) >= kLeastSaving;
-  const std::int64_t nodes = by_regions ? graph::kRegionNodes : graph::kBlockNodes;
-  const double early = graph::early_cluster_share(graph, nodes, threads);
-  const double grown = std::min(1.0, kMostGrowth * early);
-  if (gathers.saving(before, {grown, std::max(grown, before.region)}) >= kLeastSaving) return {};
-  return fmt::format("clusters would bring few edges within {} nodes ({:.1f} % after three rounds)", nodes, 100 * early);
+/// The same by a look at what the first rounds of the search have found.
+std::string reason_to_stop(const Near& before, const Near& early, const GatherModel& gathers) {
+  const auto grown = [](double share, double least) { return std::max(least, std::min(1.0, kMostGrowth * share)); };
+  if (gathers.saving(before, {grown(early.block, 0), grown(early.region, before.region)}) >= kLeastSaving) return {};
+  return fmt::format("clusters would bring few edges together ({:.1f} % within {} nodes, {:.1f} % within {} after three rounds)", 100 * early.block,
+                     graph::kBlockNodes, 100 * early.region, graph::kRegionNodes);
 }
 
 graph::Order find_order(const graph::Graph& graph, const std::string& method, int threads) {
@@ -133,9 +129,17 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
   const auto start = std::chrono::steady_clock::now();
   const Near before = measure(graph);
   Near after = before;
-  if (is_auto) report.reason = reason_not_to_search(graph, before, gathers, threads);
-  if (report.reason.empty()) {
+  if (!is_auto) {
     *order = find_order(graph, method, threads);
+  } else if (gathers.saving(before, {1, 1}) < kLeastSaving) {
+    report.reason = "neighbours lie close together as it is";
+  } else {
+    *order = graph::cluster_order(graph, threads, [&](std::span<const NodeId> early) {
+      report.reason = reason_to_stop(before, measure(graph, graph::inverse_order(early)), gathers);
+      return report.reason.empty();
+    });
+  }
+  if (!order->empty()) {
     after = measure(graph, graph::inverse_order(*order));
     report.method = is_auto ? "clusters" : method;
   }

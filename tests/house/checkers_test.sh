@@ -59,6 +59,7 @@ violation check-includes include/gneiss/x.h '#include "base/error.h"' 'only the 
 violation check-tree src/base/x.cc "// TO""DO tidy" 'work left open'
 violation check-tree src/base/x.cc "// see /ho""me/someone/notes" 'path of one machine'
 violation check-tree src/base/x.cc "// from https://py""pi.org/simple" 'package host'
+violation check-tree src/base/x.cc '__builtin_prefetch(x);' 'prefetch(), of base/prefetch.h'
 plant
 head -c 500000 /dev/zero >"$work/tree/src/base/big.bin"
 expect check-tree 'src/base/big.bin: larger than 400 kB'

@@ -61,7 +61,7 @@ TEST(ReorderTest, AutoGoesByRegionsWhereACacheHoldsOne) {
   EXPECT_LT(chosen.same_block_after, 0.3);
   EXPECT_GT(chosen.same_region_after, chosen.same_region_before + 0.2);
   EXPECT_EQ(choose(graph::kBlockNodes, 200).method, "none") << "no cache holds a region";
-  EXPECT_EQ(choose(graph::kRegionNodes, 100).method, "none") << "a region saves less than a block, and later";
+  EXPECT_EQ(choose(graph::kRegionNodes, 80).method, "none") << "a region saves less than a block, and later";
 }
 
 TEST(ReorderTest, AutoStaysWhereBlocksOfSourcesServeAsWell) {
@@ -100,7 +100,7 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   EXPECT_THAT(reason(dataset, 0), HasSubstr("nothing is gathered"));
   EXPECT_THAT(reason(dataset, 8), HasSubstr("come as from a cache"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=9000,degree=20,classes=3,features=4"), kColumns), HasSubstr("dense"));
-  EXPECT_THAT(reason(data::load("dcsbm:nodes=50000,degree=60,classes=1,features=4,power=10"), kColumns),
+  EXPECT_THAT(reason(data::load("dcsbm:nodes=50000,degree=12,classes=1,features=4,power=10"), kColumns),
               HasSubstr("clusters would bring only"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=200000,degree=60,classes=1,features=1,power=10"), kColumns),
               HasSubstr("clusters would bring few edges"));
