@@ -39,7 +39,7 @@ struct Rates {
   double attention = 0;   ///< edges times heads whose softmax is taken, besides the gather
   double attention_grad = 0;  ///< the same backward
   double dropout = 0;         ///< values drawn
-  double segments = 0;        ///< row segments of one column that a blocked spmm begins, besides the gather
+  double segments = 0;        ///< row segments of one column that a blocked spmm begins, besides the gather and the pass over the result
   double call_seconds = 0;    ///< of a call with nothing to do
 };
 

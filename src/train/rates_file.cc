@@ -34,7 +34,7 @@ constexpr std::pair<const char*, double Rates::*> kNumbers[] = {{"spx_rows", &Ra
                                                                 {"attention_edges", &Rates::attention},
                                                                 {"attention_grad_edges", &Rates::attention_grad},
                                                                 {"dropout_values", &Rates::dropout},
-                                                                {"segment_columns", &Rates::segments},
+                                                                {"segment_begins", &Rates::segments},
                                                                 {"call_seconds", &Rates::call_seconds}};
 
 std::string processor_name() {

@@ -247,6 +247,20 @@ TEST(SourceBlocks, FollowTheMachinesRates) {
   EXPECT_EQ(blocks({900e9, 900e9, 900e9, 900e9, 1e9}), -1) << "not more to gather than to write";
 }
 
+// The sizes of ogbn-products: blocks that a cache holds leave half an edge to a row, and pass over a result of 300 MB fifty times.
+TEST(SourceBlocks, LeaveAResultThatComesFromMemoryAlone) {
+  passes::Rates rates = passes::default_rates();
+  rates.gather = {{32}, {2 << 20, 8 << 20, 24 << 20, 64 << 20, 256 << 20}, {80e9, 80e9, 38e9, 23e9, 17e9}};
+  rates.stream = {{1}, {6 << 20, 24 << 20, 192 << 20}, {138e9, 92e9, 33e9}};
+  constexpr double kEdges = 64'300'000;
+  constexpr double kNodes = 2'449'029;
+  const double whole = passes::gather_seconds(rates, kEdges, kNodes, kNodes, 32);
+  const auto blocked = [&] { return passes::source_blocks_for(rates, static_cast<std::int64_t>(kNodes), static_cast<std::int64_t>(kNodes), static_cast<std::int64_t>(kEdges), 32).seconds; };
+  EXPECT_GT(blocked(), whole);
+  rates.stream.rates = {138e9, 138e9, 138e9};
+  EXPECT_LT(blocked(), whole) << "a result that stayed in a cache would be worth it";
+}
+
 TEST(UseSymmetry, UndirectedGraphsNeedNoTranspose) {
   const data::Dataset undirected = undirected_dataset();
   ASSERT_TRUE(undirected.graph.symmetric());
