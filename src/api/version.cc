@@ -1,6 +1,5 @@
 #include "gneiss/version.h"
 
-#include <dnnl.h>
 #include <hwy/base.h>
 #include <hwy/targets.h>
 #include <zlib.h>
@@ -9,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "base/process.h"
+#include "kernels/onednn/onednn.h"
 #include "train/calibrate.h"
 #include "train/rates_file.h"
 
@@ -38,14 +38,14 @@ std::string rates_in_use() {
 std::string version() { return GNEISS_VERSION; }
 
 std::vector<Fact> machine_facts() {
-  const dnnl_version_t* dnnl = dnnl_version();
+  const std::string& onednn = kernels::onednn::version();
   return {{"gneiss", version()},
           {"threads", fmt::format("{} may be used", available_threads())},
           {"memory", gib(memory_limit_bytes()) + " may be used"},
           {"resident now", gib(current_rss_bytes())},
           {"vectors", vector_targets()},
           {"rates", rates_in_use()},
-          {"oneDNN", fmt::format("{}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch)},
+          {"oneDNN", onednn.empty() ? "not installed" : onednn},
           {"zlib", zlibVersion()},
           {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
           {"compiler", __VERSION__}};

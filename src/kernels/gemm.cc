@@ -14,14 +14,15 @@ namespace {
 
 constexpr std::string_view kOp = "gemm";
 
-std::string_view declines_halves(const GemmArgs<float>& args) {
-  return args.a_half.used() ? "it reads f32 only" : std::string_view();
+std::string_view onednn_declines(const GemmArgs<float>& args) {
+  if (args.a_half.used()) return "it reads f32 only";
+  return onednn::version().empty() ? "its library is not installed" : std::string_view();
 }
 
 template <class T>
 constexpr Variant<GemmArgs<T>> onednn_variant() {
   Variant<GemmArgs<T>> variant = f32_variant<GemmArgs, T>("onednn", onednn::gemm);
-  if constexpr (std::is_same_v<T, float>) variant.declines = declines_halves;
+  if constexpr (std::is_same_v<T, float>) variant.declines = onednn_declines;
   return variant;
 }
 

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "base/error.h"
 #include "kernels/gemm.h"
+#include "kernels/onednn/onednn.h"
 #include "kernels/spmm.h"
 #include "kernels/sum_rows.h"
 
@@ -42,6 +45,21 @@ TEST(Dispatch, EnvironmentForcesVariants) {
     EXPECT_EQ(error.message(), "gemm has no variant 'magic'");
     EXPECT_EQ(error.hint(), "its variants are cpu, onednn, reference");
   }
+}
+
+TEST(Dispatch, OneDnnIsLoadedOnlyWhenAskedFor) {
+  const auto loaded = [] {
+    std::ifstream maps("/proc/self/maps");
+    const std::string text{std::istreambuf_iterator<char>(maps), {}};
+    return text.find("libdnnl.so") != std::string::npos;
+  };
+  const auto variants = gemm_variants<float>();
+  EXPECT_EQ(variants[0].name, "cpu");
+  EXPECT_EQ(variants[0].declines({}), "") << "products take Gneiss's own kernels first";
+  EXPECT_FALSE(loaded());
+  ASSERT_EQ(variants[1].name, "onednn");
+  EXPECT_EQ(variants[1].declines({}), onednn::version().empty() ? "its library is not installed" : "");
+  EXPECT_EQ(loaded(), !onednn::version().empty());
 }
 
 TEST(Dispatch, FastVariantsDeclineDoubleAndSayWhy) {

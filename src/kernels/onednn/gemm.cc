@@ -5,6 +5,8 @@
 // stack pointer: a signal handler must not run on a thread that computes.
 #include "kernels/onednn/onednn.h"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -12,6 +14,27 @@
 
 namespace gneiss::kernels::onednn {
 namespace {
+
+/// What is called of the library; the file stays loaded until the process ends.
+struct Library {
+  decltype(&dnnl_sgemm) sgemm = nullptr;
+  std::string version;
+};
+
+Library load() {
+  const std::string file = fmt::format("libdnnl.so.{}", DNNL_VERSION_MAJOR);
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return {};
+  const auto sgemm = reinterpret_cast<decltype(&dnnl_sgemm)>(dlsym(handle, "dnnl_sgemm"));
+  const auto version = reinterpret_cast<decltype(&dnnl_version)>(dlsym(handle, "dnnl_version"));
+  if (sgemm == nullptr || version == nullptr) return {};
+  return {sgemm, fmt::format("{}.{}.{}", version()->major, version()->minor, version()->patch)};
+}
+
+const Library& library() {
+  static const Library loaded = load();
+  return loaded;
+}
 
 /// Keeps oneDNN to one thread when a block is not inside a parallel loop.
 class OneThread {
@@ -34,8 +57,8 @@ struct Operand {
 /// c = a * b + before * c with inner size k, on one thread. Row-major, as dnnl_sgemm is.
 void multiply(const MatrixView<float>& c, std::int64_t k, const Operand& a, const Operand& b, float before = 0.0F) {
   const OneThread guard;
-  dnnl_sgemm(a.transposed, b.transposed, c.rows, c.cols, k, 1.0F, a.data, a.stride, b.data, b.stride, before, c.data,
-             c.stride);
+  library().sgemm(a.transposed, b.transposed, c.rows, c.cols, k, 1.0F, a.data, a.stride, b.data, b.stride, before, c.data,
+                  c.stride);
 }
 
 /// Rows of c in one call: some 16 Mflop, so that packing b is cheap against the product.
@@ -45,6 +68,8 @@ std::int64_t block_rows(std::int64_t n, std::int64_t k) {
 }
 
 }  // namespace
+
+const std::string& version() { return library().version; }
 
 void gemm(const Context& context, const GemmArgs<float>& args) {
   if (args.c.empty()) return;
