@@ -66,8 +66,8 @@ class IdMap {
     }
     ids_.insert(ids_.end(), split, sparse_.end());
     checked_node_count(static_cast<std::int64_t>(ids_.size()), "nodes", where);
-    seen_ = {};
-    sparse_ = {};
+    seen_ = std::vector<bool>();  // `{}` would keep their memory
+    sparse_ = std::vector<std::int64_t>();
   }
   /// Nodes are 0..count-1 as they are.
   void set_identity(std::int64_t count) { identity_ = count; }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -32,8 +31,9 @@ bool has_label(const data::Labels& labels, NodeId v) {
 }
 
 std::vector<NodeId> labelled(const data::Labels& labels, const std::vector<NodeId>& nodes) {
-  std::vector<NodeId> kept;
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(kept), [&](NodeId v) { return has_label(labels, v); });
+  const auto has = [&](NodeId v) { return has_label(labels, v); };
+  std::vector<NodeId> kept(static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), has)));
+  std::copy_if(nodes.begin(), nodes.end(), kept.begin(), has);
   return kept;
 }
 

@@ -100,7 +100,7 @@ void Workload::put_in_order() {
     rename_nodes();
     reorder_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   }
-  if (!split_changes(*config_)) order_ = {};
+  if (!split_changes(*config_)) order_ = graph::Order();  // `{}` would keep its memory
 }
 
 void Workload::rename_nodes() {
