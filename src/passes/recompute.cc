@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 
 #include "passes/clean.h"
 
@@ -16,12 +18,14 @@ using ir::ValueId;
 
 class Recomputer {
  public:
-  Recomputer(const ir::Program& program, const std::set<ValueId>& values)
+  Recomputer(const ir::Program& program, const std::set<ValueId>& values, const std::set<ValueId>& for_each_band)
       : from_(program), values_(values), makers_(ir::producers(program)), out_(program) {
     out_.ops.clear();
     now_.resize(program.values.size());
     for (std::size_t v = 0; v < now_.size(); ++v) now_[v] = static_cast<ValueId>(v);
     find_kept();
+    passing_.resize(now_.size(), false);
+    for (const ValueId v : for_each_band) find_passing(v);
   }
 
   ir::Program run() {
@@ -36,6 +40,7 @@ class Recomputer {
       Op copy = op;
       for (ValueId& input : copy.inputs) input = now_[static_cast<std::size_t>(input)];
       out_.ops.push_back(std::move(copy));
+      if (ends_band(op)) forget_passing();
     }
     return std::move(out_);
   }
@@ -60,6 +65,29 @@ class Recomputer {
       for (const ValueId input : op.inputs) kept_[static_cast<std::size_t>(input)] = true;
     }
     for (const ValueId v : values_) kept_[static_cast<std::size_t>(v)] = false;
+  }
+
+  /// What is made again together with `value`, and not for others too.
+  void find_passing(ValueId value) {
+    passing_[static_cast<std::size_t>(value)] = true;
+    for (const ValueId input : maker(value).inputs) {
+      const auto v = static_cast<std::size_t>(input);
+      if (!kept_[v] && !passing_[v] && values_.count(input) == 0) find_passing(input);
+    }
+  }
+
+  /// Rows of all nodes are read: what comes before is through.
+  static bool ends_band(const Op& op) {
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      if (ir::reads_whole(op, k)) return true;
+    }
+    return false;
+  }
+
+  void forget_passing() {
+    for (std::size_t v = 0; v < passing_.size(); ++v) {
+      if (passing_[v]) now_[v] = static_cast<ValueId>(v);
+    }
   }
 
   void remake(ValueId value) {
@@ -87,6 +115,7 @@ class Recomputer {
   ir::Program out_;
   std::vector<ValueId> now_;  ///< what stands for a value in backward
   std::vector<bool> kept_;
+  std::vector<bool> passing_;  ///< values made again for each band of rows that reads them
 };
 
 class Chooser {
@@ -103,8 +132,9 @@ class Chooser {
       if (best == ir::kNoValue) break;
       chosen_.insert(best);
       std::erase(left, best);
-      at_ = measure_(recompute(program_, chosen_));
+      at_ = measure_(recompute(program_, chosen_, passing_));
     }
+    if (at_.excess_bytes > 0) shorten(std::numeric_limits<double>::infinity());
     if (at_.excess_bytes > 0) chosen_with_all(left);
     if (at_.excess_bytes <= 0) spare(0);
     return result();
@@ -126,9 +156,11 @@ class Chooser {
       chosen_.insert(value);
       at_ = now;
     }
+    shorten(most_seconds);
     spare(at_.excess_bytes);
     const double saving = 1 - static_cast<double>(at_.excess_bytes) / static_cast<double>(before_.excess_bytes);
     if (saving < limits.least_saving) chosen_.clear();
+    passing_ = passing_of(chosen_);
     return result();
   }
 
@@ -136,7 +168,7 @@ class Chooser {
   Footprint with(ValueId value) const {
     std::set<ValueId> values = chosen_;
     values.insert(value);
-    return measure_(recompute(program_, values));
+    return measure_(recompute(program_, values, passing_));
   }
 
   /// The cheapest value that makes the program fit, else the one that saves most for its time; kNoValue: none saves anything.
@@ -160,11 +192,23 @@ class Chooser {
     return best;
   }
 
+  /// Makes values again for each band that reads them where that saves memory.
+  void shorten(double most_seconds) {
+    for (const ValueId value : chosen_) {
+      std::set<ValueId> more = passing_;
+      more.insert(value);
+      const Footprint now = measure_(recompute(program_, chosen_, more));
+      if (now.excess_bytes >= at_.excess_bytes || now.seconds > most_seconds) continue;
+      passing_ = std::move(more);
+      at_ = now;
+    }
+  }
+
   /// The last resort: values that save nothing one by one may do so together.
   void chosen_with_all(const std::vector<ValueId>& left) {
     std::set<ValueId> all = chosen_;
     all.insert(left.begin(), left.end());
-    const Footprint now = measure_(recompute(program_, all));
+    const Footprint now = measure_(recompute(program_, all, passing_));
     if (now.excess_bytes >= at_.excess_bytes) return;
     chosen_ = std::move(all);
     at_ = now;
@@ -172,7 +216,13 @@ class Chooser {
 
   ir::Program result() const {
     report();
-    return chosen_.empty() ? program_ : eliminate_dead_code(recompute(program_, chosen_));
+    return chosen_.empty() ? program_ : eliminate_dead_code(recompute(program_, chosen_, passing_));
+  }
+
+  std::set<ValueId> passing_of(const std::set<ValueId>& values) const {
+    std::set<ValueId> both;
+    std::set_intersection(values.begin(), values.end(), passing_.begin(), passing_.end(), std::inserter(both, both.end()));
+    return both;
   }
 
   /// Keeps what need not be made again for no more than `most_bytes`, the largest first.
@@ -182,8 +232,9 @@ class Chooser {
     for (const ValueId value : by_size) {
       std::set<ValueId> fewer = chosen_;
       fewer.erase(value);
-      const Footprint now = measure_(recompute(program_, fewer));
+      const Footprint now = measure_(recompute(program_, fewer, passing_of(fewer)));
       if (now.excess_bytes > most_bytes) continue;
+      passing_ = passing_of(fewer);
       chosen_ = std::move(fewer);
       at_ = now;
     }
@@ -191,8 +242,9 @@ class Chooser {
 
   void report() const {
     for (const ValueId value : chosen_) {
-      decisions_->push_back(fmt::format("%{} ({:.1f} MiB) is made again in backward", program_.value_name(value),
-                                        static_cast<double>(program_.elements(value)) * sizeof(float) / (1 << 20)));
+      decisions_->push_back(fmt::format("%{} ({:.1f} MiB) is made again in backward{}", program_.value_name(value),
+                                        static_cast<double>(program_.elements(value)) * sizeof(float) / (1 << 20),
+                                        passing_.count(value) > 0 ? ", for each band" : ""));
     }
     if (chosen_.empty()) return;
     decisions_->push_back(fmt::format("together: {:.1f} MiB less for {:.3g} s a step",
@@ -203,6 +255,7 @@ class Chooser {
   const Measure& measure_;
   std::vector<std::string>* decisions_;
   std::set<ValueId> chosen_;
+  std::set<ValueId> passing_;  ///< of the chosen, those made again for each band that reads them
   Footprint before_;
   Footprint at_;
 };
@@ -226,7 +279,9 @@ std::vector<ValueId> recomputable(const ir::Program& program) {
   return values;
 }
 
-ir::Program recompute(const ir::Program& program, const std::set<ValueId>& values) { return Recomputer(program, values).run(); }
+ir::Program recompute(const ir::Program& program, const std::set<ValueId>& values, const std::set<ValueId>& for_each_band) {
+  return Recomputer(program, values, for_each_band).run();
+}
 
 ir::Program recompute_to_fit(const ir::Program& program, const Measure& measure, std::vector<std::string>* decisions) {
   return Chooser(program, measure, decisions).fit();

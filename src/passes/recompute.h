@@ -21,9 +21,10 @@ using Measure = std::function<Footprint(const ir::Program&)>;
 /// Values with rows that forward makes, backward reads and nobody else keeps.
 std::vector<ir::ValueId> recomputable(const ir::Program& program);
 
-/// Makes each of `values` again, with what it takes of forward, right before the first op of backward that reads it. They are the
-/// same to the bit: dropout draws by a key, and parameters change after backward.
-ir::Program recompute(const ir::Program& program, const std::set<ir::ValueId>& values);
+/// Makes each of `values` again, with what it takes of forward, right before the first op of backward that reads it; those that
+/// are in `for_each_band` too once more for readers after an op that gathers (where a band of rows ends), so that between the
+/// bands they take no memory. They are the same to the bit: dropout draws by a key, and parameters change after backward.
+ir::Program recompute(const ir::Program& program, const std::set<ir::ValueId>& values, const std::set<ir::ValueId>& for_each_band = {});
 
 /// What making values again has to be worth where memory has no limit. The defaults keep small plans as they are.
 struct RecomputeLimits {

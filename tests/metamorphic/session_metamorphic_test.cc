@@ -1,5 +1,6 @@
 // What must not change a result: the names of the nodes, the order of the edges in the file, the number of threads, which
 // optional passes run, the order of transform and aggregate, memory that is filled with NaN before it is used.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,6 +20,8 @@
 namespace gneiss {
 namespace {
 
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using Args = std::vector<std::pair<std::string, language::ArgValue>>;
 
 const std::vector<std::pair<std::string, Args>>& models() {
@@ -263,6 +266,18 @@ TEST(Metamorphic, WhatIsMadeAgainInBackwardIsTheSameToTheBit) {
       EXPECT_EQ(kept.logits, made_again.logits) << model.first << " dropout " << dropout;
     }
   }
+}
+
+TEST(Metamorphic, WhatIsMadeAgainForEachBandIsTheSame) {
+  const data::Dataset dataset = community_graph();
+  train::SessionOptions options = options_for({"gat", {{"heads", std::int64_t{4}}, {"hidden_channels", std::int64_t{32}}, {"num_layers", std::int64_t{3}}, {"dropout", 0.0}, {"input_dropout", 0.0}, {"attention_dropout", 0.0}}});
+  const Trace<float> kept = trace<float>(dataset, options, 5);
+  options.passes.recompute_limits = {0, 0.01, 0.5};
+  const ir::Plan plan = train::make_blueprint(dataset, options).plan;
+  const auto recompute = std::find_if(plan.passes.begin(), plan.passes.end(), [](const auto& pass) { return pass.name == "recompute"; });
+  EXPECT_THAT(recompute->decisions, Contains(HasSubstr("for each band")));
+  // Bands may have other sizes, and sums over rows are sums over their tasks.
+  expect_close(kept, trace<float>(dataset, options, 5), 1e-5, "gat");
 }
 
 TEST(Metamorphic, AnExpendableDatasetChangesNoBit) {

@@ -1,4 +1,5 @@
 // Passes that leave work out or do it twice: rows that the loss does not count, values and features that memory has no room for.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +16,8 @@ namespace {
 
 using ir::Op;
 using ir::OpKind;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using testing::ModelArgs;
 using testing::plan_of;
 using testing::small;
@@ -107,6 +110,25 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": no time for it";
     options.recompute_limits = {std::int64_t{1} << 40, 0.01, 1e9};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": a small arena";
+  }
+}
+
+TEST(Recompute, MakesActivationsForEachBandWhereTheyWouldOutlastIt) {
+  testing::AwkwardOptions many;
+  many.nodes = 2000;
+  const data::Dataset dataset = testing::awkward_dataset(many);
+  const ModelArgs args = {{"hidden_channels", std::int64_t{32}}, {"num_layers", std::int64_t{3}}, {"heads", std::int64_t{4}}, {"dropout", 0.0}, {"input_dropout", 0.0}, {"attention_dropout", 0.0}};
+  passes::Options options;
+  options.recompute_limits = {0, 0.01, 0.5};
+  const ir::Plan plan = plan_of("gat", dataset, args, options);
+  const auto recompute = std::find_if(plan.passes.begin(), plan.passes.end(), [](const auto& pass) { return pass.name == "recompute"; });
+  ASSERT_NE(recompute, plan.passes.end());
+  EXPECT_THAT(recompute->decisions, Contains(HasSubstr("is made again in backward, for each band")));
+  // Between two bands nothing of a layer is there but what its attention keeps and what the next gathers.
+  for (std::size_t v = 0; v < plan.program.values.size(); ++v) {
+    const std::string& name = plan.program.value_name(static_cast<ir::ValueId>(v));
+    const bool made_again = name.starts_with("elu") && name.find("again") != std::string::npos;
+    EXPECT_FALSE(made_again && plan.placements[v].storage != ir::Storage::kBand) << name;
   }
 }
 
