@@ -52,8 +52,10 @@ void* move_out(void* data, std::size_t bytes, int threads) {
 
 bool pages_are_the_files(const void* data, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t end = begin + bytes;
   std::ifstream maps("/proc/self/smaps");
   std::string line;
+  std::uintptr_t covered = begin;  // by mappings of files, maybe several in a row
   bool inside = false;
   while (std::getline(maps, line)) {
     std::uintptr_t from = 0;
@@ -61,14 +63,16 @@ bool pages_are_the_files(const void* data, std::size_t bytes) {
     unsigned long inode = 0;
     unsigned long kib = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx %*4s %*x %*s %lu", &from, &to, &inode) == 3) {
-      inside = from <= begin && begin + bytes <= to && inode != 0;
-    } else if (inside && std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1) {
+      if (covered >= end) return true;
+      inside = from < end && to > begin;
+      if (!inside) continue;
+      if (from > covered || inode == 0) return false;
+      covered = to;
+    } else if (inside && (std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1 || std::sscanf(line.c_str(), "Swap: %lu kB", &kib) == 1)) {
       if (kib > 0) return false;
-    } else if (inside && std::sscanf(line.c_str(), "Swap: %lu kB", &kib) == 1) {
-      return kib == 0;
     }
   }
-  return false;
+  return covered >= end;
 }
 
 void map_for_writing(void* data, std::size_t bytes) noexcept {

@@ -169,6 +169,27 @@ ScratchFile::~ScratchFile() { close(descriptor_); }
 
 void ScratchFile::write(const void* data, std::size_t bytes) { write_all(descriptor_, data, bytes, folder_); }
 
+MappedFile ScratchFile::map_in_a_row(const std::deque<ScratchFile>& files) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  std::uint64_t bytes = 0;
+  for (const ScratchFile& file : files) {
+    GNEISS_ASSERT(bytes % page == 0, "a file of {} bytes before another has no whole pages", bytes);
+    bytes += file.size_;
+  }
+  if (bytes == 0) return {nullptr, 0};
+  const std::filesystem::path& folder = files.front().folder_;
+  void* room = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) fail_read(folder, std::strerror(errno));
+  MappedFile mapped(static_cast<const std::byte*>(room), bytes);
+  std::byte* at = static_cast<std::byte*>(room);
+  for (const ScratchFile& file : files) {
+    if (file.size_ == 0) continue;
+    if (mmap(at, file.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file.descriptor_, 0) == MAP_FAILED) fail_read(folder, std::strerror(errno));
+    at += file.size_;
+  }
+  return mapped;
+}
+
 FileMemory::FileMemory(std::uint64_t bytes) {
   if (bytes == 0) return;
   const ScratchFile file(bytes);

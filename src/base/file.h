@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -31,6 +32,7 @@ class MappedFile {
  private:
   friend class ScratchFile;
   MappedFile(int descriptor, std::uint64_t size, const std::filesystem::path& path);
+  MappedFile(const std::byte* mapped, std::size_t size) : data_(mapped), size_(size) {}
 
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
@@ -67,6 +69,9 @@ class ScratchFile {
 
   void write(const void* data, std::size_t bytes);
   MappedFile map() const { return {descriptor_, size_, folder_}; }
+  /// Maps files one after the other; all but the last have whole pages. Several files, for threads that write at the same time: a file
+  /// system lets one write to a file.
+  static MappedFile map_in_a_row(const std::deque<ScratchFile>& files);
 
  private:
   friend class FileMemory;

@@ -1,11 +1,16 @@
 #include "data/preprocess.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -133,30 +138,58 @@ void permute_in_place(std::span<const NodeId> order, std::size_t width, Buffer<T
   }
 }
 
-/// Rows of a file move to another one in their new order. The first is read front to back for each of a few windows of the second, of
-/// which memory holds one; pages that were read are given back.
+/// Calls body(task) for each task, on up to `threads` threads; the first error of the least task is thrown when all are through.
+template <class Body>
+void parallel_throwing(int threads, std::int64_t tasks, const Body& body) {
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(tasks));
+  parallel_tasks(threads, tasks, [&](std::int64_t task, int) {
+    try {
+      body(task);
+    } catch (...) {
+      errors[static_cast<std::size_t>(task)] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+/// Rows of a file move to others in their new order, a file for each of a few threads. The first is read front to back for each of a few
+/// windows of the others, of which memory holds one; pages that were read are given back.
 template <class T>
 void permute_to_file(std::span<const NodeId> order, std::int64_t width, int threads, Buffer<T>* rows) {
   constexpr std::int64_t kWindows = 8;
+  constexpr std::int64_t kMostFiles = 8;
   constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
   const auto n = static_cast<std::int64_t>(order.size());
   const std::int64_t row_bytes = width * static_cast<std::int64_t>(sizeof(T));
   const graph::Order position = graph::inverse_order(order);
-  const std::int64_t window_rows = num_chunks(n, kWindows);
-  Buffer<T> window(static_cast<std::size_t>(window_rows * width));
-  ScratchFile file(rows->size_bytes());
-  for (std::int64_t first = 0; first < n; first += window_rows) {
-    const std::int64_t count = std::min(window_rows, n - first);
+  const std::int64_t page_rows = sysconf(_SC_PAGESIZE);  // whole pages, whatever the width
+  const std::int64_t file_rows = num_chunks(num_chunks(n, std::clamp<std::int64_t>(threads, 1, kMostFiles)), page_rows) * page_rows;
+  const std::int64_t num_files = num_chunks(n, file_rows);
+  const auto rows_of = [&](std::int64_t file) { return std::min(file_rows, n - file * file_rows); };
+  std::deque<ScratchFile> files;
+  for (std::int64_t file = 0; file < num_files; ++file) files.emplace_back(static_cast<std::uint64_t>(rows_of(file) * row_bytes));
+
+  const std::int64_t window_rows = num_chunks(file_rows, kWindows);  // of each file
+  Buffer<T> window(static_cast<std::size_t>(num_files * window_rows * width));
+  for (std::int64_t first = 0; first < file_rows; first += window_rows) {
     parallel_chunks(threads, n, kChunkBytes / row_bytes + 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t v = begin; v < end; ++v) {
-        const std::int64_t to = position[static_cast<std::size_t>(v)] - first;
-        if (to >= 0 && to < count) std::copy_n(rows->begin() + v * width, width, window.begin() + to * width);
+        const std::int64_t to = position[static_cast<std::size_t>(v)];
+        const std::int64_t file = to / file_rows;
+        const std::int64_t row = to - file * file_rows - first;
+        if (row < 0 || row >= window_rows) continue;
+        std::copy_n(rows->begin() + v * width, width, window.begin() + (file * window_rows + row) * width);
       }
       give_back_tail(rows->begin() + begin * width, 0, static_cast<std::size_t>((end - begin) * row_bytes));
     });
-    file.write(window.data(), static_cast<std::size_t>(count * row_bytes));
+    parallel_throwing(threads, num_files, [&](std::int64_t file) {
+      const std::int64_t count = std::min(window_rows, rows_of(file) - first);
+      if (count > 0) files[static_cast<std::size_t>(file)].write(window.begin() + file * window_rows * width, static_cast<std::size_t>(count * row_bytes));
+    });
   }
-  const auto mapped = std::make_shared<const MappedFile>(file.map());
+  const auto mapped = std::make_shared<const MappedFile>(ScratchFile::map_in_a_row(files));
   *rows = Buffer<T>::within(mapped, reinterpret_cast<T*>(const_cast<std::byte*>(mapped->bytes().data())), rows->size());
 }
 

@@ -40,7 +40,7 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes);
 
 /// Renames the nodes: node order[v] becomes node v, and orig_id says which it was. Everything of a node goes with it: edges and
 /// their weights, features, labels, parts of the split, name. Dense features and targets move in place; `to_file`: those that come from a
-/// file move to another one (base/file.h: ScratchFile), of which memory need not hold more than is being read.
+/// file move to others (base/file.h: ScratchFile), of which memory need not hold more than is being read.
 /// Errors: kShape if `order` is not a permutation of the nodes; kDisk if that file cannot be written.
 void permute(std::span<const NodeId> order, int threads, Dataset* dataset, bool to_file = false);
 

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <array>
 #include <cmath>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -145,6 +148,27 @@ TEST(FileTest, AScratchFileHasNoNameAndIsThereWhileItIsMapped) {
   }
   EXPECT_EQ(mapped->text(), "abcdef");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(FileTest, ScratchFilesAreMappedInARow) {
+  const TempFolder folder;
+  const gneiss::testing::Environment there("TMPDIR", folder.path().string());
+  const std::string page(static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), 'a');
+  std::unique_ptr<MappedFile> mapped;
+  {
+    std::deque<ScratchFile> files;
+    files.emplace_back(page.size()).write(page.data(), page.size());
+    files.emplace_back(3).write("bcd", 3);
+    mapped = std::make_unique<MappedFile>(ScratchFile::map_in_a_row(files));
+  }
+  EXPECT_EQ(mapped->text(), page + "bcd");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_TRUE(ScratchFile::map_in_a_row({}).bytes().empty());
+  const std::span<const std::byte> bytes = mapped->bytes();
+  EXPECT_TRUE(pages_are_the_files(bytes.data(), bytes.size()));
+  const_cast<std::byte&>(bytes[page.size()]) = std::byte{'B'};
+  EXPECT_TRUE(pages_are_the_files(bytes.data(), page.size()));
+  EXPECT_FALSE(pages_are_the_files(bytes.data(), bytes.size())) << "a page of the second file is the process's own";
 }
 
 TEST(FileTest, MemoryOfAFileKeepsWhatPagesThatWereGivenBackHold) {
