@@ -138,6 +138,25 @@ void permute_in_place(std::span<const NodeId> order, std::size_t width, Buffer<T
   }
 }
 
+/// Values, of which a second copy is small beside the graph; along the cycles each waits for the one before.
+template <class T>
+void permute_to_copy(std::span<const NodeId> order, int threads, Buffer<T>* values) {
+  constexpr std::int64_t kGrain = 65536;
+  Buffer<T> moved(values->size());
+  parallel_chunks(threads, static_cast<std::int64_t>(order.size()), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < end; ++v) moved[static_cast<std::size_t>(v)] = (*values)[static_cast<std::size_t>(order[static_cast<std::size_t>(v)])];
+  });
+  *values = std::move(moved);
+}
+
+/// Ascending; `size` is above all of them.
+void sort_ids(std::size_t size, std::vector<NodeId>* ids) {
+  std::vector<std::int32_t> count(size, 0);
+  for (const NodeId v : *ids) ++count[static_cast<std::size_t>(v)];
+  auto at = ids->begin();
+  for (std::size_t v = 0; v < size; ++v) at = std::fill_n(at, count[v], static_cast<NodeId>(v));
+}
+
 /// Calls body(task) for each task, on up to `threads` threads; the first error of the least task is thrown when all are through.
 template <class Body>
 void parallel_throwing(int threads, std::int64_t tasks, const Body& body) {
@@ -163,7 +182,7 @@ void permute_to_file(std::span<const NodeId> order, std::int64_t width, int thre
   constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
   const auto n = static_cast<std::int64_t>(order.size());
   const std::int64_t row_bytes = width * static_cast<std::int64_t>(sizeof(T));
-  const graph::Order position = graph::inverse_order(order);
+  const graph::Order position = graph::inverse_order(order, threads);
   const std::int64_t page_rows = sysconf(_SC_PAGESIZE);  // whole pages, whatever the width
   const std::int64_t file_rows = num_chunks(num_chunks(n, std::clamp<std::int64_t>(threads, 1, kMostFiles)), page_rows) * page_rows;
   const std::int64_t num_files = num_chunks(n, file_rows);
@@ -197,6 +216,7 @@ template <class T>
 void move_rows(std::span<const NodeId> order, std::int64_t width, int threads, bool to_file, Buffer<T>* rows) {
   if (rows->empty()) return;
   if (to_file && rows->as_in_file()) return permute_to_file(order, width, threads, rows);
+  if (width == 1) return permute_to_copy(order, threads, rows);
   permute_in_place(order, static_cast<std::size_t>(width), rows);
 }
 
@@ -369,10 +389,10 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset, bool 
   }
   move_rows(order, 1, threads, false, &dataset->labels.classes);
   move_rows(order, dataset->labels.num_classes, threads, to_file, &dataset->labels.targets);
-  const graph::Order position = graph::inverse_order(order);
+  const graph::Order position = graph::inverse_order(order, threads);
   for (auto* part : {&dataset->split.train, &dataset->split.val, &dataset->split.test}) {
     for (NodeId& v : *part) v = position[static_cast<std::size_t>(v)];
-    std::sort(part->begin(), part->end());
+    sort_ids(order.size(), part);
   }
   std::vector<std::int64_t> orig_id;
   std::vector<std::string> names;

@@ -2,6 +2,9 @@
 #include "graph/reorder.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -14,8 +17,10 @@ namespace gneiss::graph {
 namespace {
 
 constexpr std::int64_t kRowGrain = 2048;
+constexpr std::int64_t kNodeGrain = 65536;
 constexpr std::int64_t kPrefetchRows = 8;
 constexpr std::int64_t kSampledEdges = 1 << 20;
+constexpr std::int64_t kPrefetchEdges = 16;  // of the sampled ones
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -81,10 +86,37 @@ class CuthillMcKee {
   Order order_;
 };
 
+/// Sorts numbers that are not negative. A short row of distinct ones by counting those before each: no branch depends on them, and a
+/// compiler makes vectors of the counting.
+void sort_row(std::span<NodeId> row) {
+  constexpr std::size_t kLongest = 64;
+  constexpr std::size_t kTogether = 16;
+  if (row.size() > kLongest) return std::sort(row.begin(), row.end());
+  std::array<NodeId, kLongest> keys;
+  const std::size_t padded = (row.size() + kTogether - 1) / kTogether * kTogether;
+  std::copy(row.begin(), row.end(), keys.begin());
+  std::fill(keys.begin() + static_cast<std::ptrdiff_t>(row.size()), keys.begin() + static_cast<std::ptrdiff_t>(padded), std::numeric_limits<NodeId>::max());
+  std::size_t ranks = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const NodeId key = keys[i];
+    std::int32_t before = 0;
+    for (std::size_t j = 0; j < padded; ++j) before += keys[j] < key ? 1 : 0;
+    row[at(before)] = key;
+    ranks += at(before);
+  }
+  if (2 * ranks == row.size() * (row.size() - 1) || row.empty()) return;
+  // Equal ones met at one place.
+  std::copy_n(keys.begin(), row.size(), row.begin());
+  std::sort(row.begin(), row.end());
+}
+
 /// Rows of a graph under new names of their sources.
 class RowMover {
  public:
   RowMover(const Graph& graph, std::span<const NodeId> position) : graph_(graph), position_(position) {}
+
+  /// Where a row lies that will be moved later.
+  void fetch_place(NodeId v) const { prefetch(&graph_.offsets()[at(v)]); }
 
   /// The first cache lines of a row that will be moved soon; rows lie anywhere.
   void fetch(NodeId v) const {
@@ -98,7 +130,7 @@ class RowMover {
   void move(NodeId v, NodeId* sources) const {
     const auto row = graph_.sources().subspan(at(begin(v)), degree(v));
     for (std::size_t k = 0; k < row.size(); ++k) sources[k] = position_[at(row[k])];
-    std::sort(sources, sources + row.size());
+    sort_row({sources, row.size()});
   }
 
   /// Parallel edges keep their order, so that their weights do.
@@ -123,6 +155,17 @@ class RowMover {
   std::vector<std::pair<NodeId, std::size_t>> moved_;  ///< new source, place in the old row
 };
 
+/// Throws for the first entry that is wrong.
+void check_order(std::span<const NodeId> order) {
+  std::vector<bool> named(order.size(), false);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const NodeId v = order[i];
+    GNEISS_CHECK(v >= 0 && at(v) < order.size() && !named[at(v)], ErrorCode::kShape,
+                 "an order of {} nodes names each of them once; entry {} is {}", order.size(), i, v);
+    named[at(v)] = true;
+  }
+}
+
 }  // namespace
 
 Order degree_order(const Graph& graph) {
@@ -136,21 +179,31 @@ Order degree_order(const Graph& graph) {
 
 Order rcm_order(const Graph& graph) { return CuthillMcKee(graph).run(); }
 
-Order inverse_order(std::span<const NodeId> order) {
+Order inverse_order(std::span<const NodeId> order, int threads) {
+  const auto size = static_cast<std::int64_t>(order.size());
   Order position(order.size(), -1);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const NodeId v = order[i];
-    GNEISS_CHECK(v >= 0 && at(v) < order.size() && position[at(v)] < 0, ErrorCode::kShape,
-                 "an order of {} nodes names each of them once; entry {} is {}", order.size(), i, v);
-    position[at(v)] = static_cast<NodeId>(i);
-  }
+  const auto is_node = [&](NodeId v) { return v >= 0 && v < size; };
+  parallel_chunks(threads, size, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const NodeId v = order[at(i)];
+      if (is_node(v)) std::atomic_ref(position[at(v)]).store(static_cast<NodeId>(i), std::memory_order_relaxed);
+    }
+  });
+  // Of two entries with one node, whichever wrote first does not find itself again.
+  const bool once = all_chunks(threads, size, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (!is_node(order[at(i)]) || position[at(order[at(i)])] != i) return false;
+    }
+    return true;
+  });
+  if (!once) check_order(order);
   return position;
 }
 
 Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
   GNEISS_CHECK(static_cast<std::int64_t>(order.size()) == graph.num_dst() && graph.num_src() == graph.num_dst(),
                ErrorCode::kShape, "order: {} entries for a graph of {} nodes", order.size(), graph.num_dst());
-  const auto position = Buffer<NodeId>::copy_of(inverse_order(order));  // on huge pages: it is read at random
+  const auto position = Buffer<NodeId>::copy_of(inverse_order(order, threads));  // on huge pages: it is read at random
   Buffer<EdgeId> offsets(order.size() + 1);
   offsets[0] = 0;
   for (std::size_t v = 0; v < order.size(); ++v) {
@@ -161,6 +214,7 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
   parallel_chunks(threads, graph.num_dst(), kRowGrain, [&](std::int64_t begin, std::int64_t end) {
     RowMover mover(graph, position);
     for (std::int64_t v = begin; v < end; ++v) {
+      if (v + 2 * kPrefetchRows < end) mover.fetch_place(order[at(v + 2 * kPrefetchRows)]);
       if (v + kPrefetchRows < end) mover.fetch(order[at(v + kPrefetchRows)]);
       NodeId* row = sources.data() + offsets[at(v)];
       if (weights.empty()) {
@@ -173,19 +227,24 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
   return {graph, std::move(offsets), std::move(sources), std::move(weights)};
 }
 
-double same_block_share(const Graph& graph, std::span<const NodeId> position, std::int64_t nodes) {
+Near near_edges(const Graph& graph, std::span<const NodeId> position) {
   const std::int64_t m = graph.num_edges();
-  if (m == 0) return 1;
+  if (m == 0) return {1, 1};
   const std::int64_t step = std::max<std::int64_t>(1, m / kSampledEdges);
-  const auto block = [&](std::int64_t v) { return (position.empty() ? v : position[at(v)]) / nodes; };
+  const auto place = [&](std::int64_t v) { return static_cast<std::uint32_t>(position.empty() ? v : position[at(v)]); };
   std::int64_t v = 0;
-  std::int64_t same = 0;
+  std::int64_t in_block = 0;
+  std::int64_t in_region = 0;
   std::int64_t seen = 0;
   for (EdgeId k = 0; k < m; k += step, ++seen) {
+    if (k + kPrefetchEdges * step < m) prefetch(&graph.sources()[at(k + kPrefetchEdges * step)]);
     while (graph.offsets()[at(v) + 1] <= k) ++v;
-    same += block(v) == block(graph.sources()[at(k)]) ? 1 : 0;
+    const std::uint32_t from = place(graph.sources()[at(k)]);
+    const std::uint32_t to = place(v);
+    in_block += from / kBlockNodes == to / kBlockNodes ? 1 : 0;
+    in_region += from / kRegionNodes == to / kRegionNodes ? 1 : 0;
   }
-  return static_cast<double>(same) / static_cast<double>(seen);
+  return {static_cast<double>(in_block) / static_cast<double>(seen), static_cast<double>(in_region) / static_cast<double>(seen)};
 }
 
 }  // namespace gneiss::graph

@@ -40,7 +40,7 @@ using OrderTest = std::function<bool(std::span<const NodeId> order)>;
 /// Within a cluster nodes keep their order.
 ///   goes_on   asked after three of five rounds, about half of the time, with the order that they would give; where it says no, the order
 ///             returned is empty
-/// Cost      5 rounds that read 8, 16, 32, 64 and 64 neighbours a node at most; a directed graph is transposed for it, and the last round
+/// Cost      5 rounds that read 8, 16, 24, 24 and 24 neighbours a node and direction at most; a directed graph is transposed for it, and the last round
 ///           goes both ways
 /// Source    [raghavan2007lpa], size cap as in [meyerhenke2014lpa]; how we differ: clusters.cc
 Order cluster_order(const Graph& graph, int threads, const OrderTest& goes_on = {});
@@ -50,10 +50,15 @@ Order cluster_order(const Graph& graph, int threads, const OrderTest& goes_on = 
 Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
 
 /// new ids by old id. Errors: kShape if `order` is not a permutation of 0..size-1.
-Order inverse_order(std::span<const NodeId> order);
+Order inverse_order(std::span<const NodeId> order, int threads = 1);
 
-/// Share of the edges (of about a million, evenly spaced) whose ends have new ids in the same block of `nodes`; 1
-/// without edges. `position`: new id by old id; empty = as they are.
-double same_block_share(const Graph& graph, std::span<const NodeId> position = {}, std::int64_t nodes = kBlockNodes);
+/// Shares of edges with both ends in one block of kBlockNodes, and in one region of kRegionNodes.
+struct Near {
+  double block = 0;
+  double region = 0;
+};
+
+/// Of about a million edges, evenly spaced; 1 without edges. `position`: new id by old id; empty = as they are.
+Near near_edges(const Graph& graph, std::span<const NodeId> position = {});
 
 }  // namespace gneiss::graph

@@ -20,16 +20,6 @@ constexpr double kLeastSaving = 0.20;
 // The share of edges within a block or region to what it was after the early rounds of the search, at most (graph::cluster_order).
 constexpr double kMostGrowth = 2;
 
-/// Shares of edges with both ends in one block of nodes, and in one region.
-struct Near {
-  double block = 0;
-  double region = 0;
-};
-
-Near measure(const graph::Graph& graph, std::span<const NodeId> position = {}) {
-  return {graph::same_block_share(graph, position), graph::same_block_share(graph, position, graph::kRegionNodes)};
-}
-
 /// The modelled time of a sum along the edges, by how near to each other their ends are.
 class GatherModel {
  public:
@@ -46,13 +36,13 @@ class GatherModel {
     in_blocks_ = passes::source_blocks_for(rates, graph.num_nodes(), graph.num_nodes(), graph.num_edges(), width).seconds;
   }
   /// The share of the time that is saved when edges come as near as `after`.
-  double saving(const Near& before, const Near& after) const { return 1 - seconds(after) / seconds(before); }
+  double saving(const graph::Near& before, const graph::Near& after) const { return 1 - seconds(after) / seconds(before); }
   /// Do kernels that walk the graph by blocks of sources make up for edges that lie far apart?
   bool blocks_serve() const { return in_blocks_ < far_; }
 
  private:
   /// Whichever way the kernels take.
-  double seconds(const Near& near) const {
+  double seconds(const graph::Near& near) const {
     return std::min(in_blocks_, near.block * block_ + (near.region - near.block) * region_ + (1 - near.region) * far_);
   }
 
@@ -77,7 +67,7 @@ std::string reason_to_stay(const graph::Graph& graph, std::int64_t width, const 
 }
 
 /// The same by a look at what the first rounds of the search have found.
-std::string reason_to_stop(const Near& before, const Near& early, const GatherModel& gathers) {
+std::string reason_to_stop(const graph::Near& before, const graph::Near& early, const GatherModel& gathers) {
   const auto grown = [](double share, double least) { return std::max(least, std::min(1.0, kMostGrowth * share)); };
   if (gathers.saving(before, {grown(early.block, 0), grown(early.region, before.region)}) >= kLeastSaving) return {};
   return fmt::format("clusters would bring few edges together ({:.1f} % within {} nodes, {:.1f} % within {} after three rounds)", 100 * early.block,
@@ -127,20 +117,20 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
   if (!report.reason.empty()) return report;
 
   const auto start = std::chrono::steady_clock::now();
-  const Near before = measure(graph);
-  Near after = before;
+  const graph::Near before = graph::near_edges(graph);
+  graph::Near after = before;
   if (!is_auto) {
     *order = find_order(graph, method, threads);
   } else if (gathers.saving(before, {1, 1}) < kLeastSaving) {
     report.reason = "neighbours lie close together as it is";
   } else {
     *order = graph::cluster_order(graph, threads, [&](std::span<const NodeId> early) {
-      report.reason = reason_to_stop(before, measure(graph, graph::inverse_order(early)), gathers);
+      report.reason = reason_to_stop(before, graph::near_edges(graph, graph::inverse_order(early, threads)), gathers);
       return report.reason.empty();
     });
   }
   if (!order->empty()) {
-    after = measure(graph, graph::inverse_order(*order));
+    after = graph::near_edges(graph, graph::inverse_order(*order, threads));
     report.method = is_auto ? "clusters" : method;
   }
   if (is_auto && report.method == "clusters" && gathers.saving(before, after) < kLeastSaving) {
