@@ -115,6 +115,61 @@ void write_segments(const SparsePattern& pattern, std::int64_t blocks, std::int6
   });
 }
 
+/// Copies what is marked of one chunk after another.
+class PartOfChunks {
+ public:
+  PartOfChunks(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked) : whole_(whole), end_(end), marked_(marked) {}
+
+  Count count(std::int64_t block, std::int64_t chunk) const {
+    Count sum;
+    walk(block, chunk, [&](const RowSegment& segment, std::int64_t id, std::int64_t base) {
+      const std::int64_t kept = count_marked(segment, id, base);
+      sum.ids += kept;
+      sum.segments += kept > 0 || block == 0 ? 1 : 0;
+    });
+    return sum;
+  }
+
+  void copy(std::int64_t block, std::int64_t chunk, Count to, SourceBlocks* part) const {
+    walk(block, chunk, [&](const RowSegment& segment, std::int64_t id, std::int64_t base) {
+      const std::int64_t first = to.ids;
+      for (std::int64_t i = id; i < id + segment.length; ++i) {
+        if (is_marked(segment, i, base)) part->ids[static_cast<std::size_t>(to.ids++)] = whole_.ids[static_cast<std::size_t>(i)];
+      }
+      const auto length = static_cast<std::int32_t>(to.ids - first);
+      if (length > 0 || block == 0) part->segments[static_cast<std::size_t>(to.segments++)] = {segment.first, segment.row, length};
+    });
+  }
+
+ private:
+  bool is_marked(const RowSegment& segment, std::int64_t i, std::int64_t base) const {
+    const std::int64_t at = end_ == EntryEnd::kRow ? segment.row : base + whole_.ids[static_cast<std::size_t>(i)];
+    return marked_[static_cast<std::size_t>(at)] != 0;
+  }
+
+  std::int64_t count_marked(const RowSegment& segment, std::int64_t id, std::int64_t base) const {
+    std::int64_t kept = 0;
+    for (std::int64_t i = id; i < id + segment.length; ++i) kept += is_marked(segment, i, base) ? 1 : 0;
+    return kept;
+  }
+
+  /// Calls visit(segment, its first id, first column of the block) for the segments of a chunk.
+  template <class Visit>
+  void walk(std::int64_t block, std::int64_t chunk, const Visit& visit) const {
+    const SegmentChunk& begin = whole_.chunks[static_cast<std::size_t>(chunk)];
+    std::int64_t id = begin.id;
+    for (std::int64_t s = begin.segment; s < whole_.chunks[static_cast<std::size_t>(chunk) + 1].segment; ++s) {
+      const RowSegment& segment = whole_.segments[static_cast<std::size_t>(s)];
+      visit(segment, id, block * whole_.block_cols);
+      id += segment.length;
+    }
+  }
+
+  const SourceBlocks& whole_;
+  EntryEnd end_;
+  std::span<const std::uint8_t> marked_;
+};
+
 }  // namespace
 
 std::int64_t most_source_block_bytes(std::int64_t rows, std::int64_t cols, std::int64_t nonzeros,
@@ -154,6 +209,38 @@ SourceBlocks block_sources(const SparsePattern& pattern, std::int64_t block_cols
   out.chunks = Buffer<SegmentChunk>::copy_of(chunks);
   out.block_chunks = Buffer<std::int64_t>::copy_of(block_chunks);
   return out;
+}
+
+std::vector<std::uint8_t> marks(std::int64_t size, std::span<const NodeId> rows) {
+  std::vector<std::uint8_t> marked(static_cast<std::size_t>(size), 0);
+  for (const NodeId v : rows) marked[static_cast<std::size_t>(v)] = 1;
+  return marked;
+}
+
+SourceBlocks room_for_part(const SourceBlocks& whole) {
+  SourceBlocks part;
+  part.block_cols = whole.block_cols;
+  part.ids = Buffer<std::uint16_t>(whole.ids.size());
+  part.segments = Buffer<RowSegment>(whole.segments.size());
+  part.chunks = Buffer<SegmentChunk>(whole.chunks.size());
+  part.block_chunks = Buffer<std::int64_t>::copy_of(whole.block_chunks);
+  return part;
+}
+
+void fill_part(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked, int threads, SourceBlocks* part) {
+  const PartOfChunks chunks(whole, end, marked);
+  const std::span<const std::int64_t> block_chunks = whole.block_chunks;
+  const auto block_of = [&](std::int64_t chunk) {
+    return std::upper_bound(block_chunks.begin(), block_chunks.end() - 1, chunk) - block_chunks.begin() - 1;
+  };
+  std::vector<Count> counts(whole.chunks.size() - 1);
+  parallel_tasks(threads, std::ssize(counts), [&](std::int64_t chunk, int) { counts[static_cast<std::size_t>(chunk)] = chunks.count(block_of(chunk), chunk); });
+  const Count total = place(&counts, 1);
+  for (std::size_t c = 0; c < counts.size(); ++c) part->chunks[c] = {counts[c].segments, counts[c].ids};
+  part->chunks[counts.size()] = {total.segments, total.ids};
+  parallel_tasks(threads, std::ssize(counts), [&](std::int64_t chunk, int) {
+    chunks.copy(block_of(chunk), chunk, counts[static_cast<std::size_t>(chunk)], part);
+  });
 }
 
 }  // namespace gneiss::graph

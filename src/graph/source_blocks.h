@@ -8,8 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/buffer.h"
+#include "base/ids.h"
 #include "base/matrix_view.h"
 
 namespace gneiss::graph {
@@ -37,5 +40,18 @@ std::int64_t most_source_block_bytes(std::int64_t rows, std::int64_t cols, std::
 /// Cuts a pattern with sorted rows into blocks of `block_cols` columns (1 to 65536). The result does not depend on the
 /// number of threads. O(nnz + rows · blocks).
 SourceBlocks block_sources(const SparsePattern& pattern, std::int64_t block_cols, int threads);
+
+/// Which end of an entry is looked at.
+enum class EntryEnd : std::uint8_t { kRow, kColumn };
+
+/// 1 for each of `rows` among `size`, else 0.
+std::vector<std::uint8_t> marks(std::int64_t size, std::span<const NodeId> rows);
+
+/// Room for a part of `whole`: views of it can be taken before it is filled, and untouched memory is none.
+SourceBlocks room_for_part(const SourceBlocks& whole);
+
+/// Keeps the entries whose row (or column) is marked, in their order, in the room that was made for them. Rows without any are
+/// still there in the first block. The result does not depend on the number of threads. O(nnz).
+void fill_part(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked, int threads, SourceBlocks* part);
 
 }  // namespace gneiss::graph

@@ -97,6 +97,16 @@ struct GraphUse {
   std::int64_t block_bytes = 0;  ///< of the edges cut by sources, at most
 };
 
+/// The edges of a graph cut by sources once more: those alone that end in rows of the loss (walked to these rows, or from them). They are
+/// made when the setup phase is through.
+struct LossBlocks {
+  std::int32_t graph = 0;
+  bool out_edges = false;   ///< a part of the out-edges; else of the in-edges
+  bool sources = false;     ///< the rows of the loss are the sources; else the rows
+  std::int64_t edges = 0;   ///< how many
+  std::int64_t bytes = 0;   ///< at most
+};
+
 /// Scratch of a step of a band.
 std::int64_t band_workspace_bytes(const Step& step, std::int64_t tasks);
 
@@ -118,6 +128,7 @@ struct Plan {
   std::vector<RowBand> bands;            ///< in running order
   std::vector<EdgeLoop> loops;           ///< in running order
   std::vector<GraphUse> graph_uses;      ///< per graph of the program
+  std::vector<LossBlocks> loss_blocks;   ///< of spmm steps that name rows of the loss
   std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
   bool features_kept = false;            ///< the features themselves are read after the setup phase,
   bool features_streamed = false;        ///< from their file, row by row, anew in every sweep
@@ -136,6 +147,9 @@ struct Plan {
   std::int64_t band_bytes = 0;           ///< of each thread, for values that live in a band alone
   std::vector<PassReport> passes;
 
+  std::int64_t loss_block_bytes() const;
+  /// Which of loss_blocks an op walks; -1: none.
+  std::int32_t loss_blocks_of(const Op& op) const;
   /// Elements from a row of a matrix to the next.
   std::int64_t stride(ValueId v) const;
   /// What values kept in 16 bits, input features included, would take more as reals.

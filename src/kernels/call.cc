@@ -184,7 +184,7 @@ class Binding {
                      reduce_of(op_),
                      out(),
                      index_out(1),
-                     from_.source_blocks(graph(), flag("transpose"))};
+                     from_.source_blocks(op_, flag("transpose"))};
     if (op_.inputs.size() == 2) args.w = flat(in(1));
     args.x_half = halves(op_.inputs[0]);
     args.y_half = halves(op_.results[0]);
@@ -205,7 +205,7 @@ class Binding {
     AttentionArgs<T> args{in_edges(),         in(0), in(1),           in(2),          {}, op_.attrs.integer("heads", 1),
                           real("slope", 0.2), out(), optional_out(1), optional_out(2)};
     if (op_.inputs.size() == 4) args.gate = in(3);
-    args.blocks = from_.source_blocks(graph(), false);
+    args.blocks = from_.source_blocks(op_, false);
     call_.workspace_bytes = attention_workspace_bytes(args.y.rows, args.heads, !args.blocks.empty(), sizeof(T));
     call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
     use("attention", attention_variants<T>(), args);
@@ -225,7 +225,7 @@ class Binding {
                               out(0),
                               out(1)};
     if (op_.inputs.size() == 7) args.gate = in(6);
-    args.blocks = from_.source_blocks(graph(), flag("transpose"));
+    args.blocks = from_.source_blocks(op_, flag("transpose"));
     call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
     call_.workspace_bytes = attention_grad_workspace_bytes(args.dy.rows, args.heads, sizeof(T));
     use("attention_grad", attention_grad_variants<T>(), args);

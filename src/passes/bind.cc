@@ -65,8 +65,8 @@ void bind_all(ir::Plan* plan) {
   };
   operands.in_edges = [&](std::int32_t g) { return &sizes.in[static_cast<std::size_t>(g)]; };
   operands.out_edges = [&](std::int32_t g) { return &sizes.out[static_cast<std::size_t>(g)]; };
-  operands.source_blocks = [&](std::int32_t g, bool out_edges) {
-    const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(g)];
+  operands.source_blocks = [&](const Op& op, bool out_edges) {
+    const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(op.attrs.integer("graph", 0))];
     return BlockedPattern{out_edges ? use.out_block : use.in_block, {}, {}, {}, {}};
   };
   operands.features = [&](bool transposed) { return transposed ? &sizes.features_transposed : &sizes.features; };

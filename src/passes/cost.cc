@@ -229,7 +229,9 @@ class StepCost {
     const double weights = op_.inputs.size() > 1 ? count(program_, op_.inputs[1]) * kFloat : 0;
     const double weight_seconds = weights / rates_.stream.at(1, weights + 1);
     if (block() <= 0) return gather() + weight_seconds;
-    return blocked_gather_seconds(rates_, edges(), destinations(), sources(), columns(), block()) + weight_seconds;
+    const std::int32_t part = plan_.loss_blocks_of(op_);
+    const double walked = part >= 0 ? static_cast<double>(plan_.loss_blocks[static_cast<std::size_t>(part)].edges) : edges();
+    return blocked_gather_seconds(rates_, walked, destinations(), sources(), columns(), block()) + weight_seconds;
   }
 
   double attention_gather() const {

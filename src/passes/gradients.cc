@@ -221,6 +221,10 @@ void spmm(Context& c) {
     Attrs attrs = with(graph_attr(c), "fn", std::string("sum"));
     attrs.set("transpose", std::int64_t{!transpose});
     attrs.set("heads", heads);
+    if (c.op().attrs.text("loss", "") == "rows") {  // the others have no gradient
+      attrs.set("loss", std::string("sources"));
+      attrs.set("loss_edges", c.op().attrs.integer("loss_edges", 0));
+    }
     c.accumulate(0, c.builder().add(OpKind::spmm, inputs, attrs));
   }
   if (c.op().inputs.size() == 2 && c.wants(1)) {

@@ -30,7 +30,7 @@ class Restrictor {
     find_restricted(logits);
     leave_narrow_ends();
     if (graphs_.empty()) return from_;
-    if (!pays()) return from_;
+    if (!pays()) return rows_.marks ? mark() : from_;
     add_spaces();
     for (const Op& op : from_.ops) {
       if (restricted(op)) {
@@ -160,6 +160,19 @@ class Restrictor {
                                       small ? fmt::format(" ({} ops on them alone)", restricted_.size())
                                             : fmt::format(": the edges into the {} of the loss and their labels would take {:.1f} MiB more", rows_.count, added / (1 << 20))));
     return small;
+  }
+
+  /// The whole program, whose restricted sums say so.
+  ir::Program mark() const {
+    ir::Program out = from_;
+    for (Op& op : out.ops) {
+      const std::string fn = op.attrs.text("fn", "sum");
+      const bool sums = op.kind == OpKind::spmm && op.inputs.size() == 1 && (fn == "sum" || fn == "mean");
+      if (!sums || !restricted(op)) continue;
+      op.attrs.set("loss", std::string("rows"));
+      op.attrs.set("loss_edges", rows_.edges[static_cast<std::size_t>(graph_of(op))]);
+    }
+    return out;
   }
 
   void add_spaces() {

@@ -68,7 +68,11 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
     const bool dense = op.kind == ir::OpKind::input && program.type(op.results[0]).layout != ir::Layout::kSparse;
     if (dense) bytes += program.elements(op.results[0]) * std::int64_t{sizeof(float)};
   }
-  return eliminate_dead_code(restrict_to_loss_rows(program, options.loss_rows, bytes, decisions));
+  // Making these edges takes as long as some steps of what it saves.
+  constexpr double kStepsForBlocks = 20;
+  LossRows rows = options.loss_rows;
+  rows.marks = options.repeats.steps >= kStepsForBlocks;
+  return eliminate_dead_code(restrict_to_loss_rows(program, rows, bytes, decisions));
 }
 
 /// The order of the passes and why:

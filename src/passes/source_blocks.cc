@@ -85,6 +85,24 @@ SourceBlocking wanted(const ir::Plan& plan, SourceBlocking blocking) {
   return forced == "cpu_blocked" ? SourceBlocking::kOn : SourceBlocking::kOff;
 }
 
+/// The parts of a pattern in blocks that steps walk alone.
+void add_loss_blocks(std::int32_t graph, bool out_edges, std::int64_t rows, std::int64_t sources, ir::Plan* plan, std::vector<std::string>* decisions) {
+  constexpr double kMostShare = 0.8;
+  const auto all = static_cast<double>(plan->program.graphs[static_cast<std::size_t>(graph)].num_edges);
+  const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
+  for (const Op& op : plan->program.ops) {
+    const bool walks = op.kind == OpKind::spmm && op.attrs.integer("graph", 0) == graph && (op.attrs.integer("transpose", 0) != 0) == out_edges;
+    if (!walks || !op.attrs.has("loss") || op.inputs.size() != 1 || op.phase == ir::Phase::kSetup || plan->loss_blocks_of(op) >= 0) continue;
+    const std::int64_t edges = op.attrs.integer("loss_edges", 0);
+    if (static_cast<double>(edges) > kMostShare * all) continue;
+    const bool by_sources = op.attrs.text("loss", "") == "sources";
+    const std::int64_t bytes = graph::most_source_block_bytes(rows, sources, edges, out_edges ? use.out_block : use.in_block);
+    plan->loss_blocks.push_back({graph, out_edges, by_sources, edges, bytes});
+    decisions->push_back(fmt::format("{}-edges of graph {} once more, those alone {} rows of the loss: {:.0f} % of them, {:.1f} MiB", out_edges ? "out" : "in", graph,
+                                     by_sources ? "from" : "of", 100 * static_cast<double>(edges) / all, static_cast<double>(bytes) / (1 << 20)));
+  }
+}
+
 }  // namespace
 
 SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns) {
@@ -114,6 +132,7 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& 
       ir::GraphUse& use = plan->graph_uses[g];
       (out_edges ? use.out_block : use.in_block) = cut.block;
       use.block_bytes += graph::most_source_block_bytes(rows, sources, graph.num_edges, cut.block);
+      add_loss_blocks(static_cast<std::int32_t>(g), out_edges, rows, sources, plan, decisions);
     }
   }
 }

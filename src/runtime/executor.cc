@@ -203,7 +203,11 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   };
   from.in_edges = [this](std::int32_t g) { return structures_.in_edges(g); };
   from.out_edges = [this](std::int32_t g) { return structures_.out_edges(g); };
-  from.source_blocks = [this](std::int32_t g, bool out_edges) { return structures_.source_blocks(g, out_edges); };
+  from.source_blocks = [this](const ir::Op& op, bool out_edges) {
+    const std::int32_t part = plan_.loss_blocks_of(op);
+    if (part >= 0) return structures_.loss_blocks(part);
+    return structures_.source_blocks(static_cast<std::int32_t>(op.attrs.integer("graph", 0)), out_edges);
+  };
   from.features = [this](bool transposed) { return structures_.features(transposed); };
   if constexpr (std::is_same_v<T, float>) {
     from.transposed_values = structures_.transposed_values();

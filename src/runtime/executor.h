@@ -36,6 +36,8 @@ class Executor {
   /// To be called when the setup phase is through for good: gives back its part of the arena, and pages of files, which reading
   /// brings again.
   void end_setup();
+  /// After that, and when what else only the setup read is gone: makes the edges that the steps walk by themselves (Plan::loss_blocks).
+  void make_loss_blocks() { structures_.fill_loss_blocks(plan_, context_.threads); }
   /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once: structures go when the
   /// last of its ops that reads them is through, if no other phase does.
   void run(ir::Phase phase, kernels::StepKey key);

@@ -55,12 +55,25 @@ Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::
     in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads) : graph::SourceBlocks());
     out_blocks_.push_back(use.out_block > 0 ? graph::block_sources(out_[g], use.out_block, threads) : graph::SourceBlocks());
   }
+  for (const ir::LossBlocks& part : plan.loss_blocks) {
+    loss_blocks_.push_back(graph::room_for_part((part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)]));
+  }
   if (!dataset.features.sparse) return;
   features_in_ = dataset.features.pattern();
   if (plan.feature_transpose) {
     feature_transpose_ = plan.feature_slots ? graph::transpose(features_in_, true, threads)
                                             : graph::transpose(features_in_, dataset.features.values, threads);
     features_out_ = feature_transpose_.pattern();
+  }
+}
+
+void Structures::fill_loss_blocks(const ir::Plan& plan, int threads) {
+  if (plan.loss_blocks.empty()) return;
+  const std::vector<std::uint8_t> marked = graph::marks(dataset_.num_nodes(), dataset_.split.train);
+  for (std::size_t i = 0; i < plan.loss_blocks.size(); ++i) {
+    const ir::LossBlocks& part = plan.loss_blocks[i];
+    const graph::SourceBlocks& whole = (part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)];
+    graph::fill_part(whole, part.sources ? graph::EntryEnd::kColumn : graph::EntryEnd::kRow, marked, threads, &loss_blocks_[i]);
   }
 }
 

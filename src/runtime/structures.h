@@ -34,6 +34,9 @@ class Structures {
   BlockedPattern source_blocks(std::int32_t graph, bool out_edges) const {
     return (out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(graph)].view();
   }
+  /// Plan::loss_blocks[i], filled by fill_loss_blocks.
+  BlockedPattern loss_blocks(std::int32_t i) const { return loss_blocks_[static_cast<std::size_t>(i)].view(); }
+  void fill_loss_blocks(const ir::Plan& plan, int threads);
   /// Frees the ids of edges that nothing reads any more, of the graphs and transposes that were made here: when the step `last` of the
   /// setup phase is through; -1: before the first.
   void drop_unread(const ir::Plan& plan, std::int32_t last);
@@ -54,6 +57,7 @@ class Structures {
   std::vector<SparsePattern> out_;
   std::vector<graph::SourceBlocks> in_blocks_;
   std::vector<graph::SourceBlocks> out_blocks_;
+  std::vector<graph::SourceBlocks> loss_blocks_;
   SparsePattern features_in_;
   SparsePattern features_out_;
 };

@@ -55,6 +55,8 @@ class Writer {
   /// Adds the edges cut by sources, where they are.
   void blocks(bool backwards, std::vector<Field>* fields) const {
     const ir::GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(graph())];
+    const std::int32_t part = plan_.loss_blocks_of(op_);
+    if (part >= 0) return fields->push_back({"blocks", fmt::format("p.loss_blocks_{}.view()", part)});
     if ((backwards ? use.out_block : use.in_block) == 0) return;
     fields->push_back({"blocks", fmt::format("p.{}_blocks_{}.view()", backwards ? "out" : "in", names_.graph(graph()))});
   }

@@ -226,7 +226,15 @@ std::string setup_source(const Source& from) {
   }
   if (!plan.features_kept) freed += "  p.dataset.features.drop_values();\n";
   if (!freed.empty()) freed = std::string(calls.empty() ? "" : "\n") + "  // No epoch reads these.\n" + freed;
-  const std::string body = calls + freed;
+  std::string made;
+  for (std::size_t i = 0; i < plan.loss_blocks.size(); ++i) {
+    const ir::LossBlocks& part = plan.loss_blocks[i];
+    const std::string whole = fmt::format("p.{}_blocks_{}", part.out_edges ? "out" : "in", from.names.graph(part.graph));
+    made += fmt::format("  p.loss_blocks_{0} = graph::room_for_part({1});\n  graph::fill_part({1}, graph::EntryEnd::{2}, in_loss, p.threads, &p.loss_blocks_{0});\n", i,
+                        whole, part.sources ? "kColumn" : "kRow");
+  }
+  if (!made.empty()) made = "\n  // Edges that end in training nodes.\n  const std::vector<std::uint8_t> in_loss = graph::marks(kNodes, p.dataset.split.train);\n" + made;
+  const std::string body = calls + freed + made;
   const std::string function =
       body.empty() ? "void setup(Program&) {\n  // Nothing is.\n}\n" : "void setup(Program& p) {\n" + body + "}\n";
   return source_file("What is computed once, before the first epoch.",

@@ -55,6 +55,12 @@ std::string graph_members(const Source& from) {
       list.push_back({fmt::format("graph::SourceBlocks out_blocks_{};", name),
                       fmt::format("in blocks of {} columns", use.out_block)});
   }
+  for (std::size_t i = 0; i < from.plan().loss_blocks.size(); ++i) {
+    const ir::LossBlocks& part = from.plan().loss_blocks[i];
+    list.push_back({fmt::format("graph::SourceBlocks loss_blocks_{};", i),
+                    fmt::format("of {}_blocks_{}, {} rows of the loss alone", part.out_edges ? "out" : "in", from.names.graph(part.graph),
+                                part.sources ? "from" : "of")});
+  }
   if (from.spec.data.sparse_features) {
     list.push_back({"SparsePattern feature_rows;", "where the stored values of the features stand"});
     if (from.plan().feature_transpose) {

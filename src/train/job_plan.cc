@@ -29,6 +29,7 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
     graphs += use.bytes;
     blocks += use.block_bytes;
   }
+  blocks += plan.loss_block_bytes();
   const std::int64_t bands = plan.band_bytes * report.threads;
   const std::int64_t listed =
       graphs + blocks + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + bands;

@@ -75,7 +75,7 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
   PlannedBytes bytes;
   bytes.total = fixed + plan.arena_bytes;
   const std::vector<PassingIds> ids = passing_ids(plan);
-  bytes.setup = fixed + plan.setup_arena_bytes - absent_in_setup(plan, ids);
+  bytes.setup = fixed + plan.setup_arena_bytes - plan.loss_block_bytes() - absent_in_setup(plan, ids);
   bytes.steps = fixed + plan.lasting_arena_bytes;
   for (const PassingIds& passing : ids) bytes.steps -= passing.bytes;
   const std::size_t entry_bytes = plan.feature_slots ? sizeof(EdgeId) : sizeof(float);

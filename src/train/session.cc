@@ -253,6 +253,7 @@ struct Session<T>::Impl {
     executor.end_setup();
     if (expendable != nullptr && !given.in_kept) expendable->graph.drop_edges();
     if (expendable != nullptr && !plan.features_kept) expendable->features.drop_values();
+    executor.make_loss_blocks();
     ready = true;
   }
 

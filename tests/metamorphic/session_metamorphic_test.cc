@@ -239,6 +239,32 @@ TEST(Metamorphic, LogitsOfTheLossAloneChangeRoundingOnly) {
   EXPECT_GT(restricted, 3 * static_cast<int>(list.size()) / 2) << "most models end in what can be done for some rows alone";
 }
 
+TEST(Metamorphic, EdgesOfTheLossAloneChangeNoBit) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  int parts = 0;
+  for (const data::Dataset& dataset : {testing::awkward_dataset(unweighted), community_graph()}) {
+    for (const auto& model : models()) {
+      train::SessionOptions options = options_for(model);
+      options.passes.source_blocks = passes::SourceBlocking::kOn;
+      options.passes.factor_degree = 0;
+      options.passes.loss_rows.most_share = 0;
+      options.passes.disabled = {"loss_rows"};
+      const Trace<float> whole = trace<float>(dataset, options, 5);
+      options.passes.disabled.clear();
+      parts += static_cast<int>(train::make_blueprint(dataset, options).plan.loss_blocks.size());
+      for (const int threads : {1, 3}) {
+        options.threads = threads;
+        const Trace<float> part = trace<float>(dataset, options, 5);
+        EXPECT_EQ(part.losses, whole.losses) << model.first;
+        EXPECT_EQ(part.weights, whole.weights) << model.first;
+        EXPECT_EQ(part.logits, whole.logits) << model.first;
+      }
+    }
+  }
+  EXPECT_GE(parts, 6) << "sums of some models, forth and back";
+}
+
 TEST(Metamorphic, WhatIsMadeAgainInBackwardIsTheSameToTheBit) {
   const data::Dataset dataset = community_graph();
   for (const auto& given : models()) {

@@ -242,6 +242,52 @@ TEST(SourceBlocksTest, CutsRowsAtTheBordersOfBlocks) {
   EXPECT_THAT(list(blocks.block_chunks), ElementsAre(0, 1, 2, 3));
 }
 
+/// Row and column of each entry, block after block.
+std::vector<std::array<std::int64_t, 2>> entries(const SourceBlocks& blocks) {
+  std::vector<std::array<std::int64_t, 2>> list;
+  for (std::size_t b = 0; b + 1 < blocks.block_chunks.size(); ++b) {
+    std::int64_t id = blocks.chunks[static_cast<std::size_t>(blocks.block_chunks[b])].id;
+    const std::int64_t end = blocks.chunks[static_cast<std::size_t>(blocks.block_chunks[b + 1])].segment;
+    for (std::int64_t s = blocks.chunks[static_cast<std::size_t>(blocks.block_chunks[b])].segment; s < end; ++s) {
+      const RowSegment& segment = blocks.segments[static_cast<std::size_t>(s)];
+      for (std::int32_t i = 0; i < segment.length; ++i) {
+        list.push_back({segment.row, static_cast<std::int64_t>(b) * blocks.block_cols + blocks.ids[static_cast<std::size_t>(id++)]});
+      }
+    }
+  }
+  return list;
+}
+
+TEST(SourceBlocksTest, PartsKeepWhatIsMarked) {
+  // Enough entries for several chunks of a block.
+  constexpr NodeId kNodes = 3000;
+  std::vector<NodeId> sources;
+  std::vector<NodeId> targets;
+  for (NodeId v = 0; v < kNodes; ++v) {
+    for (NodeId k = 0; k < v % 40; ++k) {
+      sources.push_back((v * 7 + k * k * 131) % kNodes);
+      targets.push_back(v);
+    }
+  }
+  const SourceBlocks whole = block_sources(build_graph(edges(sources, targets), kNodes).in_edges(), 1100, 2);
+  ASSERT_GT(whole.block_chunks[1], 1) << "one chunk shows nothing of their order";
+  std::vector<NodeId> rows;
+  for (NodeId v = 0; v < kNodes; ++v) {
+    if (v % 3 == 0 && v / 300 != 4) rows.push_back(v);
+  }
+  const std::vector<std::uint8_t> marked = marks(kNodes, rows);
+  for (const EntryEnd end : {EntryEnd::kRow, EntryEnd::kColumn}) {
+    std::vector<std::array<std::int64_t, 2>> expected = entries(whole);
+    std::erase_if(expected, [&](const auto& entry) { return marked[static_cast<std::size_t>(entry[end == EntryEnd::kRow ? 0 : 1])] == 0; });
+    for (const int threads : {1, 3}) {
+      SourceBlocks part = room_for_part(whole);
+      fill_part(whole, end, marked, threads, &part);
+      EXPECT_EQ(entries(part), expected);
+      for (NodeId v = 0; v < kNodes; ++v) EXPECT_EQ(part.segments[static_cast<std::size_t>(v)].row, v) << "the first block names every row";
+    }
+  }
+}
+
 TEST(SourceBlocksTest, NeedsSortedRows) {
   const std::vector<EdgeId> offsets = {0, 3};
   const std::vector<NodeId> indices = {0, 3, 1};

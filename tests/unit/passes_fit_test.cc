@@ -53,6 +53,36 @@ TEST(LossRows, TheLastAggregationIsOfTheRowsOfTheLossAlone) {
   EXPECT_EQ(plan_of("gcn", dataset, small(), options).program.node_sets.size(), 1U);
 }
 
+TEST(LossRows, SumsAreMarkedWhereTheirEdgesWouldTakeTooMuch) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  const data::Dataset dataset = testing::awkward_dataset(unweighted);
+  passes::Options options;
+  options.loss_rows = {3, {5, 8}, 4, 0};
+  options.factor_degree = 0;
+  options.source_blocks = passes::SourceBlocking::kOn;
+  for (const char* model : {"gcn", "sage", "gin"}) {
+    const ir::Plan plan = plan_of(model, dataset, small_for(model, {{"dropout", 0.5}, {"input_dropout", 0.5}}), options);
+    std::vector<std::string> ends;
+    for (const Op& op : plan.program.ops) {
+      if (!op.attrs.has("loss")) continue;
+      EXPECT_NE(op.phase, ir::Phase::kInference) << model << ": evaluation keeps all rows";
+      EXPECT_EQ(op.attrs.integer("loss_edges", 0), options.loss_rows.edges[static_cast<std::size_t>(op.attrs.integer("graph", 0))]) << model;
+      EXPECT_GE(plan.loss_blocks_of(op), 0) << model;
+      ends.push_back(op.attrs.text("loss", ""));
+    }
+    EXPECT_THAT(ends, ::testing::ElementsAre("rows", "sources")) << model;
+    EXPECT_EQ(plan.loss_blocks.size(), 2U) << model;
+  }
+  const ir::Plan plan = plan_of("sage", dataset, small(), options);
+  EXPECT_GT(plan.loss_block_bytes(), 0);
+  options.loss_rows.edges = {dataset.graph.num_edges() - 1, dataset.graph.num_edges() - 1};
+  EXPECT_TRUE(plan_of("sage", dataset, small(), options).loss_blocks.empty()) << "nearly all edges, for as much memory";
+  options.loss_rows.edges = {5, 8};
+  options.repeats.steps = 2;
+  EXPECT_TRUE(plan_of("sage", dataset, small(), options).loss_blocks.empty()) << "two steps do not pay for making them";
+}
+
 TEST(LossRows, TheNarrowerEndIsSelected) {
   passes::Options options;
   options.loss_rows = {3, {5, 8}, 4, 1e9};
