@@ -43,8 +43,8 @@ double sum_of(std::int64_t length, const float* x) {
 
 /// exp(x - highest) without subnormal numbers, which are slow in all that follows.
 struct Exponential {
-  float highest;
-  HWY_INLINE Vector operator()(Vector x) const { return without_subnormals(ExpOf{highest}(x)); }
+  Vector highest;
+  HWY_INLINE Vector operator()(Vector x) const { return without_subnormals(exp_of_score(hn::Sub(x, highest))); }
 };
 
 struct Times {
@@ -52,8 +52,27 @@ struct Times {
   HWY_INLINE Vector operator()(Vector x) const { return without_subnormals(hn::Mul(x, factor)); }
 };
 
-/// Weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie over the logits).
-double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_t label, double weights) {
+/// A sum of losses. Logarithms of weight 1 are added up as that of a product, as long as that is a number: every factor is at least 1.
+class LossSum {
+ public:
+  void add(double value) { sum_ += value; }
+  void add_log(double weight, double x) {
+    constexpr double kLarge = 1e250;
+    if (weight != 1) return add(weight * std::log(x));
+    product_ *= x;
+    if (product_ <= kLarge) return;
+    sum_ += std::log(product_);
+    product_ = 1;
+  }
+  double total() const { return sum_ + std::log(product_); }
+
+ private:
+  double sum_ = 0;
+  double product_ = 1;
+};
+
+/// Adds the weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie over the logits).
+void add_row(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_t label, double weights, LossSum* loss) {
   const std::int64_t classes = args.logits.cols;
   const float* z = args.logits.row(r);
   float* dz = args.dlogits.rows > 0 ? args.dlogits.row(r) : nullptr;
@@ -75,33 +94,33 @@ double row_loss(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_
   for (std::int64_t begin = 0; begin < classes; begin += kBlock) {
     const std::int64_t length = std::min(kBlock, classes - begin);
     float* to = dz != nullptr ? dz + begin : unwanted;
-    transform_run(length, z + begin, to, Exponential{highest});
+    transform_run(length, z + begin, to, Exponential{hn::Set(Tag(), highest)});
     exponentials += sum_of(length, to);
   }
-  const double loss = total * (highest + std::log(exponentials)) - product;
-  if (dz == nullptr) return loss;
+  loss->add(total * highest - product);
+  loss->add_log(total, exponentials);
+  if (dz == nullptr) return;
   const auto scale = static_cast<float>(total / (exponentials * weights));
   transform_run(classes, dz, dz, Times{hn::Set(Tag(), scale)});
   for (std::int64_t c = 0; spread > 0 && c < classes; ++c) dz[c] -= static_cast<float>(weight(c) * spread / weights);
   dz[label] -= static_cast<float>(hit / weights);
-  return loss;
 }
 
 /// `args` has the logits and gradients of `count` nodes from `first` on.
 double loss_chunk(const CrossEntropyArgs<float>& args, double weights, std::int64_t first, std::int64_t count) {
-  double loss = 0;
+  LossSum loss;
   auto next = std::lower_bound(args.rows.begin(), args.rows.end(), first);
   for (std::int64_t r = 0; r < count; ++r) {
     const bool listed = next != args.rows.end() && *next == first + r;
     if (listed) ++next;
     const std::int32_t label = args.labels[static_cast<std::size_t>(first + r)];
     if (listed && label >= 0 && weights > 0) {
-      loss += row_loss(args, r, label, weights);
+      add_row(args, r, label, weights, &loss);
     } else if (args.dlogits.rows > 0) {
       std::fill_n(args.dlogits.row(r), args.dlogits.cols, 0.0F);
     }
   }
-  return loss;
+  return loss.total();
 }
 
 }  // namespace
