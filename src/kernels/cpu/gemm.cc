@@ -242,8 +242,9 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
 /// asked for next.
 void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c, std::int64_t begin, std::int64_t end,
                          std::int64_t next_end, bool adds) {
-  // A block of a (and of b) that stays in L2 while the tiles of c pass over it.
-  const std::int64_t block = std::clamp<std::int64_t>((std::int64_t{64} << 10) / (args.a.cols + args.b.cols), 32, 128);
+  // A block of a (and of b) that stays in L2 while the tiles of c pass over it, and of which what a tile reads stays in L1: with 96 rows
+  // results of 128 x 256 take a twentieth less time than with 64 or 128 on a Zen 4 (gemm_bench).
+  const std::int64_t block = std::clamp<std::int64_t>((std::int64_t{64} << 10) / (args.a.cols + args.b.cols), 32, 96);
   for (std::int64_t first = begin; first < end; first += block) {
     const bool more = first + 2 * block <= next_end;
     for (std::int64_t column = 0; column < c.cols;) {
