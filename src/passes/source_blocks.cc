@@ -110,6 +110,7 @@ SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64
 }
 
 void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions) {
+  plan->loss_blocks.clear();
   blocking = wanted(*plan, blocking);
   if (blocking == SourceBlocking::kOff) return;
   const ir::Program& program = plan->program;

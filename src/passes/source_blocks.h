@@ -22,7 +22,7 @@ SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64
 enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 
 /// Fills in_block, out_block and block_bytes of the plan's graph uses, and loss_blocks: of a pattern that is cut, the edges into rows of the loss
-/// are had once more for the steps that need no others, where those are a fifth of all or more.
+/// are had once more for the steps that need no others, where those are four fifths of all at most.
 ///
 /// A pattern is cut once for all its sums and means, by modelled time for the widest x: small blocks stay in a faster cache, big
 /// ones begin fewer segments of rows. Of blocks that take about the same the smallest is chosen; auto leaves a pattern
