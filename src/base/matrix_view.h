@@ -78,7 +78,8 @@ struct SegmentChunk {
 };
 
 /// A SparsePattern once more, cut into blocks of columns: block after block, rows ascending within a block. The first block
-/// has a segment for every row, the others for rows with entries in them.
+/// has a segment for every row, the others for rows with entries in them. Of a part of a pattern the spans have room for all of it, and the last
+/// chunk says where it ends.
 struct BlockedPattern {
   std::int64_t block_cols = 0;                ///< columns of a block, at most 65536; 0: there is no blocked pattern
   std::span<const std::uint16_t> ids;         ///< [nnz] column - first column of the block, segment after segment

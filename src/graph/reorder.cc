@@ -86,7 +86,7 @@ class CuthillMcKee {
   Order order_;
 };
 
-/// Sorts numbers that are not negative. A short row of distinct ones by counting those before each: no branch depends on them, and a
+/// Sorts a row: a short one of distinct numbers by counting those before each: no branch depends on them, and a
 /// compiler makes vectors of the counting.
 void sort_row(std::span<NodeId> row) {
   constexpr std::size_t kLongest = 64;
@@ -104,7 +104,7 @@ void sort_row(std::span<NodeId> row) {
     row[at(before)] = key;
     ranks += at(before);
   }
-  if (2 * ranks == row.size() * (row.size() - 1) || row.empty()) return;
+  if (2 * ranks == row.size() * (row.size() - 1)) return;
   // Equal ones met at one place.
   std::copy_n(keys.begin(), row.size(), row.begin());
   std::sort(row.begin(), row.end());

@@ -20,7 +20,7 @@ struct SpmmArgs {
   Reduce reduce = Reduce::kSum;
   MatrixView<T> y;
   MatrixView<std::int32_t> arg;
-  BlockedPattern blocks = {};  ///< of `pattern`, or empty
+  BlockedPattern blocks = {};  ///< of `pattern`, or of a part of its entries, which are then all that is added up; or empty
   ConstHalves x_half = {};     ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
   Halves y_half = {};          ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
 };
