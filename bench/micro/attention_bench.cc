@@ -13,7 +13,7 @@ namespace gneiss::bench {
 namespace {
 
 constexpr std::int64_t kColumns = 32;
-const char* const kGraphs[] = {"arxiv", "arxiv-clusters", "reddit-tenth"};
+const char* const kGraphs[] = {"arxiv", "arxiv-clusters", "reddit-tenth", "arxiv-directed", "arxiv-directed-clusters"};
 
 /// The arguments of a benchmark: graph, heads, threads.
 struct Call {
@@ -79,8 +79,8 @@ void attention_grad(benchmark::State& state) {
   call.report(state);
 }
 
-BENCHMARK(attention)->ArgNames({"graph", "heads", "threads"})->ArgsProduct({{0, 1, 2}, {1, 4, 8}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(attention_grad)->ArgNames({"graph", "heads", "threads"})->ArgsProduct({{0, 1, 2}, {1, 4, 8}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(attention)->ArgNames({"graph", "heads", "threads"})->ArgsProduct({{0, 1, 2, 3, 4}, {1, 4, 8}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(attention_grad)->ArgNames({"graph", "heads", "threads"})->ArgsProduct({{0, 1, 2, 3, 4}, {1, 4, 8}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace gneiss::bench

@@ -62,12 +62,13 @@ const GraphInput& graph_input(std::string_view name) {
   if (found != graphs.end()) return found->second;
   if (name == "arxiv") return graphs.emplace(name, communities(169'343, 2'260'000, 105)).first->second;
   if (name == "reddit") return graphs.emplace(name, communities(232'965, 114'615'892, 46)).first->second;
+  if (name == "arxiv-directed") return graphs.emplace(name, communities(169'343, 1'166'000, 105)).first->second;
   if (name == "reddit-tenth") return graphs.emplace(name, communities(23'297, 12'400'000, 46)).first->second;
   if (name == "products") return graphs.emplace(name, communities(2'449'029, 123'718'280, 12'000)).first->second;
   if (name.ends_with("-clusters")) {
     return graphs.emplace(name, in_clusters(graph_input(name.substr(0, name.rfind('-'))))).first->second;
   }
-  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {}, "known: arxiv, reddit, reddit-tenth, products, and each with -clusters");
+  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {}, "known: arxiv, arxiv-directed, reddit, reddit-tenth, products, and each with -clusters");
 }
 
 Buffer<float> random_values(std::int64_t size, std::uint64_t seed) {

@@ -1,6 +1,8 @@
 // Variants of the ops over graphs against the reference: every graph, width, head count, weighting and direction.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "graph/source_blocks.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
@@ -353,6 +355,58 @@ TEST_P(GraphKernels, AttentionAgreesBlockByBlock) {
                   2);
       }
     }
+  }
+}
+
+/// The entries of row v, as a pattern of one row; `offsets` is where its offsets lie.
+SparsePattern row_alone(const SparsePattern& pattern, std::int64_t v, std::array<EdgeId, 2>* offsets) {
+  const auto begin = static_cast<std::size_t>(pattern.offsets[static_cast<std::size_t>(v)]);
+  const auto count = static_cast<std::size_t>(pattern.offsets[static_cast<std::size_t>(v) + 1]) - begin;
+  *offsets = {0, static_cast<EdgeId>(count)};
+  return {1, pattern.cols, *offsets, pattern.indices.subspan(begin, count), {}};
+}
+
+/// Rows of few edges are taken some at a time. A row has the same bits alone, where no other follows, as among all.
+TEST_P(GraphKernels, AttentionOfARowAloneHasTheSameBits) {
+  for (const auto& [d, heads] : {std::pair<std::int64_t, std::int64_t>{33, 1}, {32, 4}, {64, 8}, {320, 4}}) {
+    if (g().edges() * d > kMostElements) continue;
+    AttentionInputs in(g(), d, heads, false, 0);
+    Matrix<float> y(g().rows, d), tangent(g().rows, d), lse(g().rows, heads);
+    const kernels::AttentionArgs<float> all{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {}, heads, 0.2,
+                                            y.view(),       tangent.view(), lse.view()};
+    Matrix<float> dy = random_matrix(g().rows, d, 0, 5);
+    Matrix<float> dots = random_matrix(g().rows, heads, 0, 6);
+    Matrix<float> dz(g().cols, d), ds_src(g().cols, heads);
+    const kernels::AttentionGradArgs<float> grad{g().out_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), lse.view(), dots.view(),
+                                                 dy.view(),       {},          heads,           0.2,             dz.view(),  ds_src.view()};
+    Buffer<std::byte> scratch(std::max(scratch_of(all), kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float))));
+    kernels::attention<float>({2, scratch.span()}, all);
+    kernels::attention_grad<float>({2, scratch.span()}, grad);
+    std::array<EdgeId, 2> offsets;
+    Matrix<float> y_alone(g().rows, d), tangent_alone(g().rows, d), lse_alone(g().rows, heads), dz_alone(g().cols, d), ds_alone(g().cols, heads);
+    for (std::int64_t v = 0; v < g().rows; ++v) {
+      kernels::AttentionArgs<float> one = all;
+      one.pattern = row_alone(all.pattern, v, &offsets);
+      one.s_dst = all.s_dst.band(v, v + 1);
+      one.y = y_alone.view().band(v, v + 1);
+      one.tangent = tangent_alone.view().band(v, v + 1);
+      one.lse = lse_alone.view().band(v, v + 1);
+      kernels::attention<float>({1, scratch.span()}, one);
+    }
+    for (std::int64_t u = 0; u < g().cols; ++u) {
+      kernels::AttentionGradArgs<float> one = grad;
+      one.pattern = row_alone(grad.pattern, u, &offsets);
+      one.z = grad.z.band(u, u + 1);
+      one.s_src = grad.s_src.band(u, u + 1);
+      one.dz = dz_alone.view().band(u, u + 1);
+      one.ds_src = ds_alone.view().band(u, u + 1);
+      kernels::attention_grad<float>({1, scratch.span()}, one);
+    }
+    EXPECT_EQ(y.values, y_alone.values) << d << " columns";
+    EXPECT_EQ(tangent.values, tangent_alone.values) << d << " columns";
+    EXPECT_EQ(lse.values, lse_alone.values) << d << " columns";
+    EXPECT_EQ(dz.values, dz_alone.values) << d << " columns";
+    EXPECT_EQ(ds_src.values, ds_alone.values) << d << " columns";
   }
 }
 

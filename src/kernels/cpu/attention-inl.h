@@ -36,8 +36,9 @@ constexpr std::int64_t kMostColumns = kMostVectors * kLanes;
 /// Values (edges x heads) of a batch, and edges at most.
 constexpr std::int64_t kBatchValues = kMostAttentionHeads;
 constexpr std::int64_t kBatchEdges = 32;
-/// Edges ahead of those that are added whose ends are fetched; rows at most so many.
-constexpr std::int64_t kMostAhead = 64;
+/// Edges ahead of those that are added whose ends are fetched, and whose rows are, at most.
+constexpr std::int64_t kEndsAhead = 64;
+constexpr std::int64_t kMostRowsAhead = 32;
 
 inline std::int64_t batch_edges(std::int64_t heads) { return std::min(kBatchEdges, kBatchValues / heads); }
 
@@ -195,7 +196,7 @@ struct Panel {
   Panel(std::int64_t first, std::int64_t columns, std::int64_t heads)
       : column(first),
         width(std::min(kMostColumns, columns - first)),
-        ahead(std::clamp<std::int64_t>(16384 / (width * 4), 4, kMostAhead)),
+        ahead(std::clamp<std::int64_t>(16384 / (width * 4), 4, kMostRowsAhead)),
         vectors(static_cast<int>((width + kLanes - 1) / kLanes)) {
     const std::int64_t head_width = columns / heads;
     for (std::int64_t i = 0; i < kMostColumns; ++i) {
@@ -263,12 +264,12 @@ class BlockIds {
   static constexpr std::int64_t kMost = 512;  ///< entries of a run
 
   HWY_INLINE Run run(std::int64_t id, std::int64_t count) {
-    if (id < begin_ || (id + count + kMostAhead > end_ && end_ < static_cast<std::int64_t>(ids_.size()))) read(id);
+    if (id < begin_ || (id + count + kEndsAhead > end_ && end_ < static_cast<std::int64_t>(ids_.size()))) read(id);
     return {nodes_ + (id - begin_), count, end_ - id};
   }
 
  private:
-  static constexpr std::int64_t kRoom = 2 * kMost + kMostAhead;
+  static constexpr std::int64_t kRoom = 2 * kMost + kEndsAhead;
 
   /// Fills nodes_ from entry `id` on.
   HWY_NOINLINE void read(std::int64_t id) {
@@ -397,88 +398,136 @@ struct WeighedRow {
   Vector steep;         ///< sum of weights x derivatives of the leaky ReLU, and x common values in the backward
 };
 
-/// Vectors of weights at most of a batch of add_weighed.
-constexpr std::int64_t kWeighedVectors = 16;
-
-/// Adds the edges of a run: sums += the panel's columns of the rows of `x` at the other ends, with the edges' weights and those times the
-/// derivatives. The weights of a batch are made before its rows are added: the chain of operations from an end to a weight is so long that
-/// a processor, which looks ahead some hundreds of instructions, would stand still at each vector of edges, did not the next ones follow it.
-template <int kVectors, int kHeads, bool kBackward>
-void add_weighed(const ConstMatrixView<float>& x, const Run& run, const Panel& panel, WeighedRow& at, Sums& sums) {
+/// Weights of the edges to `nodes`, and those times the derivatives of the leaky ReLU, to arrays of whole vectors of
+/// edges x heads; what is behind the last edge is zero.
+template <int kHeads, bool kBackward>
+HWY_INLINE void weigh_edges(WeighedRow& at, const NodeId* nodes, std::int64_t count, float* weights, float* steeps) {
   constexpr int kEdges = kEdgesPerVector<kHeads>;
-  constexpr std::int64_t kBatch = std::min<std::int64_t>(kWeighedVectors * kEdges, kBatchEdges);
-  constexpr int kEndValues = kHeads * (kBackward ? 3 : 1);
-  constexpr int kLineValues = 16;
   const Tag d;
-  const std::int64_t tail = panel.width - (kVectors - 1) * kLanes;
-  const Spread<kHeads, kVectors> spread(panel, kHeads);
-  const WeighedRow row = at;
-  const float* const columns = x.data + panel.column;
-  const std::int64_t stride = x.stride;
-  alignas(64) float weights[kWeighedVectors * kLanes + 64];
-  alignas(64) float steeps[kWeighedVectors * kLanes + 64];
-  auto total = at.total;
-  auto steep_total = at.steep;
-  Vector plain[kVectors];
-  Vector steep[kVectors];
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) {
-    plain[v] = hn::Load(d, sums.plain + v * kLanes);
-    steep[v] = hn::Load(d, sums.steep + v * kLanes);
-  }
-  for (std::int64_t k = 0; k < run.count; k += kBatch) {
-    const std::int64_t count = std::min(kBatch, run.count - k);
-    const NodeId* nodes = run.indices + k;
-    // Edges from i on that fill a vector, or the last ones.
-    const auto weigh = [&](std::int64_t i, auto edges) HWY_ATTR {
-      const auto of_ends = [&](int what) HWY_ATTR { return load_ends<kHeads>(row.ends + what * kHeads, row.stride, nodes + i, edges); };
-      const auto raw = hn::Add(row.own, of_ends(0));
-      const auto rises = hn::Gt(raw, hn::Zero(d));
-      const auto score = hn::IfThenElse(rises, raw, hn::Mul(raw, row.slope));
-      auto bound = row.bound;
-      if constexpr (kBackward) bound = of_ends(1);
-      auto weight = exp_of_score(hn::Sub(score, bound));
-      if constexpr (std::is_same_v<decltype(edges), std::int64_t>) weight = hn::IfThenElseZero(used_lanes<kHeads>(edges), weight);
-      const auto bent = hn::IfThenElse(rises, weight, hn::Mul(weight, row.slope));
-      if constexpr (kBackward) {
-        steep_total = hn::MulAdd(bent, of_ends(2), steep_total);
-      } else {
-        total = hn::Add(total, weight);
-        steep_total = hn::Add(steep_total, bent);
-      }
-      hn::Store(weight, d, weights + i * kHeads);
-      hn::Store(bent, d, steeps + i * kHeads);
+  // Edges from i on that fill a vector, or the last ones.
+  const auto weigh = [&](std::int64_t i, auto edges) HWY_ATTR {
+    const auto of_ends = [&](int what) HWY_ATTR {
+      return load_ends<kHeads>(at.ends + what * kHeads, at.stride, nodes + i, edges);
     };
-    std::int64_t i = 0;
-    for (; i + kEdges <= count; i += kEdges) weigh(i, std::integral_constant<int, kEdges>());
-    if (i < count) weigh(i, count - i);
+    const auto raw = hn::Add(at.own, of_ends(0));
+    const auto rises = hn::Gt(raw, hn::Zero(d));
+    const auto score = hn::IfThenElse(rises, raw, hn::Mul(raw, at.slope));
+    auto bound = at.bound;
+    if constexpr (kBackward) bound = of_ends(1);
+    auto weight = exp_of_score(hn::Sub(score, bound));
+    if constexpr (std::is_same_v<decltype(edges), std::int64_t>)
+      weight = hn::IfThenElseZero(used_lanes<kHeads>(edges), weight);
+    const auto bent = hn::IfThenElse(rises, weight, hn::Mul(weight, at.slope));
+    if constexpr (kBackward) {
+      at.steep = hn::MulAdd(bent, of_ends(2), at.steep);
+    } else {
+      at.total = hn::Add(at.total, weight);
+      at.steep = hn::Add(at.steep, bent);
+    }
+    hn::Store(weight, d, weights + i * kHeads);
+    hn::Store(bent, d, steeps + i * kHeads);
+  };
+  std::int64_t i = 0;
+  for (; i + kEdges <= count; i += kEdges) weigh(i, std::integral_constant<int, kEdges>());
+  if (i < count) weigh(i, count - i);
+}
 
-    const auto behind = [&](std::int64_t by) { return k + by + count <= run.known ? nodes + by : nodes; };
-    const NodeId* later_rows = behind(panel.ahead);
-    const NodeId* later_ends = behind(kMostAhead);
+/// Adds rows at the other ends of edges, with weights that are known, to two sums of a panel's columns in registers.
+template <int kVectors, int kHeads, bool kBackward>
+class WeighedSums {
+ public:
+  WeighedSums(const ConstMatrixView<float>& x, const Panel& panel, const float* ends, std::int64_t stride)
+      : columns_(x.data + panel.column),
+        row_stride_(x.stride),
+        ends_(ends),
+        stride_(stride),
+        tail_(panel.width - (kVectors - 1) * kLanes),
+        spread_(panel, kHeads) {}
+
+  HWY_INLINE void load(const Sums& sums) {
+    const Tag d;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      plain[v] = hn::Load(d, sums.plain + v * kLanes);
+      steep[v] = hn::Load(d, sums.steep + v * kLanes);
+    }
+  }
+
+  HWY_INLINE void clear() {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) plain[v] = steep[v] = hn::Zero(Tag());
+  }
+
+  HWY_INLINE void store(Sums& sums) const {
+    const Tag d;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      hn::Store(plain[v], d, sums.plain + v * kLanes);
+      hn::Store(steep[v], d, sums.steep + v * kLanes);
+    }
+  }
+
+  /// Adds `count` rows; those of later_rows, and the values of later_ends, are fetched.
+  HWY_INLINE void add(const NodeId* nodes, std::int64_t count, const float* weights, const float* steeps,
+                      const NodeId* later_rows, const NodeId* later_ends) {
+    constexpr int kEndValues = kHeads * (kBackward ? 3 : 1);
+    constexpr int kLineValues = 16;
+    const Tag d;
     for (std::int64_t e = 0; e < count; ++e) {
-      const float* later_end = row.ends + later_ends[e] * row.stride;
+      const float* later_end = ends_ + later_ends[e] * stride_;
 #pragma GCC unroll 8
       for (int value = 0; value < kEndValues; value += kLineValues) hwy::Prefetch(later_end + value);
-      const float* later = columns + later_rows[e] * stride;
+      const float* later = columns_ + later_rows[e] * row_stride_;
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) hwy::Prefetch(later + v * kLanes);
-      const float* values = columns + nodes[e] * stride;
+      const float* values = columns_ + nodes[e] * row_stride_;
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        const auto value = v < kVectors - 1 || tail == kLanes ? hn::LoadU(d, values + v * kLanes) : load_first(values + v * kLanes, tail);
-        plain[v] = hn::MulAdd(spread(weights + e * kHeads, v), value, plain[v]);
-        steep[v] = hn::MulAdd(spread(steeps + e * kHeads, v), value, steep[v]);
+        const auto value = v < kVectors - 1 || tail_ == kLanes ? hn::LoadU(d, values + v * kLanes)
+                                                               : load_first(values + v * kLanes, tail_);
+        plain[v] = hn::MulAdd(spread_(weights + e * kHeads, v), value, plain[v]);
+        steep[v] = hn::MulAdd(spread_(steeps + e * kHeads, v), value, steep[v]);
       }
     }
   }
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) {
-    hn::Store(plain[v], d, sums.plain + v * kLanes);
-    hn::Store(steep[v], d, sums.steep + v * kLanes);
+
+  Vector plain[kVectors];
+  Vector steep[kVectors];
+
+ private:
+  const float* columns_;
+  std::int64_t row_stride_;
+  const float* ends_;
+  std::int64_t stride_;
+  std::int64_t tail_;
+  Spread<kHeads, kVectors> spread_;
+};
+
+/// Vectors of weights at most of a batch of add_weighed.
+constexpr std::int64_t kWeighedVectors = 16;
+
+/// Adds the edges of a run: sums += the panel's columns of the rows of `x` at the other ends, with the edges' weights
+/// and those times the derivatives. The weights of a batch are made before its rows are added: the chain of operations
+/// from an end to a weight is so long that a processor, which looks ahead some hundreds of instructions, would stand
+/// still at each vector of edges, did not the next ones follow it.
+template <int kVectors, int kHeads, bool kBackward>
+void add_weighed(const ConstMatrixView<float>& x, const Run& run, const Panel& panel, WeighedRow& at, Sums& sums) {
+  constexpr std::int64_t kBatch = std::min<std::int64_t>(kWeighedVectors * kEdgesPerVector<kHeads>, kBatchEdges);
+  alignas(64) float weights[kWeighedVectors * kLanes + 64];
+  alignas(64) float steeps[kWeighedVectors * kLanes + 64];
+  WeighedRow row = at;
+  WeighedSums<kVectors, kHeads, kBackward> of_panel(x, panel, row.ends, row.stride);
+  of_panel.load(sums);
+  for (std::int64_t k = 0; k < run.count; k += kBatch) {
+    const std::int64_t count = std::min(kBatch, run.count - k);
+    const NodeId* nodes = run.indices + k;
+    weigh_edges<kHeads, kBackward>(row, nodes, count, weights, steeps);
+    const auto behind = [&](std::int64_t by) { return k + by + count <= run.known ? nodes + by : nodes; };
+    of_panel.add(nodes, count, weights, steeps, behind(panel.ahead), behind(kEndsAhead));
   }
-  at.total = total;
-  at.steep = steep_total;
+  of_panel.store(sums);
+  at.total = row.total;
+  at.steep = row.steep;
 }
 
 /// Values per head of a vector in which each edge has its share, summed over the edges.
@@ -498,6 +547,126 @@ AddWeighed add_weighed_kernel(int vectors, std::integer_sequence<int, I...>) {
 template <int kHeads, bool kBackward>
 AddWeighed add_weighed_kernel(const Panel& panel) {
   return add_weighed_kernel<kHeads, kBackward>(panel.vectors, std::make_integer_sequence<int, kMostVectors>());
+}
+
+/// Rows of few edges, which an add_weighed each would leave waiting: for the first weights, and for the lines of
+/// results, since rows are stored one after the other. While the rows of a group are added, the weights of the next
+/// group are made in between, and results are fetched before they are written; no hardware prefetcher sees their lines
+/// among those that are gathered. Each row has the bits of add_weighed.
+template <int kVectors, int kHeads, bool kBackward>
+class RowGroups {
+  static constexpr std::int64_t kEdges = kEdgesPerVector<kHeads>;
+  static constexpr std::int64_t kMostWeights = 16;  ///< vectors of weights of a group
+
+ public:
+  static constexpr std::int64_t kMostRows = 4;
+  /// Rows behind the one that is stored whose results are to be fetched.
+  static constexpr std::int64_t kRowsAhead = 4;
+
+  /// Consecutive rows.
+  struct Group {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    alignas(64) float weights[kMostWeights * kLanes];
+    alignas(64) float steeps[kMostWeights * kLanes];
+    alignas(64) float values[3][kMostRows * kHeads + kLanes];  ///< the caller's, of each row and head
+
+    std::int64_t rows() const { return end - begin; }
+  };
+
+  /// `ends`, `stride`: those of WeighedRow.
+  RowGroups(const SparsePattern& pattern, const ConstMatrixView<float>& x, const Panel& panel, const float* ends,
+            std::int64_t stride)
+      : pattern_(pattern), panel_(panel), sums_(x, panel, ends, stride) {}
+
+  /// Rows [begin, end). Of those in a group: row_of(v) is what their weights are made of; when they are made, it comes
+  /// back to weighed(group, i, row, edges), where i is the position of row v, and when those of all rows are,
+  /// closed(group) follows; summed(group, i, v, plain, steep) has the sums of the panel's columns as vectors. Of each
+  /// other row: one(v).
+  template <class RowOf, class Weighed, class Closed, class Summed, class One>
+  HWY_INLINE void run(std::int64_t begin, std::int64_t end, const RowOf& row_of, const Weighed& weighed,
+                      const Closed& closed, const Summed& summed, const One& one) {
+    const EdgeId* offsets = pattern_.offsets.data();
+    const NodeId* indices = pattern_.indices.data();
+    auto sums = sums_;  // a copy that is known to be no one else's
+    Group* now = &groups_[0];
+    Group* next = &groups_[1];
+    now->begin = now->end = begin;
+    while (now->begin < end) {
+      open(*next, now->end, end);
+      const std::int64_t left = pattern_.nonzeros() - offsets[now->end];
+      const std::int64_t rows_ahead = panel_.ahead <= left ? panel_.ahead : 0;
+      const std::int64_t ends_ahead = kEndsAhead <= left ? kEndsAhead : 0;
+      const std::int64_t first_made = next->begin;
+      const std::int64_t first_added = now->begin;
+      const std::int64_t to_make = next->rows();
+      const std::int64_t to_add = now->rows();
+      std::int64_t made = 0;
+      std::int64_t added = 0;
+      for (std::int64_t i = 0; i < std::max(to_make, to_add); ++i) {
+        if (i < to_make) {
+          const std::int64_t v = first_made + i;
+          const std::int64_t count = offsets[v + 1] - offsets[v];
+          WeighedRow row = row_of(v);
+          weigh_edges<kHeads, kBackward>(row, indices + offsets[v], count, next->weights + made, next->steeps + made);
+          weighed(*next, i, row, count);
+          made += vectors_of(count) * kLanes;
+        }
+        if (i < to_add) {
+          const std::int64_t v = first_added + i;
+          const std::int64_t count = offsets[v + 1] - offsets[v];
+          const NodeId* nodes = indices + offsets[v];
+          sums.clear();
+          sums.add(nodes, count, now->weights + added, now->steeps + added, nodes + rows_ahead, nodes + ends_ahead);
+          added += vectors_of(count) * kLanes;
+          summed(*now, i, v, sums.plain, sums.steep);
+        }
+      }
+      if (next->rows() > 0) {
+        closed(*next);
+      } else if (next->end < end) {
+        one(next->end++);
+        next->begin = next->end;
+      }
+      std::swap(now, next);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t vectors_of(std::int64_t edges) { return (edges + kEdges - 1) / kEdges; }
+
+  /// The group of rows from `begin` on, and up to `end`; without rows where the first one has too many edges.
+  void open(Group& group, std::int64_t begin, std::int64_t end) const {
+    group.begin = group.end = begin;
+    const EdgeId* offsets = pattern_.offsets.data();
+    std::int64_t vectors = 0;
+    for (; group.end < std::min(end, begin + kMostRows); ++group.end) {
+      vectors += vectors_of(offsets[group.end + 1] - offsets[group.end]);
+      if (vectors > kMostWeights) return;
+    }
+  }
+
+  const SparsePattern& pattern_;
+  const Panel& panel_;
+  WeighedSums<kVectors, kHeads, kBackward> sums_;
+  Group groups_[2];
+};
+
+/// Has the lines of the panel's columns of a row fetched.
+template <int kVectors>
+HWY_INLINE void prefetch_columns(const Panel& panel, const float* row) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kVectors; ++i) hwy::Prefetch(row + panel.column + i * kLanes);
+}
+
+/// Calls fn with the number of vectors of a panel as a constant.
+template <class Fn, int... I>
+void with_vectors(int vectors, const Fn& fn, std::integer_sequence<int, I...>) {
+  ((vectors == 1 + I ? fn(std::integral_constant<int, 1 + I>()) : void()), ...);
+}
+template <class Fn>
+void with_vectors(const Panel& panel, const Fn& fn) {
+  with_vectors(panel.vectors, fn, std::make_integer_sequence<int, kMostVectors>());
 }
 
 using AddRows = void (*)(const ConstMatrixView<float>&, const Run&, const Batch&, std::int64_t, const Panel&, Sums&);

@@ -123,6 +123,15 @@ class RowAttention {
     }
   }
 
+  /// Rows [begin, end).
+  void run(std::int64_t begin, std::int64_t end) {
+    if constexpr (kBounded) {
+      attention::with_vectors(panel_, [&](auto vectors) HWY_ATTR { run_groups<vectors>(begin, end); });
+    } else {
+      for (std::int64_t v = begin; v < end; ++v) run(v);
+    }
+  }
+
   void run(std::int64_t v) {
     const EdgeId begin = args_.pattern.offsets[static_cast<std::size_t>(v)];
     const EdgeId end = args_.pattern.offsets[static_cast<std::size_t>(v) + 1];
@@ -169,20 +178,84 @@ class RowAttention {
  private:
   std::int64_t heads() const { return kHeads > 0 ? kHeads : heads_; }
 
-  /// Before the edges of row v: its scores and their bound.
+  /// Rows [begin, end), those of few edges in groups.
+  template <int kVectors>
+  void run_groups(std::int64_t begin, std::int64_t end) {
+    using Groups = attention::RowGroups<kVectors, kHeads, false>;
+    using Group = typename Groups::Group;
+    enum { kHighest, kScale, kSteepness };
+    const Tag d;
+    const bool lse = args_.lse.rows != 0 && panel_.column == 0;
+    Groups groups(args_.pattern, args_.z, panel_, args_.s_src.data, args_.s_src.stride);
+    // Copies, because what args_ refers to could change with every store for all that a compiler knows.
+    const auto slope = hn::Set(d, static_cast<float>(args_.slope));
+    const auto most = attention::repeat<kHeads>(scratch_.highest());
+    const auto s_src = args_.s_src;
+    const auto s_dst = args_.s_dst;
+    const auto y = args_.y;
+    const auto tangent = args_.tangent;
+    const auto row_of = [&](std::int64_t v) HWY_ATTR { return open_row(s_src, slope, most, s_dst.row(v)); };
+    const auto weighed = [&](Group& group, std::int64_t i, const attention::WeighedRow& row,
+                             std::int64_t edges) HWY_ATTR {
+      // What these write too much, the next row overwrites.
+      hn::StoreU(edges == 0 ? hn::Zero(d) : row.bound, d, group.values[kHighest] + i * kHeads);
+      hn::StoreU(edges == 0 ? hn::Set(d, 1.0F) : attention::sum_of_edges<kHeads>(row.total), d,
+                 group.values[kScale] + i * kHeads);
+      hn::StoreU(attention::sum_of_edges<kHeads>(row.steep), d, group.values[kSteepness] + i * kHeads);
+    };
+    const auto closed = [&](Group& group) HWY_ATTR {
+      for (std::int64_t i = 0; i < group.rows() * kHeads; i += kLanes) {
+        float* scale = group.values[kScale] + i;
+        float* steepness = group.values[kSteepness] + i;
+        float* highest = group.values[kHighest] + i;
+        const auto total = hn::Load(d, scale);
+        const auto reciprocal = hn::Div(hn::Set(d, 1.0F), total);
+        hn::Store(reciprocal, d, scale);
+        hn::Store(hn::Mul(hn::Load(d, steepness), reciprocal), d, steepness);
+        if (lse) hn::Store(hn::Add(hn::Load(d, highest), attention::log_of(total)), d, highest);
+      }
+      if (!lse) return;
+      for (std::int64_t v = group.begin; v < group.end; ++v) {
+        std::copy_n(group.values[kHighest] + (v - group.begin) * kHeads, kHeads, args_.lse.row(v));
+      }
+    };
+    const auto summed = [&](const Group& group, std::int64_t at, std::int64_t v, const Vector* plain,
+                            const Vector* steep) HWY_ATTR {
+      attention::prefetch_columns<kVectors>(panel_, y.row(v + Groups::kRowsAhead));
+      if (tangent.rows != 0) attention::prefetch_columns<kVectors>(panel_, tangent.row(v + Groups::kRowsAhead));
+      const auto scale = attention::repeat<kHeads>(group.values[kScale] + at * kHeads);
+      const auto steepness = attention::repeat<kHeads>(group.values[kSteepness] + at * kHeads);
+#pragma GCC unroll 8
+      for (int i = 0; i < kVectors; ++i) {
+        finish_columns(y.row(v), tangent.rows != 0 ? tangent.row(v) : nullptr, panel_, i,
+                       attention::spread_repeated<kHeads>(scale, panel_, i),
+                       attention::spread_repeated<kHeads>(steepness, panel_, i), plain[i], steep[i]);
+      }
+    };
+    groups.run(begin, end, row_of, weighed, closed, summed, [&](std::int64_t v) HWY_ATTR { run(v); });
+  }
+
+  /// A row before its edges, from its scores and the highest ones of the sources.
+  static HWY_INLINE attention::WeighedRow open_row(const ConstMatrixView<float>& s_src, Vector slope, Vector highest,
+                                                   const float* scores) {
+    const Tag d;
+    const auto own = attention::repeat<kHeads>(scores);
+    const auto raw = hn::Add(own, highest);
+    return {s_src.data, s_src.stride, own, hn::Max(raw, hn::Mul(slope, raw)), slope, hn::Zero(d), hn::Zero(d)};
+  }
+
+  /// Before the edges of row v.
   void open([[maybe_unused]] std::int64_t v) {
     if constexpr (kBounded) {
-      const Tag d;
-      own_ = attention::repeat<kHeads>(args_.s_dst.row(v));
-      const auto raw = hn::Add(own_, attention::repeat<kHeads>(scratch_.highest()));
-      bound_ = hn::Max(raw, hn::Mul(hn::Set(d, static_cast<float>(args_.slope)), raw));
+      const auto slope = hn::Set(Tag(), static_cast<float>(args_.slope));
+      row_ = open_row(args_.s_src, slope, attention::repeat<kHeads>(scratch_.highest()), args_.s_dst.row(v));
     }
   }
 
   /// The sums of a row without edges so far, where no score exceeds a bound that is known.
   void begin_row() {
     begin_row(0, 0);
-    if constexpr (kBounded) highest_ = bound_;
+    if constexpr (kBounded) highest_ = row_.bound;
   }
 
   void begin_row(float highest, float total) {
@@ -252,9 +325,7 @@ class RowAttention {
   /// A batch of the edges of row v, from entry k of the pattern on.
   void add(std::int64_t v, EdgeId k, const attention::Run& run, bool first) {
     if constexpr (kBounded) {
-      const Tag d;
-      const auto slope = hn::Set(d, static_cast<float>(args_.slope));
-      attention::WeighedRow row{args_.s_src.data, args_.s_src.stride, own_, bound_, slope, hn::Zero(d), hn::Zero(d)};
+      attention::WeighedRow row = row_;
       add_(args_.z, run, panel_, row, sums_);
       total_ = hn::Add(total_, attention::sum_of_edges<kHeads>(row.total));
       steep_ = hn::Add(steep_, attention::sum_of_edges<kHeads>(row.steep));
@@ -422,11 +493,15 @@ class RowAttention {
   /// Columns of vector i of the panel from their sums.
   void finish_columns(std::int64_t v, int i, Vector scale, Vector steepness) {
     const Tag d;
-    const auto y = hn::Mul(hn::Load(d, sums_.plain + i * kLanes), scale);
-    attention::store_columns(y, panel_, i, args_.y.row(v) + panel_.column);
-    if (args_.tangent.rows == 0) return;
-    const auto steep = hn::Mul(hn::Load(d, sums_.steep + i * kLanes), scale);
-    attention::store_columns(hn::NegMulAdd(steepness, y, steep), panel_, i, args_.tangent.row(v) + panel_.column);
+    finish_columns(args_.y.row(v), args_.tangent.rows != 0 ? args_.tangent.row(v) : nullptr, panel_, i, scale,
+                   steepness, hn::Load(d, sums_.plain + i * kLanes), hn::Load(d, sums_.steep + i * kLanes));
+  }
+  static HWY_INLINE void finish_columns(float* y, float* tangent, const attention::Panel& panel, int i, Vector scale,
+                                        Vector steepness, Vector plain, Vector steep) {
+    const auto result = hn::Mul(plain, scale);
+    attention::store_columns(result, panel, i, y + panel.column);
+    if (tangent == nullptr) return;
+    attention::store_columns(hn::NegMulAdd(steepness, result, hn::Mul(steep, scale)), panel, i, tangent + panel.column);
   }
 
   const AttentionArgs<float>& args_;
@@ -435,9 +510,7 @@ class RowAttention {
   std::int64_t heads_;
   std::conditional_t<kBounded, attention::AddWeighed, attention::AddRows> add_;
   attention::Batch batch_;
-  // Of the row, for every edge of a vector, where weights are relative to a bound.
-  Vector own_;
-  Vector bound_;
+  attention::WeighedRow row_;  ///< where weights are relative to a bound
   attention::Sums sums_;
   // The running softmax of a row, relative to its highest score; steep_ is the total with the derivatives of the ReLU.
   State highest_;
@@ -464,9 +537,7 @@ void attention_chunk(const AttentionArgs<float>& args, std::byte* memory, std::i
   const Scratch scratch(args, memory);
   for (std::int64_t column = 0; column < args.z.cols; column += attention::kMostColumns) {
     const attention::Panel panel(column, args.z.cols, args.heads);
-    with_row(args, panel, scratch, [&](auto& row) HWY_ATTR {
-      for (std::int64_t v = begin; v < end; ++v) row.run(v);
-    });
+    with_row(args, panel, scratch, [&](auto& row) HWY_ATTR { row.run(begin, end); });
   }
 }
 

@@ -55,6 +55,15 @@ class RowGradient {
     }
   }
 
+  /// Rows [begin, end).
+  void run(std::int64_t begin, std::int64_t end) {
+    if constexpr (kAtOnce) {
+      attention::with_vectors(panel_, [&](auto vectors) HWY_ATTR { run_groups<vectors>(begin, end); });
+    } else {
+      for (std::int64_t u = begin; u < end; ++u) run(u);
+    }
+  }
+
   void run(std::int64_t u) {
     const EdgeId begin = args_.pattern.offsets[static_cast<std::size_t>(u)];
     const EdgeId end = args_.pattern.offsets[static_cast<std::size_t>(u) + 1];
@@ -79,6 +88,44 @@ class RowGradient {
 
  private:
   std::int64_t heads() const { return kHeads > 0 ? kHeads : heads_; }
+
+  /// Rows [begin, end), those of few edges in groups.
+  template <int kVectors>
+  void run_groups(std::int64_t begin, std::int64_t end) {
+    using Groups = attention::RowGroups<kVectors, kHeads, true>;
+    using Group = typename Groups::Group;
+    enum { kShared };
+    const Tag d;
+    // Copies, because what args_ refers to could change with every store for all that a compiler knows.
+    const auto slope = hn::Set(d, static_cast<float>(args_.slope));
+    const auto zero = hn::Zero(d);
+    const float* packed = packed_;
+    const auto s_src = args_.s_src;
+    const auto z = args_.z;
+    const auto dz = args_.dz;
+    Groups groups(args_.pattern, args_.dy, panel_, packed_, kPackedValues * kHeads);
+    const auto row_of = [&](std::int64_t u) HWY_ATTR {
+      return attention::WeighedRow{
+          packed, kPackedValues * kHeads, attention::repeat<kHeads>(s_src.row(u)), zero, slope, zero, zero};
+    };
+    const auto weighed = [&](Group& group, std::int64_t i, const attention::WeighedRow& row, std::int64_t) HWY_ATTR {
+      // What this writes too much, the next row overwrites.
+      hn::StoreU(attention::sum_of_edges<kHeads>(row.steep), d, group.values[kShared] + i * kHeads);
+    };
+    const auto summed = [&](const Group& group, std::int64_t i, std::int64_t u, const Vector* plain,
+                            const Vector* steep) HWY_ATTR {
+      attention::prefetch_columns<kVectors>(panel_, dz.row(u + Groups::kRowsAhead));
+      attention::prefetch_columns<kVectors>(panel_, z.row(u + Groups::kRowsAhead));
+#pragma GCC unroll 8
+      for (int c = 0; c < kVectors; ++c) {
+        attention::store_columns(plain[c], panel_, c, dz.row(u) + panel_.column);
+        hn::Store(steep[c], d, sums_.steep + c * kLanes);
+      }
+      store_scores(u, Values::load(group.values[kShared] + i * kHeads, kHeads), true);
+    };
+    groups.run(
+        begin, end, row_of, weighed, [](Group&) {}, summed, [&](std::int64_t u) HWY_ATTR { run(u); });
+  }
 
   /// Before the edges of row u.
   void open([[maybe_unused]] std::int64_t u) {
@@ -121,14 +168,19 @@ class RowGradient {
       const auto sum = hn::Load(d, sums_.plain + i * kLanes);
       attention::store_columns(first ? sum : hn::Add(attention::load_columns(panel_, i, dz), sum), panel_, i, dz);
     }
+    store_scores(u, shared_, first);
+  }
+
+  /// The gradient of the scores of row u, from what its edges share and sums_.steep.
+  HWY_INLINE void store_scores(std::int64_t u, Values shared, bool first) {
     float* ds = args_.ds_src.row(u);
     if (panel_.column == 0) {
-      shared_.update(heads(), [](auto sum) { return -sum; });
+      shared.update(heads(), [](auto sum) { return -sum; });
       if (!first) {
-        shared_.update(
+        shared.update(
             heads(), [](auto sum, auto before) { return before + sum; }, Values::load(ds, heads()));
       }
-      shared_.store(ds, heads());
+      shared.store(ds, heads());
     }
     const float* z = args_.z.row(u) + panel_.column;
     if (panel_.width == args_.z.cols) {
@@ -233,9 +285,7 @@ void for_each_panel(const AttentionGradArgs<float>& args, const float* packed, c
 }
 
 void grad_chunk(const AttentionGradArgs<float>& args, const float* packed, std::int64_t begin, std::int64_t end) {
-  for_each_panel(args, packed, [&](auto& row) HWY_ATTR {
-    for (std::int64_t u = begin; u < end; ++u) row.run(u);
-  });
+  for_each_panel(args, packed, [&](auto& row) HWY_ATTR { row.run(begin, end); });
 }
 
 /// The segments of one chunk of one block.
