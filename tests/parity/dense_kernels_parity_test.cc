@@ -223,8 +223,7 @@ TEST(DenseKernels, MulAddAgrees) {
 TEST(DenseKernels, ColumnsAgree) {
   using kernels::ColumnGroups;
   for (const std::int64_t rows : {0, 1, 7, 3000}) {
-    for (const std::int64_t heads : {1, 3, 8}) {
-      const std::int64_t d = 5;
+    for (const auto& [heads, d] : {std::pair<std::int64_t, std::int64_t>{1, 5}, {3, 5}, {8, 5}, {1, 8}, {4, 8}, {8, 8}}) {
       for (const ColumnGroups fn :
            {ColumnGroups::kSumGroups, ColumnGroups::kExpandGroups, ColumnGroups::kSumHeads, ColumnGroups::kTileHeads}) {
         const std::int64_t narrow = fn == ColumnGroups::kSumGroups || fn == ColumnGroups::kExpandGroups ? heads : d;

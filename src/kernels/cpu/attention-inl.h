@@ -3,7 +3,7 @@
 //
 // Edges come in batches of at most kBatchEdges: first a weight per edge and head for each of the two sums is made, in a small buffer, with
 // vectors over edges x heads; then the rows of the other ends stream by once and both sums are accumulated in registers. Where a weight
-// is known from its edge alone (add_weighed) one function does both; where it takes a look at the row first, or is multiplied by a gate, the
+// is known from its edge alone (add_weighed, and RowGroups for rows of few edges) one function does both; where it takes a look at the row first, or is multiplied by a gate, the
 // caller fills the batch (add_rows).
 #if defined(GNEISS_KERNELS_CPU_ATTENTION_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef GNEISS_KERNELS_CPU_ATTENTION_INL_H

@@ -1,7 +1,8 @@
 // Attention on the CPU: softmax weights relative to a bound of the row's scores, or to a running maximum.
 //
 // No score of a row exceeds that of its destination with the highest s_src of the head. Where the s_src of a head lie near enough to each
-// other, as nearly always, weights relative to that bound cannot all vanish: one pass over the edges does it (attention-inl.h).
+// other, as nearly always, weights relative to that bound cannot all vanish: one pass over the edges does it (attention-inl.h), over those of
+// some rows together where rows have few.
 // Elsewhere, and where weights are gated, a row's edges come in batches: a batch's scores, leaky ReLUs and exponentials are vectors over
 // edges x heads in a buffer that stays in L1; its neighbours' rows are then read once and added, with their weights, to the two sums in
 // registers. Where a later batch has a higher score, what was summed before is scaled down. Rows of up to 32 edges have one batch, so

@@ -8,15 +8,38 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/inner_product-inl.h"
+#include "kernels/cpu/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
+/// Inner products of rows of kHeads runs of eight from `begin` on, some rows at a time; returns the first row that is left.
+template <int kHeads>
+std::int64_t sum_eights([[maybe_unused]] const ColumnGroupsArgs<float>& args, std::int64_t begin, [[maybe_unused]] std::int64_t end) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kLanes == 16) {
+    constexpr std::int64_t kRows = 16 / kHeads;
+    const std::int64_t weight_stride = args.weights.rows == 1 ? 0 : args.weights.stride;
+    for (; begin + kRows <= end; begin += kRows) {
+      const float* x = args.x.row(begin);
+      const float* weights = args.weights.data + begin * weight_stride;
+      const auto sums = products_of_eights<kHeads>([&](int r) { return x + r * args.x.stride; }, [&](int r) { return weights + r * weight_stride; });
+      alignas(64) float lanes[16];
+      hn::Store(sums, Tag(), lanes);
+      for (std::int64_t r = 0; r < kRows; ++r) std::copy_n(lanes + r * kHeads, kHeads, args.y.row(begin + r));
+    }
+  }
+#endif
+  return begin;
+}
+
 void groups_chunk(const ColumnGroupsArgs<float>& args, std::int64_t begin, std::int64_t end) {
   const bool grows = args.fn == ColumnGroups::kExpandGroups || args.fn == ColumnGroups::kTileHeads;
   const std::int64_t width = (grows ? args.y.cols : args.x.cols) / args.heads;
+  if (args.weights.rows != 0 && width == 8 && args.heads == 4) begin = sum_eights<4>(args, begin, end);
+  if (args.weights.rows != 0 && width == 8 && args.heads == 8) begin = sum_eights<8>(args, begin, end);
   for (std::int64_t r = begin; r < end; ++r) {
     const float* x = args.x.row(r);
     float* y = args.y.row(r);

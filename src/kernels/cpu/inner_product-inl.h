@@ -70,6 +70,21 @@ HWY_INLINE void inner_products(const float* a, const float* b, std::int64_t leng
   for (; i < count; ++i) to[i] = inner_product(a + i * length, b + i * length, length);
 }
 
+/// Sixteen inner products of runs of eight, for vectors of sixteen: of the kHeads runs of each of the rows that start at a(0), a(1), … and
+/// b(0), b(1), …. Each has the bits of inner_products.
+template <int kHeads, class A, class B>
+HWY_INLINE auto products_of_eights([[maybe_unused]] const A& a, [[maybe_unused]] const B& b) {
+  const hn::ScalableTag<float> d;
+  const auto product = [&](int pair) HWY_ATTR {
+    const int row = 2 * pair / kHeads;
+    const int column = 2 * pair % kHeads * 8;
+    return hn::Mul(hn::LoadU(d, a(row) + column), hn::LoadU(d, b(row) + column));
+  };
+  const auto four = [&](int pair) HWY_ATTR { return add_neighbours(d, product(pair), product(pair + 1)); };
+  const auto eight = [&](int pair) HWY_ATTR { return add_neighbours(d, four(pair), four(pair + 2)); };
+  return add_neighbours(d, eight(0), eight(4));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace gneiss::kernels::cpu
 HWY_AFTER_NAMESPACE();

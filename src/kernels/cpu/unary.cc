@@ -33,9 +33,7 @@ struct Elu {
   V alpha;
   HWY_INLINE V operator()(V x) const {
     const V zero = hn::Zero(Tag());
-    // The argument is held at 0 so that a large x cannot overflow in the branch that it does not take.
-    const V negative = hn::Mul(alpha, hn::Expm1(Tag(), hn::Min(x, zero)));
-    return hn::IfThenElse(hn::Gt(x, zero), x, hn::IfThenElse(hn::IsNaN(x), x, negative));
+    return hn::IfThenElse(hn::Le(x, zero), hn::Mul(alpha, expm1_of_negative(hn::Min(x, zero))), x);
   }
 };
 struct Sigmoid {
