@@ -57,61 +57,79 @@ void mul_add_runs(const MulAddArgs<float>& args, std::int64_t begin, std::int64_
 
 constexpr std::int64_t kMostColumns = 1024;
 
-/// A factor: full rows, or a value for each group of columns.
+/// Has a factor full rows, or a value for each group of columns that one register holds?
+bool fits(const ConstMatrixView<float>& values, std::int64_t width) {
+  return values.cols == width || (values.cols <= kLanes && width <= kMostColumns);
+}
+
+/// A factor that fits.
+template <bool kFull>
 class Factor {
  public:
-  static bool fits(const ConstMatrixView<float>& values, std::int64_t width) {
-    return values.cols == width || (values.cols <= kLanes && width <= kMostColumns);
-  }
-
-  Factor(const ConstMatrixView<float>& values, std::int64_t width) : values_(values), full_(values.cols == width) {
-    if (full_) return;
-    const std::int64_t group = width / values.cols;
-    for (std::int64_t c = 0; c < std::min(width + kLanes, kMostColumns + kLanes); ++c) {
-      group_of_[c] = static_cast<std::int32_t>(std::min(c / group, values.cols - 1));
+  Factor(const ConstMatrixView<float>& values, std::int64_t width)
+      : data_(values.data), stride_(values.rows == 1 ? 0 : values.stride), used_(hn::FirstN(Tag(), static_cast<std::size_t>(values.cols))) {
+    if constexpr (!kFull) {
+      const std::int64_t group = width / values.cols;
+      for (std::int64_t c = 0; c < std::min(width + kLanes, kMostColumns + kLanes); ++c) {
+        group_of_[c] = static_cast<std::int32_t>(std::min(c / group, values.cols - 1));
+      }
     }
   }
 
-  HWY_INLINE void start_row(std::int64_t r) {
-    row_ = values_.row(values_.rows == 1 ? 0 : r);
-    if (!full_) groups_ = hn::MaskedLoad(hn::FirstN(Tag(), static_cast<std::size_t>(values_.cols)), Tag(), row_);
+  /// What `columns` needs of row r.
+  HWY_INLINE Vector groups(std::int64_t r) const {
+    return kFull ? hn::Zero(Tag()) : hn::MaskedLoad(used_, Tag(), data_ + r * stride_);
   }
 
+  /// A vector of columns from `c` on, of those in `mask`.
   template <class Mask>
-  HWY_INLINE Vector columns(std::int64_t c, Mask mask) const {
+  HWY_INLINE Vector columns(std::int64_t r, Vector groups, std::int64_t c, Mask mask) const {
     const Tag d;
-    if (full_) return hn::MaskedLoad(mask, d, row_ + c);
-    return hn::TableLookupLanes(groups_, hn::SetTableIndices(d, group_of_ + c));
+    if constexpr (kFull) return hn::MaskedLoad(mask, d, data_ + r * stride_ + c);
+    return hn::TableLookupLanes(groups, hn::SetTableIndices(d, group_of_ + c));
   }
 
  private:
-  const ConstMatrixView<float>& values_;
-  bool full_;
-  const float* row_ = nullptr;
-  Vector groups_ = hn::Zero(Tag());
-  alignas(64) std::int32_t group_of_[kMostColumns + kLanes];
+  const float* data_;
+  std::int64_t stride_;
+  hn::Mask<Tag> used_;
+  alignas(64) std::int32_t group_of_[kFull ? 1 : kMostColumns + kLanes];
 };
 
-void mul_add_chunk(const MulAddArgs<float>& args, std::int64_t begin, std::int64_t end) {
+template <bool kAFull, bool kBFull>
+void mul_add_rows(const MulAddArgs<float>& args, std::int64_t begin, std::int64_t end) {
   const Tag d;
-  const std::int64_t width = args.y.cols;
-  if (!kMasks || !Factor::fits(args.a, width) || !Factor::fits(args.b, width)) return mul_add_runs(args, begin, end);
-  Factor a(args.a, width);
-  Factor b(args.b, width);
+  // Copies, because what args refers to could change with every store for all that a compiler knows.
+  const ConstMatrixView<float> x_rows = args.x;
+  const MatrixView<float> y_rows = args.y;
+  const std::int64_t width = y_rows.cols;
+  const Factor<kAFull> a(args.a, width);
+  const Factor<kBFull> b(args.b, width);
+  const auto all = hn::FirstN(d, static_cast<std::size_t>(kLanes));
   for (std::int64_t r = begin; r < end; ++r) {
-    a.start_row(r);
-    b.start_row(r);
-    const float* x = args.x.row(r);
-    float* y = args.y.row(r);
+    const Vector a_groups = a.groups(r);
+    const Vector b_groups = b.groups(r);
+    const float* x = x_rows.row(r);
+    float* y = y_rows.row(r);
     std::int64_t c = 0;
-    const auto all = hn::FirstN(d, static_cast<std::size_t>(kLanes));
     for (; c + kLanes <= width; c += kLanes) {
-      hn::StoreU(hn::MulAdd(a.columns(c, all), b.columns(c, all), hn::LoadU(d, x + c)), d, y + c);
+      hn::StoreU(hn::MulAdd(a.columns(r, a_groups, c, all), b.columns(r, b_groups, c, all), hn::LoadU(d, x + c)), d, y + c);
     }
     if (c == width) continue;
     const auto some = hn::FirstN(d, static_cast<std::size_t>(width - c));
-    hn::BlendedStore(hn::MulAdd(a.columns(c, some), b.columns(c, some), hn::MaskedLoad(some, d, x + c)), some, d, y + c);
+    hn::BlendedStore(hn::MulAdd(a.columns(r, a_groups, c, some), b.columns(r, b_groups, c, some), hn::MaskedLoad(some, d, x + c)), some, d, y + c);
   }
+}
+
+void mul_add_chunk(const MulAddArgs<float>& args, std::int64_t begin, std::int64_t end) {
+  const std::int64_t width = args.y.cols;
+  if (!kMasks || !fits(args.a, width) || !fits(args.b, width)) return mul_add_runs(args, begin, end);
+  const bool a_full = args.a.cols == width;
+  const bool b_full = args.b.cols == width;
+  if (a_full && b_full) return mul_add_rows<true, true>(args, begin, end);
+  if (a_full) return mul_add_rows<true, false>(args, begin, end);
+  if (b_full) return mul_add_rows<false, true>(args, begin, end);
+  mul_add_rows<false, false>(args, begin, end);
 }
 
 }  // namespace
