@@ -75,12 +75,12 @@ bool pages_are_the_files(const void* data, std::size_t bytes) {
   return covered >= end;
 }
 
-void map_for_writing(void* data, std::size_t bytes) noexcept {
+void map_pages(void* data, std::size_t bytes, [[maybe_unused]] bool for_writing) noexcept {
 #ifdef MADV_POPULATE_WRITE
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(data) / page * page;
   const auto end = round_up(reinterpret_cast<std::uintptr_t>(data) + bytes, page);
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+  madvise(reinterpret_cast<void*>(begin), end - begin, for_writing ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 #else
   static_cast<void>(data);
   static_cast<void>(bytes);

@@ -23,9 +23,10 @@ void free_aligned(void* data, std::size_t bytes) noexcept;
 /// Gives whole pages behind the first `kept` of `bytes` bytes back to the system; what they held is lost. They may be used again.
 void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept;
 
-/// Maps pages that are about to be written, all at once: in a file that costs a fifth of a fault for each. Where the system cannot
-/// (Linux before 5.14), writing maps them one by one.
-void map_for_writing(void* data, std::size_t bytes) noexcept;
+/// Maps pages that are about to be read or written, all at once: to be written in a file that costs a fifth of a fault for each, and to be
+/// read it lets the kernels' prefetches through, which a page that is not mapped swallows. Where the system cannot (Linux before 5.14),
+/// they are mapped one by one as they are touched.
+void map_pages(void* data, std::size_t bytes, bool for_writing) noexcept;
 
 /// Are all of these pages still those of the file that is mapped there? Pages that someone wrote to are the process's own. False if
 /// the system does not say.

@@ -144,7 +144,7 @@ void Executor<T>::run_bands(const Step& step) const {
   }
   const auto run_all = [&](const kernels::Band& band) {
     for (const FileRows& rows : step.file_rows) {
-      if (rows.written) map_for_writing(rows.data + band.begin * rows.row_bytes, static_cast<std::size_t>((band.end - band.begin) * rows.row_bytes));
+      map_pages(rows.data + band.begin * rows.row_bytes, static_cast<std::size_t>((band.end - band.begin) * rows.row_bytes), rows.written);
     }
     for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
   };

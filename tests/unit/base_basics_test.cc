@@ -180,7 +180,7 @@ TEST(FileTest, MemoryOfAFileKeepsWhatPagesThatWereGivenBackHold) {
   EXPECT_EQ(memory.bytes()[kBytes - 1], std::byte{0});
   for (std::size_t i = 0; i < kBytes; i += 10000) {  // parts that are no whole pages
     const std::span<std::byte> part = memory.bytes().subspan(i, std::min<std::size_t>(10000, kBytes - i));
-    map_for_writing(part.data(), part.size());
+    map_pages(part.data(), part.size(), true);
     std::fill(part.begin(), part.end(), static_cast<std::byte>(i / 10000));
     give_back_tail(part.data(), 0, part.size());
   }
