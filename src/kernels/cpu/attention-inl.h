@@ -563,13 +563,16 @@ class RowGroups {
   /// Rows behind the one that is stored whose results are to be fetched.
   static constexpr std::int64_t kRowsAhead = 4;
 
+  /// Values per head of the rows of a group, with room for a whole vector behind them; whole cache lines.
+  static constexpr std::int64_t kValues = (kMostRows * kHeads + kLanes + 15) / 16 * 16;
+
   /// Consecutive rows.
   struct Group {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     alignas(64) float weights[kMostWeights * kLanes];
     alignas(64) float steeps[kMostWeights * kLanes];
-    alignas(64) float values[3][kMostRows * kHeads + kLanes];  ///< the caller's, of each row and head
+    alignas(64) float values[3][kValues];  ///< the caller's, of each row and head
 
     std::int64_t rows() const { return end - begin; }
   };
