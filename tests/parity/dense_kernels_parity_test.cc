@@ -247,6 +247,25 @@ TEST(DenseKernels, ColumnsAgree) {
   }
 }
 
+/// Rows of heads of eight columns are summed some at a time, the last ones of a call by themselves: with the same bits.
+TEST(DenseKernels, InnerProductsOfARowAloneHaveTheSameBits) {
+  constexpr std::int64_t kRows = 37;
+  for (const std::int64_t heads : {4, 8}) {
+    for (const std::int64_t weight_rows : {std::int64_t{1}, kRows}) {
+      Matrix<float> x = random_matrix(kRows, heads * 8, 1, 1);
+      Matrix<float> weights = random_matrix(weight_rows, heads * 8, 1, 2);
+      Matrix<float> y(kRows, heads), alone(kRows, heads);
+      kernels::column_groups<float>({1, {}}, {kernels::ColumnGroups::kSumGroups, heads, x.view(), y.view(), weights.view()});
+      for (std::int64_t r = 0; r < kRows; ++r) {
+        const std::int64_t w = weight_rows == 1 ? 0 : r;
+        kernels::column_groups<float>({1, {}}, {kernels::ColumnGroups::kSumGroups, heads, x.view().band(r, r + 1), alone.view().band(r, r + 1),
+                                                weights.view().band(w, w + 1)});
+      }
+      EXPECT_EQ(y.values, alone.values) << heads << " heads, " << weight_rows << " rows of weights";
+    }
+  }
+}
+
 TEST(DenseKernels, BatchNormAgrees) {
   for (const auto& [rows, cols, pad] : kShapes) {
     Matrix<float> x = random_matrix(rows, cols, pad, 1, -1, 3);
