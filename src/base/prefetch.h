@@ -10,4 +10,10 @@ inline void prefetch(const void* address) {
   asm volatile("");
 }
 
+/// The same, into the second-level cache: more lines can be on their way there than into the first.
+inline void prefetch_far(const void* address) {
+  __builtin_prefetch(address, 0, 2);
+  asm volatile("");
+}
+
 }  // namespace gneiss

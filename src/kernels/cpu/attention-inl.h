@@ -24,6 +24,7 @@
 #include "base/matrix_view.h"
 #include "kernels/attention.h"
 #include "kernels/cpu/exp-inl.h"
+#include "kernels/cpu/fetch_ahead.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
@@ -36,9 +37,6 @@ constexpr std::int64_t kMostColumns = kMostVectors * kLanes;
 /// Values (edges x heads) of a batch, and edges at most.
 constexpr std::int64_t kBatchValues = kMostAttentionHeads;
 constexpr std::int64_t kBatchEdges = 32;
-/// Edges ahead of those that are added whose ends are fetched, and whose rows are, at most.
-constexpr std::int64_t kEndsAhead = 64;
-constexpr std::int64_t kMostRowsAhead = 32;
 
 inline std::int64_t batch_edges(std::int64_t heads) { return std::min(kBatchEdges, kBatchValues / heads); }
 
@@ -189,14 +187,14 @@ HWY_INLINE auto used_lanes(std::int64_t count) {
 struct Panel {
   std::int64_t column = 0;
   std::int64_t width = 0;
-  std::int64_t ahead = 0;  ///< edges ahead whose rows are fetched
+  FetchAhead ahead;
   int vectors = 0;
   alignas(64) std::int32_t head_of[kMostColumns];
 
   Panel(std::int64_t first, std::int64_t columns, std::int64_t heads)
       : column(first),
         width(std::min(kMostColumns, columns - first)),
-        ahead(std::clamp<std::int64_t>(16384 / (width * 4), 4, kMostRowsAhead)),
+        ahead(FetchAhead::from_memory(width * static_cast<std::int64_t>(sizeof(float)))),
         vectors(static_cast<int>((width + kLanes - 1) / kLanes)) {
     const std::int64_t head_width = columns / heads;
     for (std::int64_t i = 0; i < kMostColumns; ++i) {
@@ -264,12 +262,12 @@ class BlockIds {
   static constexpr std::int64_t kMost = 512;  ///< entries of a run
 
   HWY_INLINE Run run(std::int64_t id, std::int64_t count) {
-    if (id < begin_ || (id + count + kEndsAhead > end_ && end_ < static_cast<std::int64_t>(ids_.size()))) read(id);
+    if (id < begin_ || (id + count + FetchAhead::kMostFar > end_ && end_ < static_cast<std::int64_t>(ids_.size()))) read(id);
     return {nodes_ + (id - begin_), count, end_ - id};
   }
 
  private:
-  static constexpr std::int64_t kRoom = 2 * kMost + kEndsAhead;
+  static constexpr std::int64_t kRoom = 2 * kMost + FetchAhead::kMostFar;
 
   /// Fills nodes_ from entry `id` on.
   HWY_NOINLINE void read(std::int64_t id) {
@@ -364,9 +362,13 @@ void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batc
     steep[i] = hn::Load(d, sums.steep + i * kLanes);
   }
   for (std::int64_t k = 0; k < run.count; ++k) {
-    const float* later = x.row(run.indices[std::min(k + panel.ahead, run.known - 1)]) + panel.column;
+    const float* far = x.row(run.indices[std::min(k + panel.ahead.far, run.known - 1)]) + panel.column;
+    const float* near = x.row(run.indices[std::min(k + panel.ahead.near, run.known - 1)]) + panel.column;
 #pragma GCC unroll 8
-    for (int i = 0; i < kVectors; ++i) hwy::Prefetch(later + i * kLanes);
+    for (int i = 0; i < kVectors; ++i) {
+      prefetch_far(far + i * kLanes);
+      prefetch(near + i * kLanes);
+    }
     const float* row = x.row(run.indices[k]) + panel.column;
 #pragma GCC unroll 8
     for (int i = 0; i < kVectors; ++i) {
@@ -467,19 +469,24 @@ class WeighedSums {
     }
   }
 
-  /// Adds `count` rows; those of later_rows, and the values of later_ends, are fetched.
+  /// Adds `count` rows. The rows and values of as many nodes from `far` on are fetched into the second-level cache, the rows of those
+  /// from `near` on into the first.
   HWY_INLINE void add(const NodeId* nodes, std::int64_t count, const float* weights, const float* steeps,
-                      const NodeId* later_rows, const NodeId* later_ends) {
+                      const NodeId* near, const NodeId* far) {
     constexpr int kEndValues = kHeads * (kBackward ? 3 : 1);
     constexpr int kLineValues = 16;
     const Tag d;
     for (std::int64_t e = 0; e < count; ++e) {
-      const float* later_end = ends_ + later_ends[e] * stride_;
+      const float* far_end = ends_ + far[e] * stride_;
 #pragma GCC unroll 8
-      for (int value = 0; value < kEndValues; value += kLineValues) hwy::Prefetch(later_end + value);
-      const float* later = columns_ + later_rows[e] * row_stride_;
+      for (int value = 0; value < kEndValues; value += kLineValues) prefetch_far(far_end + value);
+      const float* far_row = columns_ + far[e] * row_stride_;
+      const float* near_row = columns_ + near[e] * row_stride_;
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) hwy::Prefetch(later + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) {
+        prefetch_far(far_row + v * kLanes);
+        prefetch(near_row + v * kLanes);
+      }
       const float* values = columns_ + nodes[e] * row_stride_;
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
@@ -523,7 +530,7 @@ void add_weighed(const ConstMatrixView<float>& x, const Run& run, const Panel& p
     const NodeId* nodes = run.indices + k;
     weigh_edges<kHeads, kBackward>(row, nodes, count, weights, steeps);
     const auto behind = [&](std::int64_t by) { return k + by + count <= run.known ? nodes + by : nodes; };
-    of_panel.add(nodes, count, weights, steeps, behind(panel.ahead), behind(kEndsAhead));
+    of_panel.add(nodes, count, weights, steeps, behind(panel.ahead.near), behind(panel.ahead.far));
   }
   of_panel.store(sums);
   at.total = row.total;
@@ -598,8 +605,8 @@ class RowGroups {
     while (now->begin < end) {
       open(*next, now->end, end);
       const std::int64_t left = pattern_.nonzeros() - offsets[now->end];
-      const std::int64_t rows_ahead = panel_.ahead <= left ? panel_.ahead : 0;
-      const std::int64_t ends_ahead = kEndsAhead <= left ? kEndsAhead : 0;
+      const std::int64_t near = panel_.ahead.near <= left ? panel_.ahead.near : 0;
+      const std::int64_t far = panel_.ahead.far <= left ? panel_.ahead.far : 0;
       const std::int64_t first_made = next->begin;
       const std::int64_t first_added = now->begin;
       const std::int64_t to_make = next->rows();
@@ -620,7 +627,7 @@ class RowGroups {
           const std::int64_t count = offsets[v + 1] - offsets[v];
           const NodeId* nodes = indices + offsets[v];
           sums.clear();
-          sums.add(nodes, count, now->weights + added, now->steeps + added, nodes + rows_ahead, nodes + ends_ahead);
+          sums.add(nodes, count, now->weights + added, now->steeps + added, nodes + near, nodes + far);
           added += vectors_of(count) * kLanes;
           summed(*now, i, v, sums.plain, sums.steep);
         }

@@ -1,10 +1,10 @@
-// sddmm on the CPU: a vector inner product an edge and head, with the rows of x prefetched as in spmm.
+// sddmm on the CPU: a vector inner product an edge and head, with the rows of x fetched ahead as in spmm.
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/fetch_ahead.h"
 #include "kernels/cpu/parallel_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/sddmm.cc"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -20,13 +20,17 @@ void sddmm_chunk(const SddmmArgs<float>& args, std::int64_t row_begin, std::int6
   const EdgeId last = args.pattern.nonzeros() - 1;
   const std::int64_t width = args.x.cols;
   const std::int64_t head_width = width / args.heads;
-  const EdgeId ahead = std::clamp<std::int64_t>(16384 / std::max<std::int64_t>(1, 4 * width), 4, 32);
+  const auto ahead = FetchAhead::from_memory(width * static_cast<std::int64_t>(sizeof(float)));
   for (std::int64_t v = row_begin; v < row_end; ++v) {
     const float* y = args.y.row(v);
     const EdgeId end = args.pattern.offsets[static_cast<std::size_t>(v) + 1];
     for (EdgeId k = args.pattern.offsets[static_cast<std::size_t>(v)]; k < end; ++k) {
-      const float* later = args.x.row(indices[std::min(k + ahead, last)]);
-      for (std::int64_t c = 0; c < width; c += 16) hwy::Prefetch(later + c);
+      const float* far = args.x.row(indices[std::min(k + ahead.far, last)]);
+      const float* near = args.x.row(indices[std::min(k + ahead.near, last)]);
+      for (std::int64_t c = 0; c < width; c += 16) {
+        prefetch_far(far + c);
+        prefetch(near + c);
+      }
       const float* x = args.x.row(indices[k]);
       inner_products(y, x, head_width, args.heads, args.e.row(k));
     }

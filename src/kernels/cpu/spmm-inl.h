@@ -1,8 +1,8 @@
 // What the spmm kernels share: panels of columns in registers, readers of edges, the choice of a compiled kernel.
 //
 // A panel of up to 16 vectors of columns (256 f32 with AVX-512, 64 with AVX2) is accumulated over a run of edges and
-// stored once; widths are compile-time numbers of vectors, the last one masked. Rows of x are prefetched 16 KB ahead in
-// the list of edges (4 to 32 edges: nearer is covered by the out-of-order window, farther thrashes L1).
+// stored once; widths are compile-time numbers of vectors, the last one masked. Rows of x are fetched ahead of the edge
+// that is added (fetch_ahead.h).
 //
 // Included once for each instruction set, inside foreach_target.
 #if defined(GNEISS_KERNELS_CPU_SPMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -12,12 +12,12 @@
 #define GNEISS_KERNELS_CPU_SPMM_INL_H_
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/fetch_ahead.h"
 #include "kernels/cpu/vectors-inl.h"
 #include "kernels/spmm.h"
 
@@ -60,9 +60,9 @@ class EdgeReader {
         w_(args.w.data() + panel.head),
         heads_(args.heads),
         last_(rows.last),
+        ahead_(fetch_ahead(panel.width * static_cast<std::int64_t>(sizeof(float)))),
         tail_(hn::FirstN(d_, tail_of(panel.width))),
         weight_mask_(hn::FirstN(d_, static_cast<std::size_t>(std::min(args.heads, kLanes)))) {
-    ahead_ = std::clamp<std::int64_t>(16384 / (panel.width * static_cast<std::int64_t>(sizeof(float))), 4, 32);
     if constexpr (kWeights == Weights::kOnePerHead) {
       const std::int64_t head_width = args.y.cols / args.heads;
       for (int i = 0; i < kVectors * kLanes; ++i) {
@@ -71,15 +71,19 @@ class EdgeReader {
     }
   }
 
-  /// Starts edge k, whose id is at position i: prefetches a later row and loads what its weights need.
+  /// Starts edge k, whose id is at position i: fetches later rows and loads what its weights need.
   HWY_INLINE void open(std::int64_t i, EdgeId k) {
-    const float* later = x_ + static_cast<std::int64_t>(ids_[std::min(i + ahead_, last_)]) * stride_;
-    for (std::int64_t c = 0; c < kVectors * lanes(); c += 16) hwy::Prefetch(later + c);
-    row_ = x_ + static_cast<std::int64_t>(ids_[i]) * stride_;
+    const float* far = row(std::min(i + ahead_.far, last_));
+    const float* near = row(std::min(i + ahead_.near, last_));
+    for (std::int64_t c = 0; c < kVectors * lanes(); c += 16) {
+      if constexpr (!kInCache) prefetch_far(far + c);
+      prefetch(near + c);
+    }
+    row_ = row(i);
     if constexpr (kWeights == Weights::kOnes) return;
     const float* weight = w_ + k * heads_;
     if (slots_ != nullptr) {
-      hwy::Prefetch(w_ + slots_[std::min(k + ahead_, last_slot_)] * heads_);
+      prefetch(w_ + slots_[std::min(k + kWeightsAhead, last_slot_)] * heads_);
       weight = w_ + slots_[k] * heads_;
     }
     if constexpr (kWeights == Weights::kOnePerEdge) weight_ = hn::Set(d_, *weight);
@@ -124,6 +128,14 @@ class EdgeReader {
   }
 
  private:
+  static constexpr bool kInCache = sizeof(Id) < sizeof(NodeId);  ///< of a block of rows that the second-level cache has
+  static FetchAhead fetch_ahead(std::int64_t bytes) {
+    return kInCache ? FetchAhead::from_cache(bytes) : FetchAhead::from_memory(bytes);
+  }
+  static constexpr EdgeId kWeightsAhead = 32;  ///< edges ahead of those whose weights jump
+
+  /// The row whose id is at position i.
+  HWY_INLINE const float* row(std::int64_t i) const { return x_ + static_cast<std::int64_t>(ids_[i]) * stride_; }
   static constexpr std::int64_t lanes() { return hn::MaxLanes(D()); }
   static std::size_t tail_of(std::int64_t width) { return static_cast<std::size_t>(width - (kVectors - 1) * lanes()); }
 
@@ -136,7 +148,7 @@ class EdgeReader {
   const float* w_;
   std::int64_t heads_;
   std::int64_t last_;
-  std::int64_t ahead_;
+  FetchAhead ahead_;
   const float* row_ = nullptr;
   V weight_{};
   hn::Mask<D> tail_;

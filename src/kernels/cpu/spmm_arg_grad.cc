@@ -1,10 +1,10 @@
 // Backward of max/min aggregation by source: each out-edge adds the gradient of the columns that it won.
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/fetch_ahead.h"
 #include "kernels/cpu/parallel_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/spmm_arg_grad.cc"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -18,16 +18,19 @@ void grad_chunk(const SpmmArgGradArgs<float>& args, std::int64_t row_begin, std:
   const NodeId* indices = pattern.indices.data();
   const EdgeId last = pattern.nonzeros() - 1;
   const std::int64_t d = args.dx.cols;
-  const EdgeId ahead = std::clamp<std::int64_t>(8192 / std::max<std::int64_t>(1, 4 * d), 2, 16);
+  const auto ahead = FetchAhead::from_memory(2 * d * static_cast<std::int64_t>(sizeof(float)));
   for (std::int64_t u = row_begin; u < row_end; ++u) {
     float* dx = args.dx.row(u);
     std::fill_n(dx, d, 0.0F);
     const EdgeId end = pattern.offsets[static_cast<std::size_t>(u) + 1];
     for (EdgeId k = pattern.offsets[static_cast<std::size_t>(u)]; k < end; ++k) {
-      const NodeId later = indices[std::min(k + ahead, last)];
+      const NodeId far = indices[std::min(k + ahead.far, last)];
+      const NodeId near = indices[std::min(k + ahead.near, last)];
       for (std::int64_t c = 0; c < d; c += 16) {
-        hwy::Prefetch(args.arg.row(later) + c);
-        hwy::Prefetch(args.dy.row(later) + c);
+        prefetch_far(args.arg.row(far) + c);
+        prefetch_far(args.dy.row(far) + c);
+        prefetch(args.arg.row(near) + c);
+        prefetch(args.dy.row(near) + c);
       }
       const NodeId v = indices[k];
       const EdgeId slot = pattern.slots[static_cast<std::size_t>(k)];

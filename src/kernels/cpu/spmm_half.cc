@@ -4,12 +4,12 @@
 // is not full: features are aggregated once, in the setup phase, so few widths are compiled. Sums take the same steps
 // as spmm.cc on widened rows, and so give the same bits; 16-bit results are rounded from them.
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/fetch_ahead.h"
 #include "kernels/cpu/parallel_rows.h"
 #include "kernels/cpu/round_row.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/spmm_half.cc"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -46,8 +46,9 @@ void sum_panel(const Task& task) {
   const std::uint16_t* x = args.x_half.data + task.column;
   const std::int64_t stride = args.x_half.stride;
   const EdgeId last = pattern.nonzeros() - 1;
-  constexpr std::int64_t kAhead = 8;
   const std::int64_t width = kPartial ? args.y.cols - task.column : kVectors * kLanes;
+  const auto ahead = FetchAhead::from_memory(width * static_cast<std::int64_t>(sizeof(std::uint16_t)));
+  const auto row_of = [&](EdgeId k) { return x + pattern.indices[static_cast<std::size_t>(std::min(k, last))] * stride; };
   alignas(64) float row[kVectors * kLanes];
   for (std::int64_t v = task.begin; v < task.end; ++v) {
     const EdgeId first = pattern.offsets[static_cast<std::size_t>(v)];
@@ -56,9 +57,13 @@ void sum_panel(const Task& task) {
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) sum[i] = hn::Zero(d);
     for (EdgeId k = first; k < end; ++k) {
-      const std::uint16_t* later = x + pattern.indices[static_cast<std::size_t>(std::min(k + kAhead, last))] * stride;
-      for (std::int64_t c = 0; c < width; c += 32) hwy::Prefetch(later + c);
-      const std::uint16_t* from = x + pattern.indices[static_cast<std::size_t>(k)] * stride;
+      const std::uint16_t* far = row_of(k + ahead.far);
+      const std::uint16_t* near = row_of(k + ahead.near);
+      for (std::int64_t c = 0; c < width; c += 32) {
+        prefetch_far(far + c);
+        prefetch(near + c);
+      }
+      const std::uint16_t* from = row_of(k);
       auto weight = hn::Zero(d);
       if constexpr (kWeighted) weight = hn::Set(d, args.w[static_cast<std::size_t>(pattern.slot(k))]);
 #pragma GCC unroll 16
