@@ -43,23 +43,27 @@ double measure_read(int threads) {
   return static_cast<double>(size) * sizeof(float) / seconds;
 }
 
-double measure_gather(int threads, std::int64_t row_bytes, std::int64_t table_bytes) {
+double measure_gather(int threads, std::int64_t row_bytes, std::int64_t table_bytes, Fetch fetch) {
   constexpr std::int64_t kLine = 16;  // f32 in a cache line
-  constexpr std::int64_t kAhead = 32;
+  constexpr std::int64_t kFar = 128;
+  const std::int64_t near = fetch == Fetch::kTwice ? 8 : 32;
   const std::int64_t width = std::max<std::int64_t>(kLine, row_bytes / 4);
   const std::int64_t rows = std::max<std::int64_t>(1, table_bytes / 4 / width);
   const std::int64_t reads = (std::int64_t{1} << 28) / (width * 4) * 2;
   Buffer<float> table = Buffer<float>::zeros(static_cast<std::size_t>(rows * width));
-  Buffer<NodeId> order(static_cast<std::size_t>(reads + kAhead));
+  Buffer<NodeId> order(static_cast<std::size_t>(reads + kFar));
   RandomStream random(5, 5);
   for (NodeId& row : order) row = static_cast<NodeId>(random.below(static_cast<std::uint64_t>(rows)));
   const double seconds = fastest([&] {
     parallel_chunks(threads, reads, 1 << 14, [&](std::int64_t begin, std::int64_t end) {
       float sum = 0;
       for (std::int64_t i = begin; i < end; ++i) {
-        const float* later = table.data() + order[static_cast<std::size_t>(i + kAhead)] * width;
-        const float* row = table.data() + order[static_cast<std::size_t>(i)] * width;
+        const auto row_of = [&](std::int64_t k) { return table.data() + order[static_cast<std::size_t>(k)] * width; };
+        const float* far = row_of(i + kFar);
+        const float* later = row_of(i + near);
+        const float* row = row_of(i);
         for (std::int64_t c = 0; c < width; c += kLine) {
+          if (fetch == Fetch::kTwice) prefetch_far(far + c);
           prefetch(later + c);
           sum += row[c];
         }
@@ -91,8 +95,8 @@ double once(double (*measure)(Args...), Args... args) {
 
 double read_bytes_per_second(int threads) { return once(measure_read, threads); }
 
-double gather_bytes_per_second(int threads, std::int64_t row_bytes, std::int64_t table_bytes) {
-  return once(measure_gather, threads, row_bytes, table_bytes);
+double gather_bytes_per_second(int threads, std::int64_t row_bytes, std::int64_t table_bytes, Fetch fetch) {
+  return once(measure_gather, threads, row_bytes, table_bytes, fetch);
 }
 
 double product_flop_per_second(int threads) { return once(measure_product, threads); }

@@ -1,4 +1,5 @@
-// spmm: edges and bytes a second, and the share of a uniform gather of equal rows from a table as large as x.
+// spmm: edges and bytes a second, and the share of a uniform gather of equal rows from a table as large as x, fetched once
+// (of_gather) and twice (of_best_gather, see limits.h).
 // A share above 1 means that hubs and communities hit the caches, or that blocks of sources (`block_kb` of x, 0 = none) stay
 // there; of_block_gather compares with a table as large as one block.
 #include <benchmark/benchmark.h>
@@ -52,13 +53,14 @@ void spmm(benchmark::State& state, const char* name) {
   }
   for (auto _ : state) kernels::spmm<float>({threads, {}}, args);
   const double edges = static_cast<double>(graph.edges()) * static_cast<double>(state.iterations());
-  const auto share_of = [&](std::int64_t row_bytes, std::int64_t table_bytes) {
-    const double limit = gather_bytes_per_second(threads, row_bytes, table_bytes);
+  const auto share_of = [&](std::int64_t row_bytes, std::int64_t table_bytes, Fetch fetch = Fetch::kOnce) {
+    const double limit = gather_bytes_per_second(threads, row_bytes, table_bytes, fetch);
     return benchmark::Counter(edges * static_cast<double>(d) * 4 / limit, benchmark::Counter::kIsRate);
   };
   state.counters["edges/s"] = benchmark::Counter(edges, benchmark::Counter::kIsRate);
   state.counters["GB/s"] = benchmark::Counter(edges * static_cast<double>(d) * 4e-9, benchmark::Counter::kIsRate);
   state.counters["of_gather"] = share_of(d * 4, graph.nodes * d * 4);
+  state.counters["of_best_gather"] = share_of(d * 4, graph.nodes * d * 4, Fetch::kTwice);
   if (block_bytes > 0) state.counters["of_block_gather"] = share_of(d * 4, block_bytes);
 }
 
