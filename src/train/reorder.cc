@@ -16,7 +16,7 @@ constexpr double kBlockedEdges = 15;
 constexpr std::int64_t kLeastEpochs = 50;
 constexpr std::int64_t kLeastEpochsByRegion = 100;
 // What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch.
-constexpr double kLeastSaving = 0.20;
+constexpr double kLeastSaving = 0.15;
 // The share of edges within a block or region to what it was after the early rounds of the search, at most (graph::cluster_order).
 constexpr double kMostGrowth = 2;
 
