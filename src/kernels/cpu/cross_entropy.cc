@@ -2,7 +2,10 @@
 //
 // Formulas: reference/cross_entropy.cc. A chunk is a range of nodes, so that rows outside the list are cleared in the
 // same sweep; its part of the loss goes to the workspace and the parts are added in order.
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "kernels/chunks.h"
 #include "kernels/band_views.h"
@@ -71,56 +74,107 @@ class LossSum {
   double product_ = 1;
 };
 
-/// Adds the weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie over the logits).
-void add_row(const CrossEntropyArgs<float>& args, std::int64_t r, std::int32_t label, double weights, LossSum* loss) {
-  const std::int64_t classes = args.logits.cols;
-  const float* z = args.logits.row(r);
-  float* dz = args.dlogits.rows > 0 ? args.dlogits.row(r) : nullptr;
-  const double spread = args.label_smoothing / static_cast<double>(classes);
-  const auto weight = [&](std::int64_t c) {
-    return args.class_weights.empty() ? 1.0 : static_cast<double>(args.class_weights[static_cast<std::size_t>(c)]);
+/// Losses and gradients of counted rows, some at a time step by step: a row alone is a chain of operations from its highest logit to its
+/// gradient, at each of which a processor would wait.
+class CountedRows {
+ public:
+  CountedRows(const CrossEntropyArgs<float>& args, double weights)
+      : args_(args), weights_(weights), classes_(args.logits.cols), spread_(args.label_smoothing / static_cast<double>(classes_)) {}
+
+  /// Adds the weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie over the logits).
+  void add(std::int64_t r, std::int32_t label) {
+    rows_[count_++] = {args_.logits.row(r), args_.dlogits.rows > 0 ? args_.dlogits.row(r) : nullptr, label};
+    if (count_ == kMost) finish();
+  }
+
+  /// The sum of all losses.
+  double total() {
+    finish();
+    return loss_.total();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+
+  struct Row {
+    const float* z = nullptr;
+    float* dz = nullptr;  ///< or null
+    std::int32_t label = 0;
+    float highest = 0;
+    double total = 0;         ///< of the weights of the classes
+    double product = 0;       ///< of those and the logits
+    double exponentials = 0;  ///< their sum
   };
-  const double hit = weight(label) * (1 - args.label_smoothing);
-  double total = hit;
-  double product = hit * z[label];
-  const float highest = highest_of(classes, z);
-  for (std::int64_t c = 0; spread > 0 && c < classes; ++c) {
-    total += weight(c) * spread;
-    product += weight(c) * spread * z[c];
+
+  void finish() {
+    const std::span<Row> rows(rows_.data(), count_);
+    for (Row& row : rows) weigh(row);
+    for (Row& row : rows) exponentiate(row);
+    for (Row& row : rows) write(row);
+    count_ = 0;
   }
-  constexpr std::int64_t kBlock = 512;
-  float unwanted[kBlock];
-  double exponentials = 0;
-  for (std::int64_t begin = 0; begin < classes; begin += kBlock) {
-    const std::int64_t length = std::min(kBlock, classes - begin);
-    float* to = dz != nullptr ? dz + begin : unwanted;
-    transform_run(length, z + begin, to, Exponential{hn::Set(Tag(), highest)});
-    exponentials += sum_of(length, to);
+
+  double weight(std::int64_t c) const {
+    return args_.class_weights.empty() ? 1.0 : static_cast<double>(args_.class_weights[static_cast<std::size_t>(c)]);
   }
-  loss->add(total * highest - product);
-  loss->add_log(total, exponentials);
-  if (dz == nullptr) return;
-  const auto scale = static_cast<float>(total / (exponentials * weights));
-  transform_run(classes, dz, dz, Times{hn::Set(Tag(), scale)});
-  for (std::int64_t c = 0; spread > 0 && c < classes; ++c) dz[c] -= static_cast<float>(weight(c) * spread / weights);
-  dz[label] -= static_cast<float>(hit / weights);
-}
+  double hit(const Row& row) const { return weight(row.label) * (1 - args_.label_smoothing); }
+
+  HWY_INLINE void weigh(Row& row) const {
+    row.total = hit(row);
+    row.product = row.total * row.z[row.label];
+    row.highest = highest_of(classes_, row.z);
+    for (std::int64_t c = 0; spread_ > 0 && c < classes_; ++c) {
+      row.total += weight(c) * spread_;
+      row.product += weight(c) * spread_ * row.z[c];
+    }
+  }
+
+  HWY_INLINE void exponentiate(Row& row) const {
+    constexpr std::int64_t kBlock = 512;
+    float unwanted[kBlock];
+    for (std::int64_t begin = 0; begin < classes_; begin += kBlock) {
+      const std::int64_t length = std::min(kBlock, classes_ - begin);
+      float* to = row.dz != nullptr ? row.dz + begin : unwanted;
+      transform_run(length, row.z + begin, to, Exponential{hn::Set(Tag(), row.highest)});
+      row.exponentials += sum_of(length, to);
+    }
+  }
+
+  HWY_INLINE void write(const Row& row) {
+    loss_.add(row.total * row.highest - row.product);
+    loss_.add_log(row.total, row.exponentials);
+    float* dz = row.dz;
+    if (dz == nullptr) return;
+    const auto scale = static_cast<float>(row.total / (row.exponentials * weights_));
+    transform_run(classes_, dz, dz, Times{hn::Set(Tag(), scale)});
+    for (std::int64_t c = 0; spread_ > 0 && c < classes_; ++c) dz[c] -= static_cast<float>(weight(c) * spread_ / weights_);
+    dz[row.label] -= static_cast<float>(hit(row) / weights_);
+  }
+
+  const CrossEntropyArgs<float>& args_;
+  double weights_;
+  std::int64_t classes_;
+  double spread_;
+  LossSum loss_;
+  std::array<Row, kMost> rows_;
+  std::size_t count_ = 0;
+};
 
 /// `args` has the logits and gradients of `count` nodes from `first` on.
 double loss_chunk(const CrossEntropyArgs<float>& args, double weights, std::int64_t first, std::int64_t count) {
-  LossSum loss;
+  CountedRows rows(args, weights);
   auto next = std::lower_bound(args.rows.begin(), args.rows.end(), first);
   for (std::int64_t r = 0; r < count; ++r) {
     const bool listed = next != args.rows.end() && *next == first + r;
     if (listed) ++next;
     const std::int32_t label = args.labels[static_cast<std::size_t>(first + r)];
     if (listed && label >= 0 && weights > 0) {
-      add_row(args, r, label, weights, &loss);
+      rows.add(r, label);
     } else if (args.dlogits.rows > 0) {
       std::fill_n(args.dlogits.row(r), args.dlogits.cols, 0.0F);
     }
   }
-  return loss.total();
+  return rows.total();
 }
 
 }  // namespace
