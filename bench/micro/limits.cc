@@ -43,10 +43,11 @@ double measure_read(int threads) {
   return static_cast<double>(size) * sizeof(float) / seconds;
 }
 
-double measure_gather(int threads, std::int64_t row_bytes, std::int64_t table_bytes, Fetch fetch) {
+template <Fetch kFetch>
+double measure_gather(int threads, std::int64_t row_bytes, std::int64_t table_bytes) {
   constexpr std::int64_t kLine = 16;  // f32 in a cache line
   constexpr std::int64_t kFar = 128;
-  const std::int64_t near = fetch == Fetch::kTwice ? 8 : 32;
+  constexpr std::int64_t kNear = kFetch == Fetch::kTwice ? 8 : 32;
   const std::int64_t width = std::max<std::int64_t>(kLine, row_bytes / 4);
   const std::int64_t rows = std::max<std::int64_t>(1, table_bytes / 4 / width);
   const std::int64_t reads = (std::int64_t{1} << 28) / (width * 4) * 2;
@@ -59,11 +60,11 @@ double measure_gather(int threads, std::int64_t row_bytes, std::int64_t table_by
       float sum = 0;
       for (std::int64_t i = begin; i < end; ++i) {
         const auto row_of = [&](std::int64_t k) { return table.data() + order[static_cast<std::size_t>(k)] * width; };
-        const float* far = row_of(i + kFar);
-        const float* later = row_of(i + near);
+        [[maybe_unused]] const float* far = kFetch == Fetch::kTwice ? row_of(i + kFar) : nullptr;
+        const float* later = row_of(i + kNear);
         const float* row = row_of(i);
         for (std::int64_t c = 0; c < width; c += kLine) {
-          if (fetch == Fetch::kTwice) prefetch_far(far + c);
+          if constexpr (kFetch == Fetch::kTwice) prefetch_far(far + c);
           prefetch(later + c);
           sum += row[c];
         }
@@ -96,7 +97,8 @@ double once(double (*measure)(Args...), Args... args) {
 double read_bytes_per_second(int threads) { return once(measure_read, threads); }
 
 double gather_bytes_per_second(int threads, std::int64_t row_bytes, std::int64_t table_bytes, Fetch fetch) {
-  return once(measure_gather, threads, row_bytes, table_bytes, fetch);
+  const auto measure = fetch == Fetch::kTwice ? measure_gather<Fetch::kTwice> : measure_gather<Fetch::kOnce>;
+  return once(measure, threads, row_bytes, table_bytes);
 }
 
 double product_flop_per_second(int threads) { return once(measure_product, threads); }

@@ -12,7 +12,6 @@
 #define GNEISS_KERNELS_CPU_ATTENTION_INL_H
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -666,7 +665,7 @@ class RowGroups {
 template <int kVectors>
 HWY_INLINE void prefetch_columns(const Panel& panel, const float* row) {
 #pragma GCC unroll 8
-  for (int i = 0; i < kVectors; ++i) hwy::Prefetch(row + panel.column + i * kLanes);
+  for (int i = 0; i < kVectors; ++i) prefetch(row + panel.column + i * kLanes);
 }
 
 /// Calls fn with the number of vectors of a panel as a constant.

@@ -350,7 +350,7 @@ class RowAttention {
     const float* own = args_.s_dst.row(v);
     Values highest;
     for (std::int64_t i = 0; i < count; ++i) {
-      hwy::Prefetch(args_.s_src.row(indices[std::min(i + attention::kBatchEdges, known - 1)]));
+      prefetch(args_.s_src.row(indices[std::min(i + attention::kBatchEdges, known - 1)]));
       const float* other = args_.s_src.row(indices[i]);
       float* plain = batch_.plain + i * heads();
       float* steep = batch_.steep + i * heads();
@@ -386,7 +386,7 @@ class RowAttention {
     auto most = hn::Set(d, -std::numeric_limits<float>::infinity());
     for (std::int64_t i = 0; i < count; i += kEdges) {
       for (std::int64_t e = i; e < i + kEdges; ++e) {
-        hwy::Prefetch(args_.s_src.row(indices[std::min(e + attention::kBatchEdges, known - 1)]));
+        prefetch(args_.s_src.row(indices[std::min(e + attention::kBatchEdges, known - 1)]));
       }
       const auto raw = hn::Add(attention::load_ends<kHeads>(args_.s_src.data, args_.s_src.stride, indices + i, count - i), own);
       const auto bent = hn::IfThenElse(hn::Gt(raw, hn::Zero(d)), hn::Set(d, 1.0F), slope);

@@ -202,7 +202,7 @@ class RowGradient {
     const float* own = args_.s_src.row(u);
     const std::int64_t stride = kPackedValues * heads();
     for (std::int64_t i = 0; i < count; ++i) {
-      hwy::Prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * stride);
+      prefetch(packed_ + indices[std::min(i + attention::kBatchEdges, known - 1)] * stride);
       const float* other = packed_ + indices[i] * stride;
       for (std::int64_t h = 0; h < heads(); ++h) {
         const float raw = own[h] + other[h];
@@ -232,7 +232,7 @@ class RowGradient {
     auto shared = hn::Zero(d);
     for (std::int64_t i = 0; i < count; i += kEdges) {
       for (std::int64_t e = i; e < i + kEdges; ++e) {
-        hwy::Prefetch(packed_ + indices[std::min(e + attention::kBatchEdges, known - 1)] * kStride);
+        prefetch(packed_ + indices[std::min(e + attention::kBatchEdges, known - 1)] * kStride);
       }
       const auto other = [&](int what) HWY_ATTR {
         return attention::load_ends<kHeads>(packed_ + what * kHeads, kStride, indices + i, count - i);

@@ -11,7 +11,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/spmm_blocked.cc"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -22,14 +21,14 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Prefetches the weights of a segment that comes later. Inlined: GCC leaves out calls of a function that does nothing else.
+/// Prefetches the weights of a segment that comes later.
 HWY_INLINE void prefetch_weights(const SpmmArgs<float>& args, const RowSegment& segment) {
   const std::int64_t first = segment.first;
   const std::int64_t end = first + segment.length;
   if (args.pattern.slots.empty()) {
-    for (std::int64_t i = first * args.heads; i < end * args.heads; i += 16) hwy::Prefetch(args.w.data() + i);
+    for (std::int64_t i = first * args.heads; i < end * args.heads; i += 16) prefetch(args.w.data() + i);
   } else {
-    for (std::int64_t k = first; k < end; k += 8) hwy::Prefetch(args.pattern.slots.data() + k);
+    for (std::int64_t k = first; k < end; k += 8) prefetch(args.pattern.slots.data() + k);
   }
 }
 
@@ -54,7 +53,7 @@ struct BlockLoop {
       constexpr std::ptrdiff_t kSegmentsAhead = 4;
       if (kWeights != Weights::kOnes && end - segment > kSegmentsAhead) prefetch_weights(args, segment[kSegmentsAhead]);
       float* y = args.y.row(segment->row) + panel.column;
-      for (std::int64_t c = 0; c < panel.width; c += 16) hwy::Prefetch(y + c);
+      for (std::int64_t c = 0; c < panel.width; c += 16) prefetch(y + c);
       hn::Vec<D> sum[kVectorsNow];
 #pragma GCC unroll 16
       for (int i = 0; i < kVectorsNow; ++i) sum[i] = hn::Zero(d);
