@@ -30,7 +30,7 @@ ir::Program recompute(const ir::Program& program, const std::set<ir::ValueId>& v
 struct RecomputeLimits {
   std::int64_t least_arena_bytes = std::int64_t{64} << 20;  ///< arenas below it are left alone
   double least_saving = 0.1;  ///< of the arena, by all values together
-  double most_time = 0.08;  ///< of a step, for all values together
+  double most_time = 0.05;   ///< of a step, for all values together
 };
 
 /// Recomputes what costs next to nothing: the cheapest values for their size until the time is used up, without those that make no
