@@ -6,8 +6,8 @@
 // With all nodes in one step neighbours would swap labels for ever; with 8 the result is as good as in-place updates.
 //
 // Nearly all time goes into reading labels of neighbours at random, so few are read: more and more from round to round
-// (the first labels say little), along edges of one direction in turn, but for the last round, and none for nodes that already lie with
-// most of their neighbours.
+// (the first labels say little; the last moves bring least), along edges of one direction in turn, and none for nodes that already lie
+// with most of their neighbours.
 //
 // The clusters are then the nodes of a graph with the counts of edges as weights (each keeps its heaviest neighbours),
 // which is clustered in the same way with a larger cap. Clusters of one such group lie side by side: what the
@@ -31,8 +31,9 @@ constexpr int kSteps = 8;
 constexpr std::int64_t kLevelGrowth = kRegionNodes / kBlockNodes;  // nodes of a group to nodes of its parts, at most
 constexpr int kLevels = 3;
 // Of more neighbours every second, third, … votes: a sample elects the same cluster. 8, 16, 32, 64 and 64 votes bring one to three points
-// more of arxiv's and yelp's edges into a block and fewer of ogbn-products', in 1.5 times as long for the later rounds.
-constexpr std::array<EdgeId, kRounds> kMostVotes = {8, 16, 24, 24, 24};
+// more of arxiv's and yelp's edges into a block and fewer of ogbn-products', in 1.5 times as long for the later rounds. A last round of 24
+// votes of each direction brings from two points fewer to one more into a region, in two and a half times as long.
+constexpr std::array<EdgeId, kRounds> kMostVotes = {8, 16, 24, 24, 16};
 constexpr std::int32_t kSettlingVotes = 8;  // fewer votes settle no node
 constexpr std::size_t kHeaviest = 32;       // neighbours that a cluster keeps in the graph of clusters
 constexpr EdgeId kGroupEdges = 8192;        // edges of a cluster that are looked at for that, at most
@@ -55,17 +56,17 @@ std::uint32_t mix(std::uint32_t x) {
 
 EdgeId vote_stride(EdgeId edges, EdgeId votes) { return std::max<EdgeId>(1, (edges + votes - 1) / votes); }
 
-/// A graph whose nodes stand for `sizes` nodes each. Votes go along both patterns.
+/// A graph whose nodes stand for `sizes` nodes each. Votes go along both patterns in turn.
 struct Level {
   SparsePattern edges;
   SparsePattern reverse;                  ///< no rows: `edges` holds both directions
-  std::span<const std::int32_t> weights;  ///< of `edges`; empty = all one
+  std::span<const std::int32_t> weights;  ///< of `edges`; empty = all one, as where there is a reverse
   std::span<const std::int32_t> sizes;    ///< empty = all one
 
   std::int32_t size(NodeId v) const { return sizes.empty() ? 1 : sizes[at(v)]; }
 };
 
-/// Votes for labels: an open hash table with room for a sample of both directions at a load of a half.
+/// Votes for labels: an open hash table with room for a sample at a load of a quarter.
 class Votes {
  public:
   void add(NodeId label, std::int32_t votes) {
@@ -89,9 +90,9 @@ class Votes {
   }
 
  private:
-  static constexpr int kBits = 9;
+  static constexpr int kBits = 7;
   static constexpr std::uint32_t kSlots = 1U << kBits;
-  static_assert(kSlots >= 2 * 2 * kMostVotes.back());
+  static_assert(kSlots >= 4 * *std::max_element(kMostVotes.begin(), kMostVotes.end()));
   std::array<NodeId, kSlots> label_;
   std::array<std::int32_t, kSlots> count_{};
   std::array<std::uint16_t, kSlots> used_;
@@ -119,10 +120,7 @@ class Propagation {
   void run(int begin, int end) {
     for (int round = begin; round < end; ++round) {
       most_votes_ = kMostVotes[static_cast<std::size_t>(round)];
-      const bool one_way = level_.reverse.rows == 0;
-      const bool last = round + 1 == kRounds;
-      along_ = one_way || last || round % 2 == 0;
-      against_ = !one_way && (last || round % 2 == 1);
+      voters_ = level_.reverse.rows == 0 || round % 2 == 0 ? &level_.edges : &level_.reverse;
       for (const std::vector<NodeId>& step : steps_) {
         decide(step, mix(static_cast<std::uint32_t>(round) + 1));
         move(step);
@@ -162,51 +160,40 @@ class Propagation {
     if (i + labels_ahead < end) prefetch_labels(step[at(i + labels_ahead)]);
   }
 
-  void prefetch_offset(NodeId v) const {
-    if (along_) prefetch(&level_.edges.offsets[at(v)]);
-    if (against_) prefetch(&level_.reverse.offsets[at(v)]);
-  }
+  void prefetch_offset(NodeId v) const { prefetch(&voters_->offsets[at(v)]); }
 
   void prefetch_row(NodeId v) const {
     if (settled_[at(v)] != 0) return;
-    if (along_) prefetch_row(level_.edges, v);
-    if (against_) prefetch_row(level_.reverse, v);
+    constexpr EdgeId kPerLine = 16;
+    const EdgeId end = std::min(voters_->offsets[at(v) + 1], voters_->offsets[at(v)] + 4 * kPerLine);
+    for (EdgeId k = voters_->offsets[at(v)]; k < end; k += kPerLine) prefetch(&voters_->indices[at(k)]);
   }
 
-  static void prefetch_row(const SparsePattern& edges, NodeId v) {
-    constexpr EdgeId kPerLine = 16;
-    const EdgeId end = std::min(edges.offsets[at(v) + 1], edges.offsets[at(v)] + 4 * kPerLine);
-    for (EdgeId k = edges.offsets[at(v)]; k < end; k += kPerLine) prefetch(&edges.indices[at(k)]);
+  /// Calls visit(place of the edge) for each voter of a node.
+  template <class Visit>
+  void for_voters(NodeId v, const Visit& visit) const {
+    const EdgeId begin = voters_->offsets[at(v)];
+    const EdgeId end = voters_->offsets[at(v) + 1];
+    const EdgeId stride = vote_stride(end - begin, most_votes_);
+    for (EdgeId k = begin; k < end; k += stride) visit(k);
   }
 
   void prefetch_labels(NodeId v) const {
     if (settled_[at(v)] != 0) return;
-    if (along_) prefetch_labels(level_.edges, v);
-    if (against_) prefetch_labels(level_.reverse, v);
+    for_voters(v, [&](EdgeId k) { prefetch(&label_[at(voters_->indices[at(k)])]); });
   }
 
-  void prefetch_labels(const SparsePattern& edges, NodeId v) const {
-    const EdgeId begin = edges.offsets[at(v)];
-    const EdgeId end = edges.offsets[at(v) + 1];
-    const EdgeId stride = vote_stride(end - begin, most_votes_);
-    for (EdgeId k = begin; k < end; k += stride) prefetch(&label_[at(edges.indices[at(k)])]);
-  }
-
-  void poll(const SparsePattern& edges, std::span<const std::int32_t> weights, NodeId v, Votes* votes) const {
-    const EdgeId begin = edges.offsets[at(v)];
-    const EdgeId end = edges.offsets[at(v) + 1];
-    const EdgeId stride = vote_stride(end - begin, most_votes_);
-    for (EdgeId k = begin; k < end; k += stride) {
-      const NodeId u = edges.indices[at(k)];
-      if (u != v) votes->add(label_[at(u)], weights.empty() ? 1 : weights[at(k)]);
-    }
+  void poll(NodeId v, Votes* votes) const {
+    for_voters(v, [&](EdgeId k) {
+      const NodeId u = voters_->indices[at(k)];
+      if (u != v) votes->add(label_[at(u)], level_.weights.empty() ? 1 : level_.weights[at(k)]);
+    });
   }
 
   /// The label with most votes, and with room if that is asked; a node stays where no other has more. Ties fall to a different label in
   /// each round.
   NodeId elect(NodeId v, std::uint32_t salt, bool with_room, Votes* votes) {
-    if (along_) poll(level_.edges, level_.weights, v, votes);
-    if (against_) poll(level_.reverse, {}, v, votes);
+    poll(v, votes);
     const NodeId own = label_[at(v)];
     std::int32_t all = 0;
     NodeId best = own;
@@ -240,10 +227,9 @@ class Propagation {
   const Level& level_;
   std::int64_t cap_;
   int threads_;
-  // Of this round: votes of a node and direction, and which directions these are.
+  // Of this round: votes of a node, and the direction that they come from.
   EdgeId most_votes_ = 0;
-  bool along_ = true;
-  bool against_ = false;
+  const SparsePattern* voters_ = nullptr;
   Buffer<NodeId> label_;
   std::vector<NodeId> wanted_;  ///< by place in the step
   Buffer<std::int32_t> cluster_size_;

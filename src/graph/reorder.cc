@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::int64_t kRowGrain = 2048;
 constexpr std::int64_t kNodeGrain = 65536;
-constexpr std::int64_t kPrefetchRows = 8;
+constexpr std::int64_t kPrefetchRows = 8;   // ahead of those that are moved
+constexpr std::int64_t kPrefetchNames = 2;  // the same of new names of their sources
 constexpr std::int64_t kSampledEdges = 1 << 20;
 constexpr std::int64_t kPrefetchEdges = 16;  // of the sampled ones
 
@@ -118,7 +119,12 @@ class RowMover {
   /// Where a row lies that will be moved later.
   void fetch_place(NodeId v) const { prefetch(&graph_.offsets()[at(v)]); }
 
-  /// The first cache lines of a row that will be moved soon; rows lie anywhere.
+  /// The new names in a row that will be moved soon.
+  void fetch_names(NodeId v) const {
+    for (const NodeId u : graph_.sources().subspan(at(begin(v)), degree(v))) prefetch_far(&position_[at(u)]);
+  }
+
+  /// The first cache lines of a row that will be moved later; rows lie anywhere.
   void fetch(NodeId v) const {
     constexpr EdgeId kPerLine = 16;
     constexpr EdgeId kLines = 4;
@@ -216,6 +222,7 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
     for (std::int64_t v = begin; v < end; ++v) {
       if (v + 2 * kPrefetchRows < end) mover.fetch_place(order[at(v + 2 * kPrefetchRows)]);
       if (v + kPrefetchRows < end) mover.fetch(order[at(v + kPrefetchRows)]);
+      if (v + kPrefetchNames < end) mover.fetch_names(order[at(v + kPrefetchNames)]);
       NodeId* row = sources.data() + offsets[at(v)];
       if (weights.empty()) {
         mover.move(order[at(v)], row);
