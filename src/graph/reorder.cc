@@ -1,6 +1,8 @@
 // Degree order, reverse Cuthill-McKee, and what all orders share. Clusters have a file of their own.
 #include "graph/reorder.h"
 
+#include <hwy/contrib/sort/vqsort.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -87,12 +89,12 @@ class CuthillMcKee {
   Order order_;
 };
 
-/// Sorts a row: a short one of distinct numbers by counting those before each: no branch depends on them, and a
-/// compiler makes vectors of the counting.
-void sort_row(std::span<NodeId> row) {
+/// Sorts a row: a short one of distinct numbers by counting those before each (no branch depends on them, and a compiler makes vectors of
+/// the counting), a longer one by Highway's sort.
+void sort_row(std::span<NodeId> row, hwy::Sorter& long_rows) {
   constexpr std::size_t kLongest = 64;
   constexpr std::size_t kTogether = 16;
-  if (row.size() > kLongest) return std::sort(row.begin(), row.end());
+  if (row.size() > kLongest) return long_rows(row.data(), row.size(), hwy::SortAscending());
   std::array<NodeId, kLongest> keys;
   const std::size_t padded = (row.size() + kTogether - 1) / kTogether * kTogether;
   std::copy(row.begin(), row.end(), keys.begin());
@@ -133,10 +135,10 @@ class RowMover {
     for (EdgeId k = begin; k < end; k += kPerLine) prefetch(&graph_.sources()[at(k)]);
   }
 
-  void move(NodeId v, NodeId* sources) const {
+  void move(NodeId v, NodeId* sources) {
     const auto row = graph_.sources().subspan(at(begin(v)), degree(v));
     for (std::size_t k = 0; k < row.size(); ++k) sources[k] = position_[at(row[k])];
-    sort_row({sources, row.size()});
+    sort_row({sources, row.size()}, sorter_);
   }
 
   /// Parallel edges keep their order, so that their weights do.
@@ -158,6 +160,7 @@ class RowMover {
 
   const Graph& graph_;
   std::span<const NodeId> position_;
+  hwy::Sorter sorter_;
   std::vector<std::pair<NodeId, std::size_t>> moved_;  ///< new source, place in the old row
 };
 

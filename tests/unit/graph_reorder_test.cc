@@ -179,7 +179,7 @@ TEST(PermuteTest, MovesEdgesWithTheirWeights) {
 
 TEST(PermuteTest, SortsRowsOfAnyLengthWithParallelEdges) {
   // Row v has v sources from all over, and v % 3 of them once more.
-  constexpr NodeId kNodes = 150;
+  constexpr NodeId kNodes = 701;
   std::vector<std::pair<NodeId, NodeId>> pairs;
   for (NodeId v = 0; v < kNodes; ++v) {
     for (NodeId k = 0; k < v + v % 3; ++k) pairs.emplace_back((k % std::max<NodeId>(1, v) * 37 + v) % kNodes, v);
