@@ -144,13 +144,32 @@ class Chooser {
   ir::Program take_cheap(const RecomputeLimits& limits) {
     before_ = at_ = measure_(program_);
     if (before_.excess_bytes < limits.least_arena_bytes) return program_;
-    const double most_seconds = before_.seconds * (1 + limits.most_time);
-    std::vector<std::pair<double, ValueId>> by_price;
+    const std::vector<ValueId> candidates = by_price();
+    Chooser more = *this;
+    choose_cheap(candidates, limits.most_time);
+    more.choose_cheap(candidates, std::max(limits.most_time, limits.time_for_more));
+    const double more_saved = more.saving() - saving();
+    const double more_time = (more.at_.seconds - at_.seconds) / before_.seconds;
+    return (more_saved > limits.exchange * more_time ? more : *this).result_from(limits.least_saving);
+  }
+
+ private:
+  /// The values, those first that take the least time for their size.
+  std::vector<ValueId> by_price() const {
+    std::vector<std::pair<double, ValueId>> priced;
     for (const ValueId value : recomputable(program_)) {
-      by_price.emplace_back((with(value).seconds - before_.seconds) / static_cast<double>(program_.elements(value)), value);
+      priced.emplace_back((with(value).seconds - before_.seconds) / static_cast<double>(program_.elements(value)), value);
     }
-    std::sort(by_price.begin(), by_price.end());
-    for (const auto& [price, value] : by_price) {
+    std::sort(priced.begin(), priced.end());
+    std::vector<ValueId> values;
+    for (const auto& [price, value] : priced) values.push_back(value);
+    return values;
+  }
+
+  /// The first of `candidates` for up to so much of a step, without those that make no difference.
+  void choose_cheap(const std::vector<ValueId>& candidates, double most_time) {
+    const double most_seconds = before_.seconds * (1 + most_time);
+    for (const ValueId value : candidates) {
       const Footprint now = with(value);
       if (now.seconds > most_seconds) continue;
       chosen_.insert(value);
@@ -158,13 +177,15 @@ class Chooser {
     }
     shorten(most_seconds);
     spare(at_.excess_bytes);
-    const double saving = 1 - static_cast<double>(at_.excess_bytes) / static_cast<double>(before_.excess_bytes);
-    if (saving < limits.least_saving) chosen_.clear();
     passing_ = passing_of(chosen_);
-    return result();
   }
 
- private:
+  /// Of the arena.
+  double saving() const { return 1 - static_cast<double>(at_.excess_bytes) / static_cast<double>(before_.excess_bytes); }
+
+  /// The program as it was if the values save less than that.
+  ir::Program result_from(double least_saving) const { return saving() < least_saving ? program_ : result(); }
+
   Footprint with(ValueId value) const {
     std::set<ValueId> values = chosen_;
     values.insert(value);

@@ -136,9 +136,13 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
     options.recompute_limits = {0, 0.01, 0.2};
     const ir::Plan cheap = plan_of(model, dataset, args, options);
     EXPECT_LT(cheap.lasting_arena_bytes, kept.lasting_arena_bytes) << model;
-    options.recompute_limits.most_time = -1;
+    options.recompute_limits = {0, 0.01, -1, -1};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": no time for it";
-    options.recompute_limits = {std::int64_t{1} << 40, 0.01, 1e9};
+    options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3};
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(cheap.program)) << model << ": worth more time";
+    options.recompute_limits.exchange = 1e3;
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": not worth more time";
+    options.recompute_limits = {std::int64_t{1} << 40, 0.01, 1e9, 1e9};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": a small arena";
   }
 }
