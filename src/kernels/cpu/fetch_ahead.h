@@ -18,14 +18,20 @@ struct FetchAhead {
   static constexpr std::int64_t kMostFar = 128;
   static constexpr std::int64_t kMostNear = 8;
 
-  std::int64_t far;   ///< of those that are fetched into the second-level cache
+  std::int64_t far;   ///< of those that are fetched into the second-level cache; 0: none is
   std::int64_t near;  ///< into the first
 
   /// Rows, or panels of them, of `bytes`: 64 KiB and 4 KiB of them at most.
   static FetchAhead from_memory(std::int64_t bytes) { return {rows(65536, bytes, 16, kMostFar), rows(4096, bytes, 2, kMostNear)}; }
 
-  /// The same of those that the second-level cache has anyhow: 16 KiB.
+  /// The same of those that the second-level cache has anyhow, most of them: 16 KiB.
   static FetchAhead from_cache(std::int64_t bytes) { return {0, rows(16384, bytes, 4, 32)}; }
+
+  /// One of the two, for rows of a table of `table_bytes`: of 1 to 4 MiB a Zen 4 gathers a tenth slower by two fetches, of 7 a sixth faster.
+  static FetchAhead from_table(std::int64_t bytes, std::int64_t table_bytes) {
+    constexpr std::int64_t kInCache = std::int64_t{6} << 20;
+    return table_bytes <= kInCache ? from_cache(bytes) : from_memory(bytes);
+  }
 
  private:
   static std::int64_t rows(std::int64_t all, std::int64_t bytes, std::int64_t least, std::int64_t most) {
