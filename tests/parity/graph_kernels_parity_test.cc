@@ -89,6 +89,21 @@ TEST_P(GraphKernels, SpmmAgrees) {
   }
 }
 
+/// A table of rows larger than what counts as in the cache: its rows are fetched twice.
+TEST_P(GraphKernels, SpmmAgreesOnLargeTables) {
+  constexpr std::int64_t kElements = std::int64_t{8} << 18;  // 8 MiB
+  for (const SparsePattern& pattern : {g().in_edges(), g().out_edges()}) {
+    const std::int64_t pad = kElements / std::max<std::int64_t>(1, pattern.cols);
+    for (const std::int64_t d : {16, 33}) {
+      for (const Reduce reduce : {Reduce::kSum, Reduce::kMax}) {
+        for (const bool weighted : {false, true}) {
+          check_spmm("spmm d=" + std::to_string(d), pattern, d, 1, weighted, reduce, longest_row(pattern), pad);
+        }
+      }
+    }
+  }
+}
+
 TEST_P(GraphKernels, SpmmAgreesWithHeads) {
   const std::pair<std::int64_t, std::int64_t> shapes[] = {{2, 2}, {24, 8}, {64, 8}, {33, 3}, {42, 21}, {160, 5}};
   for (const auto& [d, heads] : shapes) {
