@@ -138,7 +138,7 @@ TEST(DenseKernels, UnaryGradAgrees) {
 }
 
 TEST(DenseKernels, BinaryAgreesForEveryBroadcast) {
-  const Shape results[] = {{1, 1, 0}, {7, 12, 3}, {2500, 24, 0}, {3, 0, 0}};
+  const Shape results[] = {{1, 1, 0}, {7, 12, 3}, {2500, 24, 0}, {3, 0, 0}, {1, 5, 0}, {40, 1, 0}, {37, 3, 0}, {9000, 5, 0}, {1000, 15, 0}};
   for (int fn = 0; fn <= static_cast<int>(kernels::Binary::kMinimum); ++fn) {
     for (const auto& [rows, cols, pad] : results) {
       for (const std::int64_t a_rows : {rows, std::int64_t{1}}) {
@@ -153,6 +153,11 @@ TEST(DenseKernels, BinaryAgreesForEveryBroadcast) {
             Matrix<float> c(rows, cols, pad);
             check("binary " + std::to_string(fn), kernels::binary_variants<float>(),
                   {static_cast<kernels::Binary>(fn), a.view(), b.view(), c.view()}, {{&c.values, relative_bound(4)}});
+            for (Matrix<float>* over : {&a, &b}) {
+              if (over->rows != rows || over->cols != cols) continue;
+              check("binary in place " + std::to_string(fn), kernels::binary_variants<float>(),
+                    {static_cast<kernels::Binary>(fn), a.view(), b.view(), over->view()}, {{&over->values, relative_bound(4)}});
+            }
           }
         }
       }
@@ -349,6 +354,11 @@ TEST(DenseKernels, CrossEntropyAgrees) {
           args.dlogits = {};
           check("cross_entropy", kernels::cross_entropy_variants<float>(), args, {{&loss.values, relative_bound(32)}},
                 kernels::loss_workspace_bytes(n));
+          dlogits = logits;
+          args.logits = dlogits.view();
+          args.dlogits = dlogits.view();
+          check("cross_entropy in place", kernels::cross_entropy_variants<float>(), args,
+                {{&loss.values, relative_bound(32)}, {&dlogits.values, relative_bound(16)}}, kernels::loss_workspace_bytes(n));
         }
       }
     }

@@ -77,6 +77,67 @@ HWY_INLINE void sweep_rows(const BinaryArgs<float>& args, std::int64_t begin, st
   }
 }
 
+/// Whether rows of `all` and of `other` can be taken several to a vector: `all` has every element, `other` one value a row or one row.
+bool narrow(const BinaryArgs<float>& args, const ConstMatrixView<float>& all, const ConstMatrixView<float>& other) {
+  const auto& c = args.c;
+  const bool whole = all.rows == c.rows && all.cols == c.cols && all.contiguous() && c.contiguous();
+  const bool one_a_row = other.cols == 1 && other.rows == c.rows && other.contiguous();
+  return whole && c.cols < kLanes && (one_a_row || (other.rows == 1 && other.cols == c.cols));
+}
+
+/// The elements of `other` beside whole vectors of narrow rows, one after the other.
+template <bool kOneARow>
+class NarrowOperand {
+ public:
+  NarrowOperand(const ConstMatrixView<float>& other, std::int64_t cols, std::int64_t begin) : other_(other), cols_(cols), row_(begin) {
+    for (std::int64_t p = 0; !kOneARow && p < 2 * kLanes; ++p) repeated_[p] = other.data[p % cols];
+    for (std::int64_t p = 0; kOneARow && p < cols * kLanes; ++p) rows_[p] = static_cast<std::int32_t>((p / kLanes + p % kLanes) / cols);
+  }
+
+  HWY_INLINE V next() {
+    const Tag d;
+    V value;
+    if constexpr (kOneARow) {
+      const std::int64_t left = other_.rows - row_;
+      const V rows = left >= kLanes ? hn::LoadU(d, other_.data + row_) : load_first(other_.data + row_, left);
+      value = hn::TableLookupLanes(rows, hn::SetTableIndices(d, rows_ + column_ * kLanes));
+    } else {
+      value = hn::LoadU(d, repeated_ + column_);
+    }
+    row_ += kLanes / cols_;
+    column_ += kLanes % cols_;
+    if (column_ >= cols_) {
+      column_ -= cols_;
+      ++row_;
+    }
+    return value;
+  }
+
+ private:
+  const ConstMatrixView<float>& other_;
+  std::int64_t cols_;
+  std::int64_t row_;  ///< of the first element of the next vector
+  std::int64_t column_ = 0;
+  alignas(64) float repeated_[kOneARow ? 1 : 2 * kLanes];
+  alignas(64) std::int32_t rows_[kOneARow ? kLanes * kLanes : 1];  ///< rows of a vector's elements behind its first one's, by the column that has
+};
+
+/// Rows begin .. end of fewer elements than a vector has, as one run. A row at a time they would wait for each other where the result lies
+/// over an operand: a processor takes the masked store of one row to overlap the masked load of the next.
+template <bool kAll, bool kOneARow, class Fn>
+HWY_INLINE void sweep_narrow(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
+  const Tag d;
+  const std::int64_t cols = args.c.cols;
+  const std::int64_t length = (end - begin) * cols;
+  const float* all = (kAll ? args.a : args.b).data + begin * cols;
+  NarrowOperand<kOneARow> other(kAll ? args.b : args.a, cols, begin);
+  float* c = args.c.data + begin * cols;
+  const auto combine = [&](V x) HWY_ATTR { return kAll ? fn(x, other.next()) : fn(other.next(), x); };
+  std::int64_t i = 0;
+  for (; i + kLanes <= length; i += kLanes) hn::StoreU(combine(hn::LoadU(d, all + i)), d, c + i);
+  if (i < length) store_first(combine(load_first(all + i, length - i)), c + i, length - i);
+}
+
 /// Rows begin .. end, each cut into groups of columns within which no operand changes its kind.
 template <class Fn>
 HWY_INLINE void sweep_groups(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
@@ -113,6 +174,12 @@ HWY_INLINE void sweep_chunk(const BinaryArgs<float>& args, std::int64_t begin, s
   if (whole(args.a) && whole(args.b) && args.c.contiguous()) {
     const std::int64_t first = begin * width;
     return sweep<true, true>((end - begin) * width, args.a.data + first, args.b.data + first, args.c.data + first, fn);
+  }
+  if (narrow(args, args.a, args.b)) {
+    return args.b.rows == args.c.rows ? sweep_narrow<true, true>(args, begin, end, fn) : sweep_narrow<true, false>(args, begin, end, fn);
+  }
+  if (narrow(args, args.b, args.a)) {
+    return args.a.rows == args.c.rows ? sweep_narrow<false, true>(args, begin, end, fn) : sweep_narrow<false, false>(args, begin, end, fn);
   }
   const bool a_full = args.a.cols == width;
   const bool b_full = args.b.cols == width;

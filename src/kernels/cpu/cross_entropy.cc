@@ -26,33 +26,38 @@ namespace {
 
 float highest_of(std::int64_t length, const float* z) {
   const Tag d;
-  if (length < kLanes) return *std::max_element(z, z + length);
+  if (length < kLanes) {
+    const auto listed = hn::FirstN(d, static_cast<std::size_t>(length));
+    return hn::GetLane(hn::MaxOfLanes(d, hn::IfThenElse(listed, load_first(z, length), hn::Set(d, *z))));
+  }
   Vector highest = hn::LoadU(d, z + length - kLanes);
   for (std::int64_t i = 0; i + kLanes <= length; i += kLanes) highest = hn::Max(highest, hn::LoadU(d, z + i));
   return hn::GetLane(hn::MaxOfLanes(d, highest));
 }
 
-double sum_of(std::int64_t length, const float* x) {
-  const hn::Repartition<double, Tag> d;
-  const hn::Rebind<float, decltype(d)> narrow;
-  const auto step = static_cast<std::int64_t>(hn::Lanes(d));
-  auto sums = hn::Zero(d);
-  std::int64_t i = 0;
-  for (; i + step <= length; i += step) sums = hn::Add(sums, hn::PromoteTo(d, hn::LoadU(narrow, x + i)));
-  double sum = hn::GetLane(hn::SumOfLanes(d, sums));
-  for (; i < length; ++i) sum += x[i];
-  return sum;
-}
+/// Sums of f32 in f64.
+class WideSum {
+ public:
+  HWY_INLINE WideSum() : sums_(hn::Zero(d_)) {}
+  HWY_INLINE void add(Vector x) {
+    const hn::Rebind<float, decltype(d_)> narrow;
+    alignas(64) float lanes[kLanes];
+    hn::Store(x, Tag(), lanes);
+    for (std::int64_t i = 0; i < kLanes; i += static_cast<std::int64_t>(hn::MaxLanes(narrow))) {
+      sums_ = hn::Add(sums_, hn::PromoteTo(d_, hn::Load(narrow, lanes + i)));
+    }
+  }
+  HWY_INLINE double total() const { return hn::GetLane(hn::SumOfLanes(d_, sums_)); }
+
+ private:
+  hn::Repartition<double, Tag> d_;
+  hn::Vec<hn::Repartition<double, Tag>> sums_;
+};
 
 /// exp(x - highest) without subnormal numbers, which are slow in all that follows.
 struct Exponential {
   Vector highest;
   HWY_INLINE Vector operator()(Vector x) const { return without_subnormals(exp_of_score(hn::Sub(x, highest))); }
-};
-
-struct Times {
-  Vector factor;
-  HWY_INLINE Vector operator()(Vector x) const { return without_subnormals(hn::Mul(x, factor)); }
 };
 
 /// A sum of losses. Logarithms of weight 1 are added up as that of a product, as long as that is a number: every factor is at least 1.
@@ -108,9 +113,10 @@ class CountedRows {
 
   void finish() {
     const std::span<Row> rows(rows_.data(), count_);
+    alignas(64) float kept[kMost * kLanes];
     for (Row& row : rows) weigh(row);
-    for (Row& row : rows) exponentiate(row);
-    for (Row& row : rows) write(row);
+    for (std::size_t i = 0; i < count_; ++i) exponentiate(rows[i], kept + i * kLanes);
+    for (std::size_t i = 0; i < count_; ++i) write(rows[i], kept + i * kLanes);
     count_ = 0;
   }
 
@@ -129,26 +135,46 @@ class CountedRows {
     }
   }
 
-  HWY_INLINE void exponentiate(Row& row) const {
-    constexpr std::int64_t kBlock = 512;
-    float unwanted[kBlock];
-    for (std::int64_t begin = 0; begin < classes_; begin += kBlock) {
-      const std::int64_t length = std::min(kBlock, classes_ - begin);
-      float* to = row.dz != nullptr ? row.dz + begin : unwanted;
-      transform_run(length, row.z + begin, to, Exponential{hn::Set(Tag(), row.highest)});
-      row.exponentials += sum_of(length, to);
+  /// A row of less than a vector is kept in one until its gradient is written: masked stores and loads of rows side by side wait for each
+  /// other. The others go where the gradient will be.
+  HWY_INLINE void exponentiate(Row& row, float* kept) const {
+    const Exponential fn{hn::Set(Tag(), row.highest)};
+    WideSum sum;
+    std::int64_t c = 0;
+    for (; c + kLanes <= classes_; c += kLanes) {
+      const Vector value = fn(hn::LoadU(Tag(), row.z + c));
+      if (row.dz != nullptr) hn::StoreU(value, Tag(), row.dz + c);
+      sum.add(value);
     }
+    if (const std::int64_t left = classes_ - c; left > 0) {
+      const Vector value = hn::IfThenElseZero(hn::FirstN(Tag(), static_cast<std::size_t>(left)), fn(load_first(row.z + c, left)));
+      if (left == classes_) {
+        hn::Store(value, Tag(), kept);
+      } else if (row.dz != nullptr) {
+        store_first(value, row.dz + c, left);
+      }
+      sum.add(value);
+    }
+    row.exponentials = sum.total();
   }
 
-  HWY_INLINE void write(const Row& row) {
+  HWY_INLINE void write(const Row& row, const float* kept) {
     loss_.add(row.total * row.highest - row.product);
     loss_.add_log(row.total, row.exponentials);
     float* dz = row.dz;
     if (dz == nullptr) return;
-    const auto scale = static_cast<float>(row.total / (row.exponentials * weights_));
-    transform_run(classes_, dz, dz, Times{hn::Set(Tag(), scale)});
-    for (std::int64_t c = 0; spread_ > 0 && c < classes_; ++c) dz[c] -= static_cast<float>(weight(c) * spread_ / weights_);
-    dz[row.label] -= static_cast<float>(hit(row) / weights_);
+    const Vector scale = hn::Set(Tag(), static_cast<float>(row.total / (row.exponentials * weights_)));
+    const Vector label_hit = hn::Set(Tag(), static_cast<float>(hit(row) / weights_));
+    const auto gradient = [&](std::int64_t c, Vector value) HWY_ATTR {
+      const auto labelled = hn::Eq(hn::Iota(hn::RebindToSigned<Tag>(), static_cast<std::int32_t>(c)), hn::Set(hn::RebindToSigned<Tag>(), row.label));
+      return hn::Sub(without_subnormals(hn::Mul(value, scale)), hn::IfThenElseZero(hn::RebindMask(Tag(), labelled), label_hit));
+    };
+    std::int64_t c = 0;
+    for (; c + kLanes <= classes_; c += kLanes) hn::StoreU(gradient(c, hn::LoadU(Tag(), dz + c)), Tag(), dz + c);
+    if (const std::int64_t left = classes_ - c; left > 0) {
+      store_first(gradient(c, left == classes_ ? hn::Load(Tag(), kept) : load_first(dz + c, left)), dz + c, left);
+    }
+    for (c = 0; spread_ > 0 && c < classes_; ++c) dz[c] -= static_cast<float>(weight(c) * spread_ / weights_);
   }
 
   const CrossEntropyArgs<float>& args_;
