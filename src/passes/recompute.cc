@@ -126,15 +126,10 @@ class Chooser {
   /// Until it fits.
   ir::Program fit() {
     before_ = at_ = measure_(program_);
+    constexpr double kAnyTime = std::numeric_limits<double>::infinity();
     std::vector<ValueId> left = recomputable(program_);
-    while (at_.excess_bytes > 0 && !left.empty()) {
-      const ValueId best = best_of(left);
-      if (best == ir::kNoValue) break;
-      chosen_.insert(best);
-      std::erase(left, best);
-      at_ = measure_(recompute(program_, chosen_, passing_));
-    }
-    if (at_.excess_bytes > 0) shorten(std::numeric_limits<double>::infinity());
+    choose(&left, 0, kAnyTime);
+    if (at_.excess_bytes > 0) shorten(kAnyTime);
     if (at_.excess_bytes > 0) chosen_with_all(left);
     if (at_.excess_bytes <= 0) spare(0);
     return result();
@@ -144,40 +139,34 @@ class Chooser {
   ir::Program take_cheap(const RecomputeLimits& limits) {
     before_ = at_ = measure_(program_);
     if (before_.excess_bytes < limits.least_arena_bytes) return program_;
-    const std::vector<ValueId> candidates = by_price();
+    choose_within(limits.most_time);
     Chooser more = *this;
-    choose_cheap(candidates, limits.most_time);
-    more.choose_cheap(candidates, std::max(limits.most_time, limits.time_for_more));
-    const double more_saved = more.saving() - saving();
+    more.choose_within(limits.time_for_more);
+    const double more_saved = static_cast<double>(at_.excess_bytes - more.at_.excess_bytes) / static_cast<double>(before_.excess_bytes + limits.besides_bytes);
     const double more_time = (more.at_.seconds - at_.seconds) / before_.seconds;
     return (more_saved > limits.exchange * more_time ? more : *this).result_from(limits.least_saving);
   }
 
  private:
-  /// The values, those first that take the least time for their size.
-  std::vector<ValueId> by_price() const {
-    std::vector<std::pair<double, ValueId>> priced;
-    for (const ValueId value : recomputable(program_)) {
-      priced.emplace_back((with(value).seconds - before_.seconds) / static_cast<double>(program_.elements(value)), value);
-    }
-    std::sort(priced.begin(), priced.end());
-    std::vector<ValueId> values;
-    for (const auto& [price, value] : priced) values.push_back(value);
-    return values;
-  }
-
-  /// The first of `candidates` for up to so much of a step, without those that make no difference.
-  void choose_cheap(const std::vector<ValueId>& candidates, double most_time) {
+  /// More values, as long as one saves anything, for up to so much of a step.
+  void choose_within(double most_time) {
     const double most_seconds = before_.seconds * (1 + most_time);
-    for (const ValueId value : candidates) {
-      const Footprint now = with(value);
-      if (now.seconds > most_seconds) continue;
-      chosen_.insert(value);
-      at_ = now;
-    }
+    std::vector<ValueId> left = recomputable(program_);
+    std::erase_if(left, [&](ValueId value) { return chosen_.count(value) > 0; });
+    choose(&left, -1, most_seconds);
     shorten(most_seconds);
     spare(at_.excess_bytes);
-    passing_ = passing_of(chosen_);
+  }
+
+  /// Values out of `left`, in each turn the best one, while more than `most_bytes` are taken.
+  void choose(std::vector<ValueId>* left, std::int64_t most_bytes, double most_seconds) {
+    while (at_.excess_bytes > most_bytes && !left->empty()) {
+      const ValueId best = best_of(*left, most_seconds);
+      if (best == ir::kNoValue) return;
+      chosen_.insert(best);
+      std::erase(*left, best);
+      at_ = measure_(recompute(program_, chosen_, passing_));
+    }
   }
 
   /// Of the arena.
@@ -192,8 +181,9 @@ class Chooser {
     return measure_(recompute(program_, values, passing_));
   }
 
-  /// The cheapest value that makes the program fit, else the one that saves most for its time; kNoValue: none saves anything.
-  ValueId best_of(const std::vector<ValueId>& left) const {
+  /// The cheapest value that makes the program fit, else the one that saves most for its time; kNoValue: none saves anything and leaves a
+  /// step within `most_seconds`.
+  ValueId best_of(const std::vector<ValueId>& left, double most_seconds) const {
     ValueId best = ir::kNoValue;
     Footprint best_at;
     const auto gain = [&](const Footprint& now) {
@@ -202,7 +192,7 @@ class Chooser {
     };
     for (const ValueId value : left) {
       const Footprint now = with(value);
-      if (now.excess_bytes >= at_.excess_bytes) continue;
+      if (now.excess_bytes >= at_.excess_bytes || now.seconds > most_seconds) continue;
       const bool fits = now.excess_bytes <= 0;
       const bool best_fits = best != ir::kNoValue && best_at.excess_bytes <= 0;
       const bool better = best == ir::kNoValue || (fits != best_fits ? fits : fits ? now.seconds < best_at.seconds : gain(now) > gain(best_at));

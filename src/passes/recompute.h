@@ -31,12 +31,13 @@ struct RecomputeLimits {
   std::int64_t least_arena_bytes = std::int64_t{64} << 20;  ///< arenas below it are left alone
   double least_saving = 0.1;  ///< of the arena, by all values together
   double most_time = 0.05;    ///< of a step, for all values together
-  double time_for_more = 0.08;  ///< or this, if what goes beyond most_time saves `exchange` times as large a share of the arena
-  double exchange = 2;
+  double time_for_more = 0.08;  ///< or this, if what goes beyond most_time saves `exchange` times as large a share of all memory
+  double exchange = 1;
+  std::int64_t besides_bytes = 0;  ///< memory besides the arena
 };
 
-/// Recomputes what costs little: the cheapest values for their size until the time is used up, without those that make no difference to
-/// the arena, which is what `measure` counts here.
+/// Recomputes what costs little: in each turn the value that saves most bytes of the arena, which is what `measure` counts here, for a
+/// modelled second, until the time is used up.
 ir::Program recompute_cheap(const ir::Program& program, const Measure& measure, const RecomputeLimits& limits, std::vector<std::string>* decisions);
 
 /// Recomputes until `measure` says that the program fits, or nothing helps any more: in each turn the value that saves most bytes

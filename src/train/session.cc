@@ -144,6 +144,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.value_bytes = value_bytes;
   passes.feature_dtype = dataset.features.dtype;
   passes.file_room.features = value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
+  passes.recompute_limits.besides_bytes = dataset.bytes();
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
   passes.loss_rows.count = static_cast<std::int64_t>(rows.size());

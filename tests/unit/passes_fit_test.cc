@@ -142,28 +142,29 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(cheap.program)) << model << ": worth more time";
     options.recompute_limits.exchange = 1e3;
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": not worth more time";
+    options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3, std::int64_t{1} << 50};
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": little of all memory";
     options.recompute_limits = {std::int64_t{1} << 40, 0.01, 1e9, 1e9};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": a small arena";
   }
 }
 
-TEST(Recompute, MakesActivationsForEachBandWhereTheyWouldOutlastIt) {
-  testing::AwkwardOptions many;
-  many.nodes = 2000;
-  const data::Dataset dataset = testing::awkward_dataset(many);
+TEST(Recompute, MakesActivationsOnceOrForEachBandThatReadsThem) {
   const ModelArgs args = {{"hidden_channels", std::int64_t{32}}, {"num_layers", std::int64_t{3}}, {"heads", std::int64_t{4}}, {"dropout", 0.0}, {"input_dropout", 0.0}, {"attention_dropout", 0.0}};
-  passes::Options options;
-  options.recompute_limits = {0, 0.01, 0.5};
-  const ir::Plan plan = plan_of("gat", dataset, args, options);
-  const auto recompute = std::find_if(plan.passes.begin(), plan.passes.end(), [](const auto& pass) { return pass.name == "recompute"; });
-  ASSERT_NE(recompute, plan.passes.end());
-  EXPECT_THAT(recompute->decisions, Contains(HasSubstr("is made again in backward, for each band")));
-  // Between two bands nothing of a layer is there but what its attention keeps and what the next gathers.
-  for (std::size_t v = 0; v < plan.program.values.size(); ++v) {
-    const std::string& name = plan.program.value_name(static_cast<ir::ValueId>(v));
-    const bool made_again = name.starts_with("elu") && name.find("again") != std::string::npos;
-    EXPECT_FALSE(made_again && plan.placements[v].storage != ir::Storage::kBand) << name;
-  }
+  const ir::Program program = plan_of("gat", testing::awkward_dataset({}), args).program;
+  const auto elu = std::find_if(program.ops.begin(), program.ops.end(), [&](const Op& op) { return program.value_name(op.results[0]).starts_with("elu"); });
+  const auto gemm = std::find_if(elu, program.ops.end(), [&](const Op& op) { return op.inputs[0] == elu->results[0]; });
+  ASSERT_NE(gemm, program.ops.end());
+  const ir::ValueId activation = elu->results[0];
+  const auto made_in_backward = [&](const std::set<ir::ValueId>& for_each_band) {
+    const ir::Program again = passes::recompute(program, {activation, gemm->results[0]}, for_each_band);
+    return std::count_if(again.ops.begin(), again.ops.end(), [&](const Op& op) {
+      return op.phase == ir::Phase::kBackward && again.value_name(op.results[0]).starts_with(program.value_name(activation) + ".again");
+    });
+  };
+  // For the product of the next layer, whose rows the backward of its attention gathers, and for the product's gradients after that.
+  EXPECT_EQ(made_in_backward({}), 1);
+  EXPECT_EQ(made_in_backward({activation}), 2);
 }
 
 TEST(StreamFeatures, LeavesFeaturesInTheirFileWhereEveryOpReadsThemRowByRow) {
