@@ -89,9 +89,26 @@ bool narrow(const BinaryArgs<float>& args, const ConstMatrixView<float>& all, co
 template <bool kOneARow>
 class NarrowOperand {
  public:
-  NarrowOperand(const ConstMatrixView<float>& other, std::int64_t cols, std::int64_t begin) : other_(other), cols_(cols), row_(begin) {
-    for (std::int64_t p = 0; !kOneARow && p < 2 * kLanes; ++p) repeated_[p] = other.data[p % cols];
-    for (std::int64_t p = 0; kOneARow && p < cols * kLanes; ++p) rows_[p] = static_cast<std::int32_t>((p / kLanes + p % kLanes) / cols);
+  NarrowOperand(const ConstMatrixView<float>& other, std::int64_t cols, std::int64_t begin)
+      : other_(other), cols_(cols), rows_ahead_(kLanes / cols), columns_ahead_(kLanes % cols), row_(begin) {
+    if constexpr (kOneARow) {
+      for (std::int64_t first = 0; first < cols; ++first) {
+        std::int32_t row = 0;
+        std::int64_t column = first;
+        for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+          rows_[first * kLanes + lane] = row;
+          if (++column < cols) continue;
+          column = 0;
+          ++row;
+        }
+      }
+    } else {
+      std::int64_t column = 0;
+      for (float& value : repeated_) {
+        value = other.data[column];
+        if (++column == cols) column = 0;
+      }
+    }
   }
 
   HWY_INLINE V next() {
@@ -104,8 +121,8 @@ class NarrowOperand {
     } else {
       value = hn::LoadU(d, repeated_ + column_);
     }
-    row_ += kLanes / cols_;
-    column_ += kLanes % cols_;
+    row_ += rows_ahead_;
+    column_ += columns_ahead_;
     if (column_ >= cols_) {
       column_ -= cols_;
       ++row_;
@@ -116,10 +133,13 @@ class NarrowOperand {
  private:
   const ConstMatrixView<float>& other_;
   std::int64_t cols_;
+  // From one vector's first element to the next one's.
+  std::int64_t rows_ahead_;
+  std::int64_t columns_ahead_;
   std::int64_t row_;  ///< of the first element of the next vector
   std::int64_t column_ = 0;
   alignas(64) float repeated_[kOneARow ? 1 : 2 * kLanes];
-  alignas(64) std::int32_t rows_[kOneARow ? kLanes * kLanes : 1];  ///< rows of a vector's elements behind its first one's, by the column that has
+  alignas(64) std::int32_t rows_[kOneARow ? kLanes * kLanes : 1];  ///< rows from a vector's first element to each, by the column of the first
 };
 
 /// Rows begin .. end of fewer elements than a vector has, as one run. A row at a time they would wait for each other where the result lies
