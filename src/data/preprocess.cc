@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "base/prefetch.h"
 #include "graph/reorder.h"
 
 namespace gneiss::data {
@@ -173,49 +174,106 @@ void parallel_throwing(int threads, std::int64_t tasks, const Body& body) {
   }
 }
 
-/// Rows of a file move to others in their new order, a file for each of a few threads. The first is read front to back for each of a few
-/// windows of the others, of which memory holds one; pages that were read are given back.
+/// New files for the rows of one, as many to each of a few threads.
 template <class T>
-void permute_to_file(std::span<const NodeId> order, std::int64_t width, int threads, Buffer<T>* rows) {
+class RowFiles {
+ public:
+  RowFiles(std::int64_t rows, std::int64_t width, int threads) : rows_(rows), width_(width) {
+    constexpr std::int64_t kMostFiles = 8;
+    const std::int64_t page_rows = sysconf(_SC_PAGESIZE);  // whole pages, whatever the width
+    file_rows_ = num_chunks(num_chunks(rows, std::clamp<std::int64_t>(threads, 1, kMostFiles)), page_rows) * page_rows;
+    for (std::int64_t file = 0; file < num_chunks(rows, file_rows_); ++file) files_.emplace_back(static_cast<std::uint64_t>(rows_of(file) * row_bytes()));
+  }
+
+  std::int64_t count() const { return static_cast<std::int64_t>(files_.size()); }
+  std::int64_t row_bytes() const { return width_ * static_cast<std::int64_t>(sizeof(T)); }
+  /// Rows of all files but the last.
+  std::int64_t file_rows() const { return file_rows_; }
+  std::int64_t rows_of(std::int64_t file) const { return std::min(file_rows_, rows_ - file * file_rows_); }
+
+  void write(std::int64_t file, const T* rows, std::int64_t count) { files_[static_cast<std::size_t>(file)].write(rows, static_cast<std::size_t>(count * row_bytes())); }
+  Buffer<T> map() const {
+    const auto mapped = std::make_shared<const MappedFile>(ScratchFile::map_in_a_row(files_));
+    return Buffer<T>::within(mapped, reinterpret_cast<T*>(const_cast<std::byte*>(mapped->bytes().data())), static_cast<std::size_t>(rows_ * width_));
+  }
+
+ private:
+  std::int64_t rows_;
+  std::int64_t width_;
+  std::int64_t file_rows_;
+  std::deque<ScratchFile> files_;
+};
+
+/// Rows of a file move to others in their new order. The first is read front to back for each of a few windows of the others, of which
+/// memory holds one; pages that were read are given back.
+template <class T>
+void move_by_windows(std::span<const NodeId> order, std::int64_t width, int threads, const Buffer<T>& rows, RowFiles<T>* files) {
   constexpr std::int64_t kWindows = 8;
-  constexpr std::int64_t kMostFiles = 8;
   constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
   const auto n = static_cast<std::int64_t>(order.size());
-  const std::int64_t row_bytes = width * static_cast<std::int64_t>(sizeof(T));
   const graph::Order position = graph::inverse_order(order, threads);
-  const std::int64_t page_rows = sysconf(_SC_PAGESIZE);  // whole pages, whatever the width
-  const std::int64_t file_rows = num_chunks(num_chunks(n, std::clamp<std::int64_t>(threads, 1, kMostFiles)), page_rows) * page_rows;
-  const std::int64_t num_files = num_chunks(n, file_rows);
-  const auto rows_of = [&](std::int64_t file) { return std::min(file_rows, n - file * file_rows); };
-  std::deque<ScratchFile> files;
-  for (std::int64_t file = 0; file < num_files; ++file) files.emplace_back(static_cast<std::uint64_t>(rows_of(file) * row_bytes));
-
+  const std::int64_t file_rows = files->file_rows();
   const std::int64_t window_rows = num_chunks(file_rows, kWindows);  // of each file
-  Buffer<T> window(static_cast<std::size_t>(num_files * window_rows * width));
+  Buffer<T> window(static_cast<std::size_t>(files->count() * window_rows * width));
   for (std::int64_t first = 0; first < file_rows; first += window_rows) {
-    parallel_chunks(threads, n, kChunkBytes / row_bytes + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_chunks(threads, n, kChunkBytes / files->row_bytes() + 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t v = begin; v < end; ++v) {
         const std::int64_t to = position[static_cast<std::size_t>(v)];
         const std::int64_t file = to / file_rows;
         const std::int64_t row = to - file * file_rows - first;
         if (row < 0 || row >= window_rows) continue;
-        std::copy_n(rows->begin() + v * width, width, window.begin() + (file * window_rows + row) * width);
+        std::copy_n(rows.begin() + v * width, width, window.begin() + (file * window_rows + row) * width);
       }
-      give_back_tail(rows->begin() + begin * width, 0, static_cast<std::size_t>((end - begin) * row_bytes));
+      give_back_tail(const_cast<T*>(rows.begin()) + begin * width, 0, static_cast<std::size_t>((end - begin) * files->row_bytes()));
     });
-    parallel_throwing(threads, num_files, [&](std::int64_t file) {
-      const std::int64_t count = std::min(window_rows, rows_of(file) - first);
-      if (count > 0) files[static_cast<std::size_t>(file)].write(window.begin() + file * window_rows * width, static_cast<std::size_t>(count * row_bytes));
+    parallel_throwing(threads, files->count(), [&](std::int64_t file) {
+      const std::int64_t count = std::min(window_rows, files->rows_of(file) - first);
+      if (count > 0) files->write(file, window.begin() + file * window_rows * width, count);
     });
   }
-  const auto mapped = std::make_shared<const MappedFile>(ScratchFile::map_in_a_row(files));
-  *rows = Buffer<T>::within(mapped, reinterpret_cast<T*>(const_cast<std::byte*>(mapped->bytes().data())), rows->size());
+}
+
+/// The same in one pass, which gathers rows from all over the file: memory holds its pages meanwhile.
+template <class T>
+void move_at_once(std::span<const NodeId> order, std::int64_t width, int threads, const Buffer<T>& rows, RowFiles<T>* files) {
+  constexpr std::int64_t kMappedBytes = std::int64_t{16} << 20;
+  constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
+  constexpr std::int64_t kAhead = 4;
+  constexpr std::int64_t kLineBytes = 64;
+  const std::int64_t row_bytes = files->row_bytes();
+  T* const from = const_cast<T*>(rows.begin());  // pages are mapped and given back, nothing is written
+  const auto row = [&](std::int64_t v) { return from + order[static_cast<std::size_t>(v)] * width; };
+  parallel_chunks(threads, static_cast<std::int64_t>(order.size()), kMappedBytes / row_bytes + 1, [&](std::int64_t begin, std::int64_t end) {
+    map_pages(from + begin * width, static_cast<std::size_t>((end - begin) * row_bytes), false);
+  });
+  const std::int64_t chunk_rows = kChunkBytes / row_bytes + 1;
+  parallel_throwing(threads, files->count(), [&](std::int64_t file) {
+    std::vector<T> chunk(static_cast<std::size_t>(chunk_rows * width));
+    std::int64_t begin = file * files->file_rows();
+    for (const std::int64_t end = begin + files->rows_of(file); begin < end; begin += chunk_rows) {
+      const std::int64_t count = std::min(chunk_rows, end - begin);
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (begin + i + kAhead < end) {
+          const auto* ahead = reinterpret_cast<const std::byte*>(row(begin + i + kAhead));
+          for (std::int64_t byte = 0; byte < row_bytes; byte += kLineBytes) prefetch(ahead + byte);
+        }
+        std::copy_n(row(begin + i), width, chunk.begin() + i * width);
+      }
+      files->write(file, chunk.data(), count);
+    }
+  });
+  give_back_tail(from, 0, rows.size_bytes());
 }
 
 template <class T>
-void move_rows(std::span<const NodeId> order, std::int64_t width, int threads, bool to_file, Buffer<T>* rows) {
+void move_rows(std::span<const NodeId> order, std::int64_t width, int threads, Move move, Buffer<T>* rows) {
   if (rows->empty()) return;
-  if (to_file && rows->as_in_file()) return permute_to_file(order, width, threads, rows);
+  if (move != Move::kInPlace && rows->as_in_file()) {
+    RowFiles<T> files(static_cast<std::int64_t>(order.size()), width, threads);
+    (move == Move::kToFile ? move_by_windows<T> : move_at_once<T>)(order, width, threads, *rows, &files);
+    *rows = files.map();
+    return;
+  }
   if (width == 1) return permute_to_copy(order, threads, rows);
   permute_in_place(order, static_cast<std::size_t>(width), rows);
 }
@@ -374,7 +432,7 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
   return dataset;
 }
 
-void permute(std::span<const NodeId> order, int threads, Dataset* dataset, bool to_file) {
+void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move move) {
   dataset->graph = graph::permute(dataset->graph, order, threads);
   Features& features = dataset->features;
   if (features.sparse) {
@@ -384,11 +442,11 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset, bool 
     features.indices = std::move(moved.indices);
     features.values = std::move(moved.values);
   } else {
-    move_rows(order, features.cols, threads, to_file, &features.dense);
-    move_rows(order, features.cols, threads, to_file, &features.halves);
+    move_rows(order, features.cols, threads, move, &features.dense);
+    move_rows(order, features.cols, threads, move, &features.halves);
   }
-  move_rows(order, 1, threads, false, &dataset->labels.classes);
-  move_rows(order, dataset->labels.num_classes, threads, to_file, &dataset->labels.targets);
+  move_rows(order, 1, threads, Move::kInPlace, &dataset->labels.classes);
+  move_rows(order, dataset->labels.num_classes, threads, move, &dataset->labels.targets);
   const graph::Order position = graph::inverse_order(order, threads);
   for (auto* part : {&dataset->split.train, &dataset->split.val, &dataset->split.test}) {
     for (NodeId& v : *part) v = position[static_cast<std::size_t>(v)];

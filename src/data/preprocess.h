@@ -38,10 +38,16 @@ std::vector<NodeId> largest_component(const graph::Graph& graph);
 /// The part of a data set on `nodes` (ascending): induced edges, rows, labels and split renumbered, orig_id kept.
 Dataset induced(Dataset dataset, std::span<const NodeId> nodes);
 
+/// How dense features and targets move to other rows.
+enum class Move {
+  kInPlace,
+  kToFile,        ///< those of a file to others (base/file.h: ScratchFile); memory holds an eighth of them at a time
+  kToFileAtOnce,  ///< the same in a third of the time; memory holds the file's pages meanwhile
+};
+
 /// Renames the nodes: node order[v] becomes node v, and orig_id says which it was. Everything of a node goes with it: edges and
-/// their weights, features, labels, parts of the split, name. Dense features and targets move in place; `to_file`: those that come from a
-/// file move to others (base/file.h: ScratchFile), of which memory need not hold more than is being read.
-/// Errors: kShape if `order` is not a permutation of the nodes; kDisk if that file cannot be written.
-void permute(std::span<const NodeId> order, int threads, Dataset* dataset, bool to_file = false);
+/// their weights, features, labels, parts of the split, name.
+/// Errors: kShape if `order` is not a permutation of the nodes; kDisk if a file cannot be written.
+void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move move = Move::kInPlace);
 
 }  // namespace gneiss::data

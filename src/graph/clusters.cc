@@ -6,8 +6,8 @@
 // With all nodes in one step neighbours would swap labels for ever; with 8 the result is as good as in-place updates.
 //
 // Nearly all time goes into reading labels of neighbours at random, so few are read: more and more from round to round
-// (the first labels say little; the last moves bring least), along edges of one direction in turn, and none for nodes that already lie
-// with most of their neighbours.
+// (the first labels say little; the last moves bring least), along in-edges alone if hardly a node has none, else along edges of one direction
+// in turn, and none for nodes that already lie with most of their neighbours.
 //
 // The clusters are then the nodes of a graph with the counts of edges as weights (each keeps its heaviest neighbours),
 // which is clustered in the same way with a larger cap. Clusters of one such group lie side by side: what the
@@ -59,7 +59,7 @@ EdgeId vote_stride(EdgeId edges, EdgeId votes) { return std::max<EdgeId>(1, (edg
 /// A graph whose nodes stand for `sizes` nodes each. Votes go along both patterns in turn.
 struct Level {
   SparsePattern edges;
-  SparsePattern reverse;                  ///< no rows: `edges` holds both directions
+  SparsePattern reverse;                  ///< no rows: `edges` holds both directions, or shows enough
   std::span<const std::int32_t> weights;  ///< of `edges`; empty = all one, as where there is a reverse
   std::span<const std::int32_t> sizes;    ///< empty = all one
 
@@ -428,12 +428,21 @@ Order order_clusters(Level level, const Buffer<NodeId>& labels, EdgeId stride, i
   return flatten(groupings);
 }
 
+/// Do edges of one direction show where nodes belong? They do where hardly a node has none; the other direction takes a transpose.
+bool in_edges_suffice(const Graph& graph) {
+  constexpr std::int64_t kNodesToAlone = 16;
+  const auto offsets = graph.offsets();
+  std::int64_t alone = 0;
+  for (std::size_t v = 0; v < at(graph.num_nodes()); ++v) alone += offsets[v] == offsets[v + 1] ? 1 : 0;
+  return alone <= graph.num_nodes() / kNodesToAlone;
+}
+
 }  // namespace
 
 Order cluster_order(const Graph& graph, int threads, const OrderTest& goes_on) {
   std::optional<Transpose> out_edges;
   Level level{graph.in_edges(), {}, {}, {}};
-  if (!graph.symmetric()) {
+  if (!graph.symmetric() && !in_edges_suffice(graph)) {
     out_edges = transpose(graph.in_edges(), false, threads);
     level.reverse = out_edges->pattern();
   }

@@ -28,7 +28,7 @@ language::ProgramInputs program_inputs(const data::Dataset& dataset) {
           dataset.features.cols,     dataset.features.sparse,   dataset.labels.num_classes};
 }
 
-/// Renamed features of a file may take this part of the memory.
+/// Features of a file may take this part of the memory while they are renamed, and afterwards.
 constexpr std::int64_t kMemoryToFeatures = 8;
 
 bool in_file(const data::Features& features) { return features.dense.as_in_file() || features.halves.as_in_file(); }
@@ -84,7 +84,7 @@ void Workload::apply_model_text() {
 void Workload::put_in_order() {
   const std::string& method = config_->text("train.reorder");
   const data::Features& features = dataset_.features;
-  const std::int64_t memory = config_->has("train.mem") ? config_->integer("train.mem") : memory_limit_bytes();
+  const std::int64_t memory = memory_for_training();
   const bool fit = features.bytes() <= memory / kMemoryToFeatures || (suit_scratch_file(features) && features.bytes() <= memory);
   if (method == "auto" && !fit && in_file(features)) {
     reorder_.asked = method;
@@ -103,8 +103,16 @@ void Workload::put_in_order() {
   if (!split_changes(*config_)) order_ = graph::Order();  // `{}` would keep its memory
 }
 
+std::int64_t Workload::memory_for_training() const {
+  return config_->has("train.mem") ? config_->integer("train.mem") : memory_limit_bytes();
+}
+
 void Workload::rename_nodes() {
-  data::permute(order_, thread_count(*config_), &dataset_, suit_scratch_file(dataset_.features));
+  data::Move move = data::Move::kInPlace;
+  if (suit_scratch_file(dataset_.features)) {
+    move = dataset_.features.bytes() <= memory_for_training() / kMemoryToFeatures ? data::Move::kToFileAtOnce : data::Move::kToFile;
+  }
+  data::permute(order_, thread_count(*config_), &dataset_, move);
 }
 
 void Workload::reload(std::int64_t run) {

@@ -40,6 +40,7 @@ class Workload {
  private:
   void apply_model_text();
   void put_in_order();
+  std::int64_t memory_for_training() const;
   void rename_nodes();
   void measure_load();
   /// The session's options for the data at hand; with --mem they know what it leaves.

@@ -177,18 +177,20 @@ TEST(PreprocessTest, PermuteToAFileMovesTheSameRows) {
     options.feature_dtype = dtype;
     save(load("ppi:scale=0.2", options), folder);  // 2.3 MB of features, half of that in 16 bits, 5.5 MB of targets
     Dataset in_memory = load(folder, options);
-    Dataset in_file = load(folder, options);
     const graph::Order order = graph::degree_order(in_memory.graph);
     permute(order, 1, &in_memory);
-    permute(order, 2, &in_file, true);
-    EXPECT_EQ(list(in_file.features.dense), list(in_memory.features.dense));
-    EXPECT_EQ(list(in_file.features.halves), list(in_memory.features.halves));
-    EXPECT_EQ(list(in_file.labels.targets), list(in_memory.labels.targets));
     EXPECT_FALSE(in_memory.features.dense.as_in_file() || in_memory.features.halves.as_in_file());
-    EXPECT_TRUE(in_file.features.dense.as_in_file() || in_file.features.halves.as_in_file());
-    EXPECT_TRUE(in_file.labels.targets.as_in_file());
-    permute(graph::inverse_order(order), 2, &in_file, true);
-    EXPECT_EQ(list(in_file.features.dense), list(load(folder, options).features.dense));
+    for (const Move move : {Move::kToFile, Move::kToFileAtOnce}) {
+      Dataset in_file = load(folder, options);
+      permute(order, 2, &in_file, move);
+      EXPECT_EQ(list(in_file.features.dense), list(in_memory.features.dense));
+      EXPECT_EQ(list(in_file.features.halves), list(in_memory.features.halves));
+      EXPECT_EQ(list(in_file.labels.targets), list(in_memory.labels.targets));
+      EXPECT_TRUE(in_file.features.dense.as_in_file() || in_file.features.halves.as_in_file());
+      EXPECT_TRUE(in_file.labels.targets.as_in_file());
+      permute(graph::inverse_order(order), 2, &in_file, move);
+      EXPECT_EQ(list(in_file.features.dense), list(load(folder, options).features.dense));
+    }
   }
 }
 
