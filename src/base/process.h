@@ -16,6 +16,10 @@ std::int64_t current_rss_bytes();
 /// Memory the process may use: the smaller of physical memory and the control-group limit, bytes.
 std::int64_t memory_limit_bytes();
 
+/// Has the system forget which code ran so far; what runs on comes back from its files, so only that counts as resident. Code that someone
+/// wrote to, as a debugger does, stays.
+void give_back_code();
+
 /// How a command ended.
 struct Finished {
   bool started = false;    ///< false: there is no such program, or it may not be run

@@ -269,6 +269,14 @@ TEST(ParallelTest, CoversEveryIndexOnceForAnyNumberOfThreads) {
   EXPECT_GE(available_threads(), 1);
 }
 
+TEST(ProcessTest, GivesItsCodeBackAndRunsOn) {
+  const std::int64_t before = current_rss_bytes();
+  give_back_code();
+  const std::int64_t after = current_rss_bytes();
+  EXPECT_LT(after, before - (1 << 20)) << "what this program and its libraries ran to get here is over a megabyte";
+  EXPECT_GT(after, before / 8);
+}
+
 TEST(ProcessTest, KnowsItsMemory) {
   EXPECT_GT(current_rss_bytes(), 0);
   EXPECT_GE(peak_rss_bytes(), current_rss_bytes());
