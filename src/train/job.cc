@@ -132,7 +132,7 @@ class Trainer {
     const data::Split split = labelled_split(workload_->dataset());
     check_split(workload_->dataset(), split, workload_->driver().metric);
     session_->set_up();
-    give_back_code();  // an epoch runs a fifth of what made it ready
+    give_back_code();  // epochs run a part of what made them ready
     Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels);
     const Watcher watcher{[&](const EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop};
     const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
