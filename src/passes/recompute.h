@@ -30,7 +30,7 @@ ir::Program recompute(const ir::Program& program, const std::set<ir::ValueId>& v
 struct RecomputeLimits {
   std::int64_t least_arena_bytes = std::int64_t{64} << 20;  ///< arenas below it are left alone
   double least_saving = 0.1;  ///< of the arena, by all values together
-  double most_time = 0.05;    ///< of a step, for all values together
+  double most_time = 0.03;    ///< of a step, for all values together
   double time_for_more = 0.06;  ///< or this, if what goes beyond most_time saves `exchange` times as large a share of all memory
   double exchange = 1;
   std::int64_t besides_bytes = 0;  ///< memory besides the arena
