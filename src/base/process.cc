@@ -44,6 +44,14 @@ std::int64_t memory_limit_bytes() {
   return physical;
 }
 
+std::int64_t shared_cache_bytes() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  return std::max<std::int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
+#else
+  return 0;
+#endif
+}
+
 void give_back_code() {
   std::ifstream maps("/proc/self/smaps");
   std::string line;

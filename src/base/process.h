@@ -15,6 +15,8 @@ std::int64_t peak_rss_bytes();
 std::int64_t current_rss_bytes();
 /// Memory the process may use: the smaller of physical memory and the control-group limit, bytes.
 std::int64_t memory_limit_bytes();
+/// The cache that processors share, bytes; 0 where the system does not say.
+std::int64_t shared_cache_bytes();
 
 /// Has the system forget which code ran so far; what runs on comes back from its files, so only that counts as resident. Code that someone
 /// wrote to, as a debugger does, stays.

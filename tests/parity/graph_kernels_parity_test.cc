@@ -6,6 +6,7 @@
 #include "graph/source_blocks.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
+#include "kernels/cpu/fetch_ahead.h"
 #include "kernels/dropout.h"
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
@@ -91,9 +92,9 @@ TEST_P(GraphKernels, SpmmAgrees) {
 
 /// A table of rows larger than what counts as in the cache: its rows are fetched twice.
 TEST_P(GraphKernels, SpmmAgreesOnLargeTables) {
-  constexpr std::int64_t kElements = std::int64_t{8} << 18;  // 8 MiB
+  const std::int64_t elements = kernels::cpu::FetchAhead::most_in_cache() / std::int64_t{sizeof(float)} + 1;
   for (const SparsePattern& pattern : {g().in_edges(), g().out_edges()}) {
-    const std::int64_t x_pad = kElements / std::max<std::int64_t>(1, pattern.cols);
+    const std::int64_t x_pad = elements / std::max<std::int64_t>(1, pattern.cols);
     for (const bool weighted : {false, true}) {
       check_spmm("spmm from a large table", pattern, 33, 1, weighted, Reduce::kSum, longest_row(pattern), 3, {}, x_pad);
     }
