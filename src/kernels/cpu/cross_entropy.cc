@@ -100,6 +100,7 @@ class CountedRows {
 
  private:
   static constexpr std::size_t kMost = 8;
+  static constexpr std::int64_t kMostKept = 256;  ///< exponentials of a row that are kept aside
 
   struct Row {
     const float* z = nullptr;
@@ -113,10 +114,10 @@ class CountedRows {
 
   void finish() {
     const std::span<Row> rows(rows_.data(), count_);
-    alignas(64) float kept[kMost * kLanes];
+    alignas(64) float kept[kMost * kMostKept];
     for (Row& row : rows) weigh(row);
-    for (std::size_t i = 0; i < count_; ++i) exponentiate(rows[i], kept + i * kLanes);
-    for (std::size_t i = 0; i < count_; ++i) write(rows[i], kept + i * kLanes);
+    for (std::size_t i = 0; i < count_; ++i) exponentiate(rows[i], kept + i * kMostKept);
+    for (std::size_t i = 0; i < count_; ++i) write(rows[i], kept + i * kMostKept);
     count_ = 0;
   }
 
@@ -135,23 +136,27 @@ class CountedRows {
     }
   }
 
-  /// A row of less than a vector is kept in one until its gradient is written: masked stores and loads of rows side by side wait for each
-  /// other. The others go where the gradient will be.
+  bool keeps() const { return classes_ <= kMostKept; }
+
+  /// The exponentials go to `kept`, whole vectors of them, until gradients are written: where rows of logits become those of gradients, the
+  /// masked store of one row's end makes the load of the next row's start wait until it is through. Rows of more classes have few such
+  /// ends: theirs go where the gradient will be.
   HWY_INLINE void exponentiate(Row& row, float* kept) const {
     const Exponential fn{hn::Set(Tag(), row.highest)};
     WideSum sum;
+    float* to = keeps() ? kept : row.dz;
     std::int64_t c = 0;
     for (; c + kLanes <= classes_; c += kLanes) {
       const Vector value = fn(hn::LoadU(Tag(), row.z + c));
-      if (row.dz != nullptr) hn::StoreU(value, Tag(), row.dz + c);
+      if (to != nullptr) hn::StoreU(value, Tag(), to + c);
       sum.add(value);
     }
     if (const std::int64_t left = classes_ - c; left > 0) {
       const Vector value = hn::IfThenElseZero(hn::FirstN(Tag(), static_cast<std::size_t>(left)), fn(load_first(row.z + c, left)));
-      if (left == classes_) {
-        hn::Store(value, Tag(), kept);
-      } else if (row.dz != nullptr) {
-        store_first(value, row.dz + c, left);
+      if (keeps()) {
+        hn::StoreU(value, Tag(), to + c);
+      } else if (to != nullptr) {
+        store_first(value, to + c, left);
       }
       sum.add(value);
     }
@@ -165,15 +170,15 @@ class CountedRows {
     if (dz == nullptr) return;
     const Vector scale = hn::Set(Tag(), static_cast<float>(row.total / (row.exponentials * weights_)));
     const Vector label_hit = hn::Set(Tag(), static_cast<float>(hit(row) / weights_));
+    const auto lanes = hn::Iota(hn::RebindToSigned<Tag>(), 0);  // GCC makes any but a constant one lane by lane
     const auto gradient = [&](std::int64_t c, Vector value) HWY_ATTR {
-      const auto labelled = hn::Eq(hn::Iota(hn::RebindToSigned<Tag>(), static_cast<std::int32_t>(c)), hn::Set(hn::RebindToSigned<Tag>(), row.label));
+      const auto labelled = hn::Eq(lanes, hn::Set(hn::RebindToSigned<Tag>(), row.label - static_cast<std::int32_t>(c)));
       return hn::Sub(without_subnormals(hn::Mul(value, scale)), hn::IfThenElseZero(hn::RebindMask(Tag(), labelled), label_hit));
     };
+    const float* from = keeps() ? kept : dz;
     std::int64_t c = 0;
-    for (; c + kLanes <= classes_; c += kLanes) hn::StoreU(gradient(c, hn::LoadU(Tag(), dz + c)), Tag(), dz + c);
-    if (const std::int64_t left = classes_ - c; left > 0) {
-      store_first(gradient(c, left == classes_ ? hn::Load(Tag(), kept) : load_first(dz + c, left)), dz + c, left);
-    }
+    for (; c + kLanes <= classes_; c += kLanes) hn::StoreU(gradient(c, hn::LoadU(Tag(), from + c)), Tag(), dz + c);
+    if (const std::int64_t left = classes_ - c; left > 0) store_first(gradient(c, load_first(from + c, left)), dz + c, left);
     for (c = 0; spread_ > 0 && c < classes_; ++c) dz[c] -= static_cast<float>(weight(c) * spread_ / weights_);
   }
 
