@@ -16,4 +16,14 @@ inline void prefetch_far(const void* address) {
   asm volatile("");
 }
 
+/// The same of a line that is going to be written, without what other processors have of it.
+inline void prefetch_to_write(const void* address) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));  // the builtin means a read where the target is plain x86-64
+#else
+  __builtin_prefetch(address, 1);
+  asm volatile("");
+#endif
+}
+
 }  // namespace gneiss
