@@ -45,6 +45,7 @@ class MemoryPlanner {
     find_workspaces();
     find_lifetimes();
     lives_in_band_ = values_of_bands(plan_);
+    leave_bands();
     const std::vector<bool> in_loops = values_of_loops(plan_);
     for (std::size_t v = 0; v < in_loops.size(); ++v) {
       if (in_loops[v]) plan_.placements[v].storage = Storage::kLoop;
@@ -152,6 +153,36 @@ class MemoryPlanner {
         if (op_at(i).phase <= phase) last_[v] = std::max(last_[v], i);
       }
     }
+  }
+
+  /// In a band, what a product makes and elementwise ops turn in place into a value that others read later is made where that one will
+  /// lie: its lines are waited for while the product computes, not while the last op copies. A gather has waits enough of its own.
+  void leave_bands() {
+    for (auto i = static_cast<std::int32_t>(program_.ops.size()) - 1; i >= 0; --i) {
+      const int which = ir::traits(op_at(i).kind).in_place - 1;
+      if (which < 0 || !in_band(i) || op_at(i).results[static_cast<std::size_t>(which)] == ir::kNoValue) continue;
+      const ValueId result = op_at(i).results[static_cast<std::size_t>(which)];
+      if (lives_in_band_[static_cast<std::size_t>(result)] || program_.type(result).domain == ir::Domain::kGlobal) continue;
+      std::vector<ValueId> chain;
+      std::int32_t op = i;
+      for (ValueId v = operand_in_band(op, result); v != ir::kNoValue; v = operand_in_band(op, result)) {
+        chain.push_back(v);
+        op = made_[static_cast<std::size_t>(v)];
+      }
+      if (op_at(op).kind != OpKind::gemm) continue;
+      for (const ValueId v : chain) lives_in_band_[static_cast<std::size_t>(v)] = false;
+    }
+  }
+
+  /// The operand that lives in op i's band until then and lies as `result` does, of which op i may make its result in place; or kNoValue.
+  ValueId operand_in_band(std::int32_t i, ValueId result) const {
+    if (ir::traits(op_at(i).kind).in_place == 0) return ir::kNoValue;
+    for (std::size_t k = op_at(i).kind == OpKind::gemm ? 2 : 0; k < op_at(i).inputs.size(); ++k) {
+      const ValueId v = op_at(i).inputs[k];
+      const bool alike = program_.type(v) == program_.type(result) && plan_.stride(v) == plan_.stride(result);
+      if (alike && lives_in_band_[static_cast<std::size_t>(v)] && last_[static_cast<std::size_t>(v)] == i) return v;
+    }
+    return ir::kNoValue;
   }
 
   void place_parameters() {

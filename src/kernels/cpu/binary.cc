@@ -66,14 +66,26 @@ HWY_INLINE void sweep(std::int64_t length, const float* a, bool a_full, const fl
   sweep<false, false>(length, a, b, c, fn);
 }
 
-/// Rows begin .. end where each operand has full rows or one value a row.
-template <bool kAFull, bool kBFull, class Fn>
-HWY_INLINE void sweep_rows(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
+/// Rows begin .. end where each operand has full rows or one value a row, of `kVectors` whole vectors; 0: of any width.
+template <int kVectors, bool kAFull, bool kBFull, class Fn>
+HWY_INLINE void sweep_rows_of(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
   const std::int64_t a_stride = args.a.rows == 1 ? 0 : args.a.stride;
   const std::int64_t b_stride = args.b.rows == 1 ? 0 : args.b.stride;
-  const std::int64_t width = args.c.cols;
+  const std::int64_t width = kVectors > 0 ? kVectors * kLanes : args.c.cols;
   for (std::int64_t r = begin; r < end; ++r) {
     sweep<kAFull, kBFull>(width, args.a.data + r * a_stride, args.b.data + r * b_stride, args.c.row(r), fn);
+  }
+}
+
+/// The same; without a loop over the vectors of a row where they are few.
+template <bool kAFull, bool kBFull, class Fn>
+HWY_INLINE void sweep_rows(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
+  switch (args.c.cols % kLanes == 0 ? args.c.cols / kLanes : 0) {
+    case 1: return sweep_rows_of<1, kAFull, kBFull>(args, begin, end, fn);
+    case 2: return sweep_rows_of<2, kAFull, kBFull>(args, begin, end, fn);
+    case 4: return sweep_rows_of<4, kAFull, kBFull>(args, begin, end, fn);
+    case 8: return sweep_rows_of<8, kAFull, kBFull>(args, begin, end, fn);
+    default: return sweep_rows_of<0, kAFull, kBFull>(args, begin, end, fn);
   }
 }
 
