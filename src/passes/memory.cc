@@ -45,13 +45,13 @@ class MemoryPlanner {
     find_workspaces();
     find_lifetimes();
     lives_in_band_ = values_of_bands(plan_);
-    leave_bands();
     const std::vector<bool> in_loops = values_of_loops(plan_);
     for (std::size_t v = 0; v < in_loops.size(); ++v) {
       if (in_loops[v]) plan_.placements[v].storage = Storage::kLoop;
     }
     place_parameters();
     place_inputs_and_constants();
+    leave_bands();
     place_arena_and_bands();
   }
 
@@ -156,13 +156,14 @@ class MemoryPlanner {
   }
 
   /// In a band, what a product makes and elementwise ops turn in place into a value that others read later is made where that one will
-  /// lie: its lines are waited for while the product computes, not while the last op copies. A gather has waits enough of its own.
+  /// lie: its lines are waited for while the product computes, not while the last op copies. A gather has waits enough of its own. Where
+  /// that one takes over the place of another value, a band's rows are kept beside it as before.
   void leave_bands() {
     for (auto i = static_cast<std::int32_t>(program_.ops.size()) - 1; i >= 0; --i) {
       const int which = ir::traits(op_at(i).kind).in_place - 1;
       if (which < 0 || !in_band(i) || op_at(i).results[static_cast<std::size_t>(which)] == ir::kNoValue) continue;
       const ValueId result = op_at(i).results[static_cast<std::size_t>(which)];
-      if (lives_in_band_[static_cast<std::size_t>(result)] || program_.type(result).domain == ir::Domain::kGlobal) continue;
+      if (lives_in_band_[static_cast<std::size_t>(result)] || program_.type(result).domain == ir::Domain::kGlobal || may_take_over(i, result)) continue;
       std::vector<ValueId> chain;
       std::int32_t op = i;
       for (ValueId v = operand_in_band(op, result); v != ir::kNoValue; v = operand_in_band(op, result)) {
@@ -172,6 +173,18 @@ class MemoryPlanner {
       if (op_at(op).kind != OpKind::gemm) continue;
       for (const ValueId v : chain) lives_in_band_[static_cast<std::size_t>(v)] = false;
     }
+  }
+
+  /// Is there a value of the arena that the ops of the band up to op i were the last to read, and whose rows lie as those of its result?
+  bool may_take_over(std::int32_t i, ValueId result) const {
+    for (std::int32_t j = start_of(i); j <= i; ++j) {
+      for (const ValueId v : op_at(j).inputs) {
+        const bool in_arena = plan_.placements[static_cast<std::size_t>(v)].storage == Storage::kNone && !lives_in_band_[static_cast<std::size_t>(v)];
+        const bool alike = program_.type(v) == program_.type(result) && plan_.stride(v) == plan_.stride(result);
+        if (in_arena && alike && last_[static_cast<std::size_t>(v)] == j && !read_whole_beside(i, v)) return true;
+      }
+    }
+    return false;
   }
 
   /// The operand that lives in op i's band until then and lies as `result` does, of which op i may make its result in place; or kNoValue.
