@@ -209,6 +209,29 @@ TEST(PlanMemory, WhatAConstantIsMadeOfInPlaceLiesThere) {
   EXPECT_EQ(sum.offset_bytes, constant.offset_bytes);
 }
 
+/// Where a value lies that lives in a band no longer than until an op makes of it, in place, a value that is kept.
+TEST(PlanMemory, AProductWritesWhereWhatIsMadeOfItStays) {
+  std::int64_t products = 0;
+  for (const char* model : {"gcn", "sage", "gin", "mlp"}) {
+    passes::Options options;
+    options.order = passes::OrderChoice::kAggregateFirst;
+    const ir::Plan plan = plan_of(model, testing::awkward_dataset({}), small_for(model, {{"dropout", 0.0}}), options);
+    const auto& ops = plan.program.ops;
+    const std::vector<std::int32_t> makers = ir::producers(plan.program);
+    for (const Op& op : ops) {
+      if (op.kind != OpKind::relu || op.phase != ir::Phase::kForward) continue;
+      const Op& maker = ops[static_cast<std::size_t>(makers[static_cast<std::size_t>(op.inputs[0])])];
+      const ir::Placement& made = plan.placements[static_cast<std::size_t>(op.inputs[0])];
+      const ir::Placement& kept = plan.placements[static_cast<std::size_t>(op.results[0])];
+      if (maker.kind != OpKind::gemm || kept.storage != ir::Storage::kArena) continue;
+      ++products;
+      EXPECT_EQ(made.storage, ir::Storage::kArena) << model;
+      EXPECT_EQ(made.offset_bytes, kept.offset_bytes) << model;
+    }
+  }
+  EXPECT_GT(products, 0);
+}
+
 TEST(PlanMemory, TheGradientOfALossLiesWhereTheLogitsDid) {
   passes::Options options;
   options.disabled = {"fuse_rows"};  // in a band, the logits would not be in the arena at all
