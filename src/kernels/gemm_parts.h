@@ -23,10 +23,27 @@ inline void start_rows(const GemmArgs<float>& args, std::int64_t begin, std::int
   }
 }
 
-/// c [m,n] = the sum of `count` partial results, in their order.
-inline void add_partials(const Context& context, const MatrixView<float>& c, const float* partials, std::int64_t count) {
+/// A partial result of c [m,n], or of its transpose.
+inline MatrixView<float> partial_of(const MatrixView<float>& c, bool transposed, float* values) {
+  return transposed ? MatrixView<float>(values, c.cols, c.rows) : MatrixView<float>(values, c.rows, c.cols);
+}
+
+/// c [m,n] = the sum of `count` partial results, or of those of its transpose, in their order.
+inline void add_partials(const Context& context, const MatrixView<float>& c, const float* partials, std::int64_t count, bool transposed = false) {
   const std::int64_t size = c.rows * c.cols;
   const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 15) / (c.cols * count));
+  if (transposed) {
+    parallel_chunks(context.threads, c.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t j = 0; j < c.cols; ++j) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          float sum = partials[j * c.rows + r];
+          for (std::int64_t i = 1; i < count; ++i) sum += partials[i * size + j * c.rows + r];
+          c.row(r)[j] = sum;
+        }
+      }
+    });
+    return;
+  }
   parallel_chunks(context.threads, c.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       float* row = c.row(r);
@@ -40,10 +57,10 @@ inline void add_partials(const Context& context, const MatrixView<float>& c, con
   });
 }
 
-/// Fills args.c with the sum over chunks of inner rows of what multiply(part, begin, end) writes to part [m,n]. The
-/// workspace holds gemm_workspace_bytes for tn.
+/// Fills args.c with the sum over chunks of inner rows of what multiply(part, begin, end) writes to part [m,n], or, where it is
+/// `transposed`, which takes more than one chunk, to part [n,m]. The workspace holds gemm_workspace_bytes for tn.
 template <class Multiply>
-void sum_inner_chunks(const Context& context, const GemmArgs<float>& args, const Multiply& multiply) {
+void sum_inner_chunks(const Context& context, const GemmArgs<float>& args, const Multiply& multiply, bool transposed = false) {
   const MatrixView<float>& c = args.c;
   const std::int64_t inner = args.a.rows;
   const std::int64_t chunks = gemm_tn_chunks(c.rows, c.cols, inner);
@@ -51,10 +68,9 @@ void sum_inner_chunks(const Context& context, const GemmArgs<float>& args, const
   auto* partials = reinterpret_cast<float*>(context.workspace.data());
   const std::int64_t size = c.rows * c.cols;
   parallel_chunks(context.threads, chunks, 1, [&](std::int64_t chunk, std::int64_t) {
-    multiply(MatrixView<float>{partials + chunk * size, c.rows, c.cols}, inner * chunk / chunks,
-             inner * (chunk + 1) / chunks);
+    multiply(partial_of(c, transposed, partials + chunk * size), inner * chunk / chunks, inner * (chunk + 1) / chunks);
   });
-  add_partials(context, c, partials, chunks);
+  add_partials(context, c, partials, chunks, transposed);
 }
 
 }  // namespace gneiss::kernels

@@ -77,7 +77,8 @@ constexpr kernels::Orientation kOrientations[] = {kernels::Orientation::kNN, ker
 TEST(DenseKernels, GemmAgrees) {
   const std::int64_t sizes[][3] = {{0, 3, 4},       {3, 0, 4},      {3, 4, 0},      {1, 1, 1},
                                    {5, 7, 3},       {33, 16, 602},  {9000, 16, 33}, {16, 33, 9001},
-                                   {602, 32, 4100}, {70, 47, 9000}, {25, 80, 300},  {13, 101, 130}};
+                                   {602, 32, 4100}, {70, 47, 9000}, {25, 80, 300},  {13, 101, 130},
+                                   {32, 40, 9000}, {32, 7, 9000},  {48, 1, 9000}};  // tn: made as the transpose
   for (const auto& [m, n, k] : sizes) {
     for (const kernels::Orientation orientation : kOrientations) {
       for (const std::int64_t pad : {0, 3}) check_gemm(m, n, k, orientation, pad);

@@ -3,7 +3,8 @@
 // nn and nt: b is packed once into panels of up to three vectors of columns, zero-padded (nt transposes it here, so
 // that both run the same kernel); a tile of rows is multiplied with panel after panel while those rows stay in L1. An
 // inner size too long for packed rows to stay in L2 is cut into blocks whose results add up in c. tn: the rows of a and
-// b are cut into fixed chunks with one partial c each (kept in the workspace, added in the order of the chunks). Within
+// b are cut into fixed chunks with one partial c each (kept in the workspace, added in the order of the chunks), or one
+// of its transpose, bᵀ·a, where that has fuller vectors. Within
 // a chunk, blocks of rows pass through every tile of c; the next block of a is prefetched meanwhile, because a tile
 // walks down a column of cache lines, which no hardware prefetcher follows. Tiles fill the registers: 12 x 2, 8 x 3 or
 // 12 x 1 vectors with AVX-512, half as many rows where there are 16 registers. Every element is one chain of sums in
@@ -283,6 +284,14 @@ void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c
   }
 }
 
+/// tn: are the vectors of its transpose, bᵀ·a, fuller by a tenth or more than those of c? 32 x 40 has 96 vectors with 16 lanes, 40 x 32 has 80,
+/// each with the same sums.
+bool suits_transposed(const GemmArgs<float>& args) {
+  const std::int64_t m = args.a.cols;
+  const std::int64_t n = args.b.cols;
+  return !args.a_half.used() && 10 * n * num_chunks(m, kLanes) <= 9 * m * num_chunks(n, kLanes);
+}
+
 /// The same of an a in 16 bits: blocks of its columns, which are rows of c, and of its rows are widened and multiplied.
 void multiply_transposed_halves(const GemmArgs<float>& args, const MatrixView<float>& c, std::int64_t begin,
                                 std::int64_t end, bool adds) {
@@ -349,6 +358,7 @@ HWY_EXPORT(pack_all);
 HWY_EXPORT(multiply_packed);
 HWY_EXPORT(multiply_transposed);
 HWY_EXPORT(multiply_transposed_halves);
+HWY_EXPORT(suits_transposed);
 
 using Bands = BandKernel<GemmArgs<float>>;
 
@@ -367,14 +377,21 @@ Bands packed_bands(const GemmArgs<float>& args) {
   return kernel;
 }
 
+/// tn: args with a and b in each other's place, whose product is the transpose of c.
+GemmArgs<float> with_operands_swapped(GemmArgs<float> args) {
+  std::swap(args.a, args.b);
+  return args;
+}
+
 /// tn: one partial result for each task.
 Bands transposed_bands(const GemmArgs<float>& args) {
   Bands kernel;
   kernel.task_bytes = static_cast<std::size_t>(args.c.size()) * sizeof(float);
   kernel.run = [](const Context& context, const GemmArgs<float>& all, const Band& band) {
     auto* partial = task_partial<float>(context, transposed_bands(all), band.task);
-    const MatrixView<float> sum(partial, all.c.rows, all.c.cols);
-    const GemmArgs<float> part = band_of(all, band);
+    const bool swapped = HWY_DYNAMIC_DISPATCH(suits_transposed)(all);
+    const MatrixView<float> sum = partial_of(all.c, swapped, partial);
+    const GemmArgs<float> part = swapped ? with_operands_swapped(band_of(all, band)) : band_of(all, band);
     const std::int64_t rows = band.end - band.begin;
     if (all.a_half.used()) {
       HWY_DYNAMIC_DISPATCH(multiply_transposed_halves)(part, sum, 0, rows, !band.first());
@@ -383,7 +400,7 @@ Bands transposed_bands(const GemmArgs<float>& args) {
     }
   };
   kernel.finish = [](const Context& context, const GemmArgs<float>& all, std::int64_t tasks) {
-    add_partials(context, all.c, task_partial<float>(context, transposed_bands(all), 0), tasks);
+    add_partials(context, all.c, task_partial<float>(context, transposed_bands(all), 0), tasks, HWY_DYNAMIC_DISPATCH(suits_transposed)(all));
   };
   return kernel;
 }
@@ -396,13 +413,16 @@ void gemm(const Context& context, const GemmArgs<float>& args) {
   if ((transposed ? args.a.rows : args.a.cols) == 0) {
     start_rows(args, 0, args.c.rows);
   } else if (transposed) {
-    sum_inner_chunks(context, args, [&](const MatrixView<float>& part, std::int64_t begin, std::int64_t end) {
+    const bool swapped = gemm_tn_chunks(args.c.rows, args.c.cols, args.a.rows) > 1 && HWY_DYNAMIC_DISPATCH(suits_transposed)(args);
+    const GemmArgs<float> operands = swapped ? with_operands_swapped(args) : args;
+    const auto multiply = [&](const MatrixView<float>& part, std::int64_t begin, std::int64_t end) {
       if (args.a_half.used()) {
         HWY_DYNAMIC_DISPATCH(multiply_transposed_halves)(args, part, begin, end, false);
       } else {
-        HWY_DYNAMIC_DISPATCH(multiply_transposed)(args, part, begin, end, end, false);
+        HWY_DYNAMIC_DISPATCH(multiply_transposed)(operands, part, begin, end, end, false);
       }
-    });
+    };
+    sum_inner_chunks(context, args, multiply, swapped);
   } else {
     HWY_DYNAMIC_DISPATCH(gemm_packed)(context, args);
   }
