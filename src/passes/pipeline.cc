@@ -316,7 +316,7 @@ ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
   }
   if (least <= 0) return *std::move(best);
   throw Error(ErrorCode::kOutOfMemory, fmt::format("the training takes {:.1f} MiB more than it may, whatever is made again instead of kept", static_cast<double>(least) / (1 << 20)),
-              "--mem", "raise it by so much, or train a smaller model; --feature-dtype bf16 halves dense features");
+              options.limit_name, options.limit_remedy + ", or train a smaller model; --feature-dtype bf16 halves dense features");
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ struct Options {
   /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other order, and
   /// values are made again in backward.
   std::function<std::int64_t(const ir::Plan&)> excess_bytes;
+  std::string limit_name = "--mem";  ///< whose limit it is and what can be done about it, for the error
+  std::string limit_remedy = "raise it by so much";
   LossRows loss_rows;  ///< what is known of the rows that the loss counts
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"

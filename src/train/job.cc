@@ -73,7 +73,7 @@ class Trainer {
 
   Report train() {
     report_.version = GNEISS_VERSION;
-    workload_ = std::make_unique<Workload>(&config_);
+    workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine);
     report_.reorder = workload_->reorder();
     report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;
     open_folder();

@@ -59,15 +59,28 @@ void predict_times(const SessionOptions& options, PlanReport* report) {
   report->evaluation_seconds = plan.seconds(ir::Phase::kInference);
 }
 
+/// What training would make; where this machine has too little memory for it, what one with enough would, and a warning.
+Blueprint blueprint_of(const Workload& workload, bool limit_given, SessionOptions* options, PlanReport* report) {
+  try {
+    return make_blueprint(workload.dataset(), *options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory || limit_given) throw;
+    report->warnings.push_back(fmt::format("this plan is one for a machine with more memory: {} ({})", error.message(), error.where()));
+  }
+  report->printed.clear();
+  options->passes.excess_bytes = nullptr;
+  return make_blueprint(workload.dataset(), *options);
+}
+
 }  // namespace
 
 PlanReport plan(Config config, const std::vector<std::string>& print_after) {
-  Workload workload(&config);
+  Workload workload(&config, PlanFor::kThisMachine);
   PlanReport report;
   SessionOptions options = workload.session();
   options.passes.print_after.insert(print_after.begin(), print_after.end());
   options.passes.print = [&](std::string_view pass, const std::string& text) { report.printed.emplace_back(pass, text); };
-  Blueprint blueprint = make_blueprint(workload.dataset(), options);
+  Blueprint blueprint = blueprint_of(workload, config.has("train.mem"), &options, &report);
   report.model = config.text("model.name");
   report.dataset = workload.dataset().name;
   report.plan = std::move(blueprint.plan);
@@ -83,7 +96,7 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after) {
   report.load_peak_bytes = workload.load_peak_bytes();
   report.peak_bytes = workload.peak_bytes(report.plan);
   report.rates = options.passes.rates.source;
-  report.warnings = options.warnings;
+  report.warnings.insert(report.warnings.begin(), options.warnings.begin(), options.warnings.end());
   predict_times(options, &report);
   return report;
 }

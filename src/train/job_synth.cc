@@ -87,7 +87,7 @@ synth::EpochSpec epoch_spec(const Config& config, const FullGraphOptions& driver
 SynthReport synthesize(Config config, std::string_view target_name, const std::filesystem::path& folder, bool force) {
   const synth::Target& target = synth::find_target(target_name);
   config.set("passes.jit", "true", Origin::kFlag, "a program is compiled anyway");
-  Workload workload(&config);
+  Workload workload(&config, PlanFor::kAnyMachine);
   check_settings(config, workload.driver());
   const Blueprint blueprint = make_blueprint(workload.dataset(), workload.session());
   synth::Specification spec;

@@ -106,7 +106,7 @@ std::vector<Setting> train_settings() {
       {.key = "train.runs", .flag = "runs", .type = kInteger, .initial = "1", .help = "runs with seeds seed, seed + 1, …", .least = 1, .most = 100000},
       {.key = "train.seed", .flag = "seed", .type = kInteger, .initial = "0", .help = "seed of weights and dropout", .least = 0, .most = kManySeeds},
       {.key = "train.reorder", .flag = "reorder", .type = kChoice, .initial = "auto", .help = "order of the nodes in memory, for speed; results stay in the given one", .choices = {"none", "degree", "rcm", "clusters", "auto"}},
-      {.key = "train.mem", .flag = "mem", .type = kBytes, .help = "most memory that the training may take, all included (K, M, G allowed)", .least = 1, .unset = "no limit"},
+      {.key = "train.mem", .flag = "mem", .type = kBytes, .help = "most memory that the training may take, all included (K, M, G allowed)", .least = 1, .unset = "the memory of the machine"},
       {.key = "train.threads", .flag = "threads", .type = kInteger, .initial = "0", .help = "0 = all processors allowed; never changes a result", .least = 0, .most = 1024},
   };
 }

@@ -46,7 +46,7 @@ void replace_text(Config* config, std::string_view key, const std::string& value
 
 }  // namespace
 
-Workload::Workload(Config* config) : config_(config), baseline_bytes_(current_rss_bytes()) {
+Workload::Workload(Config* config, PlanFor plan_for) : config_(config), plan_for_(plan_for), baseline_bytes_(current_rss_bytes()) {
   model_source(resolve_file(*config, "model.name"));  // a wrong name shows before the data are read
   replace_text(config, "data.name", resolve_data(*config));
   for (const char* key : {"model.name", "data.features", "data.labels"}) replace_text(config, key, resolve_file(*config, key));
@@ -129,9 +129,13 @@ void Workload::reload(std::int64_t run) {
 
 void Workload::set_session() {
   session_ = session_options(*config_, dataset_);
-  if (!config_->has("train.mem")) return;
-  const std::int64_t limit = config_->integer("train.mem");
+  const bool given = config_->has("train.mem");
+  if (!given && plan_for_ == PlanFor::kAnyMachine) return;
+  const std::int64_t limit = memory_for_training();
   session_.passes.excess_bytes = [this, limit](const ir::Plan& plan) { return peak_bytes(plan) - limit; };
+  if (given) return;
+  session_.passes.limit_name = fmt::format("the memory of this machine, {:.2f} GiB", static_cast<double>(limit) / (1 << 30));
+  session_.passes.limit_remedy = "train where there is more";
 }
 
 void Workload::measure_load() {

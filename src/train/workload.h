@@ -12,11 +12,14 @@
 
 namespace gneiss::train {
 
+/// Where plans are to run. Those for this machine keep within its memory if they can, as with --mem.
+enum class PlanFor { kThisMachine, kAnyMachine };
+
 class Workload {
  public:
   /// Loads the data for the first run and completes `config`: paths become absolute, a training script in the model's text
   /// adds its settings, `--split all` its number of runs. `config` must outlive the workload. Errors: as load and the options.
-  explicit Workload(Config* config);
+  Workload(Config* config, PlanFor plan_for);
 
   /// Loads the data with the split of another run. No session may hold the old data.
   void reload(std::int64_t run);
@@ -43,10 +46,11 @@ class Workload {
   std::int64_t memory_for_training() const;
   void rename_nodes();
   void measure_load();
-  /// The session's options for the data at hand; with --mem they know what it leaves.
+  /// The session's options for the data at hand; they know what the limit of memory leaves.
   void set_session();
 
   Config* config_;
+  PlanFor plan_for_;
   std::int64_t baseline_bytes_ = 0;
   std::int64_t load_peak_bytes_ = 0;
   std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read

@@ -1,6 +1,7 @@
 // Training through the command: accuracy, what --json and the run folder hold, precedence, predictions that equal the scores.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <map>
@@ -358,6 +359,22 @@ TEST(Memory, ALimitIsKeptOrRefused) {
   EXPECT_THAT(refused.err, HasSubstr("--mem"));
   EXPECT_TRUE(place.list().empty());
   EXPECT_EQ(place.gneiss(words("train karate --mem much")).code, 2);
+}
+
+TEST(Memory, WhatTheMachineDoesNotHaveIsRefusedAndCanBePlanned) {
+  const Workplace place;
+  const auto memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (memory > 3e11) GTEST_SKIP() << "this machine has the memory";
+  const std::string run = "karate --model gcn --num-layers 16 --hidden-channels 40000";  // weights of 90 GB, four times with gradients and Adam's
+  const CommandResult refused = place.gneiss(words("train " + run + " --out run"));
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("MiB more than it may"));
+  EXPECT_THAT(refused.err, HasSubstr("the memory of this machine"));
+  EXPECT_TRUE(place.list().empty());
+  const CommandResult planned = place.gneiss(words("plan " + run + " --json"));
+  EXPECT_EQ(planned.code, 0);
+  EXPECT_THAT(planned.err, HasSubstr("a machine with more memory"));
+  EXPECT_GT(Json::parse(planned.out)["plan_peak_bytes"].get<double>(), 3e11);
 }
 
 TEST(Plan, PrintsOpsBytesAndPeakWithoutTraining) {

@@ -129,7 +129,7 @@ TEST(ReorderTest, AutoGoesByThePlannedEpochs) {
     config.set("train.epochs", "10", Origin::kFlag, "test");
     config.set("train.reorder", "auto", Origin::kFlag, "test");
     if (*planned != 0) config.set("passes.epochs", planned, Origin::kFlag, "test");
-    const Workload workload(&config);
+    const Workload workload(&config, PlanFor::kAnyMachine);
     EXPECT_EQ(workload.reorder().reason == "10 epochs would not win it back", *planned == 0) << workload.reorder().reason;
   }
 }
@@ -142,7 +142,7 @@ TEST(ReorderTest, LargeFeaturesOfAFileStayThere) {
     Config config;
     config.set("data.name", data, Origin::kFlag, "test");
     config.set("train.mem", mem, Origin::kFlag, "test");
-    return Workload(&config).reorder().reason;
+    return Workload(&config, PlanFor::kAnyMachine).reorder().reason;
   };
   EXPECT_EQ(reason(folder, "120M"), "features of 18 MB stay in their file");
   EXPECT_THAT(reason(folder, "200M"), Not(HasSubstr("stay in their file")));
@@ -160,7 +160,7 @@ TEST(ReorderTest, LargeFeaturesMoveToAFileOfTheirOwn) {
     config.set("data.name", folder, Origin::kFlag, "test");
     config.set("train.reorder", method, Origin::kFlag, "test");
     config.set("train.mem", "1500M", Origin::kFlag, "test");
-    return std::make_unique<Workload>(&config);
+    return std::make_unique<Workload>(&config, PlanFor::kAnyMachine);
   };
   EXPECT_THAT(workload("auto")->reorder().reason, Not(HasSubstr("stay in their file")));
   EXPECT_TRUE(workload("degree")->dataset().features.dense.as_in_file());
@@ -187,7 +187,7 @@ TEST(ReorderTest, WithoutItDataStayAsTheyWereLoaded) {
     Config config;
     config.set("data.name", small, Origin::kFlag, "test");
     config.set("train.reorder", method, Origin::kFlag, "test");
-    const Workload workload(&config);
+    const Workload workload(&config, PlanFor::kAnyMachine);
     const data::Dataset& kept = workload.dataset();
     EXPECT_EQ(workload.reorder().method, "none");
     EXPECT_EQ(list(kept.graph.offsets()), list(loaded.graph.offsets()));
@@ -205,7 +205,7 @@ TEST(ReorderTest, DataReadAgainForAnotherRunAreInTheSameOrder) {
   config.set("data.split", "random", Origin::kFlag, "test");
   config.set("data.split_per_run", "true", Origin::kFlag, "test");
   config.set("train.reorder", "clusters", Origin::kFlag, "test");
-  Workload workload(&config);
+  Workload workload(&config, PlanFor::kAnyMachine);
   const std::vector<std::int64_t> ids = workload.dataset().orig_id;
   const std::vector<NodeId> train = workload.dataset().split.train;
   EXPECT_EQ(ids.size(), 3000U);
