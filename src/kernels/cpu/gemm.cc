@@ -3,11 +3,11 @@
 // nn and nt: b is packed once into panels of up to three vectors of columns, zero-padded (nt transposes it here, so
 // that both run the same kernel); a tile of rows is multiplied with panel after panel while those rows stay in L1. An
 // inner size too long for packed rows to stay in L2 is cut into blocks whose results add up in c. tn: the rows of a and
-// b are cut into fixed chunks with one partial c each (kept in the workspace, added in the order of the chunks), or one
-// of its transpose, bᵀ·a, where that has fuller vectors. Within
-// a chunk, blocks of rows pass through every tile of c; the next block of a is prefetched meanwhile, because a tile
-// walks down a column of cache lines, which no hardware prefetcher follows. Tiles fill the registers: 12 x 2, 8 x 3 or
-// 12 x 1 vectors with AVX-512, half as many rows where there are 16 registers. Every element is one chain of sums in
+// b are cut into fixed chunks with one partial c each, or one of its transpose, bᵀ·a, where that has fuller vectors
+// (kept in the workspace, added in the order of the chunks). Within a chunk, blocks of rows pass through every tile of
+// c; the next block of a is prefetched meanwhile, because a tile walks down a column of cache lines, which no hardware
+// prefetcher follows. Tiles fill the registers: 12 x 2, 8 x 3 or 12 x 1 vectors with AVX-512, half as many rows where
+// there are 16 registers. Every element is one chain of sums in
 // the order of the inner index (of each chunk, for tn): no thread can change it. A left operand in 16 bits is widened
 // block by block into scratch on the stack, which the same tiles then read. Source: the CPU study's section A: 82-92 %
 // of peak for inner sizes of 100 and more.
