@@ -44,7 +44,7 @@ struct Call {
 
 void attention(benchmark::State& state) {
   const Call call(state);
-  Buffer<float> y(call.z.size()), tangent(call.z.size()), lse(call.s_src.size());
+  Buffer<float> y = Buffer<float>::zeros(call.z.size()), tangent = Buffer<float>::zeros(call.z.size()), lse = Buffer<float>::zeros(call.s_src.size());
   Buffer<std::byte> scratch(kernels::attention_workspace_bytes(call.graph.nodes, call.heads, false, sizeof(float)));
   kernels::AttentionArgs<float> args;
   args.pattern = call.graph.pattern();
@@ -61,7 +61,7 @@ void attention(benchmark::State& state) {
 
 void attention_grad(benchmark::State& state) {
   const Call call(state);
-  Buffer<float> dz(call.z.size()), ds_src(call.s_src.size());
+  Buffer<float> dz = Buffer<float>::zeros(call.z.size()), ds_src = Buffer<float>::zeros(call.s_src.size());
   Buffer<float> lse = random_values(call.graph.nodes * call.heads, 4), dots = random_values(call.graph.nodes * call.heads, 5);
   Buffer<std::byte> scratch(kernels::attention_grad_workspace_bytes(call.graph.nodes, call.heads, sizeof(float)));
   kernels::AttentionGradArgs<float> args;

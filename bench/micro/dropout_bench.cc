@@ -19,7 +19,7 @@ void dropout_nodes(benchmark::State& state) {
   const std::int64_t rows = 169'343;
   const std::int64_t d = state.range(0);
   const int threads = static_cast<int>(state.range(1));
-  Buffer<float> x = random_values(rows * d, 1), y(static_cast<std::size_t>(rows * d));
+  Buffer<float> x = random_values(rows * d, 1), y = Buffer<float>::zeros(static_cast<std::size_t>(rows * d));
   kernels::DropoutArgs<float> args{0.5, 1, 1, 1, {}, nullptr, nullptr, {x.data(), rows, d}, {y.data(), rows, d}};
   for (auto _ : state) {
     kernels::dropout<float>({threads, {}}, args);

@@ -21,7 +21,7 @@ void edge_softmax(benchmark::State& state) {
   const GraphInput& graph = graph_input("arxiv");
   const std::int64_t heads = state.range(0);
   const int threads = static_cast<int>(state.range(1));
-  Buffer<float> e = random_values(graph.edges() * heads, 1), a(e.size());
+  Buffer<float> e = random_values(graph.edges() * heads, 1), a = Buffer<float>::zeros(e.size());
   const kernels::EdgeSoftmaxArgs<float> args{
       graph.offsets.span(), {e.data(), graph.edges(), heads}, {a.data(), graph.edges(), heads}};
   for (auto _ : state) kernels::edge_softmax<float>({threads, {}}, args);
@@ -32,7 +32,7 @@ void edge_softmax_grad(benchmark::State& state) {
   const GraphInput& graph = graph_input("arxiv");
   const std::int64_t heads = state.range(0);
   const int threads = static_cast<int>(state.range(1));
-  Buffer<float> a = random_values(graph.edges() * heads, 1), da = random_values(graph.edges() * heads, 2), de(a.size());
+  Buffer<float> a = random_values(graph.edges() * heads, 1), da = random_values(graph.edges() * heads, 2), de = Buffer<float>::zeros(a.size());
   const kernels::EdgeSoftmaxGradArgs<float> args{graph.offsets.span(),
                                                  {a.data(), graph.edges(), heads},
                                                  {da.data(), graph.edges(), heads},
@@ -47,7 +47,7 @@ void sddmm(benchmark::State& state) {
   const std::int64_t heads = state.range(1);
   const int threads = static_cast<int>(state.range(2));
   Buffer<float> y = random_values(graph.nodes * d, 1), x = random_values(graph.nodes * d, 2);
-  Buffer<float> e(static_cast<std::size_t>(graph.edges() * heads));
+  Buffer<float> e = Buffer<float>::zeros(static_cast<std::size_t>(graph.edges() * heads));
   const kernels::SddmmArgs<float> args{
       graph.pattern(), {y.data(), graph.nodes, d}, {x.data(), graph.nodes, d}, heads, {e.data(), graph.edges(), heads}};
   for (auto _ : state) kernels::sddmm<float>({threads, {}}, args);

@@ -21,7 +21,7 @@ void gemm(benchmark::State& state, const kernels::Variant<kernels::GemmArgs<floa
   // nn: x * w; tn: the weight gradient xᵀ * dy; nt: the input gradient dy * wᵀ.
   Buffer<float> x = random_values(rows * (nt ? out : in), 1);
   Buffer<float> other = random_values(tn ? rows * out : in * out, 2);
-  Buffer<float> c(static_cast<std::size_t>(tn ? in * out : rows * (nt ? in : out)));
+  Buffer<float> c = Buffer<float>::zeros(static_cast<std::size_t>(tn ? in * out : rows * (nt ? in : out)));
   kernels::GemmArgs<float> args{{x.data(), rows, nt ? out : in},
                                 {other.data(), tn ? rows : in, out},
                                 {c.data(), tn ? in : rows, nt ? in : out},

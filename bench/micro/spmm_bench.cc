@@ -37,8 +37,8 @@ void spmm(benchmark::State& state, const char* name) {
   const std::int64_t heads = mode == kHeads ? 8 : 1;
   Buffer<float> x = random_values(graph.nodes * d, 1);
   Buffer<float> w = random_values(mode == kWeighted || mode == kHeads ? graph.edges() * heads : 0, 2);
-  Buffer<float> y(static_cast<std::size_t>(graph.nodes * d));
-  Buffer<std::int32_t> arg(static_cast<std::size_t>(mode == kMax ? graph.nodes * d : 0));
+  Buffer<float> y = Buffer<float>::zeros(static_cast<std::size_t>(graph.nodes * d));
+  Buffer<std::int32_t> arg = Buffer<std::int32_t>::zeros(static_cast<std::size_t>(mode == kMax ? graph.nodes * d : 0));
   kernels::SpmmArgs<float> args{graph.pattern(),       {x.data(), graph.nodes, d}, w.span(), heads,
                                 kernels::Reduce::kSum, {y.data(), graph.nodes, d}, {}};
   if (block_bytes > 0) {
@@ -71,7 +71,7 @@ void torch_design(benchmark::State& state, const char* name) {
   const auto threads = static_cast<int>(state.range(1));
   const Buffer<float> x = random_values(graph.nodes * d, 1);
   const Buffer<float> w = random_values(graph.edges(), 2);
-  Buffer<float> y(static_cast<std::size_t>(graph.nodes * d));
+  Buffer<float> y = Buffer<float>::zeros(static_cast<std::size_t>(graph.nodes * d));
   const std::vector<std::int64_t> offsets(graph.offsets.begin(), graph.offsets.end());
   const std::vector<std::int64_t> columns(graph.indices.begin(), graph.indices.end());
   for (auto _ : state) torch_design_spmm(threads, offsets, columns, w, {x.data(), graph.nodes, d}, {y.data(), graph.nodes, d});

@@ -44,7 +44,7 @@ struct Features {
 double dense_seconds(bool gradient, int threads) {
   const Buffer<float> a = random_values(kRows * kCols, 4);
   const Buffer<float> b = random_values((gradient ? kRows : kCols) * kOut, 5);
-  Buffer<float> c(static_cast<std::size_t>((gradient ? kCols : kRows) * kOut));
+  Buffer<float> c = Buffer<float>::zeros(static_cast<std::size_t>((gradient ? kCols : kRows) * kOut));
   const kernels::GemmArgs<float> args{{a.data(), kRows, kCols},
                                       {b.data(), gradient ? kRows : kCols, kOut},
                                       {c.data(), gradient ? kCols : kRows, kOut},
@@ -70,7 +70,7 @@ void spx_gemm(benchmark::State& state, std::string_view product) {
   if (product == "gradient") transposed = graph::transpose(features.pattern(), features.values);
   if (product == "slots") transposed = graph::transpose(features.pattern());
   const Buffer<float> b = random_values((gradient ? kRows : kCols) * kOut, 2);
-  Buffer<float> c(static_cast<std::size_t>((gradient ? kCols : kRows) * kOut));
+  Buffer<float> c = Buffer<float>::zeros(static_cast<std::size_t>((gradient ? kCols : kRows) * kOut));
   const kernels::SpxGemmArgs<float> args{gradient ? transposed.pattern() : features.pattern(),
                                          product == "gradient" ? transposed.values.span() : features.values.span(),
                                          {b.data(), gradient ? kRows : kCols, kOut},
