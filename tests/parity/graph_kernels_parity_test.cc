@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 
 #include "graph/source_blocks.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/cpu/fetch_ahead.h"
+#include "kernels/cpu/store_past.h"
 #include "kernels/dropout.h"
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
@@ -97,6 +99,30 @@ TEST_P(GraphKernels, SpmmAgreesOnLargeTables) {
     const std::int64_t x_pad = elements / std::max<std::int64_t>(1, pattern.cols);
     for (const bool weighted : {false, true}) {
       check_spmm("spmm from a large table", pattern, 33, 1, weighted, Reduce::kSum, longest_row(pattern), 3, {}, x_pad);
+    }
+  }
+}
+
+/// A result of more rows than the cache has, which is stored past it: the bits are those of one that is stored as usual.
+TEST_P(GraphKernels, SpmmOfLargeResultsHasTheSameBits) {
+  const SparsePattern& pattern = g().in_edges();
+  if (pattern.rows == 0) return;
+  const std::int64_t lines = kernels::cpu::most_stored_in_cache() / std::int64_t{64} / pattern.rows + 1;
+  for (const std::int64_t d : {std::int64_t{32}, std::int64_t{41}, std::int64_t{304}}) {
+    const std::int64_t stride = std::max<std::int64_t>(lines, 19) * 16;
+    const Matrix<float> x = random_matrix(pattern.cols, d, 0, 1);
+    const Matrix<float> w = random_matrix(pattern.nonzeros(), 1, 0, 2);
+    Matrix<float> usual(pattern.rows, d);
+    Buffer<float> large = Buffer<float>::zeros(static_cast<std::size_t>(pattern.rows * stride));
+    kernels::SpmmArgs<float> args{pattern, {x.values.data(), x.rows, d}, w.values, 1, Reduce::kSum, usual.view(), {}};
+    ASSERT_FALSE(kernels::cpu::stores_past_caches(args.y, 0));
+    kernels::spmm<float>({2, {}}, args);
+    args.y = {large.data(), pattern.rows, d, stride};
+    ASSERT_TRUE(kernels::cpu::stores_past_caches(args.y, 0));
+    kernels::spmm<float>({2, {}}, args);
+    for (std::int64_t v = 0; v < pattern.rows; ++v) {
+      ASSERT_EQ(std::memcmp(args.y.row(v), usual.view().row(v), static_cast<std::size_t>(d) * sizeof(float)), 0) << "row " << v << " of " << d << " columns";
+      for (std::int64_t c = d; c < std::min(stride, d + 64); ++c) ASSERT_EQ(args.y.at(v, c), 0) << "behind row " << v;
     }
   }
 }

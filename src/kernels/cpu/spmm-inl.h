@@ -128,6 +128,12 @@ class EdgeReader {
     }
   }
 
+  /// Past the caches, but for the end of a row.
+  HWY_INLINE void store_past(int i, V value, D tag, float* row) const {
+    if (kMasked && i == kVectors - 1) return store(i, value, tag, row);
+    hn::Stream(value, tag, row + i * lanes());
+  }
+
  private:
   static constexpr bool kInCache = sizeof(Id) < sizeof(NodeId);  ///< of a block of rows that the second-level cache has
   static FetchAhead fetch_ahead(std::int64_t bytes, std::int64_t table_bytes) {

@@ -4,6 +4,7 @@
 // change bits. Source: the CPU study's "v3" kernel: 2.5–3x a tiled kernel that keeps sums in memory.
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
+#include "kernels/cpu/store_past.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/spmm.cc"
@@ -23,6 +24,7 @@ RowIds<NodeId> row_ids(const SparsePattern& pattern) { return {pattern.indices.d
 template <class D, int kVectors, Weights kWeights, bool kMasked>
 void sum_panel(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end) {
   const D d;
+  const bool past_caches = stores_past_caches(args.y, panel.column);
   EdgeReader<NodeId, D, kVectors, kWeights, kMasked> edges(args, row_ids(args.pattern), panel);
   for (std::int64_t v = row_begin; v < row_end; ++v) {
     const EdgeId begin = args.pattern.offsets[static_cast<std::size_t>(v)];
@@ -38,9 +40,15 @@ void sum_panel(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row
     const bool divides = args.reduce == Reduce::kMean && end > begin;
     const auto scale = hn::Set(d, divides ? 1.0F / static_cast<float>(end - begin) : 1.0F);
     float* y = args.y.row(v) + panel.column;
+    if (past_caches) {
 #pragma GCC unroll 16
-    for (int i = 0; i < kVectors; ++i) edges.store(i, hn::Mul(sum[i], scale), d, y);
+      for (int i = 0; i < kVectors; ++i) edges.store_past(i, hn::Mul(sum[i], scale), d, y);
+    } else {
+#pragma GCC unroll 16
+      for (int i = 0; i < kVectors; ++i) edges.store(i, hn::Mul(sum[i], scale), d, y);
+    }
   }
+  if (past_caches) hwy::FlushStream();  // before other threads are told that the rows are there
 }
 
 /// Maximum or minimum of one panel, with the position of each winner.
