@@ -155,7 +155,7 @@ class Restrictor {
     const auto added = static_cast<double>(bytes);
     const auto there = static_cast<double>(all * std::int64_t{sizeof(NodeId)} + feature_bytes_);
     const std::int64_t nodes = from_.rows(from_.output("train_logits"));
-    const bool small = added <= rows_.most_share * there && rows_.count < nodes;
+    const bool small = added <= std::max(rows_.most_share * there, static_cast<double>(rows_.free_bytes)) && rows_.count < nodes;
     decisions_->push_back(fmt::format("{} of {} rows of logits in training{}", small ? rows_.count : nodes, nodes,
                                       small ? fmt::format(" ({} ops on them alone)", restricted_.size())
                                             : fmt::format(": the edges into the {} of the loss and their labels would take {:.1f} MiB more", rows_.count, added / (1 << 20))));

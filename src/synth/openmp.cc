@@ -110,7 +110,7 @@ class PhaseWriter {
                            real(static_cast<float>(op.attrs.real("value", 0))));
     } else if (op.kind == OpKind::edge_weight && from_.program().graphs[static_cast<std::size_t>(graph)].weighted) {
       const std::string object = graph_object(from_, graph);
-      text_ += fmt::format("  std::copy({0}.weights().begin(), {0}.weights().end(), {1}.data);\n", object, value);
+      text_ += call("  ", "std::copy", {object + ".weights().begin()", object + ".weights().end()", value + ".data"});
     } else if (op.kind == OpKind::edge_weight) {
       text_ += fmt::format("  std::fill_n({0}.data, {0}.size(), 1.0F);\n", value);
     } else if (op.kind == OpKind::degree) {

@@ -249,6 +249,7 @@ TEST(Metamorphic, EdgesOfTheLossAloneChangeNoBit) {
       options.passes.source_blocks = passes::SourceBlocking::kOn;
       options.passes.factor_degree = 0;
       options.passes.loss_rows.most_share = 0;
+      options.passes.loss_rows.free_bytes = 0;
       options.passes.disabled = {"loss_rows"};
       const Trace<float> whole = trace<float>(dataset, options, 5);
       options.passes.disabled.clear();

@@ -50,6 +50,7 @@ TEST(LossRows, TheLastAggregationIsOfTheRowsOfTheLossAlone) {
         << model << ": of one layer only constants are aggregated, which evaluation keeps whole";
   }
   options.loss_rows.most_share = 0;
+  options.loss_rows.free_bytes = 0;
   EXPECT_EQ(plan_of("gcn", dataset, small(), options).program.node_sets.size(), 1U);
 }
 
@@ -58,7 +59,7 @@ TEST(LossRows, SumsAreMarkedWhereTheirEdgesWouldTakeTooMuch) {
   unweighted.weighted = false;
   const data::Dataset dataset = testing::awkward_dataset(unweighted);
   passes::Options options;
-  options.loss_rows = {3, {5, 8}, 4, 0};
+  options.loss_rows = {3, {5, 8}, 4, 0, 0};
   options.factor_degree = 0;
   options.source_blocks = passes::SourceBlocking::kOn;
   for (const char* model : {"gcn", "sage", "gin"}) {
