@@ -146,6 +146,7 @@ struct Plan {
   std::int64_t workspace_bytes = 0;      ///< scratch of kernels: the start of the arena, where no value lies while it is in use
   std::int64_t band_bytes = 0;           ///< of each thread, for values that live in a band alone
   std::vector<PassReport> passes;
+  std::string fit;                       ///< a limit on memory that it was made to fit, how, and what that costs; empty: it is as it would be without
 
   std::int64_t loss_block_bytes() const;
   /// Which of loss_blocks an op walks; -1: none.

@@ -286,27 +286,41 @@ ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) 
   return plan;
 }
 
+/// One way to make a plan fit, besides making values again.
+struct Way {
+  Options options;
+  std::string what;
+};
+
+std::string how_it_fits(const ir::Plan& plan, const Way& way) {
+  const bool remade = std::any_of(plan.passes.begin(), plan.passes.end(), [](const ir::PassReport& pass) { return pass.name == kRecompute && !pass.decisions.empty(); });
+  return (remade ? "values are made again in backward" : "") + std::string(remade && !way.what.empty() ? ", " : "") + way.what;
+}
+
 /// The plan as asked if it fits, else that of least modelled time which does: with values made again, without blocks of sources (copies of the edges), without what is aggregated
 /// from the features once, without both.
 ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
   ir::Plan as_asked = plan_by(model, options, false);
   if (options.excess_bytes(as_asked) <= 0) return as_asked;
-  std::vector<Options> ways = {options};
+  std::vector<Way> ways = {{options, ""}};
   if (options.source_blocks == SourceBlocking::kAuto) {
-    ways.push_back(options);
-    ways.back().source_blocks = SourceBlocking::kOff;
+    ways.push_back(ways[0]);
+    ways.back().options.source_blocks = SourceBlocking::kOff;
+    ways.back().what = "edges are not cut by sources";
   }
   if (options.order == OrderChoice::kAuto) {
     const std::size_t count = ways.size();
     for (std::size_t i = 0; i < count; ++i) {
       ways.push_back(ways[i]);
-      ways.back().order = OrderChoice::kTransformFirst;
+      ways.back().options.order = OrderChoice::kTransformFirst;
+      ways.back().what += std::string(ways[i].what.empty() ? "" : ", ") + "features are multiplied before they are aggregated";
     }
   }
   std::optional<ir::Plan> best;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const Options& way : ways) {
-    ir::Plan plan = plan_by(model, way, true);
+  for (const Way& way : ways) {
+    ir::Plan plan = plan_by(model, way.options, true);
+    plan.fit = how_it_fits(plan, way);
     const std::int64_t excess = options.excess_bytes(plan);
     const bool fits = excess <= 0;
     if (!best || (fits != (least <= 0) ? fits : fits ? step_seconds_of(plan) < step_seconds_of(*best) : excess < least)) {
@@ -314,7 +328,12 @@ ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
       least = excess;
     }
   }
-  if (least <= 0) return *std::move(best);
+  if (least <= 0) {
+    const double longer = step_seconds_of(*best) / step_seconds_of(as_asked) - 1;
+    best->fit = fmt::format("the training would take {:.1f} MiB more than {}: {}, for {:.0f} % of a modelled step", static_cast<double>(options.excess_bytes(as_asked)) / (1 << 20),
+                            options.limit_name, best->fit, 100 * longer);
+    return *std::move(best);
+  }
   throw Error(ErrorCode::kOutOfMemory, fmt::format("the training takes {:.1f} MiB more than it may, whatever is made again instead of kept", static_cast<double>(least) / (1 << 20)),
               options.limit_name, options.limit_remedy + ", or train a smaller model; --feature-dtype bf16 halves dense features");
 }

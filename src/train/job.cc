@@ -111,6 +111,7 @@ class Trainer {
     report_.notes = dataset.notes;
     report_.warnings = workload_->session().warnings;
     report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
+    if (!session.plan().fit.empty()) report_.notes.push_back(session.plan().fit);
     for (const language::Diagnostic& warning : session.compiled().diagnostics) report_.notes.push_back(language::render(warning));
     report_.config = config_.values();
     report_.plan_peak_bytes = workload_->peak_bytes(session.plan());

@@ -109,6 +109,7 @@ std::string describe(const PlanReport& report) {
   text += fmt::format("features kept as {}", report.feature_dtype);
   const std::int64_t saved = report.plan.bytes_saved_by_halves();
   if (saved > 0) text += fmt::format(": {:.2f} MiB less than f32, constants made from them included", static_cast<double>(saved) / kMiB);
+  if (!report.plan.fit.empty()) text += fmt::format("\nmade to fit: {}", report.plan.fit);
   text += "\n\n";
   text += fmt::format("{:20} {:>9}  {:>6} {:>6}  decisions\n", "pass", "ms", "ops", "after");
   for (const ir::PassReport& pass : report.plan.passes) {
@@ -147,6 +148,7 @@ std::string to_json(const PlanReport& report, int indent) {
   json["predicted_seconds"] = {{"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}};
   json["warnings"] = report.warnings;
   json["reorder"] = Json::parse(to_json(report.reorder));
+  json["fit"] = report.plan.fit;
   json["passes"] = Json::array();
   for (const ir::PassReport& pass : report.plan.passes) {
     json["passes"].push_back({{"name", pass.name}, {"milliseconds", pass.milliseconds}, {"ops_before", pass.ops_before}, {"ops_after", pass.ops_after}, {"decisions", pass.decisions}});

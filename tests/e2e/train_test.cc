@@ -349,6 +349,11 @@ TEST(Memory, ALimitIsKeptOrRefused) {
   const auto limit = static_cast<std::int64_t>(free["plan_peak_bytes"].get<double>() * 0.85);
   const Json tight = json_of(place.gneiss(words("train " + run + " --no-save --mem " + std::to_string(limit))));
   EXPECT_LE(tight["plan_peak_bytes"].get<std::int64_t>(), limit);
+  ASSERT_FALSE(tight["notes"].empty());
+  const auto says_how = AllOf(HasSubstr("MiB more than --mem: values are made again in backward"), HasSubstr("of a modelled step"));
+  EXPECT_THAT(tight["notes"].back().get<std::string>(), says_how);
+  EXPECT_THAT(json_of(place.gneiss(words("plan " + run + " --mem " + std::to_string(limit))))["fit"].get<std::string>(), says_how);
+  EXPECT_EQ(json_of(place.gneiss(words("plan " + run)))["fit"], "");
 #if !defined(__SANITIZE_ADDRESS__)
   EXPECT_LE(tight["peak_rss_bytes"].get<std::int64_t>(), limit * 11 / 10);
 #endif
