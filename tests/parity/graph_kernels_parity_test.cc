@@ -103,6 +103,36 @@ TEST_P(GraphKernels, SpmmAgreesOnLargeTables) {
   }
 }
 
+/// The first rows by themselves, whose edges are far from the last, and all rows, whose last edges are not: edges are read in different ways
+/// (spmm-inl.h), from tables in and out of the cache.
+TEST_P(GraphKernels, SpmmOfTheFirstRowsHasTheSameBits) {
+  const SparsePattern& pattern = g().in_edges();
+  std::int64_t rows = pattern.rows;
+  while (rows > 0 && pattern.offsets[static_cast<std::size_t>(rows)] + kernels::cpu::FetchAhead::kMostFar > g().edges()) --rows;
+  if (rows == 0) GTEST_SKIP() << "few edges";
+  const auto variants = kernels::spmm_variants<float>();
+  const auto cpu = std::find_if(variants.begin(), variants.end(), [](const auto& variant) { return variant.name == "cpu"; });
+  ASSERT_NE(cpu, variants.end());
+  const std::int64_t large = kernels::cpu::FetchAhead::most_in_cache() / std::int64_t{sizeof(float)} / std::max<std::int64_t>(1, pattern.cols) + 1;
+  for (const std::int64_t pad : {std::int64_t{0}, large}) {
+    for (const std::int64_t d : {std::int64_t{5}, std::int64_t{32}, std::int64_t{100}}) {
+      for (const bool weighted : {false, true}) {
+        const Matrix<float> x = random_matrix(pattern.cols, d, pad, 1);
+        const Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, 1, 0, 2);
+        Matrix<float> all(pattern.rows, d);
+        Matrix<float> first(rows, d);
+        kernels::SpmmArgs<float> args{pattern, {x.values.data(), x.rows, d, x.stride}, w.values, 1, Reduce::kSum, all.view(), {}};
+        cpu->run({2, {}}, args);
+        args.pattern = pattern.band(0, rows);
+        args.y = first.view();
+        cpu->run({2, {}}, args);
+        all.values.resize(first.values.size());
+        EXPECT_EQ(first.values, all.values) << d << " columns" << (weighted ? ", weighted" : "");
+      }
+    }
+  }
+}
+
 /// A result of more rows than the cache has, which is stored past it: the bits are those of one that is stored as usual.
 TEST_P(GraphKernels, SpmmOfLargeResultsHasTheSameBits) {
   const SparsePattern& pattern = g().in_edges();

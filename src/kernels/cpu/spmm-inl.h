@@ -31,6 +31,13 @@ constexpr int kMostVectors = HWY_TARGET <= HWY_AVX3 ? 16 : 8;
 
 enum class Weights { kOnes, kOnePerEdge, kOnePerHead };
 
+/// How edges are read. Rows from a cache near by come faster than what is not known of them can be looked up edge by edge.
+enum class Reading {
+  kChecked,  ///< whatever they are
+  kOnce,     ///< their weights lie in order, and so far from the last edge that all are there which are looked ahead to; rows are fetched once
+  kTwice,    ///< the same, and rows are fetched twice
+};
+
 /// A range of columns; `head` is the one whose weights kOnePerEdge uses.
 struct Panel {
   std::int64_t column;
@@ -72,18 +79,28 @@ class EdgeReader {
     }
   }
 
+  /// How edges can be read whose ids lie before position `end`.
+  Reading reading(std::int64_t end) const {
+    const bool in_order = kWeights == Weights::kOnes || slots_ == nullptr;
+    if (!in_order || end + std::max(ahead_.far, ahead_.near) > last_ + 1) return Reading::kChecked;
+    return ahead_.far > 0 ? Reading::kTwice : Reading::kOnce;
+  }
+
   /// Starts edge k, whose id is at position i: fetches later rows and loads what its weights need.
+  template <Reading kReading>
   HWY_INLINE void open(std::int64_t i, EdgeId k) {
-    if (!kInCache && ahead_.far > 0) {
-      const float* far = row(std::min(i + ahead_.far, last_));
+    constexpr bool kChecked = kReading == Reading::kChecked;
+    const auto later = [&](std::int64_t edges) { return row(kChecked ? std::min(i + edges, last_) : i + edges); };
+    if (!kInCache && (kReading == Reading::kTwice || (kChecked && ahead_.far > 0))) {
+      const float* far = later(ahead_.far);
       for (std::int64_t c = 0; c < kVectors * lanes(); c += kLine) prefetch_far(far + c);
     }
-    const float* near = row(std::min(i + ahead_.near, last_));
+    const float* near = later(ahead_.near);
     for (std::int64_t c = 0; c < kVectors * lanes(); c += kLine) hwy::Prefetch(near + c);  // no asm statement as in prefetch(): it takes blocks 4 % longer
     row_ = row(i);
     if constexpr (kWeights == Weights::kOnes) return;
     const float* weight = w_ + k * heads_;
-    if (slots_ != nullptr) {
+    if (kChecked && slots_ != nullptr) {
       prefetch(w_ + slots_[std::min(k + kWeightsAhead, last_slot_)] * heads_);
       weight = w_ + slots_[k] * heads_;
     }

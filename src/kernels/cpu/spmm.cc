@@ -21,11 +21,10 @@ namespace {
 RowIds<NodeId> row_ids(const SparsePattern& pattern) { return {pattern.indices.data(), pattern.nonzeros() - 1}; }
 
 /// Sum or mean over rows [row_begin, row_end) of one panel.
-template <class D, int kVectors, Weights kWeights, bool kMasked>
-void sum_panel(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end) {
+template <Reading kReading, class Edges, class D, int kVectors>
+HWY_INLINE void sum_rows(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end, Edges edges) {
   const D d;
   const bool past_caches = stores_past_caches(args.y, panel.column);
-  EdgeReader<NodeId, D, kVectors, kWeights, kMasked> edges(args, row_ids(args.pattern), panel);
   for (std::int64_t v = row_begin; v < row_end; ++v) {
     const EdgeId begin = args.pattern.offsets[static_cast<std::size_t>(v)];
     const EdgeId end = args.pattern.offsets[static_cast<std::size_t>(v) + 1];
@@ -33,7 +32,7 @@ void sum_panel(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) sum[i] = hn::Zero(d);
     for (EdgeId k = begin; k < end; ++k) {
-      edges.open(k, k);
+      edges.template open<kReading>(k, k);
 #pragma GCC unroll 16
       for (int i = 0; i < kVectors; ++i) sum[i] = edges.add_weighted(i, sum[i]);
     }
@@ -51,6 +50,20 @@ void sum_panel(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row
   if (past_caches) hwy::FlushStream();  // before other threads are told that the rows are there
 }
 
+template <class D, int kVectors, Weights kWeights, bool kMasked>
+void sum_panel(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end) {
+  using Edges = EdgeReader<NodeId, D, kVectors, kWeights, kMasked>;
+  const Edges edges(args, row_ids(args.pattern), panel);
+  switch (edges.reading(args.pattern.offsets[static_cast<std::size_t>(row_end)])) {
+    case Reading::kChecked:
+      return sum_rows<Reading::kChecked, Edges, D, kVectors>(args, panel, row_begin, row_end, edges);
+    case Reading::kOnce:
+      return sum_rows<Reading::kOnce, Edges, D, kVectors>(args, panel, row_begin, row_end, edges);
+    case Reading::kTwice:
+      return sum_rows<Reading::kTwice, Edges, D, kVectors>(args, panel, row_begin, row_end, edges);
+  }
+}
+
 /// Maximum or minimum of one panel, with the position of each winner.
 template <class D, int kVectors, Weights kWeights, bool kMasked>
 void extreme_panel(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end) {
@@ -63,14 +76,14 @@ void extreme_panel(const SpmmArgs<float>& args, const Panel& panel, std::int64_t
     const EdgeId end = args.pattern.offsets[static_cast<std::size_t>(v) + 1];
     hn::Vec<D> best[kVectors];
     hn::Vec<decltype(di)> winner[kVectors];
-    if (begin < end) edges.open(begin, begin);
+    if (begin < end) edges.template open<Reading::kChecked>(begin, begin);
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) {
       best[i] = begin < end ? edges.weighted(i) : hn::Zero(d);
       winner[i] = hn::Set(di, begin < end ? 0 : -1);
     }
     for (EdgeId k = begin + 1; k < end; ++k) {
-      edges.open(k, k);
+      edges.template open<Reading::kChecked>(k, k);
       const auto position = hn::Set(di, static_cast<std::int32_t>(k - begin));
 #pragma GCC unroll 16
       for (int i = 0; i < kVectors; ++i) {

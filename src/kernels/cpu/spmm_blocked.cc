@@ -41,12 +41,21 @@ struct BlockLoop {
 
   template <class D, int kVectorsNow, Weights kWeights, bool kMasked>
   void run(const Panel& panel) const {
+    using Edges = EdgeReader<std::uint16_t, D, kVectorsNow, kWeights, kMasked>;
+    const std::span<const std::uint16_t> ids = args.blocks.ids;
+    const Edges edges(args, {ids.data(), static_cast<std::int64_t>(ids.size()) - 1, block * args.blocks.block_cols}, panel);
+    if (edges.reading(args.blocks.chunks[static_cast<std::size_t>(chunk) + 1].id) == Reading::kOnce) {
+      sum_segments<Reading::kOnce, Edges, D, kVectorsNow, kWeights>(panel, edges);
+    } else {
+      sum_segments<Reading::kChecked, Edges, D, kVectorsNow, kWeights>(panel, edges);
+    }
+  }
+
+  template <Reading kReading, class Edges, class D, int kVectorsNow, Weights kWeights>
+  HWY_INLINE void sum_segments(const Panel& panel, Edges edges) const {
     const D d;
     const BlockedPattern& blocks = args.blocks;
     const auto at = static_cast<std::size_t>(chunk);
-    const RowIds<std::uint16_t> rows{blocks.ids.data(), static_cast<std::int64_t>(blocks.ids.size()) - 1,
-                                     block * blocks.block_cols};
-    EdgeReader<std::uint16_t, D, kVectorsNow, kWeights, kMasked> edges(args, rows, panel);
     const RowSegment* end = blocks.segments.data() + blocks.chunks[at + 1].segment;
     std::int64_t id = blocks.chunks[at].id;
     for (const RowSegment* segment = blocks.segments.data() + blocks.chunks[at].segment; segment < end; ++segment) {
@@ -58,7 +67,7 @@ struct BlockLoop {
 #pragma GCC unroll 16
       for (int i = 0; i < kVectorsNow; ++i) sum[i] = hn::Zero(d);
       for (EdgeId k = segment->first; k < segment->first + segment->length; ++k, ++id) {
-        edges.open(id, k);
+        edges.template open<kReading>(id, k);
 #pragma GCC unroll 16
         for (int i = 0; i < kVectorsNow; ++i) sum[i] = edges.add_weighted(i, sum[i]);
       }
