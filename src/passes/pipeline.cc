@@ -329,7 +329,8 @@ ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
     }
   }
   if (least <= 0) {
-    const double longer = step_seconds_of(*best) / step_seconds_of(as_asked) - 1;
+    const double before = step_seconds_of(as_asked);
+    const double longer = before > 0 ? step_seconds_of(*best) / before - 1 : 0;
     best->fit = fmt::format("the training would take {:.1f} MiB more than {}: {}, for {:.0f} % of a modelled step", static_cast<double>(options.excess_bytes(as_asked)) / (1 << 20),
                             options.limit_name, best->fit, 100 * longer);
     return *std::move(best);
