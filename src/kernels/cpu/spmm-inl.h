@@ -31,11 +31,11 @@ constexpr int kMostVectors = HWY_TARGET <= HWY_AVX3 ? 16 : 8;
 
 enum class Weights { kOnes, kOnePerEdge, kOnePerHead };
 
-/// How edges are read. Rows from a cache near by come faster than what is not known of them can be looked up edge by edge.
+/// How a run of edges is read. Where rows come from a cache near by, asking for each edge what holds for all of the run takes longer than its row.
 enum class Reading {
-  kChecked,  ///< whatever they are
-  kOnce,     ///< their weights lie in order, and so far from the last edge that all are there which are looked ahead to; rows are fetched once
-  kTwice,    ///< the same, and rows are fetched twice
+  kChecked,  ///< any edges: how far ahead there are others, whether rows are fetched twice and where weights lie is asked for each
+  kOnce,     ///< weights lie in the order of the edges, all edges that are looked ahead to exist, and rows are fetched once
+  kTwice,    ///< the same, but rows are fetched twice
 };
 
 /// A range of columns; `head` is the one whose weights kOnePerEdge uses.
