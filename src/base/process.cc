@@ -44,7 +44,16 @@ std::int64_t memory_limit_bytes() {
   return physical;
 }
 
-std::int64_t shared_cache_bytes() {
+std::int64_t shared_cache_bytes(const std::filesystem::path& caches) {
+  for (int index = 0; index < 8; ++index) {
+    const std::filesystem::path cache = caches / ("index" + std::to_string(index));
+    int level = 0;
+    std::int64_t size = 0;
+    char unit = 'B';
+    std::ifstream(cache / "level") >> level;
+    if (level != 3 || !(std::ifstream(cache / "size") >> size >> unit) || size <= 0) continue;
+    return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
+  }
 #ifdef _SC_LEVEL3_CACHE_SIZE
   return std::max<std::int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
 #else

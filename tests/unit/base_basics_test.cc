@@ -283,5 +283,24 @@ TEST(ProcessTest, KnowsItsMemory) {
   EXPECT_GT(memory_limit_bytes(), peak_rss_bytes());
 }
 
+TEST(ProcessTest, TheSharedCacheIsThatOfOneProcessor) {
+  const TempFolder folder;
+  const auto cache = [&](const std::string& index, const std::string& level, const std::string& size) {
+    folder.write(index + "/level", level + "\n");
+    folder.write(index + "/size", size + "\n");
+  };
+  cache("index0", "1", "32K");
+  const std::int64_t by_library = shared_cache_bytes(folder.path());
+  EXPECT_GE(by_library, 0) << "no file says it";
+  cache("index2", "2", "1024K");
+  EXPECT_EQ(shared_cache_bytes(folder.path()), by_library);
+  cache("index3", "3", "12345K");
+  EXPECT_EQ(shared_cache_bytes(folder.path()), 12345 << 10);
+  cache("index3", "3", "7M");
+  EXPECT_EQ(shared_cache_bytes(folder.path()), 7 << 20);
+  cache("index3", "3", "unknown");
+  EXPECT_EQ(shared_cache_bytes(folder.path()), by_library);
+}
+
 }  // namespace
 }  // namespace gneiss
