@@ -51,7 +51,8 @@ void spmm(benchmark::State& state, const char* name) {
     args.reduce = kernels::Reduce::kMax;
     args.arg = {arg.data(), graph.nodes, d};
   }
-  for (auto _ : state) kernels::spmm<float>({threads, {}}, args);
+  Buffer<std::byte> workspace(kernels::spmm_workspace_bytes(args.blocks, graph.nodes, d, heads, args.reduce, sizeof(float)));
+  for (auto _ : state) kernels::spmm<float>({threads, workspace.span()}, args);
   const double edges = static_cast<double>(graph.edges()) * static_cast<double>(state.iterations());
   const auto share_of = [&](std::int64_t row_bytes, std::int64_t table_bytes, Fetch fetch = Fetch::kOnce) {
     const double limit = gather_bytes_per_second(threads, row_bytes, table_bytes, fetch);

@@ -88,6 +88,7 @@ struct BlockedPattern {
   std::span<const std::int64_t> block_chunks; ///< [blocks + 1] the first chunk of each block
 
   bool empty() const { return block_cols == 0; }
+  std::int64_t num_blocks() const { return static_cast<std::int64_t>(block_chunks.size()) - 1; }
 };
 
 }  // namespace gneiss

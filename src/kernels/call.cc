@@ -188,6 +188,7 @@ class Binding {
     if (op_.inputs.size() == 2) args.w = flat(in(1));
     args.x_half = halves(op_.inputs[0]);
     args.y_half = halves(op_.results[0]);
+    call_.workspace_bytes = spmm_workspace_bytes(args.blocks, args.x.rows, args.x.cols, args.heads, args.reduce, sizeof(T));
     call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
     use_by_rows("spmm", spmm_variants<T>(), args);
   }

@@ -1,6 +1,8 @@
 // Contract and dispatch of spmm.
 #include "kernels/spmm.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernels/check.h"
 #include "kernels/cpu/cpu.h"
@@ -43,6 +45,17 @@ constexpr std::array kVariants = {
 
 }  // namespace
 
+std::int64_t spmm_panel_columns(std::int64_t block_cols) {
+  constexpr std::int64_t kMostBytes = std::int64_t{8} << 20;
+  return block_cols * kSpmmPanelColumns * std::int64_t{sizeof(float)} <= kMostBytes ? kSpmmPanelColumns : kSpmmPanelColumns / 2;
+}
+
+std::size_t spmm_workspace_bytes(const BlockedPattern& blocks, std::int64_t sources, std::int64_t columns, std::int64_t heads, Reduce reduce, std::size_t value_bytes) {
+  const std::int64_t panel = spmm_panel_columns(blocks.block_cols);
+  if (blocks.empty() || value_bytes != sizeof(float) || heads != 1 || !(reduce == Reduce::kSum || reduce == Reduce::kMean) || columns <= panel) return 0;
+  return static_cast<std::size_t>(std::min(blocks.block_cols, sources) * panel) * value_bytes;
+}
+
 template <class T>
 void spmm(const Context& context, const SpmmArgs<T>& args) {
   expect_pattern(kOp, args.pattern);
@@ -60,6 +73,7 @@ void spmm(const Context& context, const SpmmArgs<T>& args) {
                  "spmm: 16-bit values are summed or averaged over one head");
   }
   GNEISS_CHECK(args.x_half.used() || !args.y_half.used(), ErrorCode::kShape, "spmm: 16-bit results need 16-bit values");
+  expect_workspace(kOp, context, spmm_workspace_bytes(args.blocks, args.x.rows, args.x.cols, args.heads, args.reduce, sizeof(T)));
   if (args.arg.rows != 0) expect_shape(kOp, "arg", args.arg, args.y.rows, args.y.cols);
   choose(kOp, spmm_variants<T>(), args).run(context, args);
 }

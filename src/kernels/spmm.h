@@ -25,8 +25,16 @@ struct SpmmArgs {
   Halves y_half = {};          ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
 };
 
-/// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times this of a cache.
-inline constexpr std::int64_t kSpmmBlockColumns = 256;
+/// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times so many of a cache. Whole rows of a wider x
+/// would want blocks so small that their segments cost more than reading the ids once a panel does.
+inline constexpr std::int64_t kSpmmPanelColumns = 64;
+
+/// The same for blocks of a size that a narrower x chose: half of it where so many columns take more of a cache than cores should.
+std::int64_t spmm_panel_columns(std::int64_t block_cols);
+
+/// Scratch of the blocked variant: where x is wider than a panel, each block's rows of the panel are copied there, one behind another; rows as
+/// they lie would share lines of the cache with other panels.
+std::size_t spmm_workspace_bytes(const BlockedPattern& blocks, std::int64_t sources, std::int64_t columns, std::int64_t heads, Reduce reduce, std::size_t value_bytes);
 
 /// Aggregates the rows of x over the entries of each row of the pattern.
 ///   sum, mean:  y[v,h,:] = sum over k in row v of w[slot k, h] * x[index k, h, :]   (mean: divided by the row's length)
@@ -36,7 +44,7 @@ inline constexpr std::int64_t kSpmmBlockColumns = 256;
 /// Aliasing  y, arg overlap nothing. Empty row: 0. Bitwise equal for any number of threads.
 /// Precision x in 16 bits is widened as it is read and summed in f32: the same bits as from its f32 copy, then rounded for
 ///           y_half.
-/// Cost      2·nnz·heads·d flop; >= (nnz + rows)·heads·d·sizeof(T) moved; allocates nothing
+/// Cost      2·nnz·heads·d flop; >= (nnz + rows)·heads·d·sizeof(T) moved; allocates nothing, uses spmm_workspace_bytes
 /// Errors    kShape
 /// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead; its blocked
 ///           form where the arguments carry the pattern cut by sources

@@ -28,6 +28,7 @@ struct RateGrid {
 struct Rates {
   std::string source;     ///< where they come from, for people
   RateGrid gather;        ///< bytes of rows read and written by spmm; by columns and bytes of the rows gathered from
+  RateGrid block_gather;  ///< bytes of rows read by a blocked spmm, besides its segments; by columns and bytes of a block
   RateGrid gemm_nn;       ///< flop of c [m,n] = a b; by n and inner size; m is large
   RateGrid gemm_nt;       ///< the same of a b^T
   RateGrid gemm_tn;       ///< flop of c [m,n] = a^T b; by n and m; the inner size is large
@@ -39,7 +40,7 @@ struct Rates {
   double attention = 0;   ///< edges times heads whose softmax is taken, besides the gather
   double attention_grad = 0;  ///< the same backward
   double dropout = 0;         ///< values drawn
-  double segments = 0;        ///< row segments of one column that a blocked spmm begins, besides the gather and the pass over the result
+  double segments = 0;        ///< row segments of one column that a blocked spmm begins, besides the pass over the result
   double call_seconds = 0;    ///< of a call with nothing to do
 };
 
@@ -58,10 +59,13 @@ std::string invalid_rate(const Rates& rates);
 
 /// An aggregation of `columns` columns from `sources` rows over `edges` edges to `rows` rows.
 double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns);
-/// The same with its sources in blocks of `block` rows, one block after another.
+/// What `segments` take to pass over a row of the result each, which comes from memory anew for each block where the result is large.
+double segment_passes_seconds(const Rates& rates, double segments, double row_bytes, double result_bytes);
+/// The same aggregation with its sources in blocks of `block` rows, one block after another.
 double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block);
-/// The same for attention or its backward, whose segments carry two sums and a softmax on.
-double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block);
+/// The same for attention or its backward, besides the softmax weights, which take `edge_seconds` an edge: a segment carries two sums and a
+/// softmax on.
+double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds);
 /// c [m,n] with inner size k.
 double gemm_seconds(const Rates& rates, kernels::Orientation orientation, double m, double n, double k);
 

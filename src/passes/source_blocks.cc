@@ -16,62 +16,67 @@ namespace {
 using ir::Op;
 using ir::OpKind;
 
-/// Of what the least seconds are, a choice may take so much more: a smaller block is safer where a cache is shared, and not to cut
-/// at all takes no memory.
-constexpr double kTolerance = 1.1;
+/// Of what the least seconds are, a larger block may take so much more: it takes fewer segments, so less memory, and the sources that most
+/// edges come from stay nearer than the model knows.
+constexpr double kTolerance = 1.03;
+/// What blocks must gain to be cut: not to cut takes no memory.
+constexpr double kLeastGain = 1.1;
 
-/// What gathers along the edges of a pattern: the columns that are swept at once.
+/// What gathers along the edges of a pattern.
 struct Walk {
   std::int64_t columns = 0;
-  double weight_seconds = 0;  ///< of attention: of the softmax weights, whether cut or not
+  double edge_seconds = 0;  ///< of attention: of the softmax weights of an edge, whether cut or not
 };
 
-/// The smallest block among the best, for at least one source; sizes of a block are tried in steps of half a doubling.
+/// The largest block among the best, for at least one source; sizes of a block are tried in steps of half a doubling.
 SourceCut cut_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk) {
-  const std::int64_t row_bytes = walk.columns * std::int64_t{sizeof(float)};
+  const bool attends = walk.edge_seconds > 0;
+  const std::int64_t row_bytes = (attends ? walk.columns : std::min(walk.columns, kernels::kSpmmPanelColumns)) * std::int64_t{sizeof(float)};
   const auto columns = static_cast<double>(walk.columns);
-  const auto blocked_seconds = walk.weight_seconds > 0 ? blocked_attention_seconds : blocked_gather_seconds;
+  const auto seconds_of = [&](std::int64_t block) {
+    const auto e = static_cast<double>(edges);
+    const auto r = static_cast<double>(rows);
+    const auto s = static_cast<double>(sources);
+    const auto b = static_cast<double>(block);
+    if (!attends) return blocked_gather_seconds(rates, e, r, s, columns, b);
+    return blocked_attention_seconds(rates, e, r, s, columns, b, walk.edge_seconds) + e * walk.edge_seconds;
+  };
   std::vector<SourceCut> cuts;
   for (const double mib : {0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
     const auto most = std::clamp<std::int64_t>(static_cast<std::int64_t>(mib * (1 << 20)) / row_bytes, 1, graph::kMostBlockCols);
     const std::int64_t block = num_chunks(sources, num_chunks(sources, most));
-    const double seconds = blocked_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources), columns,
-                                           static_cast<double>(block)) +
-                           walk.weight_seconds;
-    cuts.push_back({.block = block, .seconds = seconds});
+    cuts.push_back({.block = block, .seconds = seconds_of(block)});
   }
   const auto faster = [](const SourceCut& a, const SourceCut& b) { return a.seconds < b.seconds; };
   const double least = std::min_element(cuts.begin(), cuts.end(), faster)->seconds;
-  // Segments of attention cost too much to begin more of them than need be.
-  const double tolerance = walk.weight_seconds > 0 ? 1 : kTolerance;
-  return *std::find_if(cuts.begin(), cuts.end(), [&](const SourceCut& c) { return c.seconds <= tolerance * least; });
+  return *std::find_if(cuts.rbegin(), cuts.rend(), [&](const SourceCut& c) { return c.seconds <= kTolerance * least; });
 }
 
 bool pays(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk, const SourceCut& cut) {
-  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources), static_cast<double>(walk.columns)) + walk.weight_seconds;
+  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources), static_cast<double>(walk.columns)) +
+                       static_cast<double>(edges) * walk.edge_seconds;
   // Where there is not more to gather than to write, a band that need not write the result is worth more.
-  return cut.block < sources && edges > rows && kTolerance * cut.seconds < whole;
+  return cut.block < sources && edges > rows && kLeastGain * cut.seconds < whole;
 }
 
 /// What an op gathers that can run block by block of sources; no columns if it cannot.
-Walk walk_of(const Rates& rates, const ir::Program& program, const Op& op, double edges) {
+Walk walk_of(const Rates& rates, const ir::Program& program, const Op& op) {
   const std::string fn = op.attrs.text("fn", "sum");
-  if (op.kind == OpKind::spmm && (fn == "sum" || fn == "mean")) return {std::min(program.type(op.inputs[0]).cols, kernels::kSpmmBlockColumns), 0};
+  if (op.kind == OpKind::spmm && (fn == "sum" || fn == "mean")) return {program.type(op.inputs[0]).cols, 0};
   if (op.kind == OpKind::attention || op.kind == OpKind::attention_grad) {
     const std::int64_t scores = op.attrs.integer("heads", 1) * (op.kind == OpKind::attention ? 1 : kernels::kPackedValues);
     const double rate = op.kind == OpKind::attention ? rates.attention : rates.attention_grad;
-    return {program.type(op.inputs[0]).cols + scores, edges * static_cast<double>(op.attrs.integer("heads", 1)) / rate};
+    return {program.type(op.inputs[0]).cols + scores, static_cast<double>(op.attrs.integer("heads", 1)) / rate};
   }
   return {};
 }
 
 /// The widest such walk along one direction of a graph; no columns if there is none. What runs once counts only if nothing else runs.
 Walk widest_walk(const Rates& rates, const ir::Program& program, std::int64_t graph, bool out_edges) {
-  const auto edges = static_cast<double>(program.graphs[static_cast<std::size_t>(graph)].num_edges);
   Walk widest[2];
   for (const Op& op : program.ops) {
     if (op.attrs.integer("graph", 0) != graph || (op.attrs.integer("transpose", 0) != 0) != out_edges) continue;
-    const Walk walk = walk_of(rates, program, op, edges);
+    const Walk walk = walk_of(rates, program, op);
     Walk& most = widest[op.phase == ir::Phase::kSetup ? 1 : 0];
     if (walk.columns > most.columns) most = walk;
   }
@@ -106,7 +111,7 @@ void add_loss_blocks(std::int32_t graph, bool out_edges, std::int64_t rows, std:
 }  // namespace
 
 SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns) {
-  return cut_for(rates, sources, rows, edges, {std::min(columns, kernels::kSpmmBlockColumns), 0});
+  return cut_for(rates, sources, rows, edges, {columns, 0});
 }
 
 void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions) {

@@ -16,7 +16,7 @@ struct SourceCut {
   double seconds = 0;      ///< modelled, of one sum
 };
 
-/// The smallest block among the best, for sums of `columns` columns.
+/// The largest block among the best, for sums of `columns` columns.
 SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns);
 
 enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
@@ -25,7 +25,7 @@ enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 /// are had once more for the steps that need no others, where those are four fifths of all at most.
 ///
 /// A pattern is cut once for all its sums and means, by modelled time for the widest x: small blocks stay in a faster cache, big
-/// ones begin fewer segments of rows. Of blocks that take about the same the smallest is chosen; auto leaves a pattern
+/// ones begin fewer segments of rows. Of blocks that take about the same the largest is chosen; auto leaves a pattern
 /// whole where that takes about as long. GNEISS_KERNEL=spmm:cpu_blocked turns it on, any other forced spmm off. Only f32
 /// plans are cut. `decisions` gets one sentence per pattern with sums.
 void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -75,18 +76,20 @@ Buffer<float> random_values(std::int64_t size) {
   return values;
 }
 
-/// Rows of kDegree neighbours each.
+/// Rows of `degree` neighbours each.
 struct Neighbours {
   std::int64_t rows = 0;
   std::int64_t sources = 0;
+  std::int64_t degree = 0;
   Buffer<EdgeId> offsets;
   Buffer<NodeId> indices;
 
-  Neighbours(std::int64_t rows_wanted, std::int64_t sources_wanted)
+  Neighbours(std::int64_t rows_wanted, std::int64_t sources_wanted, std::int64_t degree_wanted = kDegree)
       : rows(rows_wanted),
         sources(sources_wanted),
+        degree(degree_wanted),
         offsets(static_cast<std::size_t>(rows + 1)),
-        indices(static_cast<std::size_t>(rows * kDegree)) {
+        indices(static_cast<std::size_t>(rows * degree)) {
     constexpr std::uint64_t kScatter = 2654435761U;  // a prime: ranks stay apart
     RandomStream random(2, 2);
     for (NodeId& index : indices) {
@@ -94,9 +97,9 @@ struct Neighbours {
       const auto rank = static_cast<std::uint64_t>(u * u * static_cast<double>(sources));
       index = static_cast<NodeId>(rank * kScatter % static_cast<std::uint64_t>(sources));
     }
-    for (std::int64_t r = 0; r <= rows; ++r) offsets[static_cast<std::size_t>(r)] = r * kDegree;
+    for (std::int64_t r = 0; r <= rows; ++r) offsets[static_cast<std::size_t>(r)] = r * degree;
     for (std::int64_t r = 0; r < rows; ++r)
-      std::sort(indices.begin() + r * kDegree, indices.begin() + (r + 1) * kDegree);
+      std::sort(indices.begin() + r * degree, indices.begin() + (r + 1) * degree);
   }
   SparsePattern pattern() const { return {rows, sources, offsets, indices, {}}; }
   double edges() const { return static_cast<double>(indices.size()); }
@@ -137,6 +140,7 @@ class Calibration {
     measure_stream();
     measure_gather();
     measure_segments();
+    measure_block_gather();
     rates_.gemm_nn = measure_gemm(Orientation::kNN);
     rates_.gemm_nt = measure_gemm(Orientation::kNT);
     rates_.gemm_tn = measure_gemm(Orientation::kTN);
@@ -218,17 +222,57 @@ class Calibration {
     }
   }
 
+  /// What a walk block by block took, and what it met.
+  struct BlockWalk {
+    double seconds = 0;
+    double segments = 0;
+    double row_bytes = 0;    ///< of one row
+    double read_bytes = 0;   ///< of rows, along all edges
+    double write_bytes = 0;  ///< of the result, once
+  };
+
+  BlockWalk walk_blocks(std::int64_t columns, std::int64_t sources, std::int64_t block, std::int64_t degree) {
+    constexpr std::int64_t kRead = std::int64_t{192} << 20;
+    const std::int64_t row_bytes = columns * std::int64_t{sizeof(float)};
+    const Neighbours graph(kRead / row_bytes / degree, sources, degree);
+    const graph::SourceBlocks blocks = graph::block_sources(graph.pattern(), block, threads_);
+    const auto bytes = static_cast<double>(row_bytes);
+    return {spmm_seconds(graph, columns, blocks.view()), static_cast<double>(blocks.segments.size()), bytes, graph.edges() * bytes,
+            static_cast<double>(graph.rows) * bytes};
+  }
+
+  double passing_seconds(const BlockWalk& walk) const { return passes::segment_passes_seconds(rates_, walk.segments, walk.row_bytes, walk.write_bytes); }
+
+  /// Short segments besides long ones, both of many lengths, tell what it takes to begin one. Both in turn and more than once: what
+  /// another process does to the caches meanwhile is more than the difference.
   void measure_segments() {
     constexpr std::int64_t kColumns = 32;
-    constexpr std::int64_t kSources = 200'000;
-    constexpr std::int64_t kBlock = 32'768;
-    const Neighbours graph(80'000, kSources);
-    const graph::SourceBlocks blocks = graph::block_sources(graph.pattern(), kBlock, threads_);
-    const double seconds = spmm_seconds(graph, kColumns, blocks.view());
-    rates_.segments = std::numeric_limits<double>::infinity();
-    const double besides = passes::blocked_gather_seconds(rates_, graph.edges(), static_cast<double>(graph.rows), kSources, kColumns, kBlock);
-    const double rest = std::max(seconds - besides, kLeastShare * seconds);
-    rates_.segments = static_cast<double>(blocks.segments.size()) * kColumns / rest;
+    constexpr std::int64_t kBlock = 8'192;
+    constexpr std::int64_t kBlocks = 4;
+    constexpr std::size_t kTurns = 5;
+    std::array<double, kTurns> seconds{};
+    for (double& each : seconds) {
+      const BlockWalk in_short = walk_blocks(kColumns, kBlocks * kBlock, kBlock, kBlocks * 12);
+      const BlockWalk in_long = walk_blocks(kColumns, kBlocks * kBlock, kBlock, kBlocks * 96);
+      const double more = in_short.seconds - passing_seconds(in_short) - (in_long.seconds - passing_seconds(in_long));
+      each = std::max(more, kLeastShare * in_long.seconds) / (in_short.segments - in_long.segments);
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + kTurns / 2, seconds.end());
+    rates_.segments = kColumns / seconds[kTurns / 2];
+  }
+
+  void measure_block_gather() {
+    constexpr std::int64_t kDegreeInBlock = 64;
+    rates_.block_gather.columns = {16, 32, kernels::kSpmmPanelColumns};
+    for (const double mib : {0.5, 1.0, 2.0, 4.0, 8.0}) rates_.block_gather.sizes.push_back(mib * kMiB);
+    for (const double columns : rates_.block_gather.columns) {
+      for (const double size : rates_.block_gather.sizes) {
+        const auto block = std::min(static_cast<std::int64_t>(size / (columns * sizeof(float))), graph::kMostBlockCols);
+        const BlockWalk walk = walk_blocks(static_cast<std::int64_t>(columns), block, block, kDegreeInBlock);
+        const double besides = walk.segments * columns / rates_.segments + passing_seconds(walk);
+        rates_.block_gather.rates.push_back(walk.read_bytes / std::max(walk.seconds - besides, 0.5 * walk.seconds));
+      }
+    }
   }
 
   /// By the columns of the result and the other small size; the third size is large: the operand with the small size is read from
@@ -355,6 +399,7 @@ Rates measure_rates(int threads) { return Calibration(threads).run(); }
 std::string describe(const Rates& rates) {
   std::string text;
   text += table("spmm: GB/s of rows read and written, by MiB gathered from", rates.gather, kMiB, 1e9);
+  text += table("blocked spmm: GB/s of rows read, by MiB of a block", rates.block_gather, kMiB, 1e9);
   text += table("gemm nn: Gflop/s by inner size", rates.gemm_nn, 1, 1e9);
   text += table("gemm nt: Gflop/s by inner size", rates.gemm_nt, 1, 1e9);
   text += table("gemm tn: Gflop/s by rows of the result", rates.gemm_tn, 1, 1e9);

@@ -23,6 +23,7 @@ using passes::Rates;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
 constexpr std::pair<const char*, RateGrid Rates::*> kGrids[] = {{"gather_bytes", &Rates::gather},
+                                                                {"block_gather_bytes", &Rates::block_gather},
                                                                 {"gemm_nn_flops", &Rates::gemm_nn},
                                                                 {"gemm_nt_flops", &Rates::gemm_nt},
                                                                 {"gemm_tn_flops", &Rates::gemm_tn},
@@ -104,6 +105,8 @@ RatesInUse load_rates(const MachineKey& machine) {
         fmt::format("this machine, measured with {} thread{}", machine.threads, machine.threads == 1 ? "" : "s");
     use.rates = std::move(rates);
     use.measured = true;
+  } catch (const Json::out_of_range&) {
+    use.warning = fmt::format("{} lacks rates that this version goes by{}", use.path.string(), kRemedy);
   } catch (const Json::exception&) {
     use.warning = fmt::format("{} is damaged{}", use.path.string(), kRemedy);
   } catch (const Error& failure) {

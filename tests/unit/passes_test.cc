@@ -233,6 +233,7 @@ TEST(SourceBlocks, FollowTheMachinesRates) {
   const auto blocks = [&](std::vector<double> gather_rates) -> std::int64_t {
     passes::Rates rates = passes::default_rates();
     rates.gather = {{static_cast<double>(columns)}, {x_bytes / 32, x_bytes / 16, x_bytes / 8, x_bytes / 4, x_bytes}, std::move(gather_rates)};
+    rates.block_gather = rates.gather;
     rates.segments = 32 / 20e-9;
     std::vector<std::string> decisions;
     plan.graph_uses[1].in_block = 0;
@@ -251,6 +252,7 @@ TEST(SourceBlocks, FollowTheMachinesRates) {
 TEST(SourceBlocks, LeaveAResultThatComesFromMemoryAlone) {
   passes::Rates rates = passes::default_rates();
   rates.gather = {{32}, {2 << 20, 8 << 20, 24 << 20, 64 << 20, 256 << 20}, {80e9, 80e9, 38e9, 23e9, 17e9}};
+  rates.block_gather = rates.gather;
   rates.stream = {{1}, {6 << 20, 24 << 20, 192 << 20}, {138e9, 92e9, 33e9}};
   constexpr double kEdges = 64'300'000;
   constexpr double kNodes = 2'449'029;

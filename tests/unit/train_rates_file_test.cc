@@ -90,8 +90,7 @@ TEST_F(RatesFile, DamageIsNoticedAndSaidWhere) {
     expect_defaults(load_rates(kMachine));
     EXPECT_THAT(load_rates(kMachine).warning, HasSubstr("is damaged")) << length;
   }
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{"\"gather_bytes\"", "\"gather\""},
-                                 {"\"rates\": [", "\"rates\": [0, "},
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"\"rates\": [", "\"rates\": [0, "},
                                  {"\"dropout_values\": ", "\"dropout_values\": -"},
                                  {"\"threads\": 2", "\"threads\": \"2\""}}) {
     write_file(rates_path(kMachine), whole);
@@ -103,6 +102,13 @@ TEST_F(RatesFile, DamageIsNoticedAndSaidWhere) {
   fs::create_directory(rates_path(kMachine));
   expect_defaults(load_rates(kMachine));
   EXPECT_NE(load_rates(kMachine).warning, "");
+}
+
+TEST_F(RatesFile, AnEarlierVersionsFileIsNotCalledDamaged) {
+  save_rates(kMachine, passes::default_rates());
+  change("\"block_gather_bytes\"", "\"gathered_blocks\"");
+  expect_defaults(load_rates(kMachine));
+  EXPECT_THAT(load_rates(kMachine).warning, AllOf(HasSubstr("lacks rates that this version goes by"), HasSubstr("doctor --calibrate")));
 }
 
 TEST_F(RatesFile, TheCacheFolderFollowsTheEnvironment) {

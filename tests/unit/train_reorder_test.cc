@@ -28,6 +28,7 @@ passes::Rates cache_rates(std::int64_t nodes) {
   passes::Rates rates = passes::default_rates();
   const double bytes = static_cast<double>(nodes * kColumns) * sizeof(float);
   rates.gather = {{kColumns}, {bytes, bytes + 1}, {100e9, 25e9}};
+  rates.block_gather = rates.gather;
   rates.segments = 1e6;
   return rates;
 }

@@ -56,13 +56,19 @@ void parallel_rows(int threads, std::int64_t rows, std::int64_t cols, const Body
   parallel_chunks(threads, rows, std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, cols)), body);
 }
 
-/// Calls body(block, chunk) for every chunk of a pattern cut by sources, block after block.
+/// Calls body(chunk) for every chunk of one block of a pattern cut by sources.
+template <class Body>
+void for_each_chunk_of(int threads, const BlockedPattern& blocks, std::int64_t block, const Body& body) {
+  const std::int64_t first = blocks.block_chunks[static_cast<std::size_t>(block)];
+  const std::int64_t end = blocks.block_chunks[static_cast<std::size_t>(block) + 1];
+  parallel_chunks(threads, end - first, 1, [&](std::int64_t chunk, std::int64_t) { body(first + chunk); });
+}
+
+/// Calls body(block, chunk) for every chunk of every block, block after block.
 template <class Body>
 void for_each_block_chunk(int threads, const BlockedPattern& blocks, const Body& body) {
-  for (std::size_t b = 0; b + 1 < blocks.block_chunks.size(); ++b) {
-    const std::int64_t first = blocks.block_chunks[b];
-    parallel_chunks(threads, blocks.block_chunks[b + 1] - first, 1,
-                    [&](std::int64_t chunk, std::int64_t) { body(static_cast<std::int64_t>(b), first + chunk); });
+  for (std::int64_t block = 0; block < blocks.num_blocks(); ++block) {
+    for_each_chunk_of(threads, blocks, block, [&](std::int64_t chunk) { body(block, chunk); });
   }
 }
 

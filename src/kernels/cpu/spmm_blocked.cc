@@ -4,8 +4,9 @@
 // which is read and written once a block; the first block has a segment for every row and overwrites y. It pays where a
 // segment is long enough (15 edges and more) to cover that. The rows of x are read at random from a few megabytes; ids
 // are 16-bit numbers in one stream, prefetched across segments; weights jump from segment to segment and are prefetched
-// some segments ahead. Blocks come one after another, a row belongs to one chunk of a block, chunks depend on the
-// pattern alone: threads cannot change bits. Source: the CPU study's "blk" kernel.
+// some segments ahead. A wide x is swept panel by panel of its columns; the rows of a panel and a block, of which each is
+// read many times, are copied first. Blocks come one after another, a row belongs to one chunk of a block, chunks depend
+// on the pattern alone: threads cannot change bits. Source: the CPU study's "blk" kernel.
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
 
@@ -36,14 +37,15 @@ HWY_INLINE void prefetch_weights(const SpmmArgs<float>& args, const RowSegment& 
 struct BlockLoop {
   static constexpr int kVectors = kMostVectors;
   const SpmmArgs<float>& args;
-  std::int64_t block;
+  std::int64_t first_source;  ///< row of x that the block's first source has
+  bool adds;                  ///< to what blocks before left in y
   std::int64_t chunk;
 
   template <class D, int kVectorsNow, Weights kWeights, bool kMasked>
   void run(const Panel& panel) const {
     using Edges = EdgeReader<std::uint16_t, D, kVectorsNow, kWeights, kMasked>;
     const std::span<const std::uint16_t> ids = args.blocks.ids;
-    const Edges edges(args, {ids.data(), static_cast<std::int64_t>(ids.size()) - 1, block * args.blocks.block_cols}, panel);
+    const Edges edges(args, {ids.data(), static_cast<std::int64_t>(ids.size()) - 1, first_source}, panel);
     if (edges.reading(args.blocks.chunks[static_cast<std::size_t>(chunk) + 1].id) == Reading::kOnce) {
       sum_segments<Reading::kOnce, Edges, D, kVectorsNow, kWeights>(panel, edges);
     } else {
@@ -74,7 +76,7 @@ struct BlockLoop {
       const auto scale = hn::Set(d, scale_of(segment->row));
 #pragma GCC unroll 16
       for (int i = 0; i < kVectorsNow; ++i) {
-        edges.store(i, block == 0 ? hn::Mul(sum[i], scale) : hn::MulAdd(sum[i], scale, edges.load(i, y)), d, y);
+        edges.store(i, adds ? hn::MulAdd(sum[i], scale, edges.load(i, y)) : hn::Mul(sum[i], scale), d, y);
       }
     }
   }
@@ -86,9 +88,8 @@ struct BlockLoop {
   }
 };
 
-void block_chunk(const SpmmArgs<float>& args, std::int64_t block, std::int64_t chunk, std::int64_t begin,
-                 std::int64_t end) {
-  sweep(args, BlockLoop{args, block, chunk}, begin, end);
+void block_chunk(const SpmmArgs<float>& args, std::int64_t first_source, bool adds, std::int64_t chunk) {
+  sweep(args, BlockLoop{args, first_source, adds, chunk}, 0, args.y.cols);
 }
 
 }  // namespace
@@ -101,12 +102,44 @@ namespace gneiss::kernels::cpu {
 
 HWY_EXPORT(block_chunk);
 
+namespace {
+
+/// Copies rows [first, first + rows) of x; the result lies in the workspace, each row from a line of the cache on.
+ConstMatrixView<float> packed_rows(const Context& context, const ConstMatrixView<float>& x, std::int64_t first, std::int64_t rows) {
+  constexpr std::int64_t kLineFloats = 16;
+  MatrixView<float> packed(reinterpret_cast<float*>(context.workspace.data()), rows, x.cols, num_chunks(x.cols, kLineFloats) * kLineFloats);
+  parallel_rows(context.threads, rows, x.cols, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) std::copy_n(x.row(first + r), x.cols, packed.row(r));
+  });
+  return packed;
+}
+
+/// A panel of columns of an x that is wider.
+void sweep_packed(const Context& context, const SpmmArgs<float>& panel) {
+  SpmmArgs<float> packed = panel;
+  for (std::int64_t block = 0; block < panel.blocks.num_blocks(); ++block) {
+    const std::int64_t first = block * panel.blocks.block_cols;
+    packed.x = packed_rows(context, panel.x, first, std::min(panel.blocks.block_cols, panel.x.rows - first));
+    for_each_chunk_of(context.threads, panel.blocks, block, [&](std::int64_t chunk) { HWY_DYNAMIC_DISPATCH(block_chunk)(packed, 0, block > 0, chunk); });
+  }
+}
+
+}  // namespace
+
 void spmm_blocked(const Context& context, const SpmmArgs<float>& args) {
-  for (std::int64_t column = 0; column < args.y.cols; column += kSpmmBlockColumns) {
-    const std::int64_t end = std::min(args.y.cols, column + kSpmmBlockColumns);
+  if (spmm_workspace_bytes(args.blocks, args.x.rows, args.x.cols, args.heads, args.reduce, sizeof(float)) == 0) {
     for_each_block_chunk(context.threads, args.blocks, [&](std::int64_t block, std::int64_t chunk) {
-      HWY_DYNAMIC_DISPATCH(block_chunk)(args, block, chunk, column, end);
+      HWY_DYNAMIC_DISPATCH(block_chunk)(args, block * args.blocks.block_cols, block > 0, chunk);
     });
+    return;
+  }
+  const std::int64_t most = spmm_panel_columns(args.blocks.block_cols);
+  for (std::int64_t column = 0; column < args.y.cols; column += most) {
+    const std::int64_t columns = std::min(most, args.y.cols - column);
+    SpmmArgs<float> panel = args;
+    panel.x = {args.x.data + column, args.x.rows, columns, args.x.stride};
+    panel.y = {args.y.data + column, args.y.rows, columns, args.y.stride};
+    sweep_packed(context, panel);
   }
 }
 
