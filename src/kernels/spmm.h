@@ -29,7 +29,7 @@ struct SpmmArgs {
 /// would want blocks so small that their segments cost more than reading the ids once a panel does.
 inline constexpr std::int64_t kSpmmPanelColumns = 64;
 
-/// The same for blocks of a size that a narrower x chose: half of it where so many columns take more of a cache than cores should.
+/// The same for blocks of a size that a narrower x chose: half as many where a block's rows would take more than 8 MiB.
 std::int64_t spmm_panel_columns(std::int64_t block_cols);
 
 /// Scratch of the blocked variant: where x is wider than a panel, each block's rows of the panel are copied there, one behind another; rows as
