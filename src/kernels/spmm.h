@@ -32,7 +32,7 @@ inline constexpr std::int64_t kSpmmPanelColumns = 64;
 /// The same for blocks of a size that a narrower x chose: half as many where a block's rows would take more than 8 MiB.
 std::int64_t spmm_panel_columns(std::int64_t block_cols);
 
-/// Scratch of the blocked variant: where x is wider than a panel, each block's rows of the panel are copied there, one behind another; rows as
+/// Scratch of the blocked variant: where x is wider than a panel and has one head, each block's rows of the panel are copied there, one behind another; rows as
 /// they lie would share lines of the cache with other panels.
 std::size_t spmm_workspace_bytes(const BlockedPattern& blocks, std::int64_t sources, std::int64_t columns, std::int64_t heads, Reduce reduce, std::size_t value_bytes);
 

@@ -63,9 +63,9 @@ double RateGrid::at(double columns_wanted, double size) const {
 
 std::string invalid_rate(const Rates& rates) {
   const std::pair<const char*, const RateGrid*> grids[] = {
-      {"gather", &rates.gather},   {"block_gather", &rates.block_gather}, {"gemm_nn", &rates.gemm_nn},         {"gemm_nt", &rates.gemm_nt},
-      {"gemm_tn", &rates.gemm_tn}, {"spx_forward", &rates.spx_forward}, {"spx_gradient", &rates.spx_gradient},
-      {"spx_slots", &rates.spx_slots}, {"stream", &rates.stream}};
+      {"gather", &rates.gather},   {"block_gather", &rates.block_gather}, {"gemm_nn", &rates.gemm_nn},
+      {"gemm_nt", &rates.gemm_nt}, {"gemm_tn", &rates.gemm_tn},           {"spx_forward", &rates.spx_forward},
+      {"spx_gradient", &rates.spx_gradient}, {"spx_slots", &rates.spx_slots}, {"stream", &rates.stream}};
   for (const auto& [name, grid] : grids) {
     if (!ascending(grid->columns) || !ascending(grid->sizes)) return name;
     if (grid->rates.size() != grid->columns.size() * grid->sizes.size()) return name;

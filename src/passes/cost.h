@@ -45,7 +45,8 @@ struct Rates {
 };
 
 /// The CPU study's machine (2 threads of a Zen 5 with AVX-512): its tables of gathers, products and sparse products.
-/// What it did not measure is from `gneiss doctor --calibrate` on a machine of that kind.
+/// What it did not measure is from `gneiss doctor --calibrate` on a machine of that kind, but for the gathers of blocks, which are an Intel
+/// Xeon's with a slow last level.
 const Rates& default_rates();
 
 /// How often the phases after the setup are expected to run: what is done once is weighed against that.

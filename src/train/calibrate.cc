@@ -261,8 +261,10 @@ class Calibration {
     rates_.segments = kColumns / seconds[kTurns / 2];
   }
 
+  /// In long segments, so that little of a walk is not the rows that are read: half of it at most, should the other rates not fit.
   void measure_block_gather() {
     constexpr std::int64_t kDegreeInBlock = 64;
+    constexpr double kLeastGathered = 0.5;
     rates_.block_gather.columns = {16, 32, kernels::kSpmmPanelColumns};
     for (const double mib : {0.5, 1.0, 2.0, 4.0, 8.0}) rates_.block_gather.sizes.push_back(mib * kMiB);
     for (const double columns : rates_.block_gather.columns) {
@@ -270,7 +272,7 @@ class Calibration {
         const auto block = std::min(static_cast<std::int64_t>(size / (columns * sizeof(float))), graph::kMostBlockCols);
         const BlockWalk walk = walk_blocks(static_cast<std::int64_t>(columns), block, block, kDegreeInBlock);
         const double besides = walk.segments * columns / rates_.segments + passing_seconds(walk);
-        rates_.block_gather.rates.push_back(walk.read_bytes / std::max(walk.seconds - besides, 0.5 * walk.seconds));
+        rates_.block_gather.rates.push_back(walk.read_bytes / std::max(walk.seconds - besides, kLeastGathered * walk.seconds));
       }
     }
   }

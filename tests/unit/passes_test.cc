@@ -248,6 +248,30 @@ TEST(SourceBlocks, FollowTheMachinesRates) {
   EXPECT_EQ(blocks({900e9, 900e9, 900e9, 900e9, 1e9}), -1) << "not more to gather than to write";
 }
 
+TEST(SourceBlocks, GoByTheRatesOfBlocksAndTheLargerOfEquals) {
+  passes::Rates rates = passes::default_rates();
+  constexpr std::int64_t kNodes = 232'965;
+  constexpr std::int64_t kEdges = 114'615'892;
+  constexpr double kMiB = 1 << 20;
+  const auto block_mib = [&](std::vector<double> block_rates) {
+    rates.block_gather = {{32}, {1 * kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB}, std::move(block_rates)};
+    return static_cast<double>(passes::source_blocks_for(rates, kNodes, kNodes, kEdges, 32).block) * 32 * sizeof(float) / kMiB;
+  };
+  rates.gather = {{32}, {kMiB}, {100e9}};  // which is not asked for blocks
+  rates.segments = 1e15;
+  rates.stream.rates.assign(rates.stream.rates.size(), 1e15);
+  EXPECT_LT(block_mib({200e9, 100e9, 50e9, 50e9}), 1.01);
+  EXPECT_LT(block_mib({200e9, 180e9, 100e9, 50e9}), 1.01) << "a tenth is more than about equal";
+  EXPECT_GT(block_mib({200e9, 199e9, 198e9, 197e9}), 6) << "fewer segments for as much time";
+}
+
+TEST(SourceBlocks, WideRowsAreSweptInPanels) {
+  const passes::Rates& rates = passes::default_rates();
+  const auto seconds = [&](double columns) { return passes::blocked_gather_seconds(rates, 1e8, 1e5, 1e5, columns, 20'000); };
+  EXPECT_GT(seconds(256), 4 * seconds(64)) << "copies of rows come on top";
+  EXPECT_LT(seconds(256), 4.1 * seconds(64));
+}
+
 // The sizes of ogbn-products: blocks that a cache holds leave half an edge to a row, and pass over a result of 300 MB fifty times.
 TEST(SourceBlocks, LeaveAResultThatComesFromMemoryAlone) {
   passes::Rates rates = passes::default_rates();

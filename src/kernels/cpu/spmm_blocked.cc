@@ -4,8 +4,8 @@
 // which is read and written once a block; the first block has a segment for every row and overwrites y. It pays where a
 // segment is long enough (15 edges and more) to cover that. The rows of x are read at random from a few megabytes; ids
 // are 16-bit numbers in one stream, prefetched across segments; weights jump from segment to segment and are prefetched
-// some segments ahead. A wide x is swept panel by panel of its columns; the rows of a panel and a block, of which each is
-// read many times, are copied first. Blocks come one after another, a row belongs to one chunk of a block, chunks depend
+// some segments ahead. A wide x is swept panel by panel of its columns; of one head the rows of a panel and a block, of which
+// each is read many times, are copied first. Blocks come one after another, a row belongs to one chunk of a block, chunks depend
 // on the pattern alone: threads cannot change bits. Source: the CPU study's "blk" kernel.
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
@@ -88,8 +88,9 @@ struct BlockLoop {
   }
 };
 
-void block_chunk(const SpmmArgs<float>& args, std::int64_t first_source, bool adds, std::int64_t chunk) {
-  sweep(args, BlockLoop{args, first_source, adds, chunk}, 0, args.y.cols);
+void block_chunk(const SpmmArgs<float>& args, std::int64_t first_source, bool adds, std::int64_t chunk, std::int64_t begin,
+                 std::int64_t end) {
+  sweep(args, BlockLoop{args, first_source, adds, chunk}, begin, end);
 }
 
 }  // namespace
@@ -114,32 +115,33 @@ ConstMatrixView<float> packed_rows(const Context& context, const ConstMatrixView
   return packed;
 }
 
-/// A panel of columns of an x that is wider.
-void sweep_packed(const Context& context, const SpmmArgs<float>& panel) {
-  SpmmArgs<float> packed = panel;
-  for (std::int64_t block = 0; block < panel.blocks.num_blocks(); ++block) {
-    const std::int64_t first = block * panel.blocks.block_cols;
-    packed.x = packed_rows(context, panel.x, first, std::min(panel.blocks.block_cols, panel.x.rows - first));
-    for_each_chunk_of(context.threads, panel.blocks, block, [&](std::int64_t chunk) { HWY_DYNAMIC_DISPATCH(block_chunk)(packed, 0, block > 0, chunk); });
+/// Columns [begin, end), from copies of a block's rows.
+void sweep_packed(const Context& context, const SpmmArgs<float>& args, std::int64_t begin, std::int64_t end) {
+  const ConstMatrixView<float> x(args.x.data + begin, args.x.rows, end - begin, args.x.stride);
+  SpmmArgs<float> packed = args;
+  packed.y = {args.y.data + begin, args.y.rows, end - begin, args.y.stride};
+  for (std::int64_t block = 0; block < args.blocks.num_blocks(); ++block) {
+    const std::int64_t first = block * args.blocks.block_cols;
+    packed.x = packed_rows(context, x, first, std::min(args.blocks.block_cols, x.rows - first));
+    for_each_chunk_of(context.threads, args.blocks, block, [&](std::int64_t chunk) {
+      HWY_DYNAMIC_DISPATCH(block_chunk)(packed, 0, block > 0, chunk, 0, end - begin);
+    });
   }
+}
+
+void sweep_in_place(const Context& context, const SpmmArgs<float>& args, std::int64_t begin, std::int64_t end) {
+  for_each_block_chunk(context.threads, args.blocks, [&](std::int64_t block, std::int64_t chunk) {
+    HWY_DYNAMIC_DISPATCH(block_chunk)(args, block * args.blocks.block_cols, block > 0, chunk, begin, end);
+  });
 }
 
 }  // namespace
 
 void spmm_blocked(const Context& context, const SpmmArgs<float>& args) {
-  if (spmm_workspace_bytes(args.blocks, args.x.rows, args.x.cols, args.heads, args.reduce, sizeof(float)) == 0) {
-    for_each_block_chunk(context.threads, args.blocks, [&](std::int64_t block, std::int64_t chunk) {
-      HWY_DYNAMIC_DISPATCH(block_chunk)(args, block * args.blocks.block_cols, block > 0, chunk);
-    });
-    return;
-  }
-  const std::int64_t most = spmm_panel_columns(args.blocks.block_cols);
-  for (std::int64_t column = 0; column < args.y.cols; column += most) {
-    const std::int64_t columns = std::min(most, args.y.cols - column);
-    SpmmArgs<float> panel = args;
-    panel.x = {args.x.data + column, args.x.rows, columns, args.x.stride};
-    panel.y = {args.y.data + column, args.y.rows, columns, args.y.stride};
-    sweep_packed(context, panel);
+  const bool packs = spmm_workspace_bytes(args.blocks, args.x.rows, args.x.cols, args.heads, args.reduce, sizeof(float)) > 0;
+  const std::int64_t panel = spmm_panel_columns(args.blocks.block_cols);
+  for (std::int64_t begin = 0; begin < args.y.cols; begin += panel) {
+    (packs ? sweep_packed : sweep_in_place)(context, args, begin, std::min(args.y.cols, begin + panel));
   }
 }
 
