@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "kernels/chunks.h"
@@ -28,31 +29,23 @@ inline MatrixView<float> partial_of(const MatrixView<float>& c, bool transposed,
   return transposed ? MatrixView<float>(values, c.cols, c.rows) : MatrixView<float>(values, c.rows, c.cols);
 }
 
-/// c [m,n] = the sum of `count` partial results, or of those of its transpose, in their order.
+/// c [m,n] = the sum of `count` partial results, or of those of its transpose, in their order. A run of elements is read from one partial
+/// result after the other: element by element, each read would be of a line far from the one before.
 inline void add_partials(const Context& context, const MatrixView<float>& c, const float* partials, std::int64_t count, bool transposed = false) {
+  constexpr std::int64_t kMostOfRun = 1024;
   const std::int64_t size = c.rows * c.cols;
-  const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 15) / (c.cols * count));
-  if (transposed) {
-    parallel_chunks(context.threads, c.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t j = 0; j < c.cols; ++j) {
-        for (std::int64_t r = begin; r < end; ++r) {
-          float sum = partials[j * c.rows + r];
-          for (std::int64_t i = 1; i < count; ++i) sum += partials[i * size + j * c.rows + r];
-          c.row(r)[j] = sum;
-        }
-      }
-    });
-    return;
-  }
-  parallel_chunks(context.threads, c.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      float* row = c.row(r);
-      std::copy_n(partials + r * c.cols, c.cols, row);
-      for (std::int64_t i = 1; i < count; ++i) {
-        const float* partial = partials + i * size + r * c.cols;
+  const std::int64_t run = std::clamp<std::int64_t>((std::int64_t{1} << 15) / count, 256, kMostOfRun);
+  parallel_chunks(context.threads, size, run, [&](std::int64_t begin, std::int64_t end) {
+    std::array<float, kMostOfRun> sums;
+    std::copy(partials + begin, partials + end, sums.begin());
+    for (std::int64_t i = 1; i < count; ++i) {
+      const float* partial = partials + i * size + begin;
 #pragma omp simd
-        for (std::int64_t j = 0; j < c.cols; ++j) row[j] += partial[j];
-      }
+      for (std::int64_t e = 0; e < end - begin; ++e) sums[e] += partial[e];
+    }
+    for (std::int64_t e = begin; e < end; ++e) {
+      float& to = transposed ? c.row(e % c.rows)[e / c.rows] : c.row(e / c.cols)[e % c.cols];
+      to = sums[e - begin];
     }
   });
 }

@@ -60,7 +60,8 @@ struct Strip {
   std::int64_t width;    ///< columns of c
   std::int64_t a_ahead;  ///< where b is not packed: how far ahead of a(0, k) to prefetch
   std::int64_t b_ahead;  ///< and how far ahead in b
-  bool adds;             ///< c += instead of c =
+  const float* start;    ///< what the product is added to: c itself, an addend, or null: zeros
+  std::int64_t start_stride;  ///< 0: one row for all
 };
 
 /// Tiles ahead whose rows are fetched into the second-level cache.
@@ -73,16 +74,17 @@ HWY_NOINLINE void multiply_tile(const Strip& strip, std::int64_t row) {
   const std::int64_t tail = strip.width - (kVectors - 1) * kLanes;
   const auto partial = [](int v) { return kPartial && v == kVectors - 1; };
   float* c = strip.c + row * strip.c_stride;
+  const float* start = strip.start == nullptr ? nullptr : strip.start + row * strip.start_stride;
   Vector sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const float* at = c + i * strip.c_stride + v * kLanes;
-      sum[i][v] = !strip.adds ? hn::Zero(d) : partial(v) ? load_first(at, tail) : hn::LoadU(d, at);
+      const float* at = start + i * strip.start_stride + v * kLanes;
+      sum[i][v] = start == nullptr ? hn::Zero(d) : partial(v) ? load_first(at, tail) : hn::LoadU(d, at);
     }
   }
-  if (kPacked && !strip.adds) {
+  if (kPacked && start != c) {
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
@@ -212,6 +214,19 @@ std::int64_t row_block(std::int64_t inner, std::int64_t columns) {
   return std::clamp<std::int64_t>(rows / 24 * 24, 24, 240);
 }
 
+/// What rows of c are added to: null for zeros.
+struct Start {
+  const float* rows;
+  std::int64_t stride;  ///< 0: one row for all
+};
+
+/// What rows of c from `row` on start from: the addend.
+Start start_of(const GemmArgs<float>& args, std::int64_t row) {
+  const MatrixView<const float>& addend = args.addend;
+  if (addend.rows == 0) return {nullptr, 0};
+  return addend.rows == 1 ? Start{addend.data, 0} : Start{addend.row(row), addend.stride};
+}
+
 /// Rows [begin, end) of c = a * b with b packed.
 void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int64_t begin, std::int64_t end) {
   const std::int64_t n = args.c.cols;
@@ -224,7 +239,6 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
     const std::int64_t inner = std::min(block, k - first);
     const std::int64_t step = half ? kWidenElements / inner / kWidenRows * kWidenRows : row_block(inner, n);
     for (std::int64_t row = begin; row < end; row += step) {
-      if (first == 0 && args.addend.rows != 0) start_rows(args, row, std::min(end, row + step));
       const std::int64_t rows = std::min(step, end - row);
       for (std::int64_t r = 0; half && r < rows; ++r) {
         widen_row(args.a_half.type, args.a_half.row(row + r) + first, inner, widened + r * inner);
@@ -233,6 +247,7 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
       for (std::int64_t column = 0; column < n;) {
         const int vectors = panel_vectors(n - column);
         const std::int64_t width = vectors * kLanes;
+        const Start start = first > 0 ? Start{args.c.row(row), args.c.stride} : start_of(args, row);
         multiply_strip<true>(vectors, {.a = half ? widened : args.a.row(row) + first,
                                        .a_row = half ? inner : args.a.stride,
                                        .a_inner = 1,
@@ -245,7 +260,8 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
                                        .width = std::min(width, n - column),
                                        .a_ahead = 0,
                                        .b_ahead = 0,
-                                       .adds = first > 0 || args.addend.rows != 0});
+                                       .start = start.rows == nullptr ? nullptr : start.rows + column,
+                                       .start_stride = start.stride});
         panel += inner * width;
         column += width;
       }
@@ -278,7 +294,8 @@ void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c
                                       .width = width,
                                       .a_ahead = column == 0 && more ? block * args.a.stride : 0,
                                       .b_ahead = more ? block * args.b.stride : 0,
-                                      .adds = adds || first > begin});
+                                      .start = adds || first > begin ? c.data + column : nullptr,
+                                      .start_stride = c.stride});
       column += width;
     }
   }
@@ -318,7 +335,8 @@ void multiply_transposed_halves(const GemmArgs<float>& args, const MatrixView<fl
                                         .width = width,
                                         .a_ahead = 0,
                                         .b_ahead = 0,
-                                        .adds = adds || first > begin});
+                                        .start = adds || first > begin ? c.data + column : nullptr,
+                                      .start_stride = c.stride});
         column += width;
       }
     }
