@@ -23,6 +23,7 @@ constexpr std::int64_t kNodeGrain = 65536;
 constexpr std::int64_t kPrefetchRows = 8;   // ahead of those that are moved
 constexpr std::int64_t kPrefetchNames = 2;  // the same of new names of their sources
 constexpr std::int64_t kSampledEdges = 1 << 20;
+constexpr std::int64_t kSampleGrain = 1 << 15;
 constexpr std::int64_t kPrefetchEdges = 16;  // of the sampled ones
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -237,24 +238,32 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
   return {graph, std::move(offsets), std::move(sources), std::move(weights)};
 }
 
-Near near_edges(const Graph& graph, std::span<const NodeId> position) {
+Near near_edges(const Graph& graph, std::span<const NodeId> position, int threads) {
   const std::int64_t m = graph.num_edges();
   if (m == 0) return {1, 1};
   const std::int64_t step = std::max<std::int64_t>(1, m / kSampledEdges);
+  const std::int64_t samples = num_chunks(m, step);
+  const auto offsets = graph.offsets();
   const auto place = [&](std::int64_t v) { return static_cast<std::uint32_t>(position.empty() ? v : position[at(v)]); };
-  std::int64_t v = 0;
-  std::int64_t in_block = 0;
-  std::int64_t in_region = 0;
-  std::int64_t seen = 0;
-  for (EdgeId k = 0; k < m; k += step, ++seen) {
-    if (k + kPrefetchEdges * step < m) prefetch(&graph.sources()[at(k + kPrefetchEdges * step)]);
-    while (graph.offsets()[at(v) + 1] <= k) ++v;
-    const std::uint32_t from = place(graph.sources()[at(k)]);
-    const std::uint32_t to = place(v);
-    in_block += from / kBlockNodes == to / kBlockNodes ? 1 : 0;
-    in_region += from / kRegionNodes == to / kRegionNodes ? 1 : 0;
-  }
-  return {static_cast<double>(in_block) / static_cast<double>(seen), static_cast<double>(in_region) / static_cast<double>(seen)};
+  std::atomic<std::int64_t> all_in_block = 0;
+  std::atomic<std::int64_t> all_in_region = 0;
+  parallel_chunks(threads, samples, kSampleGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t v = std::upper_bound(offsets.begin(), offsets.end(), begin * step) - offsets.begin() - 1;
+    std::int64_t in_block = 0;
+    std::int64_t in_region = 0;
+    for (EdgeId k = begin * step; k < end * step && k < m; k += step) {
+      if (k + kPrefetchEdges * step < m) prefetch(&graph.sources()[at(k + kPrefetchEdges * step)]);
+      while (offsets[at(v) + 1] <= k) ++v;
+      const std::uint32_t from = place(graph.sources()[at(k)]);
+      const std::uint32_t to = place(v);
+      in_block += from / kBlockNodes == to / kBlockNodes ? 1 : 0;
+      in_region += from / kRegionNodes == to / kRegionNodes ? 1 : 0;
+    }
+    all_in_block += in_block;
+    all_in_region += in_region;
+  });
+  const auto share = [&](std::int64_t count) { return static_cast<double>(count) / static_cast<double>(samples); };
+  return {share(all_in_block), share(all_in_region)};
 }
 
 }  // namespace gneiss::graph

@@ -59,6 +59,6 @@ struct Near {
 };
 
 /// Of about a million edges, evenly spaced; 1 without edges. `position`: new id by old id; empty = as they are.
-Near near_edges(const Graph& graph, std::span<const NodeId> position = {});
+Near near_edges(const Graph& graph, std::span<const NodeId> position = {}, int threads = 1);
 
 }  // namespace gneiss::graph

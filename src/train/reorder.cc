@@ -117,7 +117,7 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
   if (!report.reason.empty()) return report;
 
   const auto start = std::chrono::steady_clock::now();
-  const graph::Near before = graph::near_edges(graph);
+  const graph::Near before = graph::near_edges(graph, {}, threads);
   graph::Near after = before;
   if (!is_auto) {
     *order = find_order(graph, method, threads);
@@ -125,12 +125,12 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
     report.reason = "neighbours lie close together as it is";
   } else {
     *order = graph::cluster_order(graph, threads, [&](std::span<const NodeId> early) {
-      report.reason = reason_to_stop(before, graph::near_edges(graph, graph::inverse_order(early, threads)), gathers);
+      report.reason = reason_to_stop(before, graph::near_edges(graph, graph::inverse_order(early, threads), threads), gathers);
       return report.reason.empty();
     });
   }
   if (!order->empty()) {
-    after = graph::near_edges(graph, graph::inverse_order(*order, threads));
+    after = graph::near_edges(graph, graph::inverse_order(*order, threads), threads);
     report.method = is_auto ? "clusters" : method;
   }
   if (is_auto && report.method == "clusters" && gathers.saving(before, after) < kLeastSaving) {

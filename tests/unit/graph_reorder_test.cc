@@ -237,11 +237,32 @@ TEST(PermuteTest, RefusesWhatIsNoPermutation) {
   EXPECT_THAT(inverse_order({}), IsEmpty());
 }
 
-TEST(SameBlockShareTest, CountsEdgesWithinBlocks) {
+TEST(NearEdgesTest, CountsEdgesWithinBlocks) {
   const auto last = static_cast<NodeId>(kBlockNodes);
   const Graph graph = build_graph(edge_list({{0, 1}, {1, 0}, {0, last}, {last, 1}}), last + 1);
   EXPECT_DOUBLE_EQ(near_edges(graph).block, 0.5);
   EXPECT_DOUBLE_EQ(near_edges(build_graph({}, 3)).block, 1);
+}
+
+TEST(NearEdgesTest, CountsEveryEdgeOnAnyNumberOfThreads) {
+  const Graph graph = communities(64, 500, 10, false);
+  const Order order = cluster_order(graph, 1);
+  const Order position = inverse_order(order);
+  std::int64_t in_block = 0;
+  std::int64_t in_region = 0;
+  for (std::int64_t v = 0; v < graph.num_nodes(); ++v) {
+    for (EdgeId k = graph.offsets()[static_cast<std::size_t>(v)]; k < graph.offsets()[static_cast<std::size_t>(v) + 1]; ++k) {
+      const NodeId from = position[static_cast<std::size_t>(graph.sources()[static_cast<std::size_t>(k)])];
+      const NodeId to = position[static_cast<std::size_t>(v)];
+      in_block += from / kBlockNodes == to / kBlockNodes ? 1 : 0;
+      in_region += from / kRegionNodes == to / kRegionNodes ? 1 : 0;
+    }
+  }
+  for (const int threads : {1, 3}) {
+    const Near near = near_edges(graph, position, threads);
+    EXPECT_DOUBLE_EQ(near.block, static_cast<double>(in_block) / static_cast<double>(graph.num_edges()));
+    EXPECT_DOUBLE_EQ(near.region, static_cast<double>(in_region) / static_cast<double>(graph.num_edges()));
+  }
 }
 
 }  // namespace
