@@ -80,8 +80,12 @@ HWY_NOINLINE void multiply_tile(const Strip& strip, std::int64_t row) {
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
+      if (start == nullptr) {
+        sum[i][v] = hn::Zero(d);
+        continue;
+      }
       const float* at = start + i * strip.start_stride + v * kLanes;
-      sum[i][v] = start == nullptr ? hn::Zero(d) : partial(v) ? load_first(at, tail) : hn::LoadU(d, at);
+      sum[i][v] = partial(v) ? load_first(at, tail) : hn::LoadU(d, at);
     }
   }
   if (kPacked && start != c) {
