@@ -342,8 +342,8 @@ void multiply_transposed_halves(const GemmArgs<float>& args, const MatrixView<fl
                                         .width = width,
                                         .a_ahead = 0,
                                         .b_ahead = 0,
-                                        .start = adds || first > begin ? c.data + column : nullptr,
-                                      .start_stride = c.stride});
+                                        .start = adds || first > begin ? c.row(row) + column : nullptr,
+                                        .start_stride = c.stride});
         column += width;
       }
     }
