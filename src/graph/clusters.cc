@@ -20,6 +20,7 @@
 
 #include "base/parallel.h"
 #include "base/prefetch.h"
+#include "graph/elections.h"
 #include "graph/reorder.h"
 
 namespace gneiss::graph {
@@ -34,15 +35,15 @@ constexpr int kLevels = 3;
 // more of arxiv's and yelp's edges into a block and fewer of ogbn-products', in 1.5 times as long for the later rounds. A last round of 24
 // votes of each direction brings from two points fewer to one more into a region, in two and a half times as long.
 constexpr std::array<EdgeId, kRounds> kMostVotes = {8, 16, 24, 24, 16};
-constexpr std::int32_t kSettlingVotes = 8;  // fewer votes settle no node
+static_assert(*std::max_element(kMostVotes.begin(), kMostVotes.end()) <= kMostVoters);
 constexpr std::size_t kHeaviest = 32;       // neighbours that a cluster keeps in the graph of clusters
+constexpr std::int64_t kGroupMembers = 512;  // nodes of a cluster whose edges are looked at: of more every second, third, …
 constexpr EdgeId kGroupEdges = 8192;        // edges of a cluster that are looked at for that, at most
 constexpr EdgeId kEdgeStride = 4;           // and of a node at most every fourth
 constexpr EdgeId kEarlyEdgeStride = 16;     // or, after the early rounds, every sixteenth
 constexpr std::int64_t kNodeGrain = 1024;
-constexpr std::int64_t kElections = 32;       // nodes that elect before it is seen whether their clusters have room
-constexpr std::int64_t kPrefetchLabels = 64;  // labels ahead that are fetched
-constexpr std::int64_t kPrefetchRows = 8;     // nodes ahead of those whose lists of neighbours are fetched
+constexpr std::size_t kPrefetchMoves = 16;    // nodes ahead whose clusters' sizes are fetched
+constexpr std::int64_t kPrefetchRows = 8;     // nodes ahead of those whose edges are contracted
 constexpr std::int64_t kClusterGrain = 64;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -54,8 +55,6 @@ std::uint32_t mix(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-EdgeId vote_stride(EdgeId edges, EdgeId votes) { return std::max<EdgeId>(1, (edges + votes - 1) / votes); }
-
 /// A graph whose nodes stand for `sizes` nodes each. Votes go along both patterns in turn.
 struct Level {
   SparsePattern edges;
@@ -66,63 +65,32 @@ struct Level {
   std::int32_t size(NodeId v) const { return sizes.empty() ? 1 : sizes[at(v)]; }
 };
 
-/// Votes for labels: an open hash table with room for a sample at a load of a quarter.
-class Votes {
- public:
-  void add(NodeId label, std::int32_t votes) {
-    std::uint32_t slot = (static_cast<std::uint32_t>(label) * 0x9E3779B1U) >> (32 - kBits);
-    while (count_[slot] != 0 && label_[slot] != label) slot = (slot + 1) & (kSlots - 1);
-    if (count_[slot] == 0) {
-      label_[slot] = label;
-      used_[num_used_++] = static_cast<std::uint16_t>(slot);
-    }
-    count_[slot] += votes;
-  }
-
-  /// Calls visit(label, votes) for every label in order of their first votes, and forgets them.
-  template <class Visit>
-  void drain(const Visit& visit) {
-    for (std::size_t i = 0; i < num_used_; ++i) {
-      visit(label_[used_[i]], count_[used_[i]]);
-      count_[used_[i]] = 0;
-    }
-    num_used_ = 0;
-  }
-
- private:
-  static constexpr int kBits = 7;
-  static constexpr std::uint32_t kSlots = 1U << kBits;
-  static_assert(kSlots >= 4 * *std::max_element(kMostVotes.begin(), kMostVotes.end()));
-  std::array<NodeId, kSlots> label_;
-  std::array<std::int32_t, kSlots> count_{};
-  std::array<std::uint16_t, kSlots> used_;
-  std::size_t num_used_ = 0;
-};
-
 /// Label propagation on one level; labels are ids of its nodes.
 class Propagation {
  public:
   Propagation(const Level& level, std::int64_t cap, int threads)
-      : level_(level),
-        cap_(cap),
-        threads_(threads),
-        label_(at(level.edges.rows)),
-        wanted_(label_.size()),
-        cluster_size_(label_.size()),
-        settled_(label_.size(), 0) {
+      : level_(level), threads_(threads), label_(at(level.edges.rows)), clusters_(node_sizes(level), cap), settled_(label_.size(), 0) {
     std::iota(label_.begin(), label_.end(), 0);
-    for (std::size_t v = 0; v < label_.size(); ++v) cluster_size_[v] = level.size(static_cast<NodeId>(v));
     for (std::size_t v = 0; v < label_.size(); ++v)
       steps_[mix(static_cast<std::uint32_t>(v)) % kSteps].push_back(static_cast<NodeId>(v));
+    wanted_.resize(label_.size());
   }
 
   /// Rounds [begin, end) of kRounds.
   void run(int begin, int end) {
     for (int round = begin; round < end; ++round) {
-      most_votes_ = kMostVotes[static_cast<std::size_t>(round)];
-      voters_ = level_.reverse.rows == 0 || round % 2 == 0 ? &level_.edges : &level_.reverse;
+      Election election{.voters = level_.reverse.rows == 0 || round % 2 == 0 ? level_.edges : level_.reverse,
+                        .most_voters = kMostVotes[static_cast<std::size_t>(round)],
+                        .weights = level_.weights,
+                        .sizes = level_.sizes,
+                        .labels = label_,
+                        .clusters = clusters_,
+                        .salt = mix(static_cast<std::uint32_t>(round) + 1)};
       for (const std::vector<NodeId>& step : steps_) {
-        decide(step, mix(static_cast<std::uint32_t>(round) + 1));
+        parallel_chunks(threads_, static_cast<std::int64_t>(step.size()), kNodeGrain, [&](std::int64_t first, std::int64_t last) {
+          const std::size_t size = at(last - first);
+          elect(election, std::span(step).subspan(at(first), size), std::span(wanted_).subspan(at(first), size), settled_);
+        });
         move(step);
       }
     }
@@ -131,108 +99,33 @@ class Propagation {
   const Buffer<NodeId>& labels() const { return label_; }
 
  private:
-  void decide(const std::vector<NodeId>& step, std::uint32_t salt) {
-    parallel_chunks(threads_, static_cast<std::int64_t>(step.size()), kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
-      Votes votes;
-      // Some nodes elect, then it is seen whether the clusters that they want have room, whose sizes have arrived meanwhile.
-      for (std::int64_t first = begin; first < end; first += kElections) {
-        const std::int64_t last = std::min(end, first + kElections);
-        for (std::int64_t i = first; i < last; ++i) {
-          fetch_ahead(step, i, end);
-          const NodeId v = step[at(i)];
-          wanted_[at(i)] = settled_[at(v)] != 0 ? label_[at(v)] : elect(v, salt, false, &votes);
-          prefetch(&cluster_size_[at(wanted_[at(i)])]);
-        }
-        for (std::int64_t i = first; i < last; ++i) {
-          const NodeId v = step[at(i)];
-          if (wanted_[at(i)] != label_[at(v)] && !has_room(wanted_[at(i)], v)) wanted_[at(i)] = elect(v, salt, true, &votes);
-        }
-      }
-    });
+  static Buffer<std::int32_t> node_sizes(const Level& level) {
+    Buffer<std::int32_t> sizes(at(level.edges.rows));
+    for (std::size_t v = 0; v < sizes.size(); ++v) sizes[v] = level.size(static_cast<NodeId>(v));
+    return sizes;
   }
 
-  bool has_room(NodeId label, NodeId v) const { return cluster_size_[at(label)] + level_.size(v) <= cap_; }
-
-  void fetch_ahead(const std::vector<NodeId>& step, std::int64_t i, std::int64_t end) const {
-    const std::int64_t labels_ahead = std::max<std::int64_t>(2, kPrefetchLabels / most_votes_);
-    if (i + labels_ahead + 2 * kPrefetchRows < end) prefetch_offset(step[at(i + labels_ahead + 2 * kPrefetchRows)]);
-    if (i + labels_ahead + kPrefetchRows < end) prefetch_row(step[at(i + labels_ahead + kPrefetchRows)]);
-    if (i + labels_ahead < end) prefetch_labels(step[at(i + labels_ahead)]);
-  }
-
-  void prefetch_offset(NodeId v) const { prefetch(&voters_->offsets[at(v)]); }
-
-  void prefetch_row(NodeId v) const {
-    if (settled_[at(v)] != 0) return;
-    constexpr EdgeId kPerLine = 16;
-    const EdgeId end = std::min(voters_->offsets[at(v) + 1], voters_->offsets[at(v)] + 4 * kPerLine);
-    for (EdgeId k = voters_->offsets[at(v)]; k < end; k += kPerLine) prefetch(&voters_->indices[at(k)]);
-  }
-
-  /// Calls visit(place of the edge) for each voter of a node.
-  template <class Visit>
-  void for_voters(NodeId v, const Visit& visit) const {
-    const EdgeId begin = voters_->offsets[at(v)];
-    const EdgeId end = voters_->offsets[at(v) + 1];
-    const EdgeId stride = vote_stride(end - begin, most_votes_);
-    for (EdgeId k = begin; k < end; k += stride) visit(k);
-  }
-
-  void prefetch_labels(NodeId v) const {
-    if (settled_[at(v)] != 0) return;
-    for_voters(v, [&](EdgeId k) { prefetch(&label_[at(voters_->indices[at(k)])]); });
-  }
-
-  void poll(NodeId v, Votes* votes) const {
-    for_voters(v, [&](EdgeId k) {
-      const NodeId u = voters_->indices[at(k)];
-      if (u != v) votes->add(label_[at(u)], level_.weights.empty() ? 1 : level_.weights[at(k)]);
-    });
-  }
-
-  /// The label with most votes, and with room if that is asked; a node stays where no other has more. Ties fall to a different label in
-  /// each round.
-  NodeId elect(NodeId v, std::uint32_t salt, bool with_room, Votes* votes) {
-    poll(v, votes);
-    const NodeId own = label_[at(v)];
-    std::int32_t all = 0;
-    NodeId best = own;
-    std::int32_t most = 0;
-    std::uint32_t rank = 0;
-    votes->drain([&](NodeId label, std::int32_t count) {
-      all += count;
-      if (count < most) return;
-      const std::uint32_t this_rank = label == own ? ~0U : mix(static_cast<std::uint32_t>(label) ^ salt) >> 1;
-      if (count == most && this_rank <= rank) return;
-      if (with_room && label != own && !has_room(label, v)) return;
-      best = label;
-      most = count;
-      rank = this_rank;
-    });
-    if (best == own && 2 * most > all && all >= kSettlingVotes) settled_[at(v)] = 1;
-    return best;
-  }
-
+  /// As far as there is room at their turn.
   void move(const std::vector<NodeId>& step) {
     for (std::size_t i = 0; i < step.size(); ++i) {
-      const NodeId v = step[i];
+      if (i + kPrefetchMoves < step.size()) {
+        clusters_.fetch(label_[at(step[i + kPrefetchMoves])]);
+        clusters_.fetch(wanted_[i + kPrefetchMoves]);
+      }
+      NodeId& from = label_[at(step[i])];
       const NodeId to = wanted_[i];
-      if (to == label_[at(v)] || !has_room(to, v)) continue;
-      cluster_size_[at(label_[at(v)])] -= level_.size(v);
-      cluster_size_[at(to)] += level_.size(v);
-      label_[at(v)] = to;
+      const std::int32_t size = level_.size(step[i]);
+      if (to == from || !clusters_.has_room(to, size)) continue;
+      clusters_.move(from, to, size);
+      from = to;
     }
   }
 
   const Level& level_;
-  std::int64_t cap_;
   int threads_;
-  // Of this round: votes of a node, and the direction that they come from.
-  EdgeId most_votes_ = 0;
-  const SparsePattern* voters_ = nullptr;
   Buffer<NodeId> label_;
-  std::vector<NodeId> wanted_;  ///< by place in the step
-  Buffer<std::int32_t> cluster_size_;
+  ClusterSizes clusters_;
+  std::vector<NodeId> wanted_;         ///< by place in the step
   std::vector<std::uint8_t> settled_;  ///< it stayed with most of its neighbours and is not asked again
   std::array<std::vector<NodeId>, kSteps> steps_;
 };
@@ -316,12 +209,16 @@ class GroupEdges {
   std::vector<NodeId> met_;
 };
 
-/// Edges of the members of group g. Looks ahead as far as member `end`.
+/// Every how many-th member of group g is looked at.
+std::int64_t member_step(const Grouping& groups, std::int64_t g) { return 1 + (groups.offsets[at(g) + 1] - groups.offsets[at(g)]) / kGroupMembers; }
+
+/// Edges of the members of group g that are looked at. Fetches what lies as far ahead as member `end`.
 EdgeId count_edges(const Level& level, const Grouping& groups, std::int64_t g, std::int64_t end) {
   EdgeId count = 0;
-  for (std::int64_t i = groups.offsets[at(g)]; i < groups.offsets[at(g) + 1]; ++i) {
-    if (i + kPrefetchRows < end) {
-      const auto ahead = at(groups.members[at(i + kPrefetchRows)]);
+  const std::int64_t step = member_step(groups, g);
+  for (std::int64_t i = groups.offsets[at(g)]; i < groups.offsets[at(g) + 1]; i += step) {
+    if (i + kPrefetchRows * step < end) {
+      const auto ahead = at(groups.members[at(i + kPrefetchRows * step)]);
       prefetch(&level.edges.offsets[ahead]);
       if (level.reverse.rows > 0) prefetch(&level.reverse.offsets[ahead]);
     }
@@ -334,16 +231,16 @@ EdgeId count_edges(const Level& level, const Grouping& groups, std::int64_t g, s
 
 /// Fetches what will be looked at of the members of groups after the i-th, up to `end`: where their edges lie, which these are, and the
 /// groups at their other ends.
-void fetch_ahead(const Level& level, const Grouping& groups, std::int64_t i, std::int64_t end, EdgeId stride) {
+void fetch_ahead(const Level& level, const Grouping& groups, std::int64_t i, std::int64_t step, std::int64_t end, EdgeId stride) {
+  const auto ahead = [&](int times) { return i + times * kPrefetchRows * step; };
   for (const SparsePattern* edges : {&level.edges, &level.reverse}) {
     if (edges->rows == 0) continue;
-    if (i + 3 * kPrefetchRows < end) prefetch(&edges->offsets[at(groups.members[at(i + 3 * kPrefetchRows)])]);
-    if (i + 2 * kPrefetchRows < end) {
-      for_sampled_edges(*edges, groups.members[at(i + 2 * kPrefetchRows)], stride, [&](EdgeId k) { prefetch(&edges->indices[at(k)]); });
+    if (ahead(3) < end) prefetch(&edges->offsets[at(groups.members[at(ahead(3))])]);
+    if (ahead(2) < end) {
+      for_sampled_edges(*edges, groups.members[at(ahead(2))], stride, [&](EdgeId k) { prefetch(&edges->indices[at(k)]); });
     }
-    if (i + kPrefetchRows < end) {
-      for_sampled_edges(*edges, groups.members[at(i + kPrefetchRows)], stride,
-                        [&](EdgeId k) { prefetch(&groups.group[at(edges->indices[at(k)])]); });
+    if (ahead(1) < end) {
+      for_sampled_edges(*edges, groups.members[at(ahead(1))], stride, [&](EdgeId k) { prefetch(&groups.group[at(edges->indices[at(k)])]); });
     }
   }
 }
@@ -366,9 +263,10 @@ Contraction contract(const Level& level, const Grouping& groups, EdgeId least_st
   parallel_chunks(threads, count, kClusterGrain, [&](std::int64_t begin, std::int64_t end) {
     GroupEdges& sums = scratch[at(omp_get_thread_num())];
     for (std::int64_t g = begin; g < end; ++g) {
+      const std::int64_t step = member_step(groups, g);
       const EdgeId stride = std::max(least_stride, 1 + edges[at(g)] / kGroupEdges);
-      for (std::int64_t i = groups.offsets[at(g)]; i < groups.offsets[at(g) + 1]; ++i) {
-        fetch_ahead(level, groups, i, groups.offsets[at(end)], stride);
+      for (std::int64_t i = groups.offsets[at(g)]; i < groups.offsets[at(g) + 1]; i += step) {
+        fetch_ahead(level, groups, i, step, groups.offsets[at(end)], stride);
         const NodeId v = groups.members[at(i)];
         for_sampled_edges(level.edges, v, stride, [&](EdgeId k) {
           sums.add(groups.group[at(level.edges.indices[at(k)])], level.weights.empty() ? 1 : level.weights[at(k)]);

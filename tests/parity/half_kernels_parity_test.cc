@@ -41,17 +41,6 @@ std::pair<Matrix<float>, HalfMatrix> halves_of(Matrix<float> matrix, HalfType ty
   return {std::move(matrix), std::move(half)};
 }
 
-/// Calls body() under every instruction set of this machine.
-template <class Body>
-void on_every_target(const Body& body) {
-  hwy::SetSupportedTargetsForTest(0);
-  for (std::int64_t left = hwy::SupportedTargets() | HWY_SCALAR; left != 0; left &= left - 1) {
-    hwy::SetSupportedTargetsForTest(left & -left);
-    body(std::string(hwy::TargetName(left & -left)));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-}
-
 template <class Args>
 const kernels::Variant<Args>& variant(std::span<const kernels::Variant<Args>> variants, std::string_view name) {
   for (const auto& one : variants) {

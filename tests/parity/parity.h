@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/random.h"
 #include "kernels/kernel.h"
+#include "parity/targets.h"
 
 namespace gneiss::testing {
 
@@ -143,19 +143,15 @@ int expect_parity(const Parity<Args>& problem) {
   for (const auto& variant : problem.variants.first(problem.variants.size() - 1)) {
     if (!variant.declines(problem.args).empty()) continue;
     ++taken;
-    hwy::SetSupportedTargetsForTest(0);
-    const std::int64_t machine = hwy::SupportedTargets() | HWY_SCALAR;
-    for (std::int64_t left = machine; left != 0; left &= left - 1) {
-      hwy::SetSupportedTargetsForTest(left & -left);
-      const std::string where = problem.what + ", " + std::string(variant.name) + ", " + hwy::TargetName(left & -left);
+    on_every_target([&](const std::string& target) {
+      const std::string where = problem.what + ", " + std::string(variant.name) + ", " + target;
       const State one = internal::run(problem, variant, 1, initial);
       internal::expect_close(problem, one, want, where);
       for (const int threads : {2, 3, 5}) {
         EXPECT_TRUE(internal::run(problem, variant, threads, initial).same_bits(one))
             << where << ", threads " << threads;
       }
-    }
-    hwy::SetSupportedTargetsForTest(0);
+    });
   }
   for (std::size_t o = 0; o < problem.outputs.size(); ++o) *problem.outputs[o].values = initial.values[o];
   return taken;
