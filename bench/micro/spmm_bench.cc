@@ -1,7 +1,7 @@
 // spmm: edges and bytes a second, and the share of a uniform gather of equal rows from a table as large as x, fetched once
 // (of_gather) and twice (of_best_gather, see limits.h).
 // A share above 1 means that hubs and communities hit the caches, or that blocks of sources (`block_kb` of x, 0 = none) stay
-// there; of_block_gather compares with a table as large as one block.
+// there; of_block_gather compares with a table as large as one block. `panel`: columns that are copied and summed at a time, 0 = whole rows.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -47,11 +47,12 @@ void spmm(benchmark::State& state, const char* name) {
     state.counters["edges/segment"] =
         static_cast<double>(graph.edges()) / static_cast<double>(args.blocks.segments.size());
   }
+  args.panel = state.range(4);
   if (mode == kMax) {
     args.reduce = kernels::Reduce::kMax;
     args.arg = {arg.data(), graph.nodes, d};
   }
-  Buffer<std::byte> workspace(kernels::spmm_workspace_bytes(args.blocks, graph.nodes, d, heads, args.reduce, sizeof(float)));
+  Buffer<std::byte> workspace(kernels::spmm_workspace_bytes(args));
   for (auto _ : state) kernels::spmm<float>({threads, workspace.span()}, args);
   const double edges = static_cast<double>(graph.edges()) * static_cast<double>(state.iterations());
   const auto share_of = [&](std::int64_t row_bytes, std::int64_t table_bytes, Fetch fetch = Fetch::kOnce) {
@@ -82,26 +83,26 @@ void torch_design(benchmark::State& state, const char* name) {
 
 const std::vector<std::int64_t> kThreads = {1, 2};
 
-const std::vector<std::string> kNames = {"d", "mode", "threads", "block_kb"};
+const std::vector<std::string> kNames = {"d", "mode", "threads", "block_kb", "panel"};
 
 BENCHMARK_CAPTURE(spmm, arxiv, "arxiv")
     ->ArgNames(kNames)
-    ->ArgsProduct({{16, 32, 64, 128, 256}, {kSum, kWeighted, kHeads, kMax}, kThreads, {0}})
+    ->ArgsProduct({{16, 32, 64, 128, 256}, {kSum, kWeighted, kHeads, kMax}, kThreads, {0, 8192, 14336, 28672}, {0, 32}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(spmm, reddit_tenth, "reddit-tenth")
     ->ArgNames(kNames)
-    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0, 2048}})
+    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0, 2048}, {0}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(spmm, products, "products")
     ->ArgNames(kNames)
-    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0}})
+    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0}, {0, 32}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(spmm, products_clusters, "products-clusters")
     ->ArgNames(kNames)
-    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0}})
+    ->ArgsProduct({{32, 128}, {kSum, kWeighted}, kThreads, {0}, {0, 32}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(torch_design, arxiv, "arxiv")
@@ -121,7 +122,7 @@ BENCHMARK_CAPTURE(torch_design, reddit, "reddit")
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(spmm, reddit, "reddit")
     ->ArgNames(kNames)
-    ->ArgsProduct({{32, 41, 128, 256}, {kSum, kWeighted}, kThreads, {0, 1024, 1536, 2048, 4096, 8192, 16384}})
+    ->ArgsProduct({{32, 41, 128, 256}, {kSum, kWeighted}, kThreads, {0, 1024, 1536, 2048, 4096, 8192, 16384}, {0}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

@@ -141,7 +141,7 @@ class Binding {
   template <class Args>
   void use_by_rows(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
     use(name, variants, args);
-    if (call_.variant == "cpu_blocked") return;  // blocks of sources pass over all rows
+    if (call_.variant == "cpu_blocked" || call_.variant == "cpu_panels") return;  // each block of sources or panel of columns passes over all rows
     call_.band.rows = band_rows();
     call_.band.run = [run = choose(name, variants, args).run, args](const Context& context, const Band& band) {
       run(context, band_of(args, band));
@@ -188,7 +188,8 @@ class Binding {
     if (op_.inputs.size() == 2) args.w = flat(in(1));
     args.x_half = halves(op_.inputs[0]);
     args.y_half = halves(op_.results[0]);
-    call_.workspace_bytes = spmm_workspace_bytes(args.blocks, args.x.rows, args.x.cols, args.heads, args.reduce, sizeof(T));
+    args.panel = op_.attrs.integer("panel", 0);
+    call_.workspace_bytes = spmm_workspace_bytes(args);
     call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
     use_by_rows("spmm", spmm_variants<T>(), args);
   }

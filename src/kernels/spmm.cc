@@ -21,6 +21,12 @@ std::string_view declines_blocked(const SpmmArgs<float>& args) {
   return sums ? std::string_view() : "it computes sums and means only";
 }
 
+std::string_view declines_panels(const SpmmArgs<float>& args) {
+  if (args.x_half.used()) return "it reads f32 only";
+  if (args.panel <= 0 || !args.blocks.empty()) return "no panels of columns are asked for, or the pattern is cut by sources";
+  return spmm_workspace_bytes(args) > 0 ? std::string_view() : "it computes sums and means over one head, of more columns than in a panel";
+}
+
 std::string_view declines_halves(const SpmmArgs<float>& args) {
   return args.x_half.used() ? "it reads f32 only" : std::string_view();
 }
@@ -40,7 +46,8 @@ constexpr Variant<SpmmArgs<T>> f32_unless(std::string_view name, void (*run)(con
 
 template <class T>
 constexpr std::array kVariants = {
-    f32_unless<T>("cpu_blocked", cpu::spmm_blocked, declines_blocked), f32_unless<T>("cpu", cpu::spmm, declines_halves),
+    f32_unless<T>("cpu_blocked", cpu::spmm_blocked, declines_blocked), f32_unless<T>("cpu_panels", cpu::spmm_panels, declines_panels),
+    f32_unless<T>("cpu", cpu::spmm, declines_halves),
     f32_unless<T>("cpu_half", cpu::spmm_half, declines_reals), reference_variant<SpmmArgs, T>(reference::spmm<T>)};
 
 }  // namespace
@@ -50,10 +57,13 @@ std::int64_t spmm_panel_columns(std::int64_t block_cols) {
   return block_cols * kSpmmPanelColumns * std::int64_t{sizeof(float)} <= kMostBytes ? kSpmmPanelColumns : kSpmmPanelColumns / 2;
 }
 
-std::size_t spmm_workspace_bytes(const BlockedPattern& blocks, std::int64_t sources, std::int64_t columns, std::int64_t heads, Reduce reduce, std::size_t value_bytes) {
-  const std::int64_t panel = spmm_panel_columns(blocks.block_cols);
-  if (blocks.empty() || value_bytes != sizeof(float) || heads != 1 || !(reduce == Reduce::kSum || reduce == Reduce::kMean) || columns <= panel) return 0;
-  return static_cast<std::size_t>(std::min(blocks.block_cols, sources) * panel) * value_bytes;
+template <class T>
+std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args) {
+  const bool cut = !args.blocks.empty();
+  const std::int64_t panel = cut ? spmm_panel_columns(args.blocks.block_cols) : args.panel;
+  const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
+  if (!std::is_same_v<T, float> || args.x_half.used() || args.heads != 1 || !sums || panel <= 0 || args.x.cols <= panel) return 0;
+  return static_cast<std::size_t>((cut ? std::min(args.blocks.block_cols, args.x.rows) : args.x.rows) * packed_stride(panel)) * sizeof(T);
 }
 
 template <class T>
@@ -73,7 +83,7 @@ void spmm(const Context& context, const SpmmArgs<T>& args) {
                  "spmm: 16-bit values are summed or averaged over one head");
   }
   GNEISS_CHECK(args.x_half.used() || !args.y_half.used(), ErrorCode::kShape, "spmm: 16-bit results need 16-bit values");
-  expect_workspace(kOp, context, spmm_workspace_bytes(args.blocks, args.x.rows, args.x.cols, args.heads, args.reduce, sizeof(T)));
+  expect_workspace(kOp, context, spmm_workspace_bytes(args));
   if (args.arg.rows != 0) expect_shape(kOp, "arg", args.arg, args.y.rows, args.y.cols);
   choose(kOp, spmm_variants<T>(), args).run(context, args);
 }
@@ -83,6 +93,8 @@ std::span<const Variant<SpmmArgs<T>>> spmm_variants() {
   return kVariants<T>;
 }
 
+template std::size_t spmm_workspace_bytes<float>(const SpmmArgs<float>&);
+template std::size_t spmm_workspace_bytes<double>(const SpmmArgs<double>&);
 template void spmm<float>(const Context&, const SpmmArgs<float>&);
 template void spmm<double>(const Context&, const SpmmArgs<double>&);
 template std::span<const Variant<SpmmArgs<float>>> spmm_variants<float>();

@@ -23,6 +23,7 @@ struct SpmmArgs {
   BlockedPattern blocks = {};  ///< of `pattern`, or of a part of its entries, which are then all that is added up; or empty
   ConstHalves x_half = {};     ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
   Halves y_half = {};          ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
+  std::int64_t panel = 0;      ///< columns of x that are copied and summed at a time, where x has more; 0: whole rows
 };
 
 /// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times so many of a cache. Whole rows of a wider x
@@ -32,9 +33,13 @@ inline constexpr std::int64_t kSpmmPanelColumns = 64;
 /// The same for blocks of a size that a narrower x chose: half as many where a block's rows would take more than 8 MiB.
 std::int64_t spmm_panel_columns(std::int64_t block_cols);
 
-/// Scratch of the blocked variant: where x is wider than a panel and has one head, each block's rows of the panel are copied there, one behind another; rows as
-/// they lie would share lines of the cache with other panels.
-std::size_t spmm_workspace_bytes(const BlockedPattern& blocks, std::int64_t sources, std::int64_t columns, std::int64_t heads, Reduce reduce, std::size_t value_bytes);
+/// From one copied row of a panel to the next: each begins a line of the cache.
+constexpr std::int64_t packed_stride(std::int64_t columns) { return (columns + 15) / 16 * 16; }
+
+/// Scratch where x is wider than a panel and has one head: each block's rows of the panel, or all of them where the pattern is not cut, are copied
+/// there, one behind another; rows as they lie would share lines of the cache with other panels.
+template <class T>
+std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args);
 
 /// Aggregates the rows of x over the entries of each row of the pattern.
 ///   sum, mean:  y[v,h,:] = sum over k in row v of w[slot k, h] * x[index k, h, :]   (mean: divided by the row's length)
@@ -47,7 +52,8 @@ std::size_t spmm_workspace_bytes(const BlockedPattern& blocks, std::int64_t sour
 /// Cost      2·nnz·heads·d flop; >= (nnz + rows)·heads·d·sizeof(T) moved; allocates nothing, uses spmm_workspace_bytes
 /// Errors    kShape
 /// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead; its blocked
-///           form where the arguments carry the pattern cut by sources
+///           form where the arguments carry the pattern cut by sources; panels where they ask for them: a table of narrow rows that fits
+///           in a cache where whole rows do not, for one more pass over the ids a panel
 template <class T>
 void spmm(const Context& context, const SpmmArgs<T>& args);
 

@@ -80,9 +80,19 @@ std::string invalid_rate(const Rates& rates) {
   return {};
 }
 
-double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns) {
+double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, const graph::Near& near) {
   const double row_bytes = columns * kFloat;
-  return rates.call_seconds + (edges + rows) * row_bytes / rates.gather.at(columns, sources * row_bytes);
+  const auto seconds_from = [&](std::int64_t nodes) {
+    return (edges + rows) * row_bytes / rates.gather.at(columns, std::min(sources, static_cast<double>(nodes)) * row_bytes);
+  };
+  const double far = (edges + rows) * row_bytes / rates.gather.at(columns, sources * row_bytes);
+  return rates.call_seconds + near.block * seconds_from(graph::kBlockNodes) + (near.region - near.block) * seconds_from(graph::kRegionNodes) + (1 - near.region) * far;
+}
+
+double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel) {
+  const double panels = std::ceil(columns / panel);
+  const double copied = 2 * sources * columns * kFloat;
+  return panels * gather_seconds(rates, edges, rows, sources, columns / panels) + copied / rates.stream.at(1, copied + 1);
 }
 
 namespace {
@@ -93,12 +103,12 @@ double segments_of(double edges, double rows, double sources, double block) {
   return pairs * (1 - std::exp(-edges / pairs));
 }
 
-/// A gather block by block: each segment begins and passes over its row of the result.
-double in_blocks_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block) {
+/// A gather block by block: each segment begins and passes over its row of the result, whose rows are `result_columns` wide.
+double in_blocks_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double result_columns) {
   const double row_bytes = columns * kFloat;
   const double segments = segments_of(edges, rows, sources, block);
   return rates.call_seconds + edges * row_bytes / rates.block_gather.at(columns, block * row_bytes) + segments * columns / rates.segments +
-         segment_passes_seconds(rates, segments, row_bytes, rows * row_bytes);
+         segment_passes_seconds(rates, segments, row_bytes, rows * result_columns * kFloat);
 }
 
 }  // namespace
@@ -110,13 +120,13 @@ double segment_passes_seconds(const Rates& rates, double segments, double row_by
 double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block) {
   const double panels = std::ceil(columns / static_cast<double>(kernels::spmm_panel_columns(static_cast<std::int64_t>(block))));
   const double copied = panels > 1 ? 2 * sources * columns * kFloat : 0;
-  return panels * in_blocks_seconds(rates, edges, rows, sources, columns / panels, block) + copied / rates.stream.at(1, copied + 1);
+  return panels * in_blocks_seconds(rates, edges, rows, sources, columns / panels, block, columns) + copied / rates.stream.at(1, copied + 1);
 }
 
 double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds) {
   // Segments of 17 edges of 32 columns and four heads took 25 ns forward and 39 ns backward; the weights of an edge 4.4 and 6.2 ns.
   constexpr double kEdgesToBegin = 6;
-  return in_blocks_seconds(rates, edges, rows, sources, columns, block) + kEdgesToBegin * segments_of(edges, rows, sources, block) * edge_seconds;
+  return in_blocks_seconds(rates, edges, rows, sources, columns, block, columns) + kEdgesToBegin * segments_of(edges, rows, sources, block) * edge_seconds;
 }
 
 double gemm_seconds(const Rates& rates, Orientation orientation, double m, double n, double k) {
@@ -235,6 +245,8 @@ class StepCost {
   double spmm() const {
     const double weights = op_.inputs.size() > 1 ? count(program_, op_.inputs[1]) * kFloat : 0;
     const double weight_seconds = weights / rates_.stream.at(1, weights + 1);
+    const auto panel = static_cast<double>(op_.attrs.integer("panel", 0));
+    if (panel > 0) return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel) + std::ceil(columns() / panel) * weight_seconds;
     if (block() <= 0) return gather() + weight_seconds;
     const std::int32_t part = plan_.loss_blocks_of(op_);
     const double walked = part >= 0 ? static_cast<double>(plan_.loss_blocks[static_cast<std::size_t>(part)].edges) : edges();

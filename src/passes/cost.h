@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/reorder.h"
 #include "ir/plan.h"
 #include "kernels/gemm.h"
 
@@ -58,8 +59,11 @@ struct Repeats {
 /// "" if every grid is ascending and complete and every rate a positive finite number; else which one is not.
 std::string invalid_rate(const Rates& rates);
 
-/// An aggregation of `columns` columns from `sources` rows over `edges` edges to `rows` rows.
-double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns);
+/// An aggregation of `columns` columns from `sources` rows over `edges` edges to `rows` rows. Of the edges that are near, rows come as from a table of
+/// a block or a region, of the others from anywhere.
+double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, const graph::Near& near = {});
+/// The same aggregation in panels of columns, each copied before it is gathered from.
+double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel);
 /// What `segments` take to pass over a row of the result each, which comes from memory anew for each block where the result is large.
 double segment_passes_seconds(const Rates& rates, double segments, double row_bytes, double result_bytes);
 /// The same aggregation with its sources in blocks of `block` rows, one block after another.

@@ -213,7 +213,7 @@ namespace {
 
 /// Kernels, bands and places for a program that the passes are through with.
 void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
-  recorder.run("bind_kernels", plan->program, [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, options.rates, decisions); });
+  recorder.run("bind_kernels", plan->program, [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, options.near, options.rates, decisions); });
   if (options.disabled.count(kPadRows) == 0) {
     recorder.run(kPadRows, plan->program, [&](Decisions* decisions) { pad_rows(plan, decisions); });
   }

@@ -52,11 +52,14 @@ SourceCut cut_for(const Rates& rates, std::int64_t sources, std::int64_t rows, s
   return *std::find_if(cuts.rbegin(), cuts.rend(), [&](const SourceCut& c) { return c.seconds <= kTolerance * least; });
 }
 
-bool pays(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk, const SourceCut& cut) {
-  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources), static_cast<double>(walk.columns)) +
+bool pays(const Rates& rates, const graph::Near& near, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk, const SourceCut& cut) {
+  const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources), static_cast<double>(walk.columns), near) +
                        static_cast<double>(edges) * walk.edge_seconds;
+  const bool panels_do = walk.edge_seconds == 0 && walk.columns > kPanelColumns &&
+                         panel_gather_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources),
+                                              static_cast<double>(walk.columns), kPanelColumns) < cut.seconds;
   // Where there is not more to gather than to write, a band that need not write the result is worth more.
-  return cut.block < sources && edges > rows && kLeastGain * cut.seconds < whole;
+  return cut.block < sources && edges > rows && kLeastGain * cut.seconds < whole && !panels_do;
 }
 
 /// What an op gathers that can run block by block of sources; no columns if it cannot.
@@ -108,13 +111,37 @@ void add_loss_blocks(std::int32_t graph, bool out_edges, std::int64_t rows, std:
   }
 }
 
+/// Sums of a step in panels of columns. What runs once is not worth the memory for a copy of a panel.
+void choose_panels(ir::Plan* plan, const graph::Near& near, const Rates& rates, std::vector<std::string>* decisions) {
+  ir::Program& program = plan->program;
+  for (Op& op : program.ops) {
+    const Walk walk = walk_of(rates, program, op);
+    if (op.kind != OpKind::spmm || op.phase == ir::Phase::kSetup || walk.columns <= kPanelColumns || op.attrs.integer("heads", 1) != 1) continue;
+    const auto g = static_cast<std::size_t>(op.attrs.integer("graph", 0));
+    const bool out_edges = op.attrs.integer("transpose", 0) != 0;
+    if ((out_edges ? plan->graph_uses[g].out_block : plan->graph_uses[g].in_block) > 0) continue;
+    const ir::GraphDef& graph = program.graphs[g];
+    const auto rows = static_cast<double>(program.rows(op.results[0]));
+    const auto sources = static_cast<double>(program.rows(op.inputs[0]));
+    const auto edges = static_cast<double>(graph.num_edges);
+    const auto columns = static_cast<double>(walk.columns);
+    // What follows could take the result up row by row, and has to read it instead.
+    const double passes_on = stream_seconds(rates, 2 * rows * columns * double{sizeof(float)});
+    const double panels = panel_gather_seconds(rates, edges, rows, sources, columns, kPanelColumns) + passes_on;
+    const double whole = gather_seconds(rates, edges, rows, sources, columns, near);
+    if (kLeastGain * panels >= whole) continue;
+    op.attrs.set("panel", kPanelColumns);
+    decisions->push_back(fmt::format("{} columns in panels of {}: %{} ({:.3g} s instead of {:.3g})", walk.columns, kPanelColumns, program.value_name(op.results[0]), panels, whole));
+  }
+}
+
 }  // namespace
 
 SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns) {
   return cut_for(rates, sources, rows, edges, {columns, 0});
 }
 
-void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions) {
+void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const graph::Near& near, const Rates& rates, std::vector<std::string>* decisions) {
   plan->loss_blocks.clear();
   blocking = wanted(*plan, blocking);
   if (blocking == SourceBlocking::kOff) return;
@@ -129,7 +156,7 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& 
       const std::int64_t sources = out_edges ? dst : src;
       if (walk.columns == 0 || rows <= 0 || sources <= 0) continue;
       const SourceCut cut = cut_for(rates, sources, rows, graph.num_edges, walk);
-      const bool on = blocking == SourceBlocking::kOn || pays(rates, sources, rows, graph.num_edges, walk, cut);
+      const bool on = blocking == SourceBlocking::kOn || pays(rates, near, sources, rows, graph.num_edges, walk, cut);
       const std::int64_t blocks = num_chunks(sources, cut.block);
       const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(rows * blocks);
       decisions->push_back(fmt::format("{}-edges of graph {}: {} blocks of {} sources for {} columns, {:.1f} edges each row: {}", out_edges ? "out" : "in", g, blocks, cut.block,
@@ -141,6 +168,7 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& 
       add_loss_blocks(static_cast<std::int32_t>(g), out_edges, rows, sources, plan, decisions);
     }
   }
+  if (blocking == SourceBlocking::kAuto) choose_panels(plan, near, rates, decisions);
 }
 
 }  // namespace gneiss::passes

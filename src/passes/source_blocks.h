@@ -1,4 +1,4 @@
-// Which aggregations run block by block of sources.
+// Which aggregations run block by block of sources, or panel by panel of columns.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@
 #include "passes/cost.h"
 
 namespace gneiss::passes {
+
+/// Columns of a panel: two lines of a cache a row. Rows that are no wider are gathered whole.
+inline constexpr std::int64_t kPanelColumns = 32;
 
 /// Sources cut into blocks for sums along edges that are strewn evenly.
 struct SourceCut {
@@ -28,6 +31,10 @@ enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 /// ones begin fewer segments of rows. Of blocks that take about the same the largest is chosen; auto leaves a pattern
 /// whole where that takes about as long. GNEISS_KERNEL=spmm:cpu_blocked turns it on, any other forced spmm off. Only f32
 /// plans are cut. `decisions` gets one sentence per pattern with sums.
-void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions);
+///
+/// Sums of a step along patterns that auto leaves whole get the attribute panel, by modelled time: so many columns are copied and summed at
+/// a time, where a cache holds all rows of a panel and not of x.
+///   near  how many edges are near each other, as the nodes lie
+void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const graph::Near& near, const Rates& rates, std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

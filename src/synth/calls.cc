@@ -83,6 +83,7 @@ class Writer {
     blocks(backwards, &fields);
     half("x_half", op_.inputs[0], &fields);
     half("y_half", op_.results[0], &fields);
+    if (op_.attrs.has("panel")) fields.push_back({"panel", count("panel", 0)});
     return {"spmm", "SpmmArgs", fields};
   }
 

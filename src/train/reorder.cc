@@ -27,12 +27,10 @@ class GatherModel {
     const auto columns = static_cast<double>(width);
     const auto edges = static_cast<double>(graph.num_edges());
     const auto n = static_cast<double>(graph.num_nodes());
-    const auto seconds = [&](std::int64_t nodes) {
-      return passes::gather_seconds(rates, edges, n, static_cast<double>(std::min(graph.num_nodes(), nodes)), columns);
-    };
-    block_ = seconds(graph::kBlockNodes);
-    region_ = seconds(by_region ? graph::kRegionNodes : graph.num_nodes());
-    far_ = seconds(graph.num_nodes());
+    const auto seconds = [&](const graph::Near& near) { return passes::gather_seconds(rates, edges, n, n, columns, near); };
+    block_ = seconds({1, 1});
+    region_ = by_region ? seconds({0, 1}) : seconds({0, 0});
+    far_ = seconds({0, 0});
     in_blocks_ = passes::source_blocks_for(rates, graph.num_nodes(), graph.num_nodes(), graph.num_edges(), width).seconds;
   }
   /// The share of the time that is saved when edges come as near as `after`.

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "graph/reorder.h"
 #include "kernels/bce_with_logits.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/mse.h"
@@ -17,6 +18,7 @@
 #include "runtime/initialize.h"
 #include "train/loops.h"
 #include "train/planned_bytes.h"
+#include "train/reorder.h"
 
 namespace gneiss::train {
 namespace {
@@ -133,6 +135,8 @@ static std::int64_t num_edges_into(const graph::Graph& graph, std::span<const No
   return edges;
 }
 
+int threads_of(const SessionOptions& options) { return options.threads > 0 ? options.threads : available_threads(); }
+
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes) {
   check_dataset(dataset);
   Blueprint blueprint;
@@ -142,6 +146,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   apply_schedule(blueprint.compiled.schedule, &passes);
   passes.loss = options.loss;
   passes.value_bytes = value_bytes;
+  if (gathered_width(blueprint.compiled.program) > passes::kPanelColumns) passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
   passes.feature_dtype = dataset.features.dtype;
   passes.file_room.features = value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
   passes.recompute_limits.besides_bytes = dataset.bytes();
@@ -156,8 +161,6 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   runtime::derive_loss_rows(dataset.graph, rows, blueprint.plan.program, &blueprint.graphs);
   return blueprint;
 }
-
-int threads_of(const SessionOptions& options) { return options.threads > 0 ? options.threads : available_threads(); }
 
 template <class T>
 struct Session<T>::Impl {

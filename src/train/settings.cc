@@ -118,7 +118,7 @@ std::vector<Setting> output_settings() {
       {.key = "out.save", .flag = "save", .type = kBool, .initial = "true", .help = "write a run folder"},
       {.key = "passes.off", .flag = "passes-off", .type = kTextList, .help = "passes that are not to run (`gneiss plan` lists them)", .unset = "none"},
       {.key = "passes.order", .flag = "order", .type = kChoice, .initial = "auto", .help = "transform and aggregate in which order", .choices = {"auto", "transform_first", "aggregate_first"}},
-      {.key = "passes.source_blocks", .flag = "source-blocks", .type = kChoice, .initial = "auto", .help = "aggregate block by block of source nodes; auto: on dense graphs", .choices = {"auto", "on", "off"}},
+      {.key = "passes.source_blocks", .flag = "source-blocks", .type = kChoice, .initial = "auto", .help = "aggregate block by block of source nodes; auto: on dense graphs, and wide rows panel by panel of columns", .choices = {"auto", "on", "off"}},
       {.key = "passes.jit", .flag = "jit", .type = kBool, .initial = "false", .help = "compile loops over edges for the model's own layers with the host's C++ compiler"},
       {.key = "passes.epochs", .flag = "plan-epochs", .type = kInteger, .help = "epochs that work done once before them is weighed against", .least = 1, .most = kManyEpochs, .unset = "those of all runs"},
       {.key = "passes.sparse_path", .flag = "sparse-path", .type = kChoice, .initial = "auto", .help = "products with sparse features on stored values or on a dense copy; auto: by density and modelled time", .choices = {"auto", "sparse", "dense"}},

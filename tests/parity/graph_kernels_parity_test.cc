@@ -70,7 +70,7 @@ int check_spmm(const std::string& what, const SparsePattern& pattern, std::int64
   bound.arg = {};
   kernels::spmm_variants<float>().back().run({}, bound);
   Parity<kernels::SpmmArgs<float>> problem{
-      what, kernels::spmm_variants<float>(), args, kernels::spmm_workspace_bytes(blocks, pattern.cols, d, heads, reduce, sizeof(float)), {{&y.values, sum_bound(magnitudes.values, extreme ? 0 : terms)}}};
+      what, kernels::spmm_variants<float>(), args, kernels::spmm_workspace_bytes(args), {{&y.values, sum_bound(magnitudes.values, extreme ? 0 : terms)}}};
   if (extreme) problem.exact.push_back(&arg.values);
   const int taken = expect_parity(problem);
   EXPECT_GE(taken, 1);
@@ -155,6 +155,55 @@ TEST_P(GraphKernels, SpmmOfLargeResultsHasTheSameBits) {
       for (std::int64_t c = d; c < std::min(stride, d + 64); ++c) ASSERT_EQ(args.y.at(v, c), 0) << "behind row " << v;
     }
   }
+}
+
+/// Panels that divide the columns, leave a narrow one, and are wider than all; elements are the same sums as of whole rows.
+TEST_P(GraphKernels, SpmmByPanelsHasTheSameBits) {
+  for (const SparsePattern& pattern : {g().in_edges(), g().out_edges()}) {
+    for (const std::int64_t d : {std::int64_t{33}, std::int64_t{64}, std::int64_t{100}}) {
+      for (const bool weighted : {false, true}) {
+        for (const Reduce reduce : {Reduce::kSum, Reduce::kMean}) {
+          const Matrix<float> x = random_matrix(pattern.cols, d, pad_of(d), 1);
+          const Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, 1, 0, 2);
+          Matrix<float> whole(pattern.rows, d, 5);
+          kernels::SpmmArgs<float> args{pattern, {x.values.data(), x.rows, d, x.stride}, w.values, 1, reduce, whole.view(), {}};
+          kernels::spmm<float>({1, {}}, args);
+          for (const std::int64_t panel : {std::int64_t{7}, std::int64_t{32}, std::int64_t{128}}) {
+            Matrix<float> by_panels(pattern.rows, d, 5);
+            args.y = by_panels.view();
+            args.panel = panel;
+            Buffer<std::byte> workspace(kernels::spmm_workspace_bytes(args));
+            EXPECT_EQ(workspace.empty(), panel > d || pattern.cols == 0);
+            on_every_target([&](const std::string& target) {
+              std::fill(by_panels.values.begin(), by_panels.values.end(), 77.0F);
+              args.y = by_panels.view();
+              kernels::spmm<float>({1, {}}, [&] { auto of_whole = args; of_whole.y = whole.view(); of_whole.panel = 0; return of_whole; }());
+              for (const int threads : {1, 3}) {
+                kernels::spmm<float>({threads, workspace.span()}, args);
+                EXPECT_EQ(by_panels.values, whole.values) << target << ": " << d << " columns in panels of " << panel;
+              }
+            });
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Panels are for sums over one head in f32; without a reason to take them everything is as without them.
+TEST_P(GraphKernels, SpmmTakesNoPanelsOfHeadsAndExtremes) {
+  const SparsePattern& pattern = g().in_edges();
+  const Matrix<float> x = random_matrix(pattern.cols, 64, 0, 1);
+  const Matrix<float> w = random_matrix(pattern.nonzeros(), 2, 0, 2);
+  Matrix<float> y(pattern.rows, 64);
+  kernels::SpmmArgs<float> args{pattern, {x.values.data(), x.rows, 64}, w.values, 2, Reduce::kSum, y.view(), {}};
+  args.panel = 32;
+  EXPECT_EQ(kernels::spmm_workspace_bytes(args), 0);
+  args.heads = 1;
+  args.w = {};
+  args.reduce = Reduce::kMax;
+  EXPECT_EQ(kernels::spmm_workspace_bytes(args), 0);
+  EXPECT_NO_THROW(kernels::spmm<float>({2, {}}, args));
 }
 
 TEST_P(GraphKernels, SpmmAgreesWithHeads) {

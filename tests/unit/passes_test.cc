@@ -237,7 +237,7 @@ TEST(SourceBlocks, FollowTheMachinesRates) {
     rates.segments = 32 / 20e-9;
     std::vector<std::string> decisions;
     plan.graph_uses[1].in_block = 0;
-    passes::choose_source_blocks(&plan, passes::SourceBlocking::kAuto, rates, &decisions);
+    passes::choose_source_blocks(&plan, passes::SourceBlocking::kAuto, {}, rates, &decisions);
     const std::int64_t block = plan.graph_uses[1].in_block;
     return block == 0 ? -1 : (232'965 + block - 1) / block;
   };
@@ -270,6 +270,46 @@ TEST(SourceBlocks, WideRowsAreSweptInPanels) {
   const auto seconds = [&](double columns) { return passes::blocked_gather_seconds(rates, 1e8, 1e5, 1e5, columns, 20'000); };
   EXPECT_GT(seconds(256), 4 * seconds(64)) << "copies of rows come on top";
   EXPECT_LT(seconds(256), 4.1 * seconds(64));
+}
+
+// Undirected ogbn-arxiv with 128 columns: 22 MB of a panel come from a cache, 87 MB of whole rows from memory.
+TEST(SourceBlocks, SumsRunInPanelsWhereACacheHoldsThoseAlone) {
+  ir::Plan arxiv = plan_of("gcn", testing::awkward_dataset({}), {{"hidden_channels", std::int64_t{128}}, {"num_layers", std::int64_t{3}}});
+  for (ir::NodeSet& set : arxiv.program.node_sets) set.size = 169'343;
+  for (ir::GraphDef& graph : arxiv.program.graphs) graph.num_edges = 2'484'941;
+  passes::Rates rates = passes::default_rates();
+  rates.gather = {{32, 128}, {4 << 20, 24 << 20, 64 << 20}, {130e9, 80e9, 40e9, 150e9, 90e9, 40e9}};
+  rates.block_gather = {{32}, {1 << 20, 8 << 20}, {150e9, 120e9}};
+  rates.stream = {{1}, {4 << 20, 64 << 20}, {100e9, 38e9}};
+  const auto panels = [&](passes::SourceBlocking blocking, const graph::Near& near) {
+    ir::Plan plan = arxiv;
+    std::vector<std::string> decisions;
+    passes::choose_source_blocks(&plan, blocking, near, rates, &decisions);
+    int count = 0;
+    for (const ir::Op& op : plan.program.ops) {
+      if (!op.attrs.has("panel")) continue;
+      ++count;
+      EXPECT_EQ(op.attrs.integer("panel", 0), passes::kPanelColumns);
+      EXPECT_EQ(plan.program.type(op.inputs[0]).cols, 128);
+      EXPECT_NE(op.phase, ir::Phase::kSetup);
+      EXPECT_THAT(decisions, ::testing::Contains(::testing::HasSubstr("128 columns in panels of 32: %" + plan.program.value_name(op.results[0]))));
+    }
+    return count;
+  };
+  EXPECT_EQ(panels(passes::SourceBlocking::kAuto, {}), 3) << "forward, backward and inference";
+  EXPECT_EQ(panels(passes::SourceBlocking::kAuto, {0.6, 0.8}), 0) << "most rows are near as it is";
+  EXPECT_EQ(panels(passes::SourceBlocking::kOff, {}), 0);
+  EXPECT_EQ(panels(passes::SourceBlocking::kOn, {}), 0) << "cut";
+  rates.gather.rates = {80e9, 80e9, 80e9, 80e9, 80e9, 80e9};
+  EXPECT_EQ(panels(passes::SourceBlocking::kAuto, {}), 0) << "whole rows are not slower";
+}
+
+// Results of panels lie in whole rows: what passes over them meets as many bytes between two visits as there are in those.
+TEST(SourceBlocks, PanelsOfBlocksPassOverWholeResults) {
+  passes::Rates rates = passes::default_rates();
+  rates.stream = {{1}, {4 << 20, 32 << 20, 64 << 20}, {200e9, 200e9, 20e9}};
+  const auto seconds = [&](double columns) { return passes::blocked_gather_seconds(rates, 2.4e6, 169'343, 169'343, columns, 56'448); };
+  EXPECT_GT(seconds(128), 6 * seconds(32));
 }
 
 // The sizes of ogbn-products: blocks that a cache holds leave half an edge to a row, and pass over a result of 300 MB fifty times.

@@ -72,6 +72,7 @@ void sgd_step(const Context& context, const SgdStepArgs<float>& args);
 void spmm(const Context& context, const SpmmArgs<float>& args);
 void spmm_half(const Context& context, const SpmmArgs<float>& args);
 void spmm_blocked(const Context& context, const SpmmArgs<float>& args);
+void spmm_panels(const Context& context, const SpmmArgs<float>& args);
 void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<float>& args);
 void spmm_arg_weight_grad(const Context& context, const SpmmArgWeightGradArgs<float>& args);
 void spx_gemm(const Context& context, const SpxGemmArgs<float>& args);

@@ -8,6 +8,7 @@
 // each is read many times, are copied first. Blocks come one after another, a row belongs to one chunk of a block, chunks depend
 // on the pattern alone: threads cannot change bits. Source: the CPU study's "blk" kernel.
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/packed_rows.h"
 #include "kernels/cpu/parallel_rows.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -105,16 +106,6 @@ HWY_EXPORT(block_chunk);
 
 namespace {
 
-/// Copies rows [first, first + rows) of x; the result lies in the workspace, each row from a line of the cache on.
-ConstMatrixView<float> packed_rows(const Context& context, const ConstMatrixView<float>& x, std::int64_t first, std::int64_t rows) {
-  constexpr std::int64_t kLineFloats = 16;
-  MatrixView<float> packed(reinterpret_cast<float*>(context.workspace.data()), rows, x.cols, num_chunks(x.cols, kLineFloats) * kLineFloats);
-  parallel_rows(context.threads, rows, x.cols, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) std::copy_n(x.row(first + r), x.cols, packed.row(r));
-  });
-  return packed;
-}
-
 /// Columns [begin, end), from copies of a block's rows.
 void sweep_packed(const Context& context, const SpmmArgs<float>& args, std::int64_t begin, std::int64_t end) {
   const ConstMatrixView<float> x(args.x.data + begin, args.x.rows, end - begin, args.x.stride);
@@ -138,7 +129,7 @@ void sweep_in_place(const Context& context, const SpmmArgs<float>& args, std::in
 }  // namespace
 
 void spmm_blocked(const Context& context, const SpmmArgs<float>& args) {
-  const bool packs = spmm_workspace_bytes(args.blocks, args.x.rows, args.x.cols, args.heads, args.reduce, sizeof(float)) > 0;
+  const bool packs = spmm_workspace_bytes(args) > 0;
   const std::int64_t panel = spmm_panel_columns(args.blocks.block_cols);
   for (std::int64_t begin = 0; begin < args.y.cols; begin += panel) {
     (packs ? sweep_packed : sweep_in_place)(context, args, begin, std::min(args.y.cols, begin + panel));
