@@ -122,7 +122,7 @@ BENCHMARK_CAPTURE(torch_design, reddit, "reddit")
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(spmm, reddit, "reddit")
     ->ArgNames(kNames)
-    ->ArgsProduct({{32, 41, 128, 256}, {kSum, kWeighted}, kThreads, {0, 1024, 1536, 2048, 4096, 8192, 16384}, {0}})
+    ->ArgsProduct({{32, 41, 128, 256}, {kSum, kWeighted}, kThreads, {0, 1024, 1536, 2048, 4096, 8192, 16384, 29184}, {0}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

@@ -11,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/error.h"
 #include "base/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -198,6 +199,8 @@ ClusterSizes::ClusterSizes(Buffer<std::int32_t> sizes, std::int64_t cap) : sizes
 }
 
 void elect(const Election& election, std::span<const NodeId> nodes, std::span<NodeId> wanted, std::span<std::uint8_t> settled) {
+  GNEISS_CHECK(election.most_voters > 0 && election.most_voters <= kMostVoters, ErrorCode::kShape, "an election of {} voters; 1 to {} are counted",
+               election.most_voters, kMostVoters);
   HWY_DYNAMIC_DISPATCH(elect_all)(election, nodes, wanted, settled);
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "graph/reorder.h"
 #include "parity/targets.h"
@@ -137,6 +138,20 @@ TEST(ElectionsParityTest, DoesNotAskWhoIsSettled) {
     elect(election, std::vector<NodeId>{0, 1, 2}, wanted, settled);
     EXPECT_EQ(wanted, (std::vector<NodeId>{0, 1, 1})) << target;
   });
+}
+
+TEST(ElectionsParityTest, RefusesMoreVotersThanItCounts) {
+  const ClusterSizes clusters(Buffer<std::int32_t>::copy_of(std::vector<std::int32_t>{1}), 9);
+  const std::vector<EdgeId> offsets = {0, 0};
+  const std::vector<NodeId> labels = {0};
+  Election election{.voters = {1, 1, offsets, {}, {}}, .weights = {}, .sizes = {}, .labels = labels, .clusters = clusters};
+  std::vector<NodeId> wanted(1);
+  std::vector<std::uint8_t> settled(1);
+  EXPECT_NO_THROW(elect(election, labels, wanted, settled));
+  for (const EdgeId most : {EdgeId{0}, kMostVoters + 1}) {
+    election.most_voters = most;
+    EXPECT_THROW(elect(election, labels, wanted, settled), Error) << most;
+  }
 }
 
 TEST(ClusterSizesTest, KnowsWhoHasRoomAfterEveryMove) {
