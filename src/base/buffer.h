@@ -17,6 +17,9 @@
 
 namespace gneiss {
 
+/// Bytes of a huge page of memory, or of a file that the system keeps there.
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
 /// Allocates at least `bytes` bytes aligned to 64, asking for huge pages from 4 MiB up. Throws kOutOfMemory.
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* data, std::size_t bytes) noexcept;

@@ -7,12 +7,14 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <utility>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 namespace gneiss {
@@ -52,6 +54,27 @@ void write_all(int descriptor, const void* data, std::size_t bytes, const std::f
   }
 }
 
+/// Has the system read a mapped file a huge page at a time, which the file system may be able to keep as one, instead of some KiB in pages
+/// of 4: what is mapped and given back again and again then costs a fifth.
+void ask_for_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+}
+
+/// Addresses from a multiple of kHugePage on, for files to be mapped at.
+std::byte* reserve_addresses(std::size_t bytes, const std::filesystem::path& folder) {
+  void* room = mmap(nullptr, bytes + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) fail_read(folder, std::strerror(errno));
+  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(room) % kHugePage) % kHugePage;
+  std::byte* begin = static_cast<std::byte*>(room) + before;
+  if (before > 0) munmap(room, before);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t pages = (bytes + page - 1) / page * page;
+  munmap(begin + pages, kHugePage - before);
+  return begin;
+}
+
 void sync_folder(const std::filesystem::path& folder) {
   const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;  // some file systems refuse; the rename itself has succeeded
@@ -84,6 +107,7 @@ MappedFile::MappedFile(int descriptor, std::uint64_t size, const std::filesystem
   if (size == 0) return;
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
   if (data == MAP_FAILED) fail_read(path, std::strerror(errno));
+  ask_for_huge_pages(data, size);
   data_ = static_cast<const std::byte*>(data);
   size_ = size;
 }
@@ -153,12 +177,13 @@ std::uint64_t scratch_room() {
   return static_cast<std::uint64_t>(status.f_bavail) * static_cast<std::uint64_t>(status.f_bsize);
 }
 
-ScratchFile::ScratchFile(std::uint64_t bytes) : folder_(scratch_folder()), size_(bytes) {
+ScratchFile::ScratchFile(std::uint64_t bytes, std::uint64_t before) : folder_(scratch_folder()), start_(before % kHugePage), size_(bytes) {
   std::string name = (folder_ / "gneiss-XXXXXX").string();
   descriptor_ = mkostemp(name.data(), O_CLOEXEC);
   int error = descriptor_ < 0 ? errno : 0;
   if (error == 0) unlink(name.c_str());
-  if (error == 0 && bytes > 0) error = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+  if (error == 0 && bytes > 0) error = posix_fallocate(descriptor_, static_cast<off_t>(start_), static_cast<off_t>(bytes));
+  if (error == 0 && lseek(descriptor_, static_cast<off_t>(start_), SEEK_SET) < 0) error = errno;
   if (error == 0) return;
   if (descriptor_ >= 0) close(descriptor_);
   throw Error(ErrorCode::kDisk, fmt::format("cannot write a temporary file of {} bytes in '{}': {}", bytes, folder_.string(), std::strerror(error)),
@@ -167,24 +192,37 @@ ScratchFile::ScratchFile(std::uint64_t bytes) : folder_(scratch_folder()), size_
 
 ScratchFile::~ScratchFile() { close(descriptor_); }
 
-void ScratchFile::write(const void* data, std::size_t bytes) { write_all(descriptor_, data, bytes, folder_); }
+void ScratchFile::write(const void* data, std::size_t bytes) {
+  GNEISS_ASSERT(given_ + bytes <= size_, "{} bytes more than the {} of a file", given_ + bytes - size_, size_);
+  for (const auto* from = static_cast<const std::byte*>(data); bytes > 0;) {
+    const std::size_t part = std::min<std::size_t>(bytes, kHugePage - (start_ + given_) % kHugePage);
+    held_.insert(held_.end(), from, from + part);
+    from += part;
+    bytes -= part;
+    given_ += part;
+    if (given_ < size_ && (start_ + given_) % kHugePage != 0) continue;
+    write_all(descriptor_, held_.data(), held_.size(), folder_);
+    held_.clear();
+  }
+}
 
 MappedFile ScratchFile::map_in_a_row(const std::deque<ScratchFile>& files) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   std::uint64_t bytes = 0;
   for (const ScratchFile& file : files) {
     GNEISS_ASSERT(bytes % page == 0, "a file of {} bytes before another has no whole pages", bytes);
+    GNEISS_ASSERT(file.start_ == bytes % kHugePage && file.given_ == file.size_, "not what {} bytes before a file of {} were to be followed by", bytes, file.size_);
     bytes += file.size_;
   }
   if (bytes == 0) return {nullptr, 0};
   const std::filesystem::path& folder = files.front().folder_;
-  void* room = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) fail_read(folder, std::strerror(errno));
-  MappedFile mapped(static_cast<const std::byte*>(room), bytes);
-  std::byte* at = static_cast<std::byte*>(room);
+  std::byte* at = reserve_addresses(bytes, folder);
+  MappedFile mapped(at, bytes);
   for (const ScratchFile& file : files) {
     if (file.size_ == 0) continue;
-    if (mmap(at, file.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file.descriptor_, 0) == MAP_FAILED) fail_read(folder, std::strerror(errno));
+    void* part = mmap(at, file.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file.descriptor_, static_cast<off_t>(file.start_));
+    if (part == MAP_FAILED) fail_read(folder, std::strerror(errno));
+    ask_for_huge_pages(at, file.size_);
     at += file.size_;
   }
   return mapped;
@@ -195,6 +233,7 @@ FileMemory::FileMemory(std::uint64_t bytes) {
   const ScratchFile file(bytes);
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor_, 0);
   if (data == MAP_FAILED) fail_write(file.folder_, errno);
+  ask_for_huge_pages(data, bytes);
   data_ = static_cast<std::byte*>(data);
   size_ = bytes;
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gneiss {
 
@@ -59,24 +60,28 @@ class AtomicFile {
 
 /// A file without a name for what memory should not hold: it is written front to back, then mapped, and its room is free again once
 /// nobody maps it. It lies in scratch_folder(). Errors: kDisk with the path and the system's reason.
+///
+/// Several files can be mapped in a row, for threads that write at the same time: a file system lets one write to a file. They are written a huge
+/// page at a time, from where that lies in memory then, so that the system can keep and map huge pages.
 class ScratchFile {
  public:
-  /// Reserves the room for `bytes` bytes.
-  explicit ScratchFile(std::uint64_t bytes);
+  /// Reserves the room for `bytes` bytes, behind `before` bytes of files before it in a row.
+  explicit ScratchFile(std::uint64_t bytes, std::uint64_t before = 0);
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
   ~ScratchFile();
 
   void write(const void* data, std::size_t bytes);
-  MappedFile map() const { return {descriptor_, size_, folder_}; }
-  /// Maps files one after the other; all but the last have whole pages. Several files, for threads that write at the same time: a file
-  /// system lets one write to a file.
+  /// Maps files one after the other; all of their bytes are written, and all but the last have whole pages.
   static MappedFile map_in_a_row(const std::deque<ScratchFile>& files);
 
  private:
   friend class FileMemory;
   std::filesystem::path folder_;
+  std::uint64_t start_;  ///< of its bytes in the file, less than a huge page
   std::uint64_t size_;
+  std::uint64_t given_ = 0;      ///< bytes of write()
+  std::vector<std::byte> held_;  ///< of them, those that do not fill a huge page yet
   int descriptor_ = -1;
 };
 

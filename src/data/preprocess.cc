@@ -182,7 +182,9 @@ class RowFiles {
     constexpr std::int64_t kMostFiles = 8;
     const std::int64_t page_rows = sysconf(_SC_PAGESIZE);  // whole pages, whatever the width
     file_rows_ = num_chunks(num_chunks(rows, std::clamp<std::int64_t>(threads, 1, kMostFiles)), page_rows) * page_rows;
-    for (std::int64_t file = 0; file < num_chunks(rows, file_rows_); ++file) files_.emplace_back(static_cast<std::uint64_t>(rows_of(file) * row_bytes()));
+    for (std::int64_t file = 0; file < num_chunks(rows, file_rows_); ++file) {
+      files_.emplace_back(static_cast<std::uint64_t>(rows_of(file) * row_bytes()), static_cast<std::uint64_t>(file * file_rows_ * row_bytes()));
+    }
   }
 
   std::int64_t count() const { return static_cast<std::int64_t>(files_.size()); }

@@ -141,10 +141,10 @@ TEST(FileTest, AScratchFileHasNoNameAndIsThereWhileItIsMapped) {
   const gneiss::testing::Environment there("TMPDIR", folder.path().string());
   std::unique_ptr<MappedFile> mapped;
   {
-    ScratchFile file(6);
-    file.write("abc", 3);
-    file.write("def", 3);
-    mapped = std::make_unique<MappedFile>(file.map());
+    std::deque<ScratchFile> files;
+    files.emplace_back(6).write("abc", 3);
+    files.front().write("def", 3);
+    mapped = std::make_unique<MappedFile>(ScratchFile::map_in_a_row(files));
   }
   EXPECT_EQ(mapped->text(), "abcdef");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -158,7 +158,7 @@ TEST(FileTest, ScratchFilesAreMappedInARow) {
   {
     std::deque<ScratchFile> files;
     files.emplace_back(page.size()).write(page.data(), page.size());
-    files.emplace_back(3).write("bcd", 3);
+    files.emplace_back(3, page.size()).write("bcd", 3);
     mapped = std::make_unique<MappedFile>(ScratchFile::map_in_a_row(files));
   }
   EXPECT_EQ(mapped->text(), page + "bcd");
@@ -169,6 +169,29 @@ TEST(FileTest, ScratchFilesAreMappedInARow) {
   const_cast<std::byte&>(bytes[page.size()]) = std::byte{'B'};
   EXPECT_TRUE(pages_are_the_files(bytes.data(), page.size()));
   EXPECT_FALSE(pages_are_the_files(bytes.data(), bytes.size())) << "a page of the second file is the process's own";
+}
+
+TEST(FileTest, ScratchFilesInARowLieAsTheirHugePagesDo) {
+  const TempFolder folder;
+  const gneiss::testing::Environment there("TMPDIR", folder.path().string());
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::vector<std::size_t> sizes = {kHugePage + 3 * page, page, 2 * kHugePage, 5 * page + 7};
+  std::unique_ptr<MappedFile> mapped;
+  std::string all;
+  {
+    std::deque<ScratchFile> files;
+    for (const std::size_t size : sizes) {
+      std::string text(size, ' ');
+      for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + (all.size() + i) / 1000 % 26);
+      ScratchFile& file = files.emplace_back(size, all.size());
+      for (std::size_t i = 0; i < size; i += 999983) file.write(text.data() + i, std::min<std::size_t>(999983, size - i));
+      all += text;
+    }
+    mapped = std::make_unique<MappedFile>(ScratchFile::map_in_a_row(files));
+  }
+  EXPECT_TRUE(mapped->text() == all);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mapped->bytes().data()) % kHugePage, 0U);
+  EXPECT_TRUE(pages_are_the_files(mapped->bytes().data(), mapped->bytes().size()));
 }
 
 TEST(FileTest, MemoryOfAFileKeepsWhatPagesThatWereGivenBackHold) {
