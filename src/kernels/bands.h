@@ -23,7 +23,7 @@ namespace gneiss::kernels {
 std::vector<std::int64_t> cut_rows(std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks);
 
 /// Calls body(band) for every band of at most `band_rows` rows: tasks side by side, bands of a task one after the
-/// other; and after(begin, end) when the rows of a task are through.
+/// other; and after(task) when the rows of a task are through.
 template <class Body, class After>
 void for_each_band(int threads, std::span<const std::int64_t> cuts, std::int64_t band_rows, const Body& body,
                    const After& after) {
@@ -38,13 +38,13 @@ void for_each_band(int threads, std::span<const std::int64_t> cuts, std::int64_t
       band.end = std::min(band.begin + band_rows, band.task_end);
       body(band);
     }
-    after(band.task_begin, band.task_end);
+    after(task);
   });
 }
 
 template <class Body>
 void for_each_band(int threads, std::span<const std::int64_t> cuts, std::int64_t band_rows, const Body& body) {
-  for_each_band(threads, cuts, band_rows, body, [](std::int64_t, std::int64_t) {});
+  for_each_band(threads, cuts, band_rows, body, [](std::int64_t) {});
 }
 
 /// A call on the rows of a band alone.

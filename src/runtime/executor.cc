@@ -78,7 +78,8 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
       steps_.push_back({op.phase, i, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, {}});
     } else if (planned.band != open) {
       const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(planned.band)];
-      steps_.push_back({op.phase, band.last_step, {}, {}, cut_rows(band), band.band_rows, file_rows(band)});
+      steps_.push_back({op.phase, band.last_step, {}, {}, cut_rows(band), band.band_rows, nullptr});
+      steps_.back().swept = std::make_unique<SweptRows>(file_rows(band), steps_.back().cuts);
       used = 0;
     }
     open = planned.band;
@@ -142,24 +143,19 @@ void Executor<T>::run_bands(const Step& step) const {
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.prepare) step.calls[i].band.prepare({context_.threads, step.workspaces[i]});
   }
+  step.swept->start();
   const auto run_all = [&](const kernels::Band& band) {
-    for (const FileRows& rows : step.file_rows) {
-      map_pages(rows.data + band.begin * rows.row_bytes, static_cast<std::size_t>((band.end - band.begin) * rows.row_bytes), rows.written);
-    }
+    step.swept->map(band.begin, band.end);
     for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
   };
-  kernels::for_each_band(context_.threads, step.cuts, step.band_rows, run_all, [&](std::int64_t begin, std::int64_t end) {
-    for (const FileRows& rows : step.file_rows) {
-      give_back_tail(rows.data + begin * rows.row_bytes, 0, static_cast<std::size_t>((end - begin) * rows.row_bytes));
-    }
-  });
+  kernels::for_each_band(context_.threads, step.cuts, step.band_rows, run_all, [&](std::int64_t task) { step.swept->through(task); });
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.finish) step.calls[i].band.finish({context_.threads, step.workspaces[i]}, tasks);
   }
 }
 
 template <class T>
-typename Executor<T>::FileRows Executor<T>::feature_rows() const {
+FileRows Executor<T>::feature_rows() const {
   const data::Features& features = dataset_.features;
   const bool halves = features.dtype != HalfType::kNone;
   const auto* data = halves ? static_cast<const void*>(features.halves.data()) : static_cast<const void*>(features.dense.data());
@@ -169,7 +165,7 @@ typename Executor<T>::FileRows Executor<T>::feature_rows() const {
 
 /// What the steps of a band read and write of values in files, each value once.
 template <class T>
-std::vector<typename Executor<T>::FileRows> Executor<T>::file_rows(const ir::RowBand& band) {
+std::vector<FileRows> Executor<T>::file_rows(const ir::RowBand& band) {
   std::map<ir::ValueId, FileRows> rows;
   for (std::int32_t i = band.first_step; band.streams && i <= band.last_step; ++i) {
     const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(i)].op)];

@@ -17,6 +17,7 @@
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
 #include "runtime/structures.h"
+#include "runtime/swept_rows.h"
 
 namespace gneiss::runtime {
 
@@ -55,13 +56,6 @@ class Executor {
   const kernels::Context& context() const { return context_; }
 
  private:
-  /// Rows of a value in a file.
-  struct FileRows {
-    std::byte* data;
-    std::int64_t row_bytes;
-    bool written;
-  };
-
   /// One call, or calls that work through the same rows together.
   struct Step {
     ir::Phase phase;
@@ -70,7 +64,7 @@ class Executor {
     std::vector<std::span<std::byte>> workspaces;  ///< of each call
     std::vector<std::int64_t> cuts;                ///< rows at which tasks start, and their number; empty: one call by itself
     std::int64_t band_rows = 0;
-    std::vector<FileRows> file_rows;  ///< that it works on
+    std::unique_ptr<SweptRows> swept;  ///< those in files, of a step in bands
   };
 
   /// What a loop over edges is called with.
