@@ -12,10 +12,6 @@ namespace {
 using ir::Op;
 using ir::Phase;
 
-/// Seconds for each byte that is mapped and given back. Two threads sweeping over a file of 0.98 GB in the page cache took 52 ms with it
-/// and 17 ms without, 2 to 8 MiB at a time; smaller parts cost more.
-constexpr double kMapSeconds = 36e-12;
-
 /// Sweeps of a step over the rows of a value, a row at a time in ops that can run in bands.
 struct Sweeps {
   bool by_rows = true;  ///< in all phases,
@@ -96,15 +92,18 @@ void stream_features(ir::Plan* plan, const Rates& rates, const FileRoom& room, c
   const double all = static_cast<double>(kept + bytes_beside(*plan));
   const auto suits = [&](const std::string& what, ir::ValueId v, int sweeps) {
     const std::int64_t bytes = bytes_of(*plan, v);
-    const double seconds = sweeps * static_cast<double>(bytes) * kMapSeconds;
-    const bool worth = seconds <= limits.most_time * static_cast<double>(bytes) / all * step;
+    const double seconds = sweeps * static_cast<double>(bytes) / rates.map;
+    const double most_time = bytes >= limits.least_bytes ? limits.most_time : limits.most_time_of_small;
+    const bool worth = seconds <= most_time * static_cast<double>(bytes) / all * step;
     decisions->push_back(fmt::format("{} in {}: {:.1f} MiB less for {:.3g} s a step", what, worth ? "a file" : "memory, not in a file",
                                      static_cast<double>(bytes) / (1 << 20), seconds));
     return worth;
   };
-  if (room.features && kept >= limits.least_bytes) {
+  const bool large = kept >= limits.least_bytes;
+  if (room.features && (large || kept >= limits.least_bytes_of_small)) {
     const Sweeps sweeps = sweeps_over(*plan, features);
-    plan->features_streamed = sweeps.later && sweeps.count > 0 && suits("features", features, sweeps.count);
+    const bool by_rows = large ? sweeps.later : sweeps.by_rows;
+    plan->features_streamed = by_rows && sweeps.count > 0 && suits("features", features, sweeps.count);
   }
   std::int64_t left = room.scratch_bytes;
   for (const ir::ValueId v : node_constants(*plan)) {

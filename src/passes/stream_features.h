@@ -12,8 +12,11 @@ namespace gneiss::passes {
 
 /// What leaving features in their file has to be worth. The defaults keep small plans as they are.
 struct StreamLimits {
-  std::int64_t least_bytes = std::int64_t{256} << 20;  ///< smaller features are kept: 2 MiB for each of the most tasks of a band
+  std::int64_t least_bytes = std::int64_t{256} << 20;  ///< 2 MiB for each of the most tasks of a band
   double most_time = 0.4;  ///< of a step, for all the memory of the steps; for a part of it, that part
+  /// Smaller features are left in their file only where the setup does not bring them into memory all the same, and for less time.
+  std::int64_t least_bytes_of_small = std::int64_t{128} << 20;
+  double most_time_of_small = 0.08;
 };
 
 /// Where rows may lie besides in memory.

@@ -10,22 +10,27 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "graph/graph.h"
 #include "graph/source_blocks.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
+#include "kernels/bands.h"
 #include "kernels/binary.h"
 #include "kernels/dropout.h"
 #include "kernels/gemm.h"
 #include "kernels/spmm.h"
 #include "kernels/spx_gemm.h"
+#include "runtime/swept_rows.h"
 
 namespace gneiss::train {
 namespace {
@@ -147,6 +152,7 @@ class Calibration {
     measure_sparse_products();
     measure_attention();
     measure_dropout();
+    measure_mapping();
     return std::move(rates_);
   }
 
@@ -374,6 +380,43 @@ class Calibration {
     rates_.dropout = values / std::max(seconds - stream, kLeastShare * seconds);
   }
 
+  /// A file of rows, as features are moved to, read by tasks that end anywhere in a page, with and without mapping it anew. Without a place for such a
+  /// file the default stays.
+  void measure_mapping() {
+    constexpr std::int64_t kTasks = 64;
+    constexpr std::int64_t kTaskRows = 600;
+    constexpr std::int64_t kBandRows = 200;
+    constexpr std::int64_t kCols = 800;
+    constexpr std::int64_t kLineFloats = 16;
+    constexpr std::int64_t kRows = kTasks * kTaskRows;
+    constexpr std::int64_t kBytes = kRows * kCols * std::int64_t{sizeof(float)};
+    rates_.map = passes::default_rates().map;
+    if (scratch_room() < 2 * kBytes) return;
+    std::deque<ScratchFile> files;
+    files.emplace_back(kBytes).write(pool_.data(), kBytes);
+    const MappedFile mapped = ScratchFile::map_in_a_row(files);
+    auto* data = reinterpret_cast<float*>(const_cast<std::byte*>(mapped.bytes().data()));  // mapped and given back, not written
+    const std::vector<std::int64_t> cuts = kernels::cut_rows({}, kRows, kTasks);
+    const auto sweep = [&](std::vector<runtime::FileRows> rows) {
+      runtime::SweptRows swept(std::move(rows), cuts);
+      return median([&] {
+        swept.start();
+        kernels::for_each_band(
+            threads_, cuts, kBandRows,
+            [&](const kernels::Band& band) {
+              swept.map(band.begin, band.end);
+              float sum = 0;
+              for (const float* x = data + band.begin * kCols; x < data + band.end * kCols; x += kLineFloats) sum += *x;
+              results_[static_cast<std::size_t>(band.task * kLineFloats)] = sum;
+            },
+            [&](std::int64_t task) { swept.through(task); });
+      });
+    };
+    const double anew = sweep({{reinterpret_cast<std::byte*>(data), kCols * std::int64_t{sizeof(float)}, false}});
+    const double again = sweep({});
+    rates_.map = static_cast<double>(kBytes) / std::max(anew - again, kLeastShare * anew);
+  }
+
   int threads_;
   Buffer<float> pool_;
   Buffer<float> results_;
@@ -414,6 +457,7 @@ std::string describe(const Rates& rates) {
   text +=
       fmt::format("  dropout: {:.0f} M values/s; blocked spmm: {:.1f} ns to begin a segment of 32 columns; {:.2f} us a call\n",
                   rates.dropout / 1e6, 32e9 / rates.segments, 1e6 * rates.call_seconds);
+  text += fmt::format("  rows in a file: {:.0f} GB/s mapped and given back\n", rates.map / 1e9);
   text += fmt::format("  γ: density in % below which the sparse product of features wins, for {} x {} features\n",
                       kFeatureRows, kFeatureCols);
   text += fmt::format("    {:>8} {:>9} {:>9} {:>14}\n", "columns", "forward", "gradient", "after dropout");

@@ -36,6 +36,7 @@ constexpr std::pair<const char*, double Rates::*> kNumbers[] = {{"spx_rows", &Ra
                                                                 {"attention_grad_edges", &Rates::attention_grad},
                                                                 {"dropout_values", &Rates::dropout},
                                                                 {"segment_begins", &Rates::segments},
+                                                                {"mapped_bytes", &Rates::map},
                                                                 {"call_seconds", &Rates::call_seconds}};
 
 std::string processor_name() {

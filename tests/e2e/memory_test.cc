@@ -141,6 +141,27 @@ TEST(StreamedFeatures, GiveTheLossesOfFeaturesInMemory) {
   }
 }
 
+TEST(StreamedFeatures, AreSmallOnlyWhereTheSetupDoesNotReadThemAsAWhole) {
+  const Workplace place;
+  ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=6000,classes=4,features=100,seed=3", "--out", "graph"}).code, 0);
+  data::Dataset dataset = data::load(place.path("graph").string(), {});
+  const auto streams = [&](const char* model, passes::StreamLimits limits) {
+    train::SessionOptions options;
+    options.model = model;
+    options.passes.order = passes::OrderChoice::kAggregateFirst;
+    options.passes.stream_limits = limits;
+    train::Session<float> session(dataset, options);
+    return session.plan().features_streamed;
+  };
+  constexpr std::int64_t kMore = std::int64_t{1} << 40;
+  const passes::StreamLimits small{.least_bytes = kMore, .most_time = 0, .least_bytes_of_small = 0, .most_time_of_small = 1e9};
+  EXPECT_TRUE(streams("gat", small));
+  EXPECT_FALSE(streams("sage", small)) << "their mean is taken before the first epoch";
+  EXPECT_TRUE(streams("sage", {.least_bytes = 0, .most_time = 1e9}));
+  EXPECT_FALSE(streams("gat", {.least_bytes = kMore, .most_time = 1e9, .least_bytes_of_small = kMore, .most_time_of_small = 1e9}));
+  EXPECT_FALSE(streams("gat", {.least_bytes = kMore, .most_time = 1e9, .least_bytes_of_small = 0, .most_time_of_small = 0}));
+}
+
 TEST(ConstantsInAFile, GiveTheLossesOfConstantsInMemory) {
   const Workplace place;
   const data::Dataset dataset = data::load("dcsbm:nodes=6000,classes=4,features=100,seed=3");
