@@ -73,8 +73,8 @@ std::string invalid_rate(const Rates& rates) {
   }
   const std::pair<const char*, double> numbers[] = {
       {"spx_rows", rates.spx_rows}, {"attention", rates.attention}, {"attention_grad", rates.attention_grad},
-      {"dropout", rates.dropout},   {"segments", rates.segments},   {"map", rates.map},
-      {"call_seconds", rates.call_seconds}};
+      {"dropout", rates.dropout},   {"exponentials", rates.exponentials}, {"segments", rates.segments},
+      {"map", rates.map},           {"call_seconds", rates.call_seconds}};
   for (const auto& [name, value] : numbers) {
     if (!positive(value)) return name;
   }
@@ -199,6 +199,11 @@ class StepCost {
         return gather() + stream_seconds(rates_, step_.bytes);
       case OpKind::dropout:
         return stream() + values_drawn() / rates_.dropout;
+      case OpKind::elu:
+      case OpKind::sigmoid:
+      case OpKind::tanh:
+      case OpKind::exp:
+        return stream() + count(program_, op_.inputs[0]) / rates_.exponentials;
       case OpKind::gather_src:
       case OpKind::gather_dst:
       case OpKind::spmm_arg_grad:
@@ -328,6 +333,7 @@ Rates study_rates() {
   rates.attention = 900e6;
   rates.attention_grad = 640e6;
   rates.dropout = 2.6e9;
+  rates.exponentials = 10e9;
   // Two threads, pages of 4 KiB: what file systems keep that have no larger ones.
   rates.map = 28e9;
   rates.call_seconds = 2e-8;

@@ -41,6 +41,7 @@ struct Rates {
   double attention = 0;   ///< edges times heads whose softmax is taken, besides the gather
   double attention_grad = 0;  ///< the same backward
   double dropout = 0;         ///< values drawn
+  double exponentials = 0;    ///< values of an elementwise function that takes an exponential, besides reading and writing them
   double segments = 0;        ///< row segments of one column that a blocked spmm begins, besides the pass over the result
   double map = 0;             ///< bytes of rows in a file that are mapped before they are read, and given back, besides reading them
   double call_seconds = 0;    ///< of a call with nothing to do

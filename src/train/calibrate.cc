@@ -30,6 +30,7 @@
 #include "kernels/gemm.h"
 #include "kernels/spmm.h"
 #include "kernels/spx_gemm.h"
+#include "kernels/unary.h"
 #include "runtime/swept_rows.h"
 
 namespace gneiss::train {
@@ -152,6 +153,7 @@ class Calibration {
     measure_sparse_products();
     measure_attention();
     measure_dropout();
+    measure_exponentials();
     measure_mapping();
     return std::move(rates_);
   }
@@ -380,6 +382,16 @@ class Calibration {
     rates_.dropout = values / std::max(seconds - stream, kLeastShare * seconds);
   }
 
+  /// Of rows in the second-level cache, as in a band.
+  void measure_exponentials() {
+    constexpr std::int64_t kRows = 4096;
+    kernels::UnaryArgs<float> args{kernels::Unary::kElu, 1, 0, in(kRows, 32), out(kRows, 32)};
+    const double seconds = median([&] { kernels::unary<float>(context(), args); });
+    args.fn = kernels::Unary::kRelu;
+    const double stream = median([&] { kernels::unary<float>(context(), args); });
+    rates_.exponentials = static_cast<double>(kRows) * 32 / std::max(seconds - stream, kLeastShare * seconds);
+  }
+
   /// A file of rows, as features are moved to, read by tasks that end anywhere in a page, with and without mapping it anew. Without a place for such a
   /// file the default stays.
   void measure_mapping() {
@@ -457,7 +469,7 @@ std::string describe(const Rates& rates) {
   text +=
       fmt::format("  dropout: {:.0f} M values/s; blocked spmm: {:.1f} ns to begin a segment of 32 columns; {:.2f} us a call\n",
                   rates.dropout / 1e6, 32e9 / rates.segments, 1e6 * rates.call_seconds);
-  text += fmt::format("  rows in a file: {:.0f} GB/s mapped and given back\n", rates.map / 1e9);
+  text += fmt::format("  exponentials: {:.0f} M values/s; rows in a file: {:.0f} GB/s mapped and given back\n", rates.exponentials / 1e6, rates.map / 1e9);
   text += fmt::format("  γ: density in % below which the sparse product of features wins, for {} x {} features\n",
                       kFeatureRows, kFeatureCols);
   text += fmt::format("    {:>8} {:>9} {:>9} {:>14}\n", "columns", "forward", "gradient", "after dropout");

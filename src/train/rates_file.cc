@@ -35,6 +35,7 @@ constexpr std::pair<const char*, double Rates::*> kNumbers[] = {{"spx_rows", &Ra
                                                                 {"attention_edges", &Rates::attention},
                                                                 {"attention_grad_edges", &Rates::attention_grad},
                                                                 {"dropout_values", &Rates::dropout},
+                                                                {"exponential_values", &Rates::exponentials},
                                                                 {"segment_begins", &Rates::segments},
                                                                 {"mapped_bytes", &Rates::map},
                                                                 {"call_seconds", &Rates::call_seconds}};

@@ -579,6 +579,22 @@ TEST(Cost, EveryStepHasATimeThatGrowsWithTheGraph) {
   }
 }
 
+TEST(Cost, ExponentialsTakeTheirOwnTime) {
+  const auto seconds = [](double exponentials, OpKind kind) {
+    passes::Options options;
+    options.rates.exponentials = exponentials;
+    const ir::Plan plan = plan_of("gat", testing::awkward_dataset({}), small_for("gat"), options);
+    double sum = 0;
+    for (const ir::Step& step : plan.steps) {
+      if (plan.program.ops[static_cast<std::size_t>(step.op)].kind == kind) sum += step.seconds;
+    }
+    return sum;
+  };
+  EXPECT_GT(seconds(1e6, OpKind::elu), 10 * seconds(1e12, OpKind::elu));
+  EXPECT_GT(seconds(1e12, OpKind::elu), 0);
+  EXPECT_EQ(seconds(1e6, OpKind::gemm), seconds(1e12, OpKind::gemm));
+}
+
 TEST(AddInference, OutputsAreTheInferenceCopys) {
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small({{"dropout", 0.5}}));
   for (const char* output : {"logits", "embedding"}) {
