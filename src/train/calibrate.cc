@@ -469,7 +469,8 @@ std::string describe(const Rates& rates) {
   text +=
       fmt::format("  dropout: {:.0f} M values/s; blocked spmm: {:.1f} ns to begin a segment of 32 columns; {:.2f} us a call\n",
                   rates.dropout / 1e6, 32e9 / rates.segments, 1e6 * rates.call_seconds);
-  text += fmt::format("  exponentials: {:.0f} M values/s; rows in a file: {:.0f} GB/s mapped and given back\n", rates.exponentials / 1e6, rates.map / 1e9);
+  text += fmt::format("  exponentials: {:.0f} M values/s; rows in a file: {:.0f} GB/s mapped and given back{}\n", rates.exponentials / 1e6, rates.map / 1e9,
+                      rates.map == passes::default_rates().map ? " (not measured: no room for a file in the temporary folder)" : "");
   text += fmt::format("  γ: density in % below which the sparse product of features wins, for {} x {} features\n",
                       kFeatureRows, kFeatureCols);
   text += fmt::format("    {:>8} {:>9} {:>9} {:>14}\n", "columns", "forward", "gradient", "after dropout");
