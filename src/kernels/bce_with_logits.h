@@ -16,6 +16,7 @@ struct BceWithLogitsArgs {
   std::span<const NodeId> rows;  ///< the rows that count, ascending
   MatrixView<T> loss;
   MatrixView<T> dlogits;
+  std::int64_t labelled = 0;  ///< labelled_entries(targets, rows), which every call counts where it is 0
 };
 
 /// Mean over the labelled entries of `rows` of log(1 + exp(-|z|)) + max(z, 0) - z t; NaN targets are unlabelled.

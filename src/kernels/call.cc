@@ -352,9 +352,9 @@ class Binding {
     }
     if (op_.kind == OpKind::bce_with_logits) {
       return use("bce_with_logits", bce_with_logits_variants<T>(),
-                 BceWithLogitsArgs<T>{in(0), from_.targets, from_.loss_rows, out(0), out(1)});
+                 BceWithLogitsArgs<T>{in(0), from_.targets, from_.loss_rows, out(0), out(1), from_.labelled});
     }
-    use("mse", mse_variants<T>(), MseArgs<T>{in(0), from_.targets, from_.loss_rows, out(0), out(1)});
+    use("mse", mse_variants<T>(), MseArgs<T>{in(0), from_.targets, from_.loss_rows, out(0), out(1), from_.labelled});
   }
 
   /// Values that are written once, straight from the graph or a number.

@@ -41,6 +41,7 @@ struct Operands {
   std::span<const std::int32_t> labels;
   ConstMatrixView<float> targets;
   std::span<const NodeId> loss_rows;
+  std::int64_t labelled = 0;  ///< labelled_entries of targets and loss_rows
   std::span<const float> class_weights;
 };
 

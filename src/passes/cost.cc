@@ -203,6 +203,8 @@ class StepCost {
       case OpKind::sigmoid:
       case OpKind::tanh:
       case OpKind::exp:
+      case OpKind::cross_entropy:
+      case OpKind::bce_with_logits:
         return stream() + count(program_, op_.inputs[0]) / rates_.exponentials;
       case OpKind::gather_src:
       case OpKind::gather_dst:

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "kernels/bands.h"
 #include "kernels/dropout_key.h"
+#include "kernels/labelled_entries.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -219,6 +220,7 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   for (const ir::Op& op : plan_.program.ops) {
     if (ir::is_loss(op.kind) && plan_.program.rows(op.inputs[0]) != dataset_.num_nodes()) use_loss_rows(&from);
   }
+  if (!dataset_.labels.targets.empty()) from.labelled = kernels::labelled_entries(context_.threads, from.targets, from.loss_rows);
   return from;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -285,7 +286,8 @@ class Writer {
              {"targets", fmt::format("targets({})", labels)},
              {"rows", rows},
              {"loss", out(0)},
-             {"dlogits", out(1)}}};
+             {"dlogits", out(1)},
+             {"labelled", "p.labelled"}}};
   }
 
   Call between_nodes_and_edges() const {
@@ -459,6 +461,10 @@ bool counts_rows_alone(const ir::Program& program) {
     if (ir::is_loss(op.kind)) return program.rows(op.inputs[0]) != program.node_sets[0].size;
   }
   return false;
+}
+
+bool has_targets(const ir::Program& program) {
+  return std::any_of(program.ops.begin(), program.ops.end(), [](const Op& op) { return op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse; });
 }
 
 std::vector<Call> calls_of(const ir::Plan& plan, const Specification& specification, const Names& names,

@@ -68,6 +68,7 @@ Names::Names(const Specification& specification)
             "squares",
             "loss_labels",
             "loss_rows",
+            "labelled",
             "feature_rows",
             "feature_columns",
             "feature_transpose",

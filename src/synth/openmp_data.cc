@@ -182,6 +182,10 @@ std::string graph_function(const Source& from) {
         "  p.loss_rows.resize(p.dataset.split.train.size());\n  std::iota(p.loss_rows.begin(), p.loss_rows.end(), "
         "NodeId{0});\n";
   }
+  if (has_targets(program)) {
+    text += counts_rows_alone(program) ? "  p.labelled = labelled_entries(p.threads, targets(p.loss_labels), p.loss_rows);\n"
+                                       : "  p.labelled = labelled_entries(p.threads, targets(p.dataset.labels), p.dataset.split.train);\n";
+  }
   for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
     const ir::RowBand& band = from.plan().bands[b];
     const std::optional<ir::EdgeWalk> walk = ir::edge_walk(from.plan(), band);
@@ -287,6 +291,7 @@ void load_and_lay_out(const Settings& settings, Program& p) {
   if (reorders) headers.push_back(quote("data/preprocess.h"));
   headers.push_back(quote("gneiss/error.h"));
   if (reorders) headers.push_back(quote("graph/reorder.h"));
+  if (has_targets(from.program())) headers.push_back(quote("kernels/labelled_entries.h"));
   headers.push_back(quote("program.h"));
   return source_file("Data, graphs and memory.", includes(headers), body);
 }

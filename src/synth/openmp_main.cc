@@ -23,6 +23,7 @@ std::string validation_loss(const Source& from) {
     if (field.name == "rows") field.value = "split.val";
     if (field.name == "loss") field.value = "Matrix(&loss, 1, 1)";
     if (field.name == "dlogits") field.value = "{}";
+    if (field.name == "labelled") field.value = "0";
   }
   return definition("    ", call.args + "<float>", "args", call.fields) +
          fmt::format("    {}({{p.threads, scratch.span()}}, args);\n", function_of(call.kernel, step.variant));

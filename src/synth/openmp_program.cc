@@ -72,6 +72,7 @@ std::string graph_members(const Source& from) {
     list.push_back({"data::Labels loss_labels;", "of the training nodes"});
     list.push_back({"std::vector<NodeId> loss_rows;", "all of them"});
   }
+  if (has_targets(program)) list.push_back({"std::int64_t labelled = 0;", "entries of the targets that the loss is a mean of"});
   for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
     list.push_back({fmt::format("std::vector<std::int64_t> cuts_{};", b),
                     fmt::format("rows at which the {} tasks of a loop over bands start", from.plan().bands[b].tasks)});

@@ -15,6 +15,7 @@
 #include "kernels/dropout.h"
 #include "kernels/extreme_grad.h"
 #include "kernels/gemm.h"
+#include "kernels/labelled_entries.h"
 #include "kernels/layer_norm.h"
 #include "kernels/layer_norm_grad.h"
 #include "kernels/mse.h"
@@ -368,8 +369,9 @@ TEST(DenseKernels, CrossEntropyAgrees) {
 
 TEST(DenseKernels, MultilabelAndSquaredLossesAgree) {
   for (const std::int64_t n : {0, 1, 10, 5000}) {
-    for (const std::int64_t classes : {1, 3, 17}) {
+    for (const std::int64_t classes : {1, 3, 16, 17, 40, 121}) {
       Matrix<float> logits = random_matrix(n, classes, 1, 1, -8, 8);
+      for (std::size_t i = 0; i < logits.values.size(); i += 7) logits.values[i] *= 12;  // exponentials near 0
       Matrix<float> targets = random_matrix(n, classes, 2, 2, 0, 1);
       for (std::size_t i = 0; i < targets.values.size(); i += 5) targets.values[i] = std::nanf("");
       const std::vector<NodeId> rows = counted_rows(n);
@@ -380,6 +382,14 @@ TEST(DenseKernels, MultilabelAndSquaredLossesAgree) {
             kernels::loss_workspace_bytes(n));
       check("mse", kernels::mse_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), dlogits.view()},
             outputs, kernels::loss_workspace_bytes(n));
+      const std::int64_t labelled = kernels::labelled_entries(2, targets.view(), rows);
+      check("bce_with_logits, counted before", kernels::bce_with_logits_variants<float>(),
+            {logits.view(), targets.view(), rows, loss.view(), dlogits.view(), labelled}, outputs, kernels::loss_workspace_bytes(n));
+      check("mse, counted before", kernels::mse_variants<float>(),
+            {logits.view(), targets.view(), rows, loss.view(), dlogits.view(), labelled}, outputs, kernels::loss_workspace_bytes(n));
+      dlogits.values = logits.values;
+      check("bce_with_logits in place", kernels::bce_with_logits_variants<float>(),
+            {dlogits.view(), targets.view(), rows, loss.view(), dlogits.view()}, outputs, kernels::loss_workspace_bytes(n));
       const std::vector<Output> loss_only = {outputs[0]};
       check("bce_with_logits", kernels::bce_with_logits_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), {}},
             loss_only, kernels::loss_workspace_bytes(n));

@@ -20,6 +20,7 @@
 #include "kernels/dropout.h"
 #include "kernels/extreme_grad.h"
 #include "kernels/gemm.h"
+#include "kernels/labelled_entries.h"
 #include "kernels/layer_norm.h"
 #include "kernels/mse.h"
 #include "kernels/sgd_step.h"
@@ -233,6 +234,10 @@ TEST_F(DenseOps, UnlabelledTargetsDoNotCount) {
   mse<float>(context_, {matrix(z, 2), matrix(t, 2), both, matrix(loss, 1), matrix(dz, 2)});
   EXPECT_THAT(loss, ElementsAre(1));
   EXPECT_THAT(dz, ElementsAre(-1, 0, 1, 0));
+  EXPECT_EQ(labelled_entries(2, matrix(t, 2), both), 2);
+  EXPECT_EQ(labelled_entries(2, matrix(t, 2), first), 1);
+  mse<float>(context_, {matrix(z, 2), matrix(t, 2), both, matrix(loss, 1), matrix(dz, 2), 2});
+  EXPECT_THAT(loss, ElementsAre(1));
 }
 
 // Confident logits, as of a first epoch without a norm, made every product of a backward pass several times slower.

@@ -1,4 +1,4 @@
-// Multilabel binary cross-entropy on vectors: the loss and its gradient share exp(-|z|).
+// Multilabel binary cross-entropy on vectors: the loss and its gradient share exp(-|z|); logarithms are those of products.
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/masked_loss.h"
 
@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/exp-inl.h"
+#include "kernels/cpu/wide_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
@@ -15,58 +16,80 @@ namespace HWY_NAMESPACE {
 namespace {
 
 struct Entries {
-  Vector loss;
+  Vector small;   ///< exp(-|z|); the loss is log(1 + small) + linear
+  Vector linear;
   Vector slope;
 };
 
-/// Losses of a vector of entries, and their gradients but for the number of labelled entries.
-HWY_INLINE Entries entries_loss(Vector z, Vector t) {
+/// Parts of the losses of a vector of entries, and their gradients but for the number of labelled entries; zeros where t is NaN.
+HWY_INLINE Entries entries_of(Vector z, Vector t) {
   const Tag d;
-  const auto one = hn::Set(d, 1.0F);
-  const auto small = without_subnormals(hn::Exp(d, hn::Neg(hn::Abs(z))));
-  const auto loss = hn::Add(hn::Log1p(d, small), hn::Sub(hn::Max(z, hn::Zero(d)), hn::Mul(z, t)));
+  const Vector one = hn::Set(d, 1.0F);
+  const Vector small = without_subnormals(exp_of_score(hn::Neg(hn::Abs(z))));
   // sigmoid(z) from exp(-|z|): 1 / (1 + e) for z >= 0, e / (1 + e) below.
-  const auto upper = hn::Div(one, hn::Add(one, small));
-  const auto probability = hn::IfThenElse(hn::Ge(z, hn::Zero(d)), upper, hn::Mul(small, upper));
+  const auto is_upper = hn::Ge(z, hn::Zero(d));
+  const Vector probability = hn::Div(hn::IfThenElse(is_upper, one, small), hn::Add(one, small));
   const auto unlabelled = hn::IsNaN(t);
-  const auto undefined = hn::IsNaN(z);
-  return {hn::IfThenZeroElse(unlabelled, hn::IfThenElse(undefined, z, loss)),
-          hn::IfThenZeroElse(unlabelled, hn::IfThenElse(undefined, z, hn::Sub(probability, t)))};
+  return {hn::IfThenZeroElse(unlabelled, small), hn::IfThenZeroElse(unlabelled, hn::NegMulAdd(z, t, hn::IfThenElseZero(is_upper, z))),
+          hn::IfThenZeroElse(unlabelled, hn::Sub(probability, t))};
 }
 
-/// Writes the gradients of a row, if they are wanted, and returns the sum of its losses: one f32 sum a lane, added up in
-/// f64. t: its targets.
-double row_loss(const BceWithLogitsArgs<float>& args, std::int64_t r, const float* t, float inverse_count) {
-  const Tag d;
-  const std::int64_t classes = args.logits.cols;
-  const float* z = args.logits.row(r);
-  float* dz = args.dlogits.rows > 0 ? args.dlogits.row(r) : nullptr;
-  const auto scale = hn::Set(d, inverse_count);
-  auto sum = hn::Zero(d);
-  std::int64_t c = 0;
-  for (; c + kLanes <= classes; c += kLanes) {
-    const Entries entries = entries_loss(hn::LoadU(d, z + c), hn::LoadU(d, t + c));
-    sum = hn::Add(sum, entries.loss);
-    if (dz != nullptr) hn::StoreU(without_subnormals(hn::Mul(entries.slope, scale)), d, dz + c);
+/// Losses and gradients of rows, one after another.
+class LossRows {
+ public:
+  LossRows(const BceWithLogitsArgs<float>& args, double labelled)
+      : args_(args), scale_(hn::Set(Tag(), static_cast<float>(1 / labelled))), classes_(args.logits.cols) {}
+
+  /// Adds the losses of row r, and writes its gradients, if they are wanted (they may lie over the logits). t: its targets.
+  void add(std::int64_t r, const float* t) {
+    const float* z = args_.logits.row(r);
+    float* dz = args_.dlogits.rows > 0 ? args_.dlogits.row(r) : nullptr;
+    if (classes_ < kLanes) {
+      const auto there = hn::FirstN(Tag(), static_cast<std::size_t>(classes_));
+      const Vector targets = hn::IfThenElse(there, load_first(t, classes_), hn::Set(Tag(), std::nanf("")));
+      const Vector slope = add(load_first(z, classes_), targets);
+      if (dz != nullptr) store_first(slope, dz, classes_);
+      return;
+    }
+    // The last vector of a row starts among the entries of the one before, which do not count again: a masked store there would make the
+    // load of the next row's start wait until it is through.
+    const std::int64_t last = classes_ - kLanes;
+    const Vector last_z = hn::LoadU(Tag(), z + last);
+    std::int64_t c = 0;
+    for (; c <= last; c += kLanes) {
+      const Vector slope = add(hn::LoadU(Tag(), z + c), hn::LoadU(Tag(), t + c));
+      if (dz != nullptr) hn::StoreU(slope, Tag(), dz + c);
+    }
+    if (c == classes_) return;
+    const Entries entries = entries_of(last_z, hn::LoadU(Tag(), t + last));
+    const auto counted = hn::FirstN(Tag(), static_cast<std::size_t>(c - last));
+    logs_.add(hn::IfThenZeroElse(counted, entries.small));
+    linear_.add(hn::IfThenZeroElse(counted, entries.linear));
+    if (dz != nullptr) hn::StoreU(scaled(entries.slope), Tag(), dz + last);
   }
-  if (c < classes) {
-    const std::int64_t rest = classes - c;
-    const auto there = hn::FirstN(d, static_cast<std::size_t>(rest));
-    const auto targets = hn::IfThenElse(there, load_first(t + c, rest), hn::Set(d, std::nanf("")));
-    const Entries entries = entries_loss(load_first(z + c, rest), targets);
-    sum = hn::Add(sum, entries.loss);
-    if (dz != nullptr) store_first(without_subnormals(hn::Mul(entries.slope, scale)), dz + c, rest);
+
+  double total() { return logs_.total() + linear_.total(); }
+
+ private:
+  HWY_INLINE Vector scaled(Vector slope) const { return without_subnormals(hn::Mul(slope, scale_)); }
+
+  /// Adds the losses of a vector of entries; their gradients.
+  HWY_INLINE Vector add(Vector z, Vector t) {
+    const Entries entries = entries_of(z, t);
+    logs_.add(entries.small);
+    linear_.add(entries.linear);
+    return scaled(entries.slope);
   }
-  alignas(64) float lanes[kLanes];
-  hn::Store(sum, d, lanes);
-  double total = 0;
-  for (const float lane : lanes) total += lane;
-  return total;
-}
+
+  const BceWithLogitsArgs<float>& args_;
+  Vector scale_;
+  std::int64_t classes_;
+  WideLog1pSum logs_;
+  WideSum linear_;
+};
 
 double loss_rows(const BceWithLogitsArgs<float>& args, std::int64_t first, std::int64_t rows, double count) {
-  const auto inverse = static_cast<float>(1 / count);
-  double loss = 0;
+  LossRows losses(args, count);
   auto next = std::lower_bound(args.rows.begin(), args.rows.end(), first);
   for (std::int64_t r = 0; r < rows; ++r) {
     if (next == args.rows.end() || *next != first + r) {
@@ -74,9 +97,9 @@ double loss_rows(const BceWithLogitsArgs<float>& args, std::int64_t first, std::
       continue;
     }
     ++next;
-    loss += row_loss(args, r, args.targets.row(first + r), inverse);
+    losses.add(r, args.targets.row(first + r));
   }
-  return loss;
+  return losses.total();
 }
 
 }  // namespace

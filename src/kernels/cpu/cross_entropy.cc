@@ -18,6 +18,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/exp-inl.h"
+#include "kernels/cpu/wide_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gneiss::kernels::cpu {
@@ -34,25 +35,6 @@ float highest_of(std::int64_t length, const float* z) {
   for (std::int64_t i = 0; i + kLanes <= length; i += kLanes) highest = hn::Max(highest, hn::LoadU(d, z + i));
   return hn::GetLane(hn::MaxOfLanes(d, highest));
 }
-
-/// Sums of f32 in f64.
-class WideSum {
- public:
-  HWY_INLINE WideSum() : sums_(hn::Zero(d_)) {}
-  HWY_INLINE void add(Vector x) {
-    const hn::Rebind<float, decltype(d_)> narrow;
-    alignas(64) float lanes[kLanes];
-    hn::Store(x, Tag(), lanes);
-    for (std::int64_t i = 0; i < kLanes; i += static_cast<std::int64_t>(hn::MaxLanes(narrow))) {
-      sums_ = hn::Add(sums_, hn::PromoteTo(d_, hn::Load(narrow, lanes + i)));
-    }
-  }
-  HWY_INLINE double total() const { return hn::GetLane(hn::SumOfLanes(d_, sums_)); }
-
- private:
-  hn::Repartition<double, Tag> d_;
-  hn::Vec<hn::Repartition<double, Tag>> sums_;
-};
 
 /// exp(x - highest) without subnormal numbers, which are slow in all that follows.
 struct Exponential {

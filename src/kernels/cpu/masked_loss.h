@@ -3,33 +3,20 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "base/parallel.h"
 #include "kernels/band_views.h"
 #include "kernels/chunks.h"
 #include "kernels/kernel.h"
+#include "kernels/labelled_entries.h"
 
 namespace gneiss::kernels::cpu {
 
-/// Labelled entries of the counted rows, at least 1. partials: one for each fixed chunk of rows.
+/// What the mean divides by.
 template <class Args>
-double labelled_entries(int threads, const Args& args, double* partials) {
-  const std::int64_t n = args.logits.rows;
-  const std::int64_t grain = reduction_grain(n);
-  parallel_chunks(threads, n, grain, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t labelled = 0;
-    auto next = std::lower_bound(args.rows.begin(), args.rows.end(), begin);
-    for (; next != args.rows.end() && *next < end; ++next) {
-      const float* targets = args.targets.row(*next);
-      for (std::int64_t c = 0; c < args.targets.cols; ++c) labelled += !std::isnan(targets[c]);
-    }
-    partials[begin / grain] = static_cast<double>(labelled);
-  });
-  double count = 0;
-  for (std::int64_t c = 0; c < num_chunks(n, grain); ++c) count += partials[c];
-  return std::max(1.0, count);
+double divisor(int threads, const Args& args) {
+  return static_cast<double>(std::max<std::int64_t>(1, args.labelled > 0 ? args.labelled : labelled_entries(threads, args.targets, args.rows)));
 }
 
 template <class Args>
@@ -46,22 +33,21 @@ void masked_loss(const Context& context, const Args& args) {
   const std::int64_t n = args.logits.rows;
   const std::int64_t grain = reduction_grain(n);
   auto* partials = reinterpret_cast<double*>(context.workspace.data());
-  const double count = labelled_entries(context.threads, args, partials);
+  const double count = divisor(context.threads, args);
   parallel_chunks(context.threads, n, grain, [&](std::int64_t begin, std::int64_t end) {
     partials[begin / grain] = kSum(band_of(args, {.begin = begin, .end = end}), begin, end - begin, count);
   });
   write_mean(args, count, partials, num_chunks(n, grain));
 }
 
-/// The same by bands of rows. What is shared: the count, then the partials that it is made of.
+/// The same by bands of rows. What is shared: the count.
 template <class Args, double (*kSum)(const Args&, std::int64_t, std::int64_t, double)>
-BandKernel<Args> masked_loss_bands(const Args& all) {
+BandKernel<Args> masked_loss_bands(const Args&) {
   BandKernel<Args> kernel;
-  kernel.shared_bytes = sizeof(double) + loss_workspace_bytes(all.logits.rows);
+  kernel.shared_bytes = sizeof(double);
   kernel.task_bytes = sizeof(double);
   kernel.prepare = [](const Context& context, const Args& args) {
-    auto* count = reinterpret_cast<double*>(context.workspace.data());
-    *count = labelled_entries(context.threads, args, count + 1);
+    *reinterpret_cast<double*>(context.workspace.data()) = divisor(context.threads, args);
   };
   kernel.run = [](const Context& context, const Args& args, const Band& band) {
     const double count = *reinterpret_cast<const double*>(context.workspace.data());

@@ -1,4 +1,6 @@
 // Masked mean squared error over fixed chunks of rows; bound by memory, so plain loops do.
+#include <cmath>
+
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/masked_loss.h"
 
