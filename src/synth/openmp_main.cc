@@ -41,7 +41,7 @@ std::string scores_source(const Source& from) {
   const std::string logits = from.names.value(from.program().output("logits"));
   const std::string body = fmt::format(R"(Scores evaluate(Program& p) {{
   static const data::Split split = train::labelled_split(p.dataset);
-  static train::Evaluator evaluator(train::Metric::{}, p.dataset.labels);
+  static train::Evaluator evaluator(train::Metric::{}, p.dataset.labels, p.threads);
   static Buffer<std::byte> scratch(loss_workspace_bytes(kNodes));
   constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
   infer(p);

@@ -134,7 +134,7 @@ class Trainer {
     check_split(workload_->dataset(), split, workload_->driver().metric);
     session_->set_up();
     give_back_code();  // epochs run a part of what made them ready
-    Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels);
+    Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels, threads_of(workload_->session()));
     const Watcher watcher{[&](const EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop};
     const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
     RunRecord record = train_run(*session_, split, workload_->driver(), evaluator, seed, watcher, weights_.span());

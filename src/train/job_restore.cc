@@ -123,7 +123,7 @@ EvalReport evaluate(Restored& restored) {
   const data::Dataset& dataset = *restored.dataset;
   const FullGraphOptions options = full_graph_options(restored.config, dataset);
   const data::Split split = labelled_split(dataset);
-  Evaluator evaluator(options.metric, dataset.labels);
+  Evaluator evaluator(options.metric, dataset.labels, threads_of(session_options(restored.config, dataset)));
   const auto score = [&](const std::vector<NodeId>& rows) { return evaluator.score(restored.session->logits(), rows); };
   EvalReport report;
   report.metric = metric_name(options.metric);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/parallel.h"
 
 namespace gneiss::train {
 namespace {
@@ -74,7 +75,7 @@ Metric default_metric(const data::Dataset& dataset) {
   }
 }
 
-Evaluator::Evaluator(Metric metric, const data::Labels& labels) : metric_(metric), labels_(&labels) {
+Evaluator::Evaluator(Metric metric, const data::Labels& labels, int threads) : metric_(metric), labels_(&labels) {
   const bool regression_labels = labels.kind == data::LabelKind::kRegression;
   if (is_regression_metric(metric) != regression_labels) {
     throw Error(ErrorCode::kUsage,
@@ -90,7 +91,11 @@ Evaluator::Evaluator(Metric metric, const data::Labels& labels) : metric_(metric
   const std::size_t num_nodes = labels.kind == data::LabelKind::kSingle
                                     ? labels.classes.size()
                                     : labels.targets.size() / std::max<std::size_t>(1, index(labels.num_classes));
-  if (metric == Metric::kRocAuc) scored_.reserve(num_nodes);
+  if (metric == Metric::kRocAuc) {
+    areas_.resize(labels.kind == data::LabelKind::kSingle ? 1 : index(labels.num_classes));
+    scored_.resize(std::min(index(threads), areas_.size()));
+    for (std::vector<Scored>& scored : scored_) scored.reserve(num_nodes);
+  }
 }
 
 std::int32_t predicted_class(MatrixView<const float> logits, std::int64_t row) {
@@ -194,21 +199,11 @@ double Evaluator::f1(MatrixView<const float> logits, std::span<const NodeId> row
 }
 
 double Evaluator::roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows) {
-  const bool single = labels_->kind == data::LabelKind::kSingle;
+  parallel_tasks(static_cast<int>(scored_.size()), std::ssize(areas_),
+                 [&](std::int64_t task, int thread) { areas_[index(task)] = task_roc_auc(logits, rows, task, &scored_[index(thread)]); });
   double sum = 0;
   std::int64_t tasks = 0;
-  for (std::int64_t task = 0; task < (single ? 1 : labels_->num_classes); ++task) {
-    scored_.clear();
-    for (const NodeId v : rows) {
-      if (single) {
-        const std::int32_t actual = labels_->classes[index(v)];
-        if (actual >= 0) scored_.push_back({logits.at(v, 1) - logits.at(v, 0), actual == 1});
-      } else {
-        const float target = labels_->targets[index(v * labels_->num_classes + task)];
-        if (!std::isnan(target)) scored_.push_back({logits.at(v, task), target > 0.5F});
-      }
-    }
-    const double area = task_roc_auc();
+  for (const double area : areas_) {
     if (std::isnan(area)) continue;
     sum += area;
     ++tasks;
@@ -217,15 +212,26 @@ double Evaluator::roc_auc(MatrixView<const float> logits, std::span<const NodeId
 }
 
 // Mann-Whitney: the mean rank of the positives among all, tied scores sharing the mean of their ranks.
-double Evaluator::task_roc_auc() {
-  std::sort(scored_.begin(), scored_.end(), [](const Scored& a, const Scored& b) { return a.score < b.score; });
+double Evaluator::task_roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows, std::int64_t task,
+                               std::vector<Scored>* scored) const {
+  scored->clear();
+  for (const NodeId v : rows) {
+    if (labels_->kind == data::LabelKind::kSingle) {
+      const std::int32_t actual = labels_->classes[index(v)];
+      if (actual >= 0) scored->push_back({logits.at(v, 1) - logits.at(v, 0), actual == 1});
+    } else {
+      const float target = labels_->targets[index(v * labels_->num_classes + task)];
+      if (!std::isnan(target)) scored->push_back({logits.at(v, task), target > 0.5F});
+    }
+  }
+  std::sort(scored->begin(), scored->end(), [](const Scored& a, const Scored& b) { return a.score < b.score; });
   double positive_ranks = 0;
   double positives = 0;
-  for (std::size_t begin = 0; begin < scored_.size();) {
+  for (std::size_t begin = 0; begin < scored->size();) {
     std::size_t end = begin;
     double tied_positives = 0;
-    while (end < scored_.size() && scored_[end].score == scored_[begin].score) {
-      tied_positives += scored_[end].positive ? 1 : 0;
+    while (end < scored->size() && (*scored)[end].score == (*scored)[begin].score) {
+      tied_positives += (*scored)[end].positive ? 1 : 0;
       ++end;
     }
     if (end == begin) return kUndefined;  // a NaN score is equal to nothing
@@ -233,7 +239,7 @@ double Evaluator::task_roc_auc() {
     positives += tied_positives;
     begin = end;
   }
-  const double negatives = static_cast<double>(scored_.size()) - positives;
+  const double negatives = static_cast<double>(scored->size()) - positives;
   if (positives == 0 || negatives == 0) return kUndefined;
   return (positive_ranks - positives * (positives + 1) / 2) / (positives * negatives);
 }

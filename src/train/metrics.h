@@ -33,9 +33,9 @@ data::Split labelled_split(const data::Dataset& dataset);
 
 class Evaluator {
  public:
-  /// `labels` must outlive the evaluator. Errors: kUsage if the metric does not go with the labels (e.g. rocauc of more
-  /// than two exclusive classes).
-  Evaluator(Metric metric, const data::Labels& labels);
+  /// `labels` must outlive the evaluator. threads: for rocauc, whose tasks they share; a score does not depend on their number.
+  /// Errors: kUsage if the metric does not go with the labels (e.g. rocauc of more than two exclusive classes).
+  Evaluator(Metric metric, const data::Labels& labels, int threads = 1);
 
   Metric metric() const { return metric_; }
 
@@ -48,7 +48,12 @@ class Evaluator {
   double f1(MatrixView<const float> logits, std::span<const NodeId> rows, bool micro);
   void count_f1(MatrixView<const float> logits, std::span<const NodeId> rows);
   double roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows);
-  double task_roc_auc();
+  struct Scored {
+    float score;
+    bool positive;
+  };
+  /// NaN where not both classes are there. scored: scratch.
+  double task_roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows, std::int64_t task, std::vector<Scored>* scored) const;
   double regression(MatrixView<const float> logits, std::span<const NodeId> rows) const;
 
   struct Counts {
@@ -56,15 +61,12 @@ class Evaluator {
     std::int64_t predicted = 0;
     std::int64_t actual = 0;
   };
-  struct Scored {
-    float score;
-    bool positive;
-  };
 
   Metric metric_;
   const data::Labels* labels_;
-  std::vector<Counts> counts_;   ///< per class or task
-  std::vector<Scored> scored_;   ///< rows of one task
+  std::vector<Counts> counts_;               ///< per class or task
+  std::vector<double> areas_;                ///< per task
+  std::vector<std::vector<Scored>> scored_;  ///< for each thread, rows of one task
 };
 
 /// The class with the largest logit of a row; of equal ones the first (numpy.argmax).

@@ -73,6 +73,24 @@ TEST(RocAuc, LeavesOutTasksOfOneClass) {
   EXPECT_TRUE(std::isnan(score(Metric::kRocAuc, constant, {0, 1})));
 }
 
+TEST(RocAuc, IsTheSameForAnyNumberOfThreads) {
+  constexpr int kNodes = 300;
+  constexpr int kTasks = 13;
+  std::vector<float> targets, logits;
+  for (int i = 0; i < kNodes * kTasks; ++i) {
+    targets.push_back(i % 11 == 0 ? kUnlabelled : static_cast<float>(i * 7 % 5 < 2));
+    logits.push_back(static_cast<float>(i * 37 % 101));
+  }
+  const data::Labels labels = many(data::LabelKind::kMulti, targets, kTasks);
+  std::vector<NodeId> rows(kNodes);
+  std::iota(rows.begin(), rows.end(), 0);
+  const auto with = [&](int threads) {
+    return Evaluator(Metric::kRocAuc, labels, threads).score(MatrixView<const float>(logits.data(), kNodes, kTasks), rows);
+  };
+  EXPECT_GT(with(1), 0.3);
+  for (const int threads : {2, 3, 40}) EXPECT_EQ(with(threads), with(1)) << threads;
+}
+
 TEST(RocAuc, TakesTwoExclusiveClassesByTheirDifference) {
   const data::Labels labels = single({0, 1, 1, 0}, 2);
   EXPECT_DOUBLE_EQ(score(Metric::kRocAuc, labels, {10, 9, 5, 6, 0, 3, 2, 2}), 1);
