@@ -142,9 +142,11 @@ class Chooser {
     choose_within(limits.most_time);
     Chooser more = *this;
     more.choose_within(limits.time_for_more);
-    const double more_saved = static_cast<double>(at_.excess_bytes - more.at_.excess_bytes) / static_cast<double>(before_.excess_bytes + limits.besides_bytes);
+    const std::int64_t more_bytes = at_.excess_bytes - more.at_.excess_bytes;
+    const double more_saved = static_cast<double>(more_bytes) / static_cast<double>(before_.excess_bytes + limits.besides_bytes);
     const double more_time = (more.at_.seconds - at_.seconds) / before_.seconds;
-    return (more_saved > limits.exchange * more_time ? more : *this).result_from(limits.least_saving);
+    const bool worth_more = more_bytes >= limits.least_more_bytes && more_saved > limits.exchange * more_time;
+    return (worth_more ? more : *this).result_from(limits.least_saving);
   }
 
  private:

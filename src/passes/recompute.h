@@ -34,6 +34,7 @@ struct RecomputeLimits {
   double time_for_more = 0.06;  ///< or this, if what goes beyond most_time saves `exchange` times as large a share of all memory
   double exchange = 1;
   std::int64_t besides_bytes = 0;  ///< memory besides the arena
+  std::int64_t least_more_bytes = std::int64_t{64} << 20;  ///< what goes beyond most_time saves at least so much
 };
 
 /// Recomputes what costs little: in each turn the value that saves most bytes of the arena, which is what `measure` counts here, for a

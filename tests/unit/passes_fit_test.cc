@@ -139,11 +139,14 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
     EXPECT_LT(cheap.lasting_arena_bytes, kept.lasting_arena_bytes) << model;
     options.recompute_limits = {0, 0.01, -1, -1};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": no time for it";
-    options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3};
+    options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3, 0, 0};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(cheap.program)) << model << ": worth more time";
+    options.recompute_limits.least_more_bytes = std::int64_t{1} << 40;
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": a few bytes more";
+    options.recompute_limits.least_more_bytes = 0;
     options.recompute_limits.exchange = 1e3;
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": not worth more time";
-    options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3, std::int64_t{1} << 50};
+    options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3, std::int64_t{1} << 50, 0};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": little of all memory";
     options.recompute_limits = {std::int64_t{1} << 40, 0.01, 1e9, 1e9};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": a small arena";
