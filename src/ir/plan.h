@@ -40,7 +40,8 @@ struct Step {
   std::string variant;   ///< chosen kernel
   double flops = 0;      ///< modelled work
   double bytes = 0;      ///< modelled traffic, each operand once,
-  double cached_bytes = 0;  ///< and what of it stays in a cache because its band has just had to do with it
+  double cached_bytes = 0;  ///< and what of it stays in a cache because its band has to do with it anyway
+  double away_bytes = 0;    ///< traffic of other steps since the rest was last made or read: a cache of less has lost it
   double seconds = 0;    ///< modelled time
   std::int32_t band = -1;         ///< index in Plan::bands, or -1: it runs by itself
   std::int32_t loop = -1;         ///< index in Plan::loops, or -1

@@ -7,6 +7,7 @@ namespace gneiss::passes {
 namespace {
 
 using ir::Op;
+using ir::OpKind;
 using ir::ValueId;
 
 const Op& op_of(const ir::Plan& plan, std::int32_t step) {
@@ -19,6 +20,23 @@ double bytes_of(const ir::Plan& plan, ValueId v) {
 
 bool has_rows(const ir::Type& type) {
   return type.domain != ir::Domain::kGlobal && type.layout == ir::Layout::kDense && type.scalar == ir::Scalar::kReal;
+}
+
+/// Ops whose rates were measured with operands in memory.
+bool counts_its_reads(OpKind kind) {
+  return kind == OpKind::gemm || kind == OpKind::spmm || kind == OpKind::attention || kind == OpKind::attention_grad;
+}
+
+/// Values whose rows such an op of the band reads, before or after others.
+std::set<ValueId> read_by_others_anyway(const ir::Plan& plan, const ir::RowBand& band) {
+  std::set<ValueId> values;
+  for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
+    const Op& op = op_of(plan, i);
+    for (std::size_t k = 0; counts_its_reads(op.kind) && k < op.inputs.size(); ++k) {
+      if (!ir::reads_whole(op, k) && has_rows(plan.program.type(op.inputs[k]))) values.insert(op.inputs[k]);
+    }
+  }
+  return values;
 }
 
 }  // namespace
@@ -44,24 +62,40 @@ std::vector<bool> values_of_bands(const ir::Plan& plan) {
   return lives_in_band;
 }
 
-void count_cached_bytes(ir::Plan* plan) {
+void count_reuse(ir::Plan* plan) {
   const std::vector<bool> lives_in_band = values_of_bands(*plan);
-  for (const ir::RowBand& band : plan->bands) {
-    std::set<ValueId> touched;
-    for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
-      const Op& op = op_of(*plan, i);
-      double cached = 0;
-      for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-        const ValueId v = op.inputs[k];
-        if (ir::reads_whole(op, k) || !has_rows(plan->program.type(v))) continue;
-        if (!touched.insert(v).second) cached += bytes_of(*plan, v);
+  std::vector<double> left_at(plan->program.values.size(), 0);  // the traffic before a value was last made or read
+  double traffic = 0;
+  std::set<ValueId> touched;  // by the band at hand
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan->steps.size()); ++i) {
+    ir::Step& step = plan->steps[static_cast<std::size_t>(i)];
+    const bool in_band = step.band >= 0;
+    if (!in_band) {
+      touched.clear();
+    } else if (const ir::RowBand& band = plan->bands[static_cast<std::size_t>(step.band)]; band.first_step == i) {
+      touched = read_by_others_anyway(*plan, band);
+    }
+    const Op& op = op_of(*plan, i);
+    step.cached_bytes = 0;
+    step.away_bytes = 0;
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      const ValueId v = op.inputs[k];
+      if (!has_rows(plan->program.type(v))) continue;
+      if (in_band && !ir::reads_whole(op, k) && !touched.insert(v).second) {
+        step.cached_bytes += bytes_of(*plan, v);
+      } else {
+        step.away_bytes = std::max(step.away_bytes, traffic - left_at[static_cast<std::size_t>(v)]);
       }
-      for (const ValueId r : op.results) {
-        if (r == ir::kNoValue) continue;
-        touched.insert(r);
-        if (lives_in_band[static_cast<std::size_t>(r)]) cached += bytes_of(*plan, r);
-      }
-      plan->steps[static_cast<std::size_t>(i)].cached_bytes = cached;
+    }
+    for (const ValueId r : op.results) {
+      if (r == ir::kNoValue) continue;
+      touched.insert(r);
+      if (lives_in_band[static_cast<std::size_t>(r)]) step.cached_bytes += bytes_of(*plan, r);
+    }
+    traffic += std::max(0.0, step.bytes - step.cached_bytes);
+    for (const ValueId v : op.inputs) left_at[static_cast<std::size_t>(v)] = traffic;
+    for (const ValueId r : op.results) {
+      if (r != ir::kNoValue) left_at[static_cast<std::size_t>(r)] = traffic;
     }
   }
 }

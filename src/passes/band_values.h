@@ -11,7 +11,8 @@ namespace gneiss::passes {
 /// thread works on.
 std::vector<bool> values_of_bands(const ir::Plan& plan);
 
-/// Tells every step of a band which bytes of its operands and results do not come from memory or go there.
-void count_cached_bytes(ir::Plan* plan);
+/// Tells every step which bytes of its operands and results do not come from memory or go there, because its band has to do with them anyway, and how
+/// much went through the caches since the others were there.
+void count_reuse(ir::Plan* plan);
 
 }  // namespace gneiss::passes

@@ -245,7 +245,8 @@ class StepCost {
 
   double stream() const {
     constexpr double kBandBytes = 192 << 10;  // about what a band has in L2
-    return stream_seconds(rates_, step_.bytes - step_.cached_bytes) + step_.cached_bytes / rates_.stream.at(1, kBandBytes);
+    const double others = step_.bytes - step_.cached_bytes;
+    return rates_.call_seconds + others / rates_.stream.at(1, others + step_.away_bytes) + step_.cached_bytes / rates_.stream.at(1, kBandBytes);
   }
 
   double gather() const { return gather_seconds(rates_, edges(), destinations(), sources(), columns()); }

@@ -225,7 +225,7 @@ void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
   if (options.disabled.count(kFuseRows) == 0) {
     recorder.run(kFuseRows, plan->program, [&](Decisions* decisions) { fuse_rows(plan, decisions); });
   }
-  count_cached_bytes(plan);
+  count_reuse(plan);
   for (ir::Step& step : plan->steps) step.seconds = step_seconds(options.rates, *plan, step);
   if (options.disabled.count(kSplitBands) == 0) {
     recorder.run(kSplitBands, plan->program, [&](Decisions* decisions) { split_bands(plan, options.rates, options.split_limits, decisions); });

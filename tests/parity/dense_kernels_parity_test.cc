@@ -230,20 +230,20 @@ TEST(DenseKernels, MulAddAgrees) {
 TEST(DenseKernels, ColumnsAgree) {
   using kernels::ColumnGroups;
   for (const std::int64_t rows : {0, 1, 7, 3000}) {
-    for (const auto& [heads, d] : {std::pair<std::int64_t, std::int64_t>{1, 5}, {3, 5}, {8, 5}, {1, 8}, {4, 8}, {8, 8}}) {
+    for (const auto& [heads, d] : {std::pair<std::int64_t, std::int64_t>{1, 5}, {3, 5}, {8, 5}, {1, 8}, {4, 8}, {8, 8}, {1, 16}, {1, 48}}) {
       for (const ColumnGroups fn :
            {ColumnGroups::kSumGroups, ColumnGroups::kExpandGroups, ColumnGroups::kSumHeads, ColumnGroups::kTileHeads}) {
         const std::int64_t narrow = fn == ColumnGroups::kSumGroups || fn == ColumnGroups::kExpandGroups ? heads : d;
         const bool grows = fn == ColumnGroups::kExpandGroups || fn == ColumnGroups::kTileHeads;
         Matrix<float> x = random_matrix(rows, grows ? narrow : heads * d, 1, 1);
         Matrix<float> y(rows, grows ? heads * d : narrow, 2);
-        check("column_groups", kernels::column_groups_variants<float>(), {fn, heads, x.view(), y.view()},
-              {{&y.values, relative_bound(8)}});
+        const auto bound = relative_bound(static_cast<double>(std::max<std::int64_t>(8, d)));  // for each addition
+        check("column_groups", kernels::column_groups_variants<float>(), {fn, heads, x.view(), y.view()}, {{&y.values, bound}});
         for (const std::int64_t weight_rows : {std::int64_t{1}, std::int64_t{rows}}) {
           if (fn != ColumnGroups::kSumGroups || rows == 0) continue;
           Matrix<float> weights = random_matrix(weight_rows, heads * d, 1, 2);
           check("inner products", kernels::column_groups_variants<float>(),
-                {fn, heads, x.view(), y.view(), weights.view()}, {{&y.values, relative_bound(8)}});
+                {fn, heads, x.view(), y.view(), weights.view()}, {{&y.values, bound}});
         }
       }
     }
@@ -254,13 +254,13 @@ TEST(DenseKernels, ColumnsAgree) {
   }
 }
 
-/// Rows of heads of eight columns are summed some at a time, the last ones of a call by themselves: with the same bits.
+/// Rows of heads of eight columns, and of one head of whole vectors, are summed some at a time, the last ones of a call by themselves: with the same bits.
 TEST(DenseKernels, InnerProductsOfARowAloneHaveTheSameBits) {
   constexpr std::int64_t kRows = 37;
-  for (const std::int64_t heads : {4, 8}) {
+  for (const auto& [heads, width] : {std::pair<std::int64_t, std::int64_t>{4, 8}, {8, 8}, {1, 16}, {1, 32}, {1, 80}}) {
     for (const std::int64_t weight_rows : {std::int64_t{1}, kRows}) {
-      Matrix<float> x = random_matrix(kRows, heads * 8, 1, 1);
-      Matrix<float> weights = random_matrix(weight_rows, heads * 8, 1, 2);
+      Matrix<float> x = random_matrix(kRows, heads * width, 1, 1);
+      Matrix<float> weights = random_matrix(weight_rows, heads * width, 1, 2);
       Matrix<float> y(kRows, heads), alone(kRows, heads);
       kernels::column_groups<float>({1, {}}, {kernels::ColumnGroups::kSumGroups, heads, x.view(), y.view(), weights.view()});
       for (std::int64_t r = 0; r < kRows; ++r) {
@@ -268,7 +268,7 @@ TEST(DenseKernels, InnerProductsOfARowAloneHaveTheSameBits) {
         kernels::column_groups<float>({1, {}}, {kernels::ColumnGroups::kSumGroups, heads, x.view().band(r, r + 1), alone.view().band(r, r + 1),
                                                 weights.view().band(w, w + 1)});
       }
-      EXPECT_EQ(y.values, alone.values) << heads << " heads, " << weight_rows << " rows of weights";
+      EXPECT_EQ(y.values, alone.values) << heads << " heads of " << width << " columns, " << weight_rows << " rows of weights";
     }
   }
 }

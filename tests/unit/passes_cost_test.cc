@@ -1,13 +1,31 @@
-// The cost model's arithmetic: interpolation between measured rates, γ, and what counts as a table of rates.
+// The cost model's arithmetic: interpolation between measured rates, γ, what counts as a table of rates, and where operands come from.
 #include "passes/cost.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "passes/pipeline.h"
+#include "support/awkward_graph.h"
+#include "support/plan_model.h"
+
 namespace gneiss::passes {
 namespace {
+
+ir::Plan plan_of(const char* model, const Options& options) {
+  gneiss::testing::AwkwardOptions many;
+  many.nodes = 2000;
+  return gneiss::testing::plan_of(model, gneiss::testing::awkward_dataset(many), gneiss::testing::small_for(model), options);
+}
+
+const ir::Op& op_of(const ir::Plan& plan, std::size_t step) { return plan.program.ops[static_cast<std::size_t>(plan.steps[step].op)]; }
+
+bool has_rows(const ir::Plan& plan, ir::ValueId v) {
+  const ir::Type& type = plan.program.type(v);
+  return type.domain != ir::Domain::kGlobal && type.layout == ir::Layout::kDense && type.scalar == ir::Scalar::kReal;
+}
 
 TEST(RateGrid, InterpolatesOverLogarithmsAndStaysAtItsEnds) {
   const RateGrid grid{{16, 64}, {1, 100}, {10, 1000, 40, 4000}};
@@ -64,6 +82,65 @@ TEST(Cost, TheThresholdIsWhereBothProductsTakeTheSameTime) {
   const FeatureShape dropped{rows, cols, 0, true};
   EXPECT_EQ(sparse_threshold(rates, dropped, 32, false), sparse_threshold(rates, {rows, cols}, 32, false));
   EXPECT_LT(sparse_threshold(rates, dropped, 32, true), 0.7 * sparse_threshold(rates, {rows, cols}, 32, true));
+}
+
+TEST(Reuse, WithoutBandsTheTrafficSinceTheLastTouchCounts) {
+  Options options;
+  options.disabled.insert("fuse_rows");
+  for (const char* model : {"gcn", "gat"}) {
+    const ir::Plan plan = plan_of(model, options);
+    double most = 0;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      double away = 0;
+      for (const ir::ValueId v : op_of(plan, i).inputs) {
+        if (!has_rows(plan, v)) continue;
+        double since = 0;
+        for (std::size_t j = i; j-- > 0;) {
+          const ir::Op& op = op_of(plan, j);
+          if (std::count(op.inputs.begin(), op.inputs.end(), v) + std::count(op.results.begin(), op.results.end(), v) > 0) break;
+          since += plan.steps[j].bytes;
+        }
+        away = std::max(away, since);
+      }
+      EXPECT_EQ(plan.steps[i].cached_bytes, 0);
+      EXPECT_NEAR(plan.steps[i].away_bytes, away, 1e-6 * away) << model << ", step " << i;
+      most = std::max(most, away);
+    }
+    EXPECT_GT(most, 5 * 2000 * sizeof(float)) << model;
+  }
+}
+
+TEST(Reuse, RowsThatTheBandReadsAnywayAreNotFetchedForOthers) {
+  Options options;
+  options.recompute_limits = {0, 0.01, 0.2};  // scores are made again before the gradients that read the same rows
+  const ir::Plan plan = plan_of("gat", options);
+  int before_gradients = 0;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const ir::Op& op = op_of(plan, i);
+    if (op.kind != ir::OpKind::sum_groups || op.phase != ir::Phase::kBackward || plan.steps[i].band < 0) continue;
+    for (std::size_t j = i + 1; j < plan.steps.size() && plan.steps[j].band == plan.steps[i].band; ++j) {
+      const ir::Op& reader = op_of(plan, j);
+      if (reader.kind != ir::OpKind::attention_grad || reader.inputs[0] != op.inputs[0]) continue;
+      ++before_gradients;
+      EXPECT_GE(plan.steps[i].cached_bytes, static_cast<double>(plan.program.elements(op.inputs[0])) * sizeof(float));
+    }
+  }
+  EXPECT_GT(before_gradients, 0);
+}
+
+TEST(Reuse, WhatHasLeftTheCacheTakesLonger) {
+  Options options;
+  options.disabled.insert("fuse_rows");
+  const ir::Plan plan = plan_of("gcn", options);
+  const auto relu = std::find_if(plan.steps.begin(), plan.steps.end(),
+                                 [&](const ir::Step& step) { return plan.program.ops[static_cast<std::size_t>(step.op)].kind == ir::OpKind::relu; });
+  ASSERT_NE(relu, plan.steps.end());
+  ir::Step near = *relu;
+  near.away_bytes = 0;
+  ir::Step far = near;
+  far.away_bytes = 1e9;
+  const Rates& rates = default_rates();
+  EXPECT_GT(step_seconds(rates, plan, far) - rates.call_seconds, 5 * (step_seconds(rates, plan, near) - rates.call_seconds));
 }
 
 }  // namespace

@@ -580,9 +580,11 @@ TEST(Cost, EveryStepHasATimeThatGrowsWithTheGraph) {
 }
 
 TEST(Cost, ExponentialsTakeTheirOwnTime) {
-  const auto seconds = [](double exponentials, OpKind kind) {
+  using Loss = passes::LossSpec::Kind;
+  const auto seconds = [](double exponentials, OpKind kind, Loss loss) {
     passes::Options options;
     options.rates.exponentials = exponentials;
+    options.loss.kind = loss;
     const ir::Plan plan = plan_of("gat", testing::awkward_dataset({}), small_for("gat"), options);
     double sum = 0;
     for (const ir::Step& step : plan.steps) {
@@ -590,11 +592,12 @@ TEST(Cost, ExponentialsTakeTheirOwnTime) {
     }
     return sum;
   };
-  for (const OpKind kind : {OpKind::elu, OpKind::cross_entropy}) {
-    EXPECT_GT(seconds(1e6, kind), 10 * seconds(1e12, kind));
-    EXPECT_GT(seconds(1e12, kind), 0);
+  for (const auto& [kind, loss] : {std::pair(OpKind::elu, Loss::kCrossEntropy), std::pair(OpKind::cross_entropy, Loss::kCrossEntropy),
+                                   std::pair(OpKind::bce_with_logits, Loss::kBceWithLogits)}) {
+    EXPECT_GT(seconds(1e6, kind, loss), 10 * seconds(1e12, kind, loss));
+    EXPECT_GT(seconds(1e12, kind, loss), 0);
   }
-  EXPECT_EQ(seconds(1e6, OpKind::gemm), seconds(1e12, OpKind::gemm));
+  EXPECT_EQ(seconds(1e6, OpKind::gemm, Loss::kCrossEntropy), seconds(1e12, OpKind::gemm, Loss::kCrossEntropy));
 }
 
 TEST(AddInference, OutputsAreTheInferenceCopys) {

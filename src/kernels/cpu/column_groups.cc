@@ -26,10 +26,41 @@ std::int64_t sum_eights([[maybe_unused]] const ColumnGroupsArgs<float>& args, st
       const float* x = args.x.row(begin);
       const float* weights = args.weights.data + begin * weight_stride;
       const auto sums = products_of_eights<kHeads>([&](int r) { return x + r * args.x.stride; }, [&](int r) { return weights + r * weight_stride; });
+      if (args.y.stride == kHeads) {
+        hn::StoreU(sums, Tag(), args.y.row(begin));
+        continue;
+      }
       alignas(64) float lanes[16];
       hn::Store(sums, Tag(), lanes);
       for (std::int64_t r = 0; r < kRows; ++r) std::copy_n(lanes + r * kHeads, kHeads, args.y.row(begin + r));
     }
+  }
+#endif
+  return begin;
+}
+
+/// Inner products of whole rows of `width` columns from `begin` on, sixteen at a time; returns the first row that is left. The last ones are summed in
+/// the same order, so that a row's product does not depend on where a chunk ends.
+std::int64_t sum_whole_rows([[maybe_unused]] const ColumnGroupsArgs<float>& args, [[maybe_unused]] std::int64_t width, std::int64_t begin,
+                            [[maybe_unused]] std::int64_t end) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kLanes == 16) {
+    if (width == 0 || width % kLanes != 0) return begin;
+    constexpr std::int64_t kRows = 16;
+    const std::int64_t weight_stride = args.weights.rows == 1 ? 0 : args.weights.stride;
+    for (; begin < end; begin += kRows) {
+      const std::int64_t rows = std::min(kRows, end - begin);
+      const float* x = args.x.row(begin);
+      const float* weights = args.weights.data + begin * weight_stride;
+      const auto within = [&](int r) { return std::min<std::int64_t>(r, rows - 1); };
+      const auto sums = rows == kRows ? sixteen_products([&](int r) { return x + r * args.x.stride; }, [&](int r) { return weights + r * weight_stride; }, width)
+                                      : sixteen_products([&](int r) { return x + within(r) * args.x.stride; },
+                                                         [&](int r) { return weights + within(r) * weight_stride; }, width);
+      alignas(64) float lanes[kRows];
+      hn::Store(sums, Tag(), lanes);
+      for (std::int64_t r = 0; r < rows; ++r) *args.y.row(begin + r) = lanes[r];
+    }
+    return end;
   }
 #endif
   return begin;
@@ -40,6 +71,7 @@ void groups_chunk(const ColumnGroupsArgs<float>& args, std::int64_t begin, std::
   const std::int64_t width = (grows ? args.y.cols : args.x.cols) / args.heads;
   if (args.weights.rows != 0 && width == 8 && args.heads == 4) begin = sum_eights<4>(args, begin, end);
   if (args.weights.rows != 0 && width == 8 && args.heads == 8) begin = sum_eights<8>(args, begin, end);
+  if (args.weights.rows != 0 && args.heads == 1) begin = sum_whole_rows(args, width, begin, end);
   for (std::int64_t r = begin; r < end; ++r) {
     const float* x = args.x.row(r);
     float* y = args.y.row(r);

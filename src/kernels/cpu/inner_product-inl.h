@@ -15,11 +15,11 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// <a, b> of whole vectors of D from i on; moves i behind them. Two sums side by side hide the latency of adding.
+/// Products of whole vectors of D from i on, of which there is one at least, summed lane by lane; moves i behind them. Two sums side by side hide the
+/// latency of adding.
 template <class D>
-HWY_INLINE float whole_vectors_product(D d, const float* a, const float* b, std::int64_t length, std::int64_t& i) {
+HWY_INLINE hn::Vec<D> summed_products(D d, const float* a, const float* b, std::int64_t length, std::int64_t& i) {
   constexpr std::int64_t lanes = hn::MaxLanes(D());
-  if (i + lanes > length) return 0;
   auto even = hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
   auto odd = hn::Zero(d);
   i += lanes;
@@ -31,7 +31,14 @@ HWY_INLINE float whole_vectors_product(D d, const float* a, const float* b, std:
     odd = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), odd);
     i += lanes;
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
+  return hn::Add(even, odd);
+}
+
+/// <a, b> of whole vectors of D from i on; moves i behind them.
+template <class D>
+HWY_INLINE float whole_vectors_product(D d, const float* a, const float* b, std::int64_t length, std::int64_t& i) {
+  constexpr std::int64_t lanes = hn::MaxLanes(D());
+  return i + lanes > length ? 0 : hn::GetLane(hn::SumOfLanes(d, summed_products(d, a, b, length, i)));
 }
 
 /// <a, b>: whole vectors, then eights, fours and single elements, so that the short runs of a head need no wide sum.
@@ -84,6 +91,38 @@ HWY_INLINE auto products_of_eights([[maybe_unused]] const A& a, [[maybe_unused]]
   const auto eight = [&](int pair) HWY_ATTR { return add_neighbours(d, four(pair), four(pair + 2)); };
   return add_neighbours(d, eight(0), eight(4));
 }
+
+#if HWY_TARGET != HWY_SCALAR
+/// Sixteen inner products of runs of `length`, a multiple of sixteen, for vectors of sixteen: of the rows that start at a(0), a(1), … and b(0), b(1), ….
+template <class A, class B>
+HWY_INLINE auto sixteen_products(const A& a, const B& b, std::int64_t length) {
+  const hn::ScalableTag<float> d;
+  const hn::Repartition<double, decltype(d)> two_floats;
+  using V = hn::Vec<decltype(d)>;
+  // Half of the lanes of each row is added to the other half, then half of those that are left, with rows side by side as they get narrower.
+  const auto row = [&](int r) HWY_ATTR {
+    std::int64_t i = 0;
+    return summed_products(d, a(r), b(r), length, i);
+  };
+  const auto eights = [&](int r, int other) HWY_ATTR {
+    const V low = row(r);
+    const V high = row(other);
+    return hn::Add(hn::ConcatLowerLower(d, high, low), hn::ConcatUpperUpper(d, high, low));
+  };
+  const auto fours = [&](int r) HWY_ATTR {
+    const V even = eights(r, r + 2);
+    const V odd = eights(r + 1, r + 3);
+    return hn::Add(hn::OddEvenBlocks(odd, even), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(even, odd)));
+  };
+  const auto pairs = [&](int r) HWY_ATTR {
+    const auto low = hn::BitCast(two_floats, fours(r));
+    const auto high = hn::BitCast(two_floats, fours(r + 4));
+    return hn::Add(hn::BitCast(d, hn::ConcatEven(two_floats, high, low)), hn::BitCast(d, hn::ConcatOdd(two_floats, high, low)));
+  };
+  const V low = pairs(0);
+  return add_neighbours(d, low, pairs(8));
+}
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace gneiss::kernels::cpu
