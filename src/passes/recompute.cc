@@ -139,13 +139,11 @@ class Chooser {
   ir::Program take_cheap(const RecomputeLimits& limits) {
     before_ = at_ = measure_(program_);
     if (before_.excess_bytes < limits.least_arena_bytes) return program_;
+    least_gain_ = static_cast<double>(before_.excess_bytes + limits.besides_bytes) * limits.exchange / before_.seconds;
     choose_within(limits.most_time);
     Chooser more = *this;
     more.choose_within(limits.time_for_more);
-    const std::int64_t more_bytes = at_.excess_bytes - more.at_.excess_bytes;
-    const double more_saved = static_cast<double>(more_bytes) / static_cast<double>(before_.excess_bytes + limits.besides_bytes);
-    const double more_time = (more.at_.seconds - at_.seconds) / before_.seconds;
-    const bool worth_more = more_bytes >= limits.least_more_bytes && more_saved > limits.exchange * more_time;
+    const bool worth_more = at_.excess_bytes - more.at_.excess_bytes >= limits.least_more_bytes;
     return (worth_more ? more : *this).result_from(limits.least_saving);
   }
 
@@ -194,7 +192,7 @@ class Chooser {
     };
     for (const ValueId value : left) {
       const Footprint now = with(value);
-      if (now.excess_bytes >= at_.excess_bytes || now.seconds > most_seconds) continue;
+      if (now.excess_bytes >= at_.excess_bytes || now.seconds > most_seconds || gain(now) < least_gain_) continue;
       const bool fits = now.excess_bytes <= 0;
       const bool best_fits = best != ir::kNoValue && best_at.excess_bytes <= 0;
       const bool better = best == ir::kNoValue || (fits != best_fits ? fits : fits ? now.seconds < best_at.seconds : gain(now) > gain(best_at));
@@ -271,6 +269,7 @@ class Chooser {
   std::set<ValueId> passing_;  ///< of the chosen, those made again for each band that reads them
   Footprint before_;
   Footprint at_;
+  double least_gain_ = 0;  ///< bytes that a value saves for a second
 };
 
 }  // namespace

@@ -31,10 +31,10 @@ struct RecomputeLimits {
   std::int64_t least_arena_bytes = std::int64_t{64} << 20;  ///< arenas below it are left alone
   double least_saving = 0.1;  ///< of the arena, by all values together
   double most_time = 0.03;    ///< of a step, for all values together
-  double time_for_more = 0.06;  ///< or this, if what goes beyond most_time saves `exchange` times as large a share of all memory
-  double exchange = 1;
+  double time_for_more = 0.06;  ///< or this, if what goes beyond most_time saves `least_more_bytes`
+  double exchange = 1.5;         ///< each value saves so many times as large a share of all memory as it takes of a step
   std::int64_t besides_bytes = 0;  ///< memory besides the arena
-  std::int64_t least_more_bytes = std::int64_t{64} << 20;  ///< what goes beyond most_time saves at least so much
+  std::int64_t least_more_bytes = std::int64_t{64} << 20;
 };
 
 /// Recomputes what costs little: in each turn the value that saves most bytes of the arena, which is what `measure` counts here, for a

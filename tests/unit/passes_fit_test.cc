@@ -134,9 +134,11 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
     const ModelArgs args = small({{"dropout", 0.5}}, 3);
     const ir::Plan kept = plan_of(model, dataset, args);
     passes::Options options;
-    options.recompute_limits = {0, 0.01, 0.2};
+    options.recompute_limits = {0, 0.01, 0.2, 0.2, 1e-3};
     const ir::Plan cheap = plan_of(model, dataset, args, options);
     EXPECT_LT(cheap.lasting_arena_bytes, kept.lasting_arena_bytes) << model;
+    options.recompute_limits.exchange = 1e3;
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": little for its time";
     options.recompute_limits = {0, 0.01, -1, -1};
     EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": no time for it";
     options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3, 0, 0};
