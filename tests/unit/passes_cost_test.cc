@@ -110,24 +110,6 @@ TEST(Reuse, WithoutBandsTheTrafficSinceTheLastTouchCounts) {
   }
 }
 
-TEST(Reuse, RowsThatTheBandReadsAnywayAreNotFetchedForOthers) {
-  Options options;
-  options.recompute_limits = {0, 0.01, 0.2};  // scores are made again before the gradients that read the same rows
-  const ir::Plan plan = plan_of("gat", options);
-  int before_gradients = 0;
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const ir::Op& op = op_of(plan, i);
-    if (op.kind != ir::OpKind::sum_groups || op.phase != ir::Phase::kBackward || plan.steps[i].band < 0) continue;
-    for (std::size_t j = i + 1; j < plan.steps.size() && plan.steps[j].band == plan.steps[i].band; ++j) {
-      const ir::Op& reader = op_of(plan, j);
-      if (reader.kind != ir::OpKind::attention_grad || reader.inputs[0] != op.inputs[0]) continue;
-      ++before_gradients;
-      EXPECT_GE(plan.steps[i].cached_bytes, static_cast<double>(plan.program.elements(op.inputs[0])) * sizeof(float));
-    }
-  }
-  EXPECT_GT(before_gradients, 0);
-}
-
 TEST(Reuse, WhatHasLeftTheCacheTakesLonger) {
   Options options;
   options.disabled.insert("fuse_rows");
