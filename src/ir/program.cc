@@ -125,6 +125,8 @@ bool reads_whole(const Op& op, std::size_t input) {
   return op.kind == OpKind::attention_grad && input >= 2;
 }
 
+bool weighs_edges(const Op& spmm) { return spmm.inputs.size() - (spmm.attrs.integer("scaled", 0) != 0 ? 1 : 0) > 1; }
+
 ValueId Program::output(std::string_view output_name) const {
   for (const Output& out : outputs) {
     if (out.name == output_name) return out.value;

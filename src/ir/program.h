@@ -107,6 +107,7 @@ struct Attr {
 ///   fn          sum | mean | max | min (segment_reduce, spmm); name of the function (unary_grad); maximum | minimum and
 ///               `side` 0 | 1 (maximum_grad: gradient of the first or second operand)
 ///   transpose   1: along out-edges, i.e. A^T (spmm, attention_grad); side = dst | src (segment_reduce, degree)
+///   scaled      1: the last operand multiplies the rows of the result (spmm: sum, mean)
 ///   slope       of the leaky ReLU on the scores (attention*)
 ///   ta, tb      1: transposed operand (gemm)
 ///   scale,shift affine: scale * x + shift
@@ -162,6 +163,9 @@ bool is_row_by_row(const Op& op);
 
 /// Does the op read rows of operand `input` other than the one that it works on?
 bool reads_whole(const Op& op, std::size_t input);
+
+/// Does an spmm multiply what it sums up with weights of edges?
+bool weighs_edges(const Op& spmm);
 
 struct Value {
   std::string name;  ///< unique, printable

@@ -286,10 +286,17 @@ std::string rule_spmm(const Call& call) {
     return fmt::format("spmm: {} is not a value of the nodes that send", describe(call.in[0]));
   }
   if (heads <= 0 || call.in[0].cols % heads != 0) return fmt::format("spmm: {} columns in {} heads", call.in[0].cols, heads);
-  if (call.in.size() == 2 && call.in[1] != edge_type(graph_index(call), heads)) {
+  const std::int32_t receivers = transpose ? graph->src_set : graph->dst_set;
+  const bool scaled = call.attrs.integer("scaled", 0) != 0;
+  if (scaled && (is_extreme(call.attrs) || call.in.size() < 2 || call.in.back() != node_type(receivers, 1))) {
+    return fmt::format("spmm: {} is no factor for rows of a sum or mean", describe(call.in.back()));
+  }
+  const std::size_t terms = call.in.size() - (scaled ? 1 : 0);
+  if (terms > 2) return "spmm: more than values and weights";
+  if (terms == 2 && call.in[1] != edge_type(graph_index(call), heads)) {
     return fmt::format("spmm: weights are {}, not edge[{}]", describe(call.in[1]), heads);
   }
-  const Type result = node_type(transpose ? graph->src_set : graph->dst_set, call.in[0].cols);
+  const Type result = node_type(receivers, call.in[0].cols);
   call.out->push_back(result);
   call.out->push_back(result);
   call.out->back().scalar = Scalar::kIndex;

@@ -119,6 +119,7 @@ template <class T>
 SpmmArgs<T> band_of(SpmmArgs<T> args, const Band& band) {
   args.pattern = args.pattern.band(band.begin, band.end);
   args.arg = band_of(args.arg, args.y.rows, band);
+  args.scales = band_of(args.scales, args.y.rows, band);
   args.y = rows_of(args.y, band);
   if (args.y_half.used()) args.y_half.data = args.y_half.row(band.begin);
   return args;

@@ -185,7 +185,8 @@ class Binding {
                      out(),
                      index_out(1),
                      from_.source_blocks(op_, flag("transpose"))};
-    if (op_.inputs.size() == 2) args.w = flat(in(1));
+    if (ir::weighs_edges(op_)) args.w = flat(in(1));
+    if (flag("scaled")) args.scales = in(op_.inputs.size() - 1);
     args.x_half = halves(op_.inputs[0]);
     args.y_half = halves(op_.results[0]);
     args.panel = op_.attrs.integer("panel", 0);

@@ -83,6 +83,10 @@ void spmm(const Context& context, const SpmmArgs<T>& args) {
                  "spmm: 16-bit values are summed or averaged over one head");
   }
   GNEISS_CHECK(args.x_half.used() || !args.y_half.used(), ErrorCode::kShape, "spmm: 16-bit results need 16-bit values");
+  if (args.scales.rows != 0) {
+    expect_shape(kOp, "scales", args.scales, args.y.rows, 1);
+    GNEISS_CHECK(args.reduce == Reduce::kSum || args.reduce == Reduce::kMean, ErrorCode::kShape, "spmm: rows of sums and means are scaled, not of extremes");
+  }
   expect_workspace(kOp, context, spmm_workspace_bytes(args));
   if (args.arg.rows != 0) expect_shape(kOp, "arg", args.arg, args.y.rows, args.y.cols);
   choose(kOp, spmm_variants<T>(), args).run(context, args);

@@ -24,6 +24,14 @@ struct SpmmArgs {
   ConstHalves x_half = {};     ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
   Halves y_half = {};          ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
   std::int64_t panel = 0;      ///< columns of x that are copied and summed at a time, where x has more; 0: whole rows
+  ConstMatrixView<T> scales = {};  ///< a factor for each row of y, or empty; sum, mean
+
+  /// What the sum of a row is multiplied with.
+  T scale_of(std::int64_t row) const {
+    const EdgeId length = pattern.offsets[static_cast<std::size_t>(row) + 1] - pattern.offsets[static_cast<std::size_t>(row)];
+    const T share = reduce == Reduce::kMean && length > 0 ? T{1} / static_cast<T>(length) : T{1};
+    return scales.rows == 0 ? share : share * *scales.row(row);
+  }
 };
 
 /// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times so many of a cache. Whole rows of a wider x
@@ -42,10 +50,11 @@ template <class T>
 std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args);
 
 /// Aggregates the rows of x over the entries of each row of the pattern.
-///   sum, mean:  y[v,h,:] = sum over k in row v of w[slot k, h] * x[index k, h, :]   (mean: divided by the row's length)
+///   sum, mean:  y[v,h,:] = s[v] * sum over k in row v of w[slot k, h] * x[index k, h, :]   (mean: divided by the row's length)
 ///   max, min:   the extreme of w * x over the row, per column; arg[v,j] = position of the winner within the row, -1 if empty;
 ///               the first of equals wins
-/// Shapes    pattern: n×k; x: [k, heads·d]; w: [slots, heads] or empty (all ones); y: [n, heads·d]; arg: as y, or empty
+/// Shapes    pattern: n×k; x: [k, heads·d]; w: [slots, heads] or empty (all ones); y: [n, heads·d]; arg: as y, or empty;
+///           scales (s): [n, 1] or empty (all ones)
 /// Aliasing  y, arg overlap nothing. Empty row: 0. Bitwise equal for any number of threads.
 /// Precision x in 16 bits is widened as it is read and summed in f32: the same bits as from its f32 copy, then rounded for
 ///           y_half.

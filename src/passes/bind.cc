@@ -107,7 +107,7 @@ bool runs_along_out_edges(const Op& op) {
 
 /// Of those, the ones that read nothing of an edge but its ends.
 bool reads_ends_only(const Op& op) {
-  return (op.kind == OpKind::spmm && op.inputs.size() == 1) || (op.kind == OpKind::attention_grad && op.inputs.size() == 6) ||
+  return (op.kind == OpKind::spmm && !ir::weighs_edges(op)) || (op.kind == OpKind::attention_grad && op.inputs.size() == 6) ||
          op.kind == OpKind::degree;
 }
 

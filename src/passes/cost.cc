@@ -252,7 +252,7 @@ class StepCost {
   double gather() const { return gather_seconds(rates_, edges(), destinations(), sources(), columns()); }
 
   double spmm() const {
-    const double weights = op_.inputs.size() > 1 ? count(program_, op_.inputs[1]) * kFloat : 0;
+    const double weights = ir::weighs_edges(op_) ? count(program_, op_.inputs[1]) * kFloat : 0;
     const double weight_seconds = weights / rates_.stream.at(1, weights + 1);
     const auto panel = static_cast<double>(op_.attrs.integer("panel", 0));
     if (panel > 0) return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel) + std::ceil(columns() / panel) * weight_seconds;

@@ -21,7 +21,7 @@ class Fuser {
       const bool fused = (op.kind == OpKind::add && (fuse_addend(op) || fuse_product(op))) ||
                          (op.kind == OpKind::sum_groups && fuse_inner_product(op)) ||
                          (op.kind == OpKind::sum_rows && fuse_weighted_sum(op)) ||
-                         (op.kind == OpKind::mul && fuse_ends(op)) || drop_expansion(op);
+                         (op.kind == OpKind::mul && (fuse_ends(op) || fuse_scaling(op))) || drop_expansion(op);
       if (!fused) rewriter_.copy(op);
     }
     return rewriter_.finish();
@@ -112,6 +112,25 @@ class Fuser {
       const Op* dst = sole(op, op.inputs[1 - side], OpKind::gather_dst);
       if (src == nullptr || dst == nullptr || from_.type(src->inputs[0]).cols != 1 || from_.type(dst->inputs[0]).cols != 1) continue;
       emit(op, OpKind::sddmm, {dst->inputs[0], src->inputs[0]}, {{"graph", src->attrs.integer("graph", 0)}, {"heads", std::int64_t{1}}});
+      return true;
+    }
+    return false;
+  }
+
+  /// A sum over edges times a factor for each row: the last thing that is done to the sum while it is in registers.
+  bool fuse_scaling(const Op& op) {
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Op* sum = sole(op, op.inputs[side], OpKind::spmm);
+      const std::string fn = sum == nullptr ? "" : sum->attrs.text("fn", "sum");
+      if ((fn != "sum" && fn != "mean") || sum->attrs.has("scaled")) continue;
+      ir::Type factor = from_.type(op.results[0]);
+      factor.cols = 1;
+      if (from_.type(op.inputs[side]) != from_.type(op.results[0]) || from_.type(op.inputs[1 - side]) != factor) continue;
+      std::vector<ValueId> inputs = sum->inputs;
+      inputs.push_back(op.inputs[1 - side]);
+      ir::Attrs attrs = sum->attrs;
+      attrs.set("scaled", std::int64_t{1});
+      emit(op, OpKind::spmm, inputs, attrs);
       return true;
     }
     return false;

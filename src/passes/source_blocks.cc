@@ -100,7 +100,7 @@ void add_loss_blocks(std::int32_t graph, bool out_edges, std::int64_t rows, std:
   const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
   for (const Op& op : plan->program.ops) {
     const bool walks = op.kind == OpKind::spmm && op.attrs.integer("graph", 0) == graph && (op.attrs.integer("transpose", 0) != 0) == out_edges;
-    if (!walks || !op.attrs.has("loss") || op.inputs.size() != 1 || op.phase == ir::Phase::kSetup || plan->loss_blocks_of(op) >= 0) continue;
+    if (!walks || !op.attrs.has("loss") || ir::weighs_edges(op) || op.phase == ir::Phase::kSetup || plan->loss_blocks_of(op) >= 0) continue;
     const std::int64_t edges = op.attrs.integer("loss_edges", 0);
     if (static_cast<double>(edges) > kMostShare * all) continue;
     const bool by_sources = op.attrs.text("loss", "") == "sources";

@@ -78,13 +78,14 @@ class Writer {
 
   Call spmm() const {
     const bool backwards = flag("transpose");
-    std::vector<Field> fields = {{"pattern", edges(backwards)}, {"x", in(0)}, {"w", weights(1)}};
+    std::vector<Field> fields = {{"pattern", edges(backwards)}, {"x", in(0)}, {"w", ir::weighs_edges(op_) ? weights(1) : "{}"}};
     if (op_.attrs.integer("heads", 1) != 1) fields.push_back({"heads", count("heads", 1)});
     fields.insert(fields.end(), {{"reduce", reduce()}, {"y", out()}, {"arg", out(1)}});
     blocks(backwards, &fields);
     half("x_half", op_.inputs[0], &fields);
     half("y_half", op_.results[0], &fields);
     if (op_.attrs.has("panel")) fields.push_back({"panel", count("panel", 0)});
+    if (flag("scaled")) fields.push_back({"scales", in(op_.inputs.size() - 1)});
     return {"spmm", "SpmmArgs", fields};
   }
 

@@ -112,10 +112,14 @@ void check_spmm(const KernelGraph& graph, bool transposed, std::int64_t d, bool 
   Matrix<float> magnitudes(pattern.rows, d, pad);
   Matrix<float> x_abs = absolute(x);
   Matrix<float> w_abs = absolute(w);
+  Matrix<float> scales = random_matrix(weighted ? pattern.rows : 0, 1, 0, 3);
+  Matrix<float> scales_abs = absolute(scales);
   const auto variants = kernels::spmm_variants<float>();
   kernels::SpmmArgs<float> args{pattern, x_abs.view(), {}, 1, kernels::Reduce::kSum, magnitudes.view(), {}};
   if (weighted) args.w = w_abs.values;
+  args.scales = scales_abs.view();
   variants.back().run({}, args);
+  args.scales = scales.view();
   args.x = x.view();
   if (weighted) args.w = w.values;
   if (mean) args.reduce = kernels::Reduce::kMean;

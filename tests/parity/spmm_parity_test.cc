@@ -14,7 +14,7 @@ namespace gneiss::testing {
 namespace {
 
 /// spmm on one pattern, with outputs; `magnitudes` holds the same sum over absolute values. Rows of x lie `x_pad` columns farther apart.
-/// Returns how many variants besides the reference took it.
+/// Rows of sums and means of an even number of columns are scaled. Returns how many variants besides the reference took it.
 int check_spmm(const std::string& what, const SparsePattern& pattern, std::int64_t d, std::int64_t heads, bool weighted,
                Reduce reduce, double terms, std::int64_t pad, const BlockedPattern& blocks = {}, std::int64_t x_pad = 0) {
   Matrix<float> x = random_matrix(pattern.cols, d, pad + x_pad, 1);
@@ -24,10 +24,14 @@ int check_spmm(const std::string& what, const SparsePattern& pattern, std::int64
   kernels::SpmmArgs<float> args{pattern, x.view(), w.values, heads, reduce, y.view(), {}, blocks};
   const bool extreme = reduce == Reduce::kMax || reduce == Reduce::kMin;
   if (extreme) args.arg = arg.view();
+  Matrix<float> scales = random_matrix(!extreme && d % 2 == 0 ? pattern.rows : 0, 1, 0, 3);
+  args.scales = scales.view();
   Matrix<float> magnitudes(pattern.rows, d, pad);
   Matrix<float> x_abs = absolute(x);
   Matrix<float> w_abs = absolute(w);
+  Matrix<float> scales_abs = absolute(scales);
   kernels::SpmmArgs<float> bound = args;
+  bound.scales = scales_abs.view();
   bound.x = x_abs.view();
   bound.w = w_abs.values;
   bound.reduce = reduce == Reduce::kMean ? Reduce::kMean : Reduce::kSum;
@@ -130,8 +134,10 @@ TEST_P(GraphKernels, SpmmByPanelsHasTheSameBits) {
         for (const Reduce reduce : {Reduce::kSum, Reduce::kMean}) {
           const Matrix<float> x = random_matrix(pattern.cols, d, pad_of(d), 1);
           const Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, 1, 0, 2);
+          Matrix<float> scales = random_matrix(weighted ? pattern.rows : 0, 1, 0, 3);
           Matrix<float> whole(pattern.rows, d, 5);
           kernels::SpmmArgs<float> args{pattern, {x.values.data(), x.rows, d, x.stride}, w.values, 1, reduce, whole.view(), {}};
+          args.scales = scales.view();
           for (const std::int64_t panel : {std::int64_t{7}, std::int64_t{32}, std::int64_t{128}}) {
             Matrix<float> by_panels(pattern.rows, d, 5);
             args.y = by_panels.view();

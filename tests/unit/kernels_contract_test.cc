@@ -115,6 +115,12 @@ std::vector<Refusal> graph_refusals() {
       spmm_refusal("spmm: x has 4 columns, which 0 heads do not divide", [](Store&, auto& a) { a.heads = 0; }),
       spmm_refusal("spmm: w has 4 values, the pattern has 3 entries x heads",
                    [](Store& s, auto& a) { a.w = s.list(4); }),
+      spmm_refusal("spmm: scales is 2x1, expected 3x1", [](Store& s, auto& a) { a.scales = s.matrix(2, 1); }),
+      spmm_refusal("spmm: rows of sums and means are scaled, not of extremes",
+                   [](Store& s, auto& a) {
+                     a.scales = s.matrix(3, 1);
+                     a.reduce = Reduce::kMax;
+                   }),
       spmm_refusal("spmm: arg is 2x4, expected 3x4", [](Store& s, auto& a) { a.arg = s.arg(2, 4); }),
       spmm_refusal("spmm: the pattern has 2 rows and 4 offsets, expected 3",
                    [](Store&, auto& a) { a.pattern.rows = 2; }),

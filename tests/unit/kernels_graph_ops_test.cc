@@ -56,6 +56,17 @@ TEST_F(GraphOps, SpmmMeanDividesByTheRowLengthNotTheWeights) {
   EXPECT_THAT(y_, Pointwise(FloatEq(), std::vector<float>{20.0F / 3, 200.0F / 3, 0, 0, 8, 80}));
 }
 
+TEST_F(GraphOps, SpmmScalesItsRows) {
+  std::vector<float> scales = {0.5F, 7, -2};
+  SpmmArgs<float> args{in_, matrix(x_, 3), w_, 1, Reduce::kSum, matrix(y_, 3), {}};
+  args.scales = matrix(scales, 3);
+  spmm<float>({}, args);
+  EXPECT_THAT(y_, ElementsAre(10, 100, 0, 0, -16, -160));
+  args.reduce = Reduce::kMean;
+  spmm<float>({}, args);
+  EXPECT_THAT(y_, Pointwise(FloatEq(), std::vector<float>{10.0F / 3, 100.0F / 3, 0, 0, -16, -160}));
+}
+
 TEST_F(GraphOps, SpmmReadsWeightsThroughSlots) {
   spmm<float>({}, {out_, matrix(x_, 3), w_, 1, Reduce::kSum, matrix(y_, 3), {}});
   EXPECT_THAT(y_, ElementsAre(8 * 3, 8 * 30, 1, 10, 6, 60));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "passes/band_values.h"
 #include "passes/pipeline.h"
 #include "support/awkward_graph.h"
 #include "support/plan_model.h"
@@ -108,6 +109,29 @@ TEST(Reuse, WithoutBandsTheTrafficSinceTheLastTouchCounts) {
     }
     EXPECT_GT(most, 5 * 2000 * sizeof(float)) << model;
   }
+}
+
+TEST(Reuse, RowsThatAProductOfTheBandReadsAnywayAreNotFetchedForOthers) {
+  Options options;
+  options.disabled.insert("fuse_rows");
+  const ir::Plan plan = plan_of("gat", options);
+  int pairs = 0;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const ir::Op& first = op_of(plan, i);
+    if (first.kind == ir::OpKind::gemm || first.inputs.size() != 1 || ir::reads_whole(first, 0) || !has_rows(plan, first.inputs[0])) continue;
+    for (std::size_t j = i + 1; j < plan.steps.size(); ++j) {
+      const ir::Op& product = op_of(plan, j);
+      if (product.kind != ir::OpKind::gemm || std::count(product.inputs.begin(), product.inputs.end(), first.inputs[0]) == 0) continue;
+      ++pairs;
+      ir::Plan banded = plan;
+      banded.bands = {ir::RowBand{static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 2000, 1, 100, false}};
+      for (std::size_t k = i; k <= j; ++k) banded.steps[k].band = 0;
+      count_reuse(&banded);
+      EXPECT_EQ(banded.steps[i].away_bytes, 0) << "step " << i << " before the product of step " << j;
+      EXPECT_GE(banded.steps[i].cached_bytes, static_cast<double>(plan.program.elements(first.inputs[0])) * sizeof(float));
+    }
+  }
+  EXPECT_GT(pairs, 0);
 }
 
 TEST(Reuse, WhatHasLeftTheCacheTakesLonger) {

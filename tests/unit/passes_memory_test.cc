@@ -194,7 +194,8 @@ TEST(PlanMemory, WhatAConstantIsMadeOfInPlaceLiesThere) {
   testing::AwkwardOptions unweighted;
   unweighted.weighted = false;
   passes::Options options;
-  options.factor_degree = 0;  // the aggregated features are scaled by rows at last
+  options.factor_degree = 0;  // the aggregated features are scaled by rows at last,
+  options.disabled.insert("fuse_elementwise");  // by an op of its own
   options.order = passes::OrderChoice::kAggregateFirst;
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
   const auto& ops = plan.program.ops;

@@ -123,6 +123,22 @@ TEST(FuseElementwise, WeightsOfBothEndsAreOneOp) {
   EXPECT_EQ(count(plan, OpKind::sddmm), 1);
 }
 
+TEST(FuseElementwise, SumsOverEdgesScaleTheirRows) {
+  testing::AwkwardOptions unweighted;
+  unweighted.weighted = false;
+  passes::Options options;
+  options.factor_degree = 0;
+  const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
+  const std::vector<std::int32_t> makers = ir::producers(plan.program);
+  int scaled = 0;
+  for (const Op& op : plan.program.ops) {
+    if (op.kind == OpKind::spmm && op.attrs.has("scaled")) ++scaled;
+    if (op.kind != OpKind::mul) continue;
+    for (const ir::ValueId v : op.inputs) EXPECT_NE(plan.program.ops[static_cast<std::size_t>(makers[static_cast<std::size_t>(v)])].kind, OpKind::spmm);
+  }
+  EXPECT_GT(scaled, 3) << ir::print(plan.program);
+}
+
 TEST(FuseMessages, InnerProductOfTheEndsBecomesSddmm) {
   const data::Dataset dataset = testing::awkward_dataset({});
   ir::Program program = testing::compile_text(
@@ -163,7 +179,7 @@ TEST(FactorWeights, NormalisationLeavesNoEdgeValue) {
   unweighted.weighted = false;
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
   for (const Op& op : plan.program.ops) {
-    EXPECT_TRUE(op.kind != OpKind::spmm || op.inputs.size() == 1) << ir::print(plan.program);
+    EXPECT_TRUE(op.kind != OpKind::spmm || !ir::weighs_edges(op)) << ir::print(plan.program);
     for (const ir::ValueId r : op.results) {
       EXPECT_TRUE(r == ir::kNoValue || plan.program.type(r).domain != ir::Domain::kEdge) << ir::print(plan.program);
     }

@@ -71,9 +71,16 @@ template <int kVectors, bool kAFull, bool kBFull, class Fn>
 HWY_INLINE void sweep_rows_of(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
   const std::int64_t a_stride = args.a.rows == 1 ? 0 : args.a.stride;
   const std::int64_t b_stride = args.b.rows == 1 ? 0 : args.b.stride;
+  const std::int64_t c_stride = args.c.stride;
   const std::int64_t width = kVectors > 0 ? kVectors * kLanes : args.c.cols;
-  for (std::int64_t r = begin; r < end; ++r) {
-    sweep<kAFull, kBFull>(width, args.a.data + r * a_stride, args.b.data + r * b_stride, args.c.row(r), fn);
+  // Not from args in the loop: a compiler cannot know that what is stored is not they, and would read them again for every row.
+  const float* a = args.a.data + begin * a_stride;
+  const float* b = args.b.data + begin * b_stride;
+  float* const c_end = args.c.row(end);
+  for (float* c = args.c.row(begin); c < c_end; c += c_stride) {
+    sweep<kAFull, kBFull>(width, a, b, c, fn);
+    a += a_stride;
+    b += b_stride;
   }
 }
 

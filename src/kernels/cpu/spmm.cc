@@ -25,9 +25,16 @@ template <Reading kReading, class Edges, class D, int kVectors>
 HWY_INLINE void sum_rows(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end, Edges edges) {
   const D d;
   const bool past_caches = stores_past_caches(args.y, panel.column);
-  for (std::int64_t v = row_begin; v < row_end; ++v) {
-    const EdgeId begin = args.pattern.offsets[static_cast<std::size_t>(v)];
-    const EdgeId end = args.pattern.offsets[static_cast<std::size_t>(v) + 1];
+  // Not from args in the loop: a compiler cannot know that what is stored is not they, and would read them again for every row.
+  const EdgeId* offsets = args.pattern.offsets.data();
+  const bool mean = args.reduce == Reduce::kMean;
+  const float* scales = args.scales.rows == 0 ? nullptr : args.scales.row(row_begin);
+  const std::int64_t scales_stride = args.scales.stride;
+  const std::int64_t y_stride = args.y.stride;
+  float* y = args.y.row(row_begin) + panel.column;
+  for (std::int64_t v = row_begin; v < row_end; ++v, y += y_stride) {
+    const EdgeId begin = offsets[v];
+    const EdgeId end = offsets[v + 1];
     hn::Vec<D> sum[kVectors];
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) sum[i] = hn::Zero(d);
@@ -36,9 +43,12 @@ HWY_INLINE void sum_rows(const SpmmArgs<float>& args, const Panel& panel, std::i
 #pragma GCC unroll 16
       for (int i = 0; i < kVectors; ++i) sum[i] = edges.add_weighted(i, sum[i]);
     }
-    const bool divides = args.reduce == Reduce::kMean && end > begin;
-    const auto scale = hn::Set(d, divides ? 1.0F / static_cast<float>(end - begin) : 1.0F);
-    float* y = args.y.row(v) + panel.column;
+    float factor = mean && end > begin ? 1.0F / static_cast<float>(end - begin) : 1.0F;
+    if (scales != nullptr) {
+      factor *= *scales;
+      scales += scales_stride;
+    }
+    const auto scale = hn::Set(d, factor);
     if (past_caches) {
 #pragma GCC unroll 16
       for (int i = 0; i < kVectors; ++i) edges.store_past(i, hn::Mul(sum[i], scale), d, y);

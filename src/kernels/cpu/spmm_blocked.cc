@@ -74,18 +74,12 @@ struct BlockLoop {
 #pragma GCC unroll 16
         for (int i = 0; i < kVectorsNow; ++i) sum[i] = edges.add_weighted(i, sum[i]);
       }
-      const auto scale = hn::Set(d, scale_of(segment->row));
+      const auto scale = hn::Set(d, args.scale_of(segment->row));
 #pragma GCC unroll 16
       for (int i = 0; i < kVectorsNow; ++i) {
         edges.store(i, adds ? hn::MulAdd(sum[i], scale, edges.load(i, y)) : hn::Mul(sum[i], scale), d, y);
       }
     }
-  }
-
-  float scale_of(std::int32_t row) const {
-    if (args.reduce == Reduce::kSum) return 1.0F;
-    const EdgeId* offsets = args.pattern.offsets.data() + row;
-    return 1.0F / static_cast<float>(std::max<EdgeId>(1, offsets[1] - offsets[0]));
   }
 };
 

@@ -72,8 +72,7 @@ void sum_panel(const Task& task) {
         sum[i] = kWeighted ? hn::MulAdd(weight, value, sum[i]) : hn::Add(sum[i], value);
       }
     }
-    const bool divides = args.reduce == Reduce::kMean && end > first;
-    const auto scale = hn::Set(d, divides ? 1.0F / static_cast<float>(end - first) : 1.0F);
+    const auto scale = hn::Set(d, args.scale_of(v));
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) hn::Store(hn::Mul(sum[i], scale), d, row + i * kLanes);
     if (args.y_half.used()) {

@@ -30,6 +30,7 @@ Element reduce_entries(const SpmmArgs<T>& args, std::int64_t v, std::int64_t j, 
     if (k == begin || wins) result = {term, static_cast<std::int32_t>(k - begin)};
   }
   if (args.reduce == Reduce::kMean && end > begin) result.value /= static_cast<double>(end - begin);
+  if (args.scales.rows != 0) result.value *= *args.scales.row(v);
   return result;
 }
 
