@@ -25,13 +25,30 @@ struct SpmmArgs {
   Halves y_half = {};          ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
   std::int64_t panel = 0;      ///< columns of x that are copied and summed at a time, where x has more; 0: whole rows
   ConstMatrixView<T> scales = {};  ///< a factor for each row of y, or empty; sum, mean
+};
 
-  /// What the sum of a row is multiplied with.
-  T scale_of(std::int64_t row) const {
-    const EdgeId length = pattern.offsets[static_cast<std::size_t>(row) + 1] - pattern.offsets[static_cast<std::size_t>(row)];
-    const T share = reduce == Reduce::kMean && length > 0 ? T{1} / static_cast<T>(length) : T{1};
-    return scales.rows == 0 ? share : share * *scales.row(row);
+/// What sums of rows are multiplied with. A copy of its own of what that takes: a compiler cannot know that the rows that are stored are not
+/// the arguments, and would read those again for every row.
+template <class T>
+class RowFactors {
+ public:
+  explicit RowFactors(const SpmmArgs<T>& args)
+      : offsets_(args.pattern.offsets.data()),
+        scales_(args.scales.rows == 0 ? nullptr : args.scales.data),
+        stride_(args.scales.stride),
+        mean_(args.reduce == Reduce::kMean) {}
+
+  T of(std::int64_t row) const {
+    const EdgeId length = mean_ ? offsets_[row + 1] - offsets_[row] : 0;
+    const T share = length > 0 ? T{1} / static_cast<T>(length) : T{1};
+    return scales_ == nullptr ? share : share * scales_[row * stride_];
   }
+
+ private:
+  const EdgeId* offsets_;
+  const T* scales_;
+  std::int64_t stride_;
+  bool mean_;
 };
 
 /// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times so many of a cache. Whole rows of a wider x

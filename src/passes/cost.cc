@@ -105,11 +105,16 @@ double segments_of(double edges, double rows, double sources, double block) {
 }
 
 /// A gather block by block: each segment begins and passes over its row of the result, whose rows are `result_columns` wide.
-double in_blocks_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double result_columns) {
+double in_blocks_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double result_columns,
+                         const graph::Near& near = {}) {
   const double row_bytes = columns * kFloat;
   const double segments = segments_of(edges, rows, sources, block);
-  return rates.call_seconds + edges * row_bytes / rates.block_gather.at(columns, block * row_bytes) + segments * columns / rates.segments +
-         segment_passes_seconds(rates, segments, row_bytes, rows * result_columns * kFloat);
+  const auto seconds_from = [&](std::int64_t nodes) {
+    return edges * row_bytes / rates.block_gather.at(columns, std::min(block, static_cast<double>(nodes)) * row_bytes);
+  };
+  const double far = edges * row_bytes / rates.block_gather.at(columns, block * row_bytes);
+  return rates.call_seconds + near.block * seconds_from(graph::kBlockNodes) + (near.region - near.block) * seconds_from(graph::kRegionNodes) +
+         (1 - near.region) * far + segments * columns / rates.segments + segment_passes_seconds(rates, segments, row_bytes, rows * result_columns * kFloat);
 }
 
 }  // namespace
@@ -118,10 +123,10 @@ double segment_passes_seconds(const Rates& rates, double segments, double row_by
   return segments * (2 * row_bytes + double{sizeof(RowSegment)}) / rates.stream.at(1, result_bytes);
 }
 
-double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block) {
+double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, const graph::Near& near) {
   const double panels = std::ceil(columns / static_cast<double>(kernels::spmm_panel_columns(static_cast<std::int64_t>(block))));
   const double copied = panels > 1 ? 2 * sources * columns * kFloat : 0;
-  return panels * in_blocks_seconds(rates, edges, rows, sources, columns / panels, block, columns) + copied / rates.stream.at(1, copied + 1);
+  return panels * in_blocks_seconds(rates, edges, rows, sources, columns / panels, block, columns, near) + copied / rates.stream.at(1, copied + 1);
 }
 
 double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds) {

@@ -69,7 +69,7 @@ double panel_gather_seconds(const Rates& rates, double edges, double rows, doubl
 /// What `segments` take to pass over a row of the result each, which comes from memory anew for each block where the result is large.
 double segment_passes_seconds(const Rates& rates, double segments, double row_bytes, double result_bytes);
 /// The same aggregation with its sources in blocks of `block` rows, one block after another.
-double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block);
+double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, const graph::Near& near = {});
 /// The same for attention or its backward, besides the softmax weights, which take `edge_seconds` an edge: a segment carries two sums and a
 /// softmax on.
 double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds);

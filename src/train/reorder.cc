@@ -10,64 +10,64 @@
 namespace gneiss::train {
 namespace {
 
-// Edges of a row that end in one block of sources, from which on kernels do better to walk the graph by such blocks.
-constexpr double kBlockedEdges = 15;
 // Finding an order takes as long as 3 to 10 epochs; longest where only regions bring edges together, which saves an eighth of an epoch of GCN.
 constexpr std::int64_t kLeastEpochs = 50;
 constexpr std::int64_t kLeastEpochsByRegion = 100;
-// What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch.
-constexpr double kLeastSaving = 0.15;
+// What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch: in all epochs so many of them, and a share that rates
+// can tell.
+constexpr double kLeastSavedEpochs = 7.5;
+constexpr double kLeastSaving = 0.03;
 // The share of edges within a block or region to what it was after the early rounds of the search, at most (graph::cluster_order).
 constexpr double kMostGrowth = 2;
 
-/// The modelled time of a sum along the edges, by how near to each other their ends are.
+/// The modelled time of a sum along the edges, by how near to each other their ends are, over so many epochs.
 class GatherModel {
  public:
-  GatherModel(const passes::Rates& rates, const graph::Graph& graph, std::int64_t width, bool by_region) {
-    const auto columns = static_cast<double>(width);
-    const auto edges = static_cast<double>(graph.num_edges());
-    const auto n = static_cast<double>(graph.num_nodes());
-    const auto seconds = [&](const graph::Near& near) { return passes::gather_seconds(rates, edges, n, n, columns, near); };
-    block_ = seconds({1, 1});
-    region_ = by_region ? seconds({0, 1}) : seconds({0, 0});
-    far_ = seconds({0, 0});
-    in_blocks_ = passes::source_blocks_for(rates, graph.num_nodes(), graph.num_nodes(), graph.num_edges(), width).seconds;
-  }
-  /// The share of the time that is saved when edges come as near as `after`.
-  double saving(const graph::Near& before, const graph::Near& after) const { return 1 - seconds(after) / seconds(before); }
+  GatherModel(const passes::Rates& rates, const graph::Graph& graph, std::int64_t width, std::int64_t epochs)
+      : rates_(rates),
+        edges_(static_cast<double>(graph.num_edges())),
+        nodes_(static_cast<double>(graph.num_nodes())),
+        columns_(static_cast<double>(width)),
+        by_region_(epochs >= kLeastEpochsByRegion),
+        least_saving_(std::max(kLeastSaving, kLeastSavedEpochs / static_cast<double>(std::max(kLeastEpochs, epochs)))),
+        block_(passes::source_blocks_for(rates, graph.num_nodes(), graph.num_nodes(), graph.num_edges(), width).block) {}
+
+  /// Is enough of the time saved when edges come as near as `after`?
+  bool pays(const graph::Near& before, const graph::Near& after) const { return 1 - seconds(after) / seconds(before) >= least_saving_; }
   /// Do kernels that walk the graph by blocks of sources make up for edges that lie far apart?
-  bool blocks_serve() const { return in_blocks_ < far_; }
+  bool blocks_serve() const { return in_blocks({}) < whole({}); }
+  double table_bytes() const { return nodes_ * columns_ * sizeof(float); }
 
  private:
   /// Whichever way the kernels take.
-  double seconds(const graph::Near& near) const {
-    return std::min(in_blocks_, near.block * block_ + (near.region - near.block) * region_ + (1 - near.region) * far_);
+  double seconds(graph::Near near) const {
+    if (!by_region_) near.region = near.block;
+    return std::min(whole(near), in_blocks(near));
+  }
+  double whole(const graph::Near& near) const { return passes::gather_seconds(rates_, edges_, nodes_, nodes_, columns_, near); }
+  double in_blocks(const graph::Near& near) const {
+    return passes::blocked_gather_seconds(rates_, edges_, nodes_, nodes_, columns_, static_cast<double>(block_), near);
   }
 
-  // With all edges in the block at hand, in the region (if that counts), and anywhere; and by blocks of sources.
-  double block_;
-  double region_;
-  double far_;
-  double in_blocks_;
+  const passes::Rates& rates_;
+  double edges_;
+  double nodes_;
+  double columns_;
+  bool by_region_;
+  double least_saving_;
+  std::int64_t block_;  ///< sources of a block
 };
 
 /// Why the automatic choice does not look for an order at all; empty if it does.
-std::string reason_to_stay(const graph::Graph& graph, std::int64_t width, const GatherModel& gathers) {
-  const auto n = static_cast<double>(graph.num_nodes());
-  if (gathers.saving({}, {1, 1}) < kLeastSaving) {
-    return fmt::format("gathered rows of {:.1f} MiB come as from a cache{}", n * static_cast<double>(width) * sizeof(float) / (1 << 20),
-                       gathers.blocks_serve() ? ", block by block" : "");
-  }
-  const double degree = static_cast<double>(graph.num_edges()) / n;
-  if (degree * static_cast<double>(graph::kBlockNodes) / n >= kBlockedEdges)
-    return "the graph is dense: every block of rows meets every other";
-  return {};
+std::string reason_to_stay(const GatherModel& gathers) {
+  if (gathers.pays({}, {1, 1})) return {};
+  return fmt::format("gathered rows of {:.1f} MiB come as from a cache{}", gathers.table_bytes() / (1 << 20), gathers.blocks_serve() ? ", block by block" : "");
 }
 
 /// The same by a look at what the first rounds of the search have found.
 std::string reason_to_stop(const graph::Near& before, const graph::Near& early, const GatherModel& gathers) {
   const auto grown = [](double share, double least) { return std::max(least, std::min(1.0, kMostGrowth * share)); };
-  if (gathers.saving(before, {grown(early.block, 0), grown(early.region, before.region)}) >= kLeastSaving) return {};
+  if (gathers.pays(before, {grown(early.block, 0), grown(early.region, before.region)})) return {};
   return fmt::format("clusters would bring few edges together ({:.1f} % within {} nodes, {:.1f} % within {} after three rounds)", 100 * early.block,
                      graph::kBlockNodes, 100 * early.region, graph::kRegionNodes);
 }
@@ -108,8 +108,8 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
     report.reason = "nothing is gathered";
     return report;
   }
-  const GatherModel gathers(rates, graph, std::max<std::int64_t>(1, width), epochs >= kLeastEpochsByRegion);
-  if (is_auto) report.reason = reason_to_stay(graph, width, gathers);
+  const GatherModel gathers(rates, graph, std::max<std::int64_t>(1, width), epochs);
+  if (is_auto) report.reason = reason_to_stay(gathers);
   if (is_auto && report.reason.empty() && epochs < kLeastEpochs)
     report.reason = fmt::format("{} epochs would not win it back", epochs);
   if (!report.reason.empty()) return report;
@@ -119,7 +119,7 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
   graph::Near after = before;
   if (!is_auto) {
     *order = find_order(graph, method, threads);
-  } else if (gathers.saving(before, {1, 1}) < kLeastSaving) {
+  } else if (!gathers.pays(before, {1, 1})) {
     report.reason = "neighbours lie close together as it is";
   } else {
     *order = graph::cluster_order(graph, threads, [&](std::span<const NodeId> early) {
@@ -131,7 +131,7 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
     after = graph::near_edges(graph, graph::inverse_order(*order, threads), threads);
     report.method = is_auto ? "clusters" : method;
   }
-  if (is_auto && report.method == "clusters" && gathers.saving(before, after) < kLeastSaving) {
+  if (is_auto && report.method == "clusters" && !gathers.pays(before, after)) {
     report.reason = fmt::format("clusters would bring only {:.1f} % of edges within {} nodes, {:.1f} % within {}", 100 * after.block, graph::kBlockNodes,
                                 100 * after.region, graph::kRegionNodes);
     report.method = "none";

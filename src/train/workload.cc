@@ -35,7 +35,7 @@ bool in_file(const data::Features& features) { return features.dense.as_in_file(
 
 /// Are renamed features better off in a file than in memory? They are where training leaves them in one.
 bool suit_scratch_file(const data::Features& features) {
-  return in_file(features) && features.bytes() >= passes::StreamLimits().least_bytes &&
+  return in_file(features) && features.bytes() >= passes::StreamLimits().least_bytes_of_small &&
          features.bytes() <= scratch_file_limit();
 }
 

@@ -25,11 +25,8 @@ template <Reading kReading, class Edges, class D, int kVectors>
 HWY_INLINE void sum_rows(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end, Edges edges) {
   const D d;
   const bool past_caches = stores_past_caches(args.y, panel.column);
-  // Not from args in the loop: a compiler cannot know that what is stored is not they, and would read them again for every row.
+  const RowFactors<float> factors(args);
   const EdgeId* offsets = args.pattern.offsets.data();
-  const bool mean = args.reduce == Reduce::kMean;
-  const float* scales = args.scales.rows == 0 ? nullptr : args.scales.row(row_begin);
-  const std::int64_t scales_stride = args.scales.stride;
   const std::int64_t y_stride = args.y.stride;
   float* y = args.y.row(row_begin) + panel.column;
   for (std::int64_t v = row_begin; v < row_end; ++v, y += y_stride) {
@@ -43,12 +40,7 @@ HWY_INLINE void sum_rows(const SpmmArgs<float>& args, const Panel& panel, std::i
 #pragma GCC unroll 16
       for (int i = 0; i < kVectors; ++i) sum[i] = edges.add_weighted(i, sum[i]);
     }
-    float factor = mean && end > begin ? 1.0F / static_cast<float>(end - begin) : 1.0F;
-    if (scales != nullptr) {
-      factor *= *scales;
-      scales += scales_stride;
-    }
-    const auto scale = hn::Set(d, factor);
+    const auto scale = hn::Set(d, factors.of(v));
     if (past_caches) {
 #pragma GCC unroll 16
       for (int i = 0; i < kVectors; ++i) edges.store_past(i, hn::Mul(sum[i], scale), d, y);

@@ -58,6 +58,7 @@ struct BlockLoop {
   HWY_INLINE void sum_segments(const Panel& panel, Edges edges) const {
     const D d;
     const BlockedPattern& blocks = args.blocks;
+    const RowFactors<float> factors(args);
     const auto at = static_cast<std::size_t>(chunk);
     const RowSegment* end = blocks.segments.data() + blocks.chunks[at + 1].segment;
     std::int64_t id = blocks.chunks[at].id;
@@ -74,7 +75,7 @@ struct BlockLoop {
 #pragma GCC unroll 16
         for (int i = 0; i < kVectorsNow; ++i) sum[i] = edges.add_weighted(i, sum[i]);
       }
-      const auto scale = hn::Set(d, args.scale_of(segment->row));
+      const auto scale = hn::Set(d, factors.of(segment->row));
 #pragma GCC unroll 16
       for (int i = 0; i < kVectorsNow; ++i) {
         edges.store(i, adds ? hn::MulAdd(sum[i], scale, edges.load(i, y)) : hn::Mul(sum[i], scale), d, y);

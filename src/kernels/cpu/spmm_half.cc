@@ -49,6 +49,7 @@ void sum_panel(const Task& task) {
   const std::int64_t width = kPartial ? args.y.cols - task.column : kVectors * kLanes;
   const auto ahead = FetchAhead::from_memory(width * static_cast<std::int64_t>(sizeof(std::uint16_t)));
   const auto row_of = [&](EdgeId k) { return x + pattern.indices[static_cast<std::size_t>(std::min(k, last))] * stride; };
+  const RowFactors<float> factors(args);
   alignas(64) float row[kVectors * kLanes];
   for (std::int64_t v = task.begin; v < task.end; ++v) {
     const EdgeId first = pattern.offsets[static_cast<std::size_t>(v)];
@@ -72,7 +73,7 @@ void sum_panel(const Task& task) {
         sum[i] = kWeighted ? hn::MulAdd(weight, value, sum[i]) : hn::Add(sum[i], value);
       }
     }
-    const auto scale = hn::Set(d, args.scale_of(v));
+    const auto scale = hn::Set(d, factors.of(v));
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) hn::Store(hn::Mul(sum[i], scale), d, row + i * kLanes);
     if (args.y_half.used()) {
