@@ -117,7 +117,7 @@ TEST(ReorderTest, AutoWantsLessOfMoreEpochs) {
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 200, one_block_rates(), 1, &order).method, "clusters");
 }
 
-/// A graph so dense that every block of rows meets every other, whose nodes lie in a cache of their own where they lie close together.
+/// Rows of a block of nodes come faster than those of the larger blocks of sources that segments make worth it.
 TEST(ReorderTest, AutoBringsNeighboursTogetherWithinBlocksOfSources) {
   const data::Dataset dataset = data::load("dcsbm:nodes=60000,degree=150,classes=40,features=1,seed=2");
   graph::Order order;
