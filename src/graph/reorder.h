@@ -11,17 +11,12 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/near.h"
 #include "graph/graph.h"
 
 namespace gneiss::graph {
 
 using Order = std::vector<NodeId>;
-
-/// Nodes whose rows, of 32 floats each, fill the second-level cache of one core: the size of a cluster at most, and of
-/// the blocks in which locality is measured.
-inline constexpr std::int64_t kBlockNodes = 8192;
-/// Nodes at most of a cluster of clusters, whose rows a shared cache may hold.
-inline constexpr std::int64_t kRegionNodes = 8 * kBlockNodes;
 
 /// Descending in-degree, equal degrees by id.
 Order degree_order(const Graph& graph);
@@ -51,12 +46,6 @@ Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
 
 /// new ids by old id. Errors: kShape if `order` is not a permutation of 0..size-1.
 Order inverse_order(std::span<const NodeId> order, int threads = 1);
-
-/// Shares of edges with both ends in one block of kBlockNodes, and in one region of kRegionNodes.
-struct Near {
-  double block = 0;
-  double region = 0;
-};
 
 /// Of about a million edges, evenly spaced; 1 without edges. `position`: new id by old id; empty = as they are.
 Near near_edges(const Graph& graph, std::span<const NodeId> position = {}, int threads = 1);

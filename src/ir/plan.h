@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/near.h"
 #include "ir/program.h"
 
 namespace gneiss::ir {
@@ -130,6 +131,7 @@ struct Plan {
   std::vector<EdgeLoop> loops;           ///< in running order
   std::vector<GraphUse> graph_uses;      ///< per graph of the program
   std::vector<LossBlocks> loss_blocks;   ///< of spmm steps that name rows of the loss
+  Near near;                             ///< how near the ends of edges lie to each other; none: nothing is known
   std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
   bool features_kept = false;            ///< the features themselves are read after the setup phase,
   bool features_streamed = false;        ///< from their file, row by row, anew in every sweep

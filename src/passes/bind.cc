@@ -208,10 +208,10 @@ void find_lasting(ir::Plan* plan) {
 
 }  // namespace
 
-void bind_kernels(ir::Plan* plan, SourceBlocking blocking, const graph::Near& near, const Rates& rates, std::vector<std::string>* decisions) {
+void bind_kernels(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions) {
   find_edge_loops(plan);
   find_structures(plan);
-  choose_source_blocks(plan, blocking, near, rates, decisions);
+  choose_source_blocks(plan, blocking, rates, decisions);
   if (plan->value_bytes == sizeof(double)) {
     bind_all<double>(plan);
   } else {

@@ -11,6 +11,6 @@ namespace gneiss::passes {
 
 /// Fills steps, workspace_bytes, graph_uses and feature_transpose of `plan`, choosing kernel variants from sizes alone.
 /// `decisions` gets one sentence per choice.
-void bind_kernels(ir::Plan* plan, SourceBlocking blocking, const graph::Near& near, const Rates& rates, std::vector<std::string>* decisions);
+void bind_kernels(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

@@ -81,40 +81,44 @@ std::string invalid_rate(const Rates& rates) {
   return {};
 }
 
-double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, const graph::Near& near) {
+namespace {
+
+/// Rows of tables of `sources` rows, by what of the table an edge can meet.
+double from_tables_seconds(const RateGrid& rates, double gathered, double sources, double columns, const Near& near) {
   const double row_bytes = columns * kFloat;
-  const auto seconds_from = [&](std::int64_t nodes) {
-    return (edges + rows) * row_bytes / rates.gather.at(columns, std::min(sources, static_cast<double>(nodes)) * row_bytes);
-  };
-  const double far = (edges + rows) * row_bytes / rates.gather.at(columns, sources * row_bytes);
-  return rates.call_seconds + near.block * seconds_from(graph::kBlockNodes) + (near.region - near.block) * seconds_from(graph::kRegionNodes) + (1 - near.region) * far;
+  const auto seconds_from = [&](double rows) { return gathered * row_bytes / rates.at(columns, std::min(sources, rows) * row_bytes); };
+  return near.block * seconds_from(kBlockNodes) + (near.region - near.block) * seconds_from(kRegionNodes) + (1 - near.region) * seconds_from(sources);
 }
 
-double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel) {
+}  // namespace
+
+double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, const Near& near) {
+  return rates.call_seconds + from_tables_seconds(rates.gather, edges + rows, sources, columns, near);
+}
+
+double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel, const Near& near) {
   const double panels = std::ceil(columns / panel);
   const double copied = 2 * sources * columns * kFloat;
-  return panels * gather_seconds(rates, edges, rows, sources, columns / panels) + copied / rates.stream.at(1, copied + 1);
+  return panels * gather_seconds(rates, edges, rows, sources, columns / panels, near) + copied / rates.stream.at(1, copied + 1);
 }
 
 namespace {
 
-/// Segments of rows of edges that are strewn evenly.
-double segments_of(double edges, double rows, double sources, double block) {
-  const double pairs = std::max(1.0, rows * std::ceil(sources / block));
-  return pairs * (1 - std::exp(-edges / pairs));
+/// Segments of rows of edges that are strewn evenly over all sources, or over those of a region.
+double segments_of(double edges, double rows, double sources, double block, const Near& near) {
+  const auto strewn = [&](double some, double over) {
+    const double pairs = std::max(1.0, rows * std::ceil(over / block));
+    return pairs * (1 - std::exp(-some / pairs));
+  };
+  return strewn(near.region * edges, std::min(sources, static_cast<double>(kRegionNodes))) + strewn((1 - near.region) * edges, sources);
 }
 
 /// A gather block by block: each segment begins and passes over its row of the result, whose rows are `result_columns` wide.
 double in_blocks_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double result_columns,
-                         const graph::Near& near = {}) {
-  const double row_bytes = columns * kFloat;
-  const double segments = segments_of(edges, rows, sources, block);
-  const auto seconds_from = [&](std::int64_t nodes) {
-    return edges * row_bytes / rates.block_gather.at(columns, std::min(block, static_cast<double>(nodes)) * row_bytes);
-  };
-  const double far = edges * row_bytes / rates.block_gather.at(columns, block * row_bytes);
-  return rates.call_seconds + near.block * seconds_from(graph::kBlockNodes) + (near.region - near.block) * seconds_from(graph::kRegionNodes) +
-         (1 - near.region) * far + segments * columns / rates.segments + segment_passes_seconds(rates, segments, row_bytes, rows * result_columns * kFloat);
+                         const Near& near) {
+  const double segments = segments_of(edges, rows, sources, block, near);
+  return rates.call_seconds + from_tables_seconds(rates.block_gather, edges, block, columns, near) + segments * columns / rates.segments +
+         segment_passes_seconds(rates, segments, columns * kFloat, rows * result_columns * kFloat);
 }
 
 }  // namespace
@@ -123,16 +127,18 @@ double segment_passes_seconds(const Rates& rates, double segments, double row_by
   return segments * (2 * row_bytes + double{sizeof(RowSegment)}) / rates.stream.at(1, result_bytes);
 }
 
-double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, const graph::Near& near) {
+double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, const Near& near) {
   const double panels = std::ceil(columns / static_cast<double>(kernels::spmm_panel_columns(static_cast<std::int64_t>(block))));
   const double copied = panels > 1 ? 2 * sources * columns * kFloat : 0;
   return panels * in_blocks_seconds(rates, edges, rows, sources, columns / panels, block, columns, near) + copied / rates.stream.at(1, copied + 1);
 }
 
-double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds) {
+double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds,
+                                 const Near& near) {
   // Segments of 17 edges of 32 columns and four heads took 25 ns forward and 39 ns backward; the weights of an edge 4.4 and 6.2 ns.
   constexpr double kEdgesToBegin = 6;
-  return in_blocks_seconds(rates, edges, rows, sources, columns, block, columns) + kEdgesToBegin * segments_of(edges, rows, sources, block) * edge_seconds;
+  return in_blocks_seconds(rates, edges, rows, sources, columns, block, columns, near) +
+         kEdgesToBegin * segments_of(edges, rows, sources, block, near) * edge_seconds;
 }
 
 double gemm_seconds(const Rates& rates, Orientation orientation, double m, double n, double k) {
@@ -254,22 +260,23 @@ class StepCost {
     return rates_.call_seconds + others / rates_.stream.at(1, others + step_.away_bytes) + step_.cached_bytes / rates_.stream.at(1, kBandBytes);
   }
 
-  double gather() const { return gather_seconds(rates_, edges(), destinations(), sources(), columns()); }
+  double gather() const { return gather_seconds(rates_, edges(), destinations(), sources(), columns(), plan_.near); }
 
   double spmm() const {
     const double weights = ir::weighs_edges(op_) ? count(program_, op_.inputs[1]) * kFloat : 0;
     const double weight_seconds = weights / rates_.stream.at(1, weights + 1);
     const auto panel = static_cast<double>(op_.attrs.integer("panel", 0));
-    if (panel > 0) return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel) + std::ceil(columns() / panel) * weight_seconds;
+    if (panel > 0) return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel, plan_.near) + std::ceil(columns() / panel) * weight_seconds;
     if (block() <= 0) return gather() + weight_seconds;
     const std::int32_t part = plan_.loss_blocks_of(op_);
     const double walked = part >= 0 ? static_cast<double>(plan_.loss_blocks[static_cast<std::size_t>(part)].edges) : edges();
-    return blocked_gather_seconds(rates_, walked, destinations(), sources(), columns(), block()) + weight_seconds;
+    return blocked_gather_seconds(rates_, walked, destinations(), sources(), columns(), block(), plan_.near) + weight_seconds;
   }
 
   double attention(double weights_a_second) const {
     const double edge_seconds = heads() / weights_a_second;
-    const double gathered = block() <= 0 ? gather() : blocked_attention_seconds(rates_, edges(), destinations(), sources(), columns(), block(), edge_seconds);
+    const double gathered =
+        block() <= 0 ? gather() : blocked_attention_seconds(rates_, edges(), destinations(), sources(), columns(), block(), edge_seconds, plan_.near);
     return gathered + edges() * edge_seconds;
   }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/reorder.h"
+#include "base/near.h"
 #include "ir/plan.h"
 #include "kernels/gemm.h"
 
@@ -63,16 +63,17 @@ std::string invalid_rate(const Rates& rates);
 
 /// An aggregation of `columns` columns from `sources` rows over `edges` edges to `rows` rows. Of the edges that are near, rows come as from a table of
 /// a block or a region, of the others from anywhere.
-double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, const graph::Near& near = {});
+double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, const Near& near = {});
 /// The same aggregation in panels of columns, each copied before it is gathered from.
-double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel);
+double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel, const Near& near = {});
 /// What `segments` take to pass over a row of the result each, which comes from memory anew for each block where the result is large.
 double segment_passes_seconds(const Rates& rates, double segments, double row_bytes, double result_bytes);
-/// The same aggregation with its sources in blocks of `block` rows, one block after another.
-double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, const graph::Near& near = {});
+/// The same aggregation with its sources in blocks of `block` rows, one block after another. Edges from within a region take few segments.
+double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, const Near& near = {});
 /// The same for attention or its backward, besides the softmax weights, which take `edge_seconds` an edge: a segment carries two sums and a
 /// softmax on.
-double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds);
+double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds,
+                                 const Near& near = {});
 /// c [m,n] with inner size k.
 double gemm_seconds(const Rates& rates, kernels::Orientation orientation, double m, double n, double k);
 

@@ -213,7 +213,7 @@ namespace {
 
 /// Kernels, bands and places for a program that the passes are through with.
 void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
-  recorder.run("bind_kernels", plan->program, [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, options.near, options.rates, decisions); });
+  recorder.run("bind_kernels", plan->program, [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, options.rates, decisions); });
   if (options.disabled.count(kPadRows) == 0) {
     recorder.run(kPadRows, plan->program, [&](Decisions* decisions) { pad_rows(plan, decisions); });
   }
@@ -247,6 +247,7 @@ Footprint footprint(const ir::Program& program, const Options& options) {
   quiet.disabled.insert(kSplitBands);
   ir::Plan plan;
   plan.value_bytes = options.value_bytes;
+  plan.near = options.near;
   plan.feature_nonzeros = options.feature_nonzeros;
   plan.program = with_edge_loops(eliminate_dead_code(program), options, nullptr);
   lay_out(quiet, Recorder(quiet, &plan.passes), &plan);
@@ -257,6 +258,7 @@ Footprint footprint(const ir::Program& program, const Options& options) {
 ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) {
   ir::Plan plan;
   plan.value_bytes = options.value_bytes;
+  plan.near = options.near;
   plan.feature_nonzeros = options.feature_nonzeros;
   plan.program = model;
   ir::verify(plan.program, "the front end");

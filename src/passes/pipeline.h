@@ -39,7 +39,7 @@ struct Options {
   Repeats repeats;                    ///< what work of the setup phase is weighed against
   double factor_degree = 1;  ///< edges a node for each column from which weights become scalings of rows
   SourceBlocking source_blocks = SourceBlocking::kAuto;
-  graph::Near near;  ///< how many edges are near each other, as the nodes lie; none: nothing is known
+  Near near;  ///< how near the ends of edges lie to each other, as the nodes are numbered; none: nothing is known
   SparsePath sparse_path = SparsePath::kAuto;
   std::int64_t most_dense_bytes = std::numeric_limits<std::int64_t>::max();  ///< of a dense copy of sparse features
   Rates rates = default_rates();  ///< what choices by modelled time and the plan's times go by

@@ -29,7 +29,7 @@ struct Walk {
 };
 
 /// The largest block among the best, for at least one source; sizes of a block are tried in steps of half a doubling.
-SourceCut cut_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk) {
+SourceCut cut_for(const Rates& rates, const Near& near, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk) {
   const bool attends = walk.edge_seconds > 0;
   const std::int64_t row_bytes = (attends ? walk.columns : std::min(walk.columns, kernels::kSpmmPanelColumns)) * std::int64_t{sizeof(float)};
   const auto columns = static_cast<double>(walk.columns);
@@ -38,8 +38,8 @@ SourceCut cut_for(const Rates& rates, std::int64_t sources, std::int64_t rows, s
     const auto r = static_cast<double>(rows);
     const auto s = static_cast<double>(sources);
     const auto b = static_cast<double>(block);
-    if (!attends) return blocked_gather_seconds(rates, e, r, s, columns, b);
-    return blocked_attention_seconds(rates, e, r, s, columns, b, walk.edge_seconds) + e * walk.edge_seconds;
+    if (!attends) return blocked_gather_seconds(rates, e, r, s, columns, b, near);
+    return blocked_attention_seconds(rates, e, r, s, columns, b, walk.edge_seconds, near) + e * walk.edge_seconds;
   };
   std::vector<SourceCut> cuts;
   for (const double mib : {0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
@@ -52,12 +52,12 @@ SourceCut cut_for(const Rates& rates, std::int64_t sources, std::int64_t rows, s
   return *std::find_if(cuts.rbegin(), cuts.rend(), [&](const SourceCut& c) { return c.seconds <= kTolerance * least; });
 }
 
-bool pays(const Rates& rates, const graph::Near& near, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk, const SourceCut& cut) {
+bool pays(const Rates& rates, const Near& near, std::int64_t sources, std::int64_t rows, std::int64_t edges, const Walk& walk, const SourceCut& cut) {
   const double whole = gather_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources), static_cast<double>(walk.columns), near) +
                        static_cast<double>(edges) * walk.edge_seconds;
   const bool panels_do = walk.edge_seconds == 0 && walk.columns > kPanelColumns &&
                          panel_gather_seconds(rates, static_cast<double>(edges), static_cast<double>(rows), static_cast<double>(sources),
-                                              static_cast<double>(walk.columns), kPanelColumns) < cut.seconds;
+                                              static_cast<double>(walk.columns), kPanelColumns, near) < cut.seconds;
   // Where there is not more to gather than to write, a band that need not write the result is worth more.
   return cut.block < sources && edges > rows && kLeastGain * cut.seconds < whole && !panels_do;
 }
@@ -112,7 +112,7 @@ void add_loss_blocks(std::int32_t graph, bool out_edges, std::int64_t rows, std:
 }
 
 /// Sums of a step in panels of columns. What runs once is not worth the memory for a copy of a panel.
-void choose_panels(ir::Plan* plan, const graph::Near& near, const Rates& rates, std::vector<std::string>* decisions) {
+void choose_panels(ir::Plan* plan, const Rates& rates, std::vector<std::string>* decisions) {
   ir::Program& program = plan->program;
   for (Op& op : program.ops) {
     const Walk walk = walk_of(rates, program, op);
@@ -127,8 +127,8 @@ void choose_panels(ir::Plan* plan, const graph::Near& near, const Rates& rates, 
     const auto columns = static_cast<double>(walk.columns);
     // What follows could take the result up row by row, and has to read it instead.
     const double passes_on = stream_seconds(rates, 2 * rows * columns * double{sizeof(float)});
-    const double panels = panel_gather_seconds(rates, edges, rows, sources, columns, kPanelColumns) + passes_on;
-    const double whole = gather_seconds(rates, edges, rows, sources, columns, near);
+    const double panels = panel_gather_seconds(rates, edges, rows, sources, columns, kPanelColumns, plan->near) + passes_on;
+    const double whole = gather_seconds(rates, edges, rows, sources, columns, plan->near);
     if (kLeastGain * panels >= whole) continue;
     op.attrs.set("panel", kPanelColumns);
     decisions->push_back(fmt::format("{} columns in panels of {}: %{} ({:.3g} s instead of {:.3g})", walk.columns, kPanelColumns, program.value_name(op.results[0]), panels, whole));
@@ -137,11 +137,11 @@ void choose_panels(ir::Plan* plan, const graph::Near& near, const Rates& rates, 
 
 }  // namespace
 
-SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns) {
-  return cut_for(rates, sources, rows, edges, {columns, 0});
+SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns, const Near& near) {
+  return cut_for(rates, near, sources, rows, edges, {columns, 0});
 }
 
-void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const graph::Near& near, const Rates& rates, std::vector<std::string>* decisions) {
+void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions) {
   plan->loss_blocks.clear();
   blocking = wanted(*plan, blocking);
   if (blocking == SourceBlocking::kOff) return;
@@ -155,8 +155,8 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const graph::
       const std::int64_t rows = out_edges ? src : dst;
       const std::int64_t sources = out_edges ? dst : src;
       if (walk.columns == 0 || rows <= 0 || sources <= 0) continue;
-      const SourceCut cut = cut_for(rates, sources, rows, graph.num_edges, walk);
-      const bool on = blocking == SourceBlocking::kOn || pays(rates, near, sources, rows, graph.num_edges, walk, cut);
+      const SourceCut cut = cut_for(rates, plan->near, sources, rows, graph.num_edges, walk);
+      const bool on = blocking == SourceBlocking::kOn || pays(rates, plan->near, sources, rows, graph.num_edges, walk, cut);
       const std::int64_t blocks = num_chunks(sources, cut.block);
       const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(rows * blocks);
       decisions->push_back(fmt::format("{}-edges of graph {}: {} blocks of {} sources for {} columns, {:.1f} edges each row: {}", out_edges ? "out" : "in", g, blocks, cut.block,
@@ -168,7 +168,7 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const graph::
       add_loss_blocks(static_cast<std::int32_t>(g), out_edges, rows, sources, plan, decisions);
     }
   }
-  if (blocking == SourceBlocking::kAuto) choose_panels(plan, near, rates, decisions);
+  if (blocking == SourceBlocking::kAuto) choose_panels(plan, rates, decisions);
 }
 
 }  // namespace gneiss::passes

@@ -13,14 +13,14 @@ namespace gneiss::passes {
 /// Columns of a panel: two lines of a cache a row. Rows that are no wider are gathered whole.
 inline constexpr std::int64_t kPanelColumns = 32;
 
-/// Sources cut into blocks for sums along edges that are strewn evenly.
+/// Sources cut into blocks for sums along edges.
 struct SourceCut {
   std::int64_t block = 0;  ///< sources in each
   double seconds = 0;      ///< modelled, of one sum
 };
 
 /// The largest block among the best, for sums of `columns` columns.
-SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns);
+SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns, const Near& near = {});
 
 enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 
@@ -34,7 +34,6 @@ enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 ///
 /// Sums of a step along patterns that auto leaves whole get the attribute panel, by modelled time: so many columns are copied and summed at
 /// a time, where a cache holds all rows of a panel and not of x.
-///   near  how many edges are near each other, as the nodes lie
-void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const graph::Near& near, const Rates& rates, std::vector<std::string>* decisions);
+void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

@@ -25,37 +25,36 @@ class GatherModel {
  public:
   GatherModel(const passes::Rates& rates, const graph::Graph& graph, std::int64_t width, std::int64_t epochs)
       : rates_(rates),
-        edges_(static_cast<double>(graph.num_edges())),
-        nodes_(static_cast<double>(graph.num_nodes())),
-        columns_(static_cast<double>(width)),
+        edges_(graph.num_edges()),
+        nodes_(graph.num_nodes()),
+        columns_(width),
         by_region_(epochs >= kLeastEpochsByRegion),
-        least_saving_(std::max(kLeastSaving, kLeastSavedEpochs / static_cast<double>(std::max(kLeastEpochs, epochs)))),
-        block_(passes::source_blocks_for(rates, graph.num_nodes(), graph.num_nodes(), graph.num_edges(), width).block) {}
+        least_saving_(std::max(kLeastSaving, kLeastSavedEpochs / static_cast<double>(std::max(kLeastEpochs, epochs)))) {}
 
   /// Is enough of the time saved when edges come as near as `after`?
-  bool pays(const graph::Near& before, const graph::Near& after) const { return 1 - seconds(after) / seconds(before) >= least_saving_; }
+  bool pays(const Near& before, const Near& after) const { return 1 - seconds(after) / seconds(before) >= least_saving_; }
   /// Do kernels that walk the graph by blocks of sources make up for edges that lie far apart?
   bool blocks_serve() const { return in_blocks({}) < whole({}); }
-  double table_bytes() const { return nodes_ * columns_ * sizeof(float); }
+  double table_bytes() const { return static_cast<double>(nodes_ * columns_) * sizeof(float); }
 
  private:
   /// Whichever way the kernels take.
-  double seconds(graph::Near near) const {
+  double seconds(Near near) const {
     if (!by_region_) near.region = near.block;
     return std::min(whole(near), in_blocks(near));
   }
-  double whole(const graph::Near& near) const { return passes::gather_seconds(rates_, edges_, nodes_, nodes_, columns_, near); }
-  double in_blocks(const graph::Near& near) const {
-    return passes::blocked_gather_seconds(rates_, edges_, nodes_, nodes_, columns_, static_cast<double>(block_), near);
+  double whole(const Near& near) const {
+    const auto nodes = static_cast<double>(nodes_);
+    return passes::gather_seconds(rates_, static_cast<double>(edges_), nodes, nodes, static_cast<double>(columns_), near);
   }
+  double in_blocks(const Near& near) const { return passes::source_blocks_for(rates_, nodes_, nodes_, edges_, columns_, near).seconds; }
 
   const passes::Rates& rates_;
-  double edges_;
-  double nodes_;
-  double columns_;
+  std::int64_t edges_;
+  std::int64_t nodes_;
+  std::int64_t columns_;
   bool by_region_;
   double least_saving_;
-  std::int64_t block_;  ///< sources of a block
 };
 
 /// Why the automatic choice does not look for an order at all; empty if it does.
@@ -65,11 +64,11 @@ std::string reason_to_stay(const GatherModel& gathers) {
 }
 
 /// The same by a look at what the first rounds of the search have found.
-std::string reason_to_stop(const graph::Near& before, const graph::Near& early, const GatherModel& gathers) {
+std::string reason_to_stop(const Near& before, const Near& early, const GatherModel& gathers) {
   const auto grown = [](double share, double least) { return std::max(least, std::min(1.0, kMostGrowth * share)); };
   if (gathers.pays(before, {grown(early.block, 0), grown(early.region, before.region)})) return {};
   return fmt::format("clusters would bring few edges together ({:.1f} % within {} nodes, {:.1f} % within {} after three rounds)", 100 * early.block,
-                     graph::kBlockNodes, 100 * early.region, graph::kRegionNodes);
+                     kBlockNodes, 100 * early.region, kRegionNodes);
 }
 
 graph::Order find_order(const graph::Graph& graph, const std::string& method, int threads) {
@@ -115,8 +114,8 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
   if (!report.reason.empty()) return report;
 
   const auto start = std::chrono::steady_clock::now();
-  const graph::Near before = graph::near_edges(graph, {}, threads);
-  graph::Near after = before;
+  const Near before = graph::near_edges(graph, {}, threads);
+  Near after = before;
   if (!is_auto) {
     *order = find_order(graph, method, threads);
   } else if (!gathers.pays(before, {1, 1})) {
@@ -132,8 +131,8 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
     report.method = is_auto ? "clusters" : method;
   }
   if (is_auto && report.method == "clusters" && !gathers.pays(before, after)) {
-    report.reason = fmt::format("clusters would bring only {:.1f} % of edges within {} nodes, {:.1f} % within {}", 100 * after.block, graph::kBlockNodes,
-                                100 * after.region, graph::kRegionNodes);
+    report.reason = fmt::format("clusters would bring only {:.1f} % of edges within {} nodes, {:.1f} % within {}", 100 * after.block, kBlockNodes,
+                                100 * after.region, kRegionNodes);
     report.method = "none";
     after = before;
     order->clear();
@@ -151,7 +150,7 @@ std::string describe(const ReorderReport& report) {
     return report.reason.empty() ? "as given" : fmt::format("as given: {} ({:.2f} s)", report.reason, report.seconds);
   }
   return fmt::format("{} (edges within {} nodes: {:.1f} % before, {:.1f} % after, within {}: {:.1f} %, {:.1f} %; {:.2f} s)", report.method,
-                     graph::kBlockNodes, 100 * report.same_block_before, 100 * report.same_block_after, graph::kRegionNodes,
+                     kBlockNodes, 100 * report.same_block_before, 100 * report.same_block_after, kRegionNodes,
                      100 * report.same_region_before, 100 * report.same_region_after, report.seconds);
 }
 

@@ -146,7 +146,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   apply_schedule(blueprint.compiled.schedule, &passes);
   passes.loss = options.loss;
   passes.value_bytes = value_bytes;
-  if (gathered_width(blueprint.compiled.program) > passes::kPanelColumns) passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
+  passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
   passes.feature_dtype = dataset.features.dtype;
   passes.file_room.features = value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
   passes.recompute_limits.besides_bytes = dataset.bytes();

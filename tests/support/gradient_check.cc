@@ -22,7 +22,7 @@ ir::Plan plan_again(const ir::Plan& plan, const std::function<void(ir::Program*)
   mutate(&again.program);
   passes::plan_memory(&again);
   std::vector<std::string> decisions;
-  passes::bind_kernels(&again, passes::SourceBlocking::kOff, {}, passes::default_rates(), &decisions);
+  passes::bind_kernels(&again, passes::SourceBlocking::kOff, passes::default_rates(), &decisions);
   return again;
 }
 

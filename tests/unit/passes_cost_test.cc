@@ -134,6 +134,31 @@ TEST(Reuse, RowsThatAProductOfTheBandReadsAnywayAreNotFetchedForOthers) {
   EXPECT_GT(pairs, 0);
 }
 
+TEST(StepSeconds, RowsOfNearNodesComeFaster) {
+  Rates rates = default_rates();
+  rates.gather = {{32}, {1 << 20, 64 << 20}, {200e9, 20e9}};
+  for (const char* model : {"gcn", "gat"}) {
+    ir::Plan plan = plan_of(model, {});
+    for (ir::NodeSet& set : plan.program.node_sets) set.size = 2'000'000;
+    for (ir::GraphDef& graph : plan.program.graphs) graph.num_edges = 40'000'000;
+    const ir::Plan far = plan;
+    plan.near = {0.5, 1};
+    int gathers = 0;
+    for (const ir::Step& step : plan.steps) {
+      const ir::OpKind kind = plan.program.ops[static_cast<std::size_t>(step.op)].kind;
+      const bool gathers_rows = kind == ir::OpKind::spmm || kind == ir::OpKind::attention || kind == ir::OpKind::attention_grad;
+      const double seconds = step_seconds(rates, plan, step);
+      if (gathers_rows) {
+        EXPECT_LT(seconds, step_seconds(rates, far, step)) << model;
+        ++gathers;
+      } else if (kind == ir::OpKind::gemm) {
+        EXPECT_EQ(seconds, step_seconds(rates, far, step)) << model;
+      }
+    }
+    EXPECT_GT(gathers, 3) << model;
+  }
+}
+
 TEST(Reuse, WhatHasLeftTheCacheTakesLonger) {
   Options options;
   options.disabled.insert("fuse_rows");

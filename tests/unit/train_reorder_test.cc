@@ -10,6 +10,7 @@
 #include "support/compile_model.h"
 #include "support/data_fixtures.h"
 #include "train/reorder.h"
+#include "train/session.h"
 #include "train/workload.h"
 
 namespace gneiss::train {
@@ -32,7 +33,7 @@ passes::Rates cache_rates(std::int64_t nodes) {
   rates.segments = 1e6;
   return rates;
 }
-passes::Rates one_block_rates() { return cache_rates(graph::kBlockNodes); }
+passes::Rates one_block_rates() { return cache_rates(kBlockNodes); }
 
 data::Dataset community_data(const std::string& more = {}) {
   return data::load("dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2" + more);
@@ -57,12 +58,12 @@ TEST(ReorderTest, AutoGoesByRegionsWhereACacheHoldsOne) {
   const auto choose = [&](std::int64_t cached, std::int64_t epochs) {
     return choose_order(dataset.graph, "auto", kColumns, epochs, cache_rates(cached), 1, &order);
   };
-  const ReorderReport chosen = choose(graph::kRegionNodes, 200);
+  const ReorderReport chosen = choose(kRegionNodes, 200);
   EXPECT_EQ(chosen.method, "clusters") << chosen.reason;
   EXPECT_LT(chosen.same_block_after, 0.3);
   EXPECT_GT(chosen.same_region_after, chosen.same_region_before + 0.2);
-  EXPECT_EQ(choose(graph::kBlockNodes, 50).method, "none") << "no cache holds a region";
-  EXPECT_EQ(choose(graph::kRegionNodes, 80).method, "none") << "a region saves less than a block, and later";
+  EXPECT_EQ(choose(kBlockNodes, 50).method, "none") << "no cache holds a region";
+  EXPECT_EQ(choose(kRegionNodes, 80).method, "none") << "a region saves less than a block, and later";
 }
 
 TEST(ReorderTest, AutoStaysWhereBlocksOfSourcesServeAsWell) {
@@ -121,9 +122,9 @@ TEST(ReorderTest, AutoWantsLessOfMoreEpochs) {
 TEST(ReorderTest, AutoBringsNeighboursTogetherWithinBlocksOfSources) {
   const data::Dataset dataset = data::load("dcsbm:nodes=60000,degree=150,classes=40,features=1,seed=2");
   graph::Order order;
-  passes::Rates rates = cache_rates(4 * graph::kBlockNodes);
+  passes::Rates rates = cache_rates(4 * kBlockNodes);
   rates.gather.rates[1] = 1e9;
-  const double bytes = static_cast<double>(graph::kBlockNodes * kColumns) * sizeof(float);
+  const double bytes = static_cast<double>(kBlockNodes * kColumns) * sizeof(float);
   rates.block_gather = {{kColumns}, {bytes, bytes + 1}, {100e9, 100e9}};
   rates.segments = 1e15;
   for (double& rate : rates.stream.rates) rate = 1e12;
@@ -192,6 +193,20 @@ TEST(ReorderTest, LargeFeaturesMoveToAFileOfTheirOwn) {
   const Environment no_room("TMPDIR", (place.path() / "absent").string());
   EXPECT_EQ(workload("auto")->reorder().reason, "features of 280 MB stay in their file");
   EXPECT_FALSE(workload("degree")->dataset().features.dense.as_in_file());
+}
+
+TEST(ReorderTest, PlansKnowWhereTheNodesLie) {
+  double as_given = 0;
+  for (const char* method : {"none", "clusters"}) {
+    Config config;
+    config.set("data.name", "dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2", Origin::kFlag, "test");
+    config.set("train.reorder", method, Origin::kFlag, "test");
+    const Workload workload(&config, PlanFor::kAnyMachine);
+    const Near near = make_blueprint(workload.dataset(), workload.session()).plan.near;
+    EXPECT_DOUBLE_EQ(near.block, graph::near_edges(workload.dataset().graph).block);
+    EXPECT_GT(near.block, as_given + 0.1) << method;
+    as_given = near.block;
+  }
 }
 
 TEST(ReorderTest, AMethodThatIsNamedIsApplied) {
