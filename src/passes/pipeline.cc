@@ -240,27 +240,29 @@ ir::Program with_edge_loops(const ir::Program& program, const Options& options, 
   return wants_edge_loops(options) ? fuse_edges(program, decisions != nullptr ? decisions : &unread) : program;
 }
 
+/// A plan of nothing yet but the program, and what is known of its data.
+ir::Plan plan_for(ir::Program program, const Options& options) {
+  ir::Plan plan;
+  plan.value_bytes = options.value_bytes;
+  plan.near = options.near;
+  plan.feature_nonzeros = options.feature_nonzeros;
+  plan.program = std::move(program);
+  return plan;
+}
+
 /// What a program would take. Bands are not cut here: that only ever saves.
 Footprint footprint(const ir::Program& program, const Options& options) {
   Options quiet = options;
   quiet.print_after.clear();
   quiet.disabled.insert(kSplitBands);
-  ir::Plan plan;
-  plan.value_bytes = options.value_bytes;
-  plan.near = options.near;
-  plan.feature_nonzeros = options.feature_nonzeros;
-  plan.program = with_edge_loops(eliminate_dead_code(program), options, nullptr);
+  ir::Plan plan = plan_for(with_edge_loops(eliminate_dead_code(program), options, nullptr), options);
   lay_out(quiet, Recorder(quiet, &plan.passes), &plan);
   return {options.excess_bytes ? options.excess_bytes(plan) : plan.lasting_arena_bytes, step_seconds_of(plan)};
 }
 
 /// A plan by exactly these options; `remake`: with values made again in backward until it fits, else those that cost next to nothing.
 ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) {
-  ir::Plan plan;
-  plan.value_bytes = options.value_bytes;
-  plan.near = options.near;
-  plan.feature_nonzeros = options.feature_nonzeros;
-  plan.program = model;
+  ir::Plan plan = plan_for(model, options);
   ir::verify(plan.program, "the front end");
   const Recorder recorder(options, &plan.passes);
   recorder.print("input", plan.program);

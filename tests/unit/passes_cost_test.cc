@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "passes/band_values.h"
 #include "passes/pipeline.h"
@@ -134,29 +135,53 @@ TEST(Reuse, RowsThatAProductOfTheBandReadsAnywayAreNotFetchedForOthers) {
   EXPECT_GT(pairs, 0);
 }
 
-TEST(StepSeconds, RowsOfNearNodesComeFaster) {
+/// Expects every sum of rows along the edges to take less where the nodes at their ends lie near each other, and products as much.
+void expect_near_rows_faster(ir::Plan plan) {
   Rates rates = default_rates();
   rates.gather = {{32}, {1 << 20, 64 << 20}, {200e9, 20e9}};
-  for (const char* model : {"gcn", "gat"}) {
-    ir::Plan plan = plan_of(model, {});
-    for (ir::NodeSet& set : plan.program.node_sets) set.size = 2'000'000;
-    for (ir::GraphDef& graph : plan.program.graphs) graph.num_edges = 40'000'000;
-    const ir::Plan far = plan;
-    plan.near = {0.5, 1};
-    int gathers = 0;
-    for (const ir::Step& step : plan.steps) {
-      const ir::OpKind kind = plan.program.ops[static_cast<std::size_t>(step.op)].kind;
-      const bool gathers_rows = kind == ir::OpKind::spmm || kind == ir::OpKind::attention || kind == ir::OpKind::attention_grad;
-      const double seconds = step_seconds(rates, plan, step);
-      if (gathers_rows) {
-        EXPECT_LT(seconds, step_seconds(rates, far, step)) << model;
-        ++gathers;
-      } else if (kind == ir::OpKind::gemm) {
-        EXPECT_EQ(seconds, step_seconds(rates, far, step)) << model;
-      }
+  for (ir::NodeSet& set : plan.program.node_sets) set.size = 2'000'000;
+  for (ir::GraphDef& graph : plan.program.graphs) graph.num_edges = 40'000'000;
+  const ir::Plan far = plan;
+  plan.near = {0.5, 1};
+  int gathers = 0;
+  for (const ir::Step& step : plan.steps) {
+    const ir::OpKind kind = plan.program.ops[static_cast<std::size_t>(step.op)].kind;
+    const bool gathers_rows = kind == ir::OpKind::spmm || kind == ir::OpKind::attention || kind == ir::OpKind::attention_grad;
+    const double seconds = step_seconds(rates, plan, step);
+    if (gathers_rows) {
+      EXPECT_LT(seconds, step_seconds(rates, far, step));
+      ++gathers;
+    } else if (kind == ir::OpKind::gemm) {
+      EXPECT_EQ(seconds, step_seconds(rates, far, step));
     }
-    EXPECT_GT(gathers, 3) << model;
   }
+  EXPECT_GT(gathers, 3);
+}
+
+TEST(StepSeconds, RowsOfNearNodesComeFaster) {
+  for (const char* model : {"gcn", "gat"}) {
+    SCOPED_TRACE(model);
+    expect_near_rows_faster(plan_of(model, {}));
+  }
+}
+
+TEST(StepSeconds, RowsOfNearNodesComeFasterInBlocksOfSources) {
+  Options options;
+  options.source_blocks = SourceBlocking::kOn;
+  for (const char* model : {"gcn", "gat"}) {
+    SCOPED_TRACE(model);
+    ir::Plan plan = plan_of(model, options);
+    for (ir::GraphUse& use : plan.graph_uses) use.in_block = use.out_block = 500'000;
+    expect_near_rows_faster(std::move(plan));
+  }
+}
+
+TEST(StepSeconds, RowsOfNearNodesComeFasterInPanels) {
+  ir::Plan plan = plan_of("gcn", {});
+  for (ir::Op& op : plan.program.ops) {
+    if (op.kind == ir::OpKind::spmm) op.attrs.set("panel", std::int64_t{1});
+  }
+  expect_near_rows_faster(std::move(plan));
 }
 
 TEST(Reuse, WhatHasLeftTheCacheTakesLonger) {

@@ -134,6 +134,45 @@ TEST(SourceBlocks, FollowWhereTheNodesLie) {
   EXPECT_GT(block_of(kRedditNodes, kRedditEdges, {0.566, 0.782}), 3 * given / 2) << "rows come from within a region whatever the block";
 }
 
+TEST(SourceBlocks, OfAttentionFollowWhereTheNodesLie) {
+  ir::Plan plan = plan_of("gat", testing::awkward_dataset({}), {{"hidden_channels", std::int64_t{8}}, {"heads", std::int64_t{4}}, {"num_layers", std::int64_t{3}}, {"attention_dropout", 0.0}});
+  for (ir::NodeSet& set : plan.program.node_sets) set.size = 232'965;
+  for (ir::GraphDef& graph : plan.program.graphs) graph.num_edges = 114'615'892;
+  passes::Rates rates = zen4_rates();
+  rates.block_gather.rates = {192e9, 120e9, 70e9, 40e9};
+  rates.attention = rates.attention_grad = 20e9;
+  const auto block_of = [&](const Near& near) {
+    plan.near = near;
+    std::vector<std::string> decisions;
+    passes::choose_source_blocks(&plan, passes::SourceBlocking::kOn, rates, &decisions);
+    return plan.graph_uses[1].in_block;
+  };
+  const std::int64_t given = block_of({0.035, 0.262});
+  EXPECT_GT(block_of({0.9, 1}), 3 * given / 2) << "rows come from within a cache whatever the block";
+}
+
+// Panels of near nodes come from a cache, wherever whole rows come from.
+TEST(SourceBlocks, GiveWayToPanelsWhereNodesLieNear) {
+  ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), {{"hidden_channels", std::int64_t{128}}, {"num_layers", std::int64_t{3}}});
+  for (ir::NodeSet& set : plan.program.node_sets) set.size = 2'000'000;
+  for (ir::GraphDef& graph : plan.program.graphs) graph.num_edges = 100'000'000;
+  passes::Rates rates = passes::default_rates();
+  rates.gather = {{32, 128}, {1 << 20, 64 << 20}, {200e9, 20e9, 25e9, 25e9}};
+  rates.block_gather = {{32}, {1 << 20}, {40e9}};
+  rates.segments = 1e15;
+  rates.stream.rates.assign(rates.stream.rates.size(), 1e15);
+  const auto blocks_and_panels = [&](const Near& near) {
+    ir::Plan chosen = plan;
+    chosen.near = near;
+    std::vector<std::string> decisions;
+    passes::choose_source_blocks(&chosen, passes::SourceBlocking::kAuto, rates, &decisions);
+    const auto panels = std::count_if(chosen.program.ops.begin(), chosen.program.ops.end(), [](const Op& op) { return op.attrs.has("panel"); });
+    return std::pair(chosen.graph_uses[1].in_block > 0, panels > 0);
+  };
+  EXPECT_EQ(blocks_and_panels({}), std::pair(true, false));
+  EXPECT_EQ(blocks_and_panels({0.5, 1}), std::pair(false, true));
+}
+
 // A sum over edges from within a region meets its row of the result in few blocks.
 TEST(SourceBlocks, EdgesFromWithinARegionTakeFewSegments) {
   passes::Rates rates = zen4_rates();
