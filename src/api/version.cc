@@ -2,6 +2,7 @@
 
 #include <hwy/base.h>
 #include <hwy/targets.h>
+#include <libdeflate.h>
 #include <zlib.h>
 
 #include <fmt/format.h>
@@ -47,6 +48,7 @@ std::vector<Fact> machine_facts() {
           {"rates", rates_in_use()},
           {"oneDNN", onednn.empty() ? "not installed" : onednn},
           {"zlib", zlibVersion()},
+          {"libdeflate", LIBDEFLATE_VERSION_STRING},
           {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
           {"compiler", __VERSION__}};
 }

@@ -10,7 +10,6 @@
 //   {train,val,test}_idx.npy i32                        or {train,val,test}_mask.npy bool [n]
 //   orig_id.npy i64 [n], node_names.npy S [n]           optional
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +20,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parallel.h"
+#include "data/checksum.h"
 #include "data/half_features.h"
 #include "data/manifest.h"
 #include "data/readers.h"
@@ -171,7 +171,7 @@ std::vector<NodeId> read_part(const fs::path& folder, const std::string& part, s
   expect_dims(array, 1, "node ids");
   const Buffer<NodeId> ids = to_ids(array, nodes);
   std::vector<NodeId> out(ids.begin(), ids.end());
-  std::sort(out.begin(), out.end());
+  if (!std::is_sorted(out.begin(), out.end())) std::sort(out.begin(), out.end());
   const auto twice = std::adjacent_find(out.begin(), out.end());
   if (twice != out.end()) fail(array.where, fmt::format("node {} is listed twice", *twice));
   return out;
@@ -353,23 +353,6 @@ void save(const Dataset& dataset, const fs::path& path, bool force) {
   }
 }
 
-/// CRC-32 of a file's content, parts of it side by side.
-static uLong checksum(std::span<const std::byte> bytes) {
-  constexpr std::int64_t kPart = std::int64_t{8} << 20;
-  const auto size = static_cast<std::int64_t>(bytes.size());
-  std::vector<uLong> parts(static_cast<std::size_t>(num_chunks(size, kPart)));
-  parallel_chunks(available_threads(), size, kPart, [&](std::int64_t begin, std::int64_t end) {
-    parts[static_cast<std::size_t>(begin / kPart)] =
-        crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data() + begin), static_cast<z_size_t>(end - begin));
-  });
-  uLong crc = crc32_z(0, nullptr, 0);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::int64_t begin = static_cast<std::int64_t>(i) * kPart;
-    crc = crc32_combine(crc, parts[i], std::min(kPart, size - begin));
-  }
-  return crc;
-}
-
 std::vector<Finding> verify_files(const fs::path& folder) {
   std::vector<Finding> findings;
   const Manifest manifest = read_manifest(folder);
@@ -377,7 +360,7 @@ std::vector<Finding> verify_files(const fs::path& folder) {
     try {
       const MappedFile file(folder / name);
       const auto bytes = file.bytes();
-      const uLong crc = checksum(bytes);
+      const std::uint32_t crc = checksum(bytes);
       if (bytes.size() != record.bytes || crc != record.crc) {
         findings.push_back(
             {Severity::kError, fmt::format("{}: {} bytes with checksum {:08x}, the manifest says {} bytes with {:08x}",

@@ -1,7 +1,6 @@
 #include "data/npy.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <charconv>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/checksum.h"
 
 namespace gneiss::data {
 namespace {
@@ -252,8 +252,7 @@ std::uint32_t write_npy(const std::filesystem::path& path, const std::string& de
   file.write(header);
   file.write(data.data(), data.size());
   file.commit();
-  const uLong head = crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size());
-  return static_cast<std::uint32_t>(crc32_z(head, reinterpret_cast<const Bytef*>(data.data()), data.size()));
+  return checksum(data, checksum(std::as_bytes(std::span(header))));
 }
 
 }  // namespace gneiss::data

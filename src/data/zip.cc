@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "data/checksum.h"
 
 namespace gneiss::data {
 namespace {
@@ -297,7 +298,7 @@ Buffer<std::byte> ZipFile::read(const ZipMember& member) const {
 }
 
 void ZipFile::check_crc(const ZipMember& member, std::span<const std::byte> content) const {
-  const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
+  const std::uint32_t crc = checksum(content);
   if (crc != member.crc) {
     fail(path_ + ":" + member.name,
          fmt::format("zip archive: checksum is {:08x}, the directory says {:08x}", crc, member.crc),

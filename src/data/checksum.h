@@ -1,0 +1,13 @@
+// CRC-32, which zip archives hold of their members and data folders of their files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace gneiss::data {
+
+/// The checksum of bytes that follow those of checksum `before`; parts of many bytes side by side.
+std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before = 0);
+
+}  // namespace gneiss::data
