@@ -118,6 +118,9 @@ Graph edges_into(const Graph& graph, std::span<const NodeId> rows);
 /// One edge from rows[i] to destination i, of `num_nodes` sources.
 Graph selection(std::int64_t num_nodes, std::span<const NodeId> rows);
 
+/// Edges v -> v. PyG: what utils.contains_self_loops asks for, counted.
+std::int64_t num_self_loops(const Graph& graph);
+
 /// PyG's add_remaining_self_loops: every node ends with exactly one self loop; of existing ones the last one's weight
 /// survives, new ones weigh `fill`. An unweighted graph stays unweighted. Source: pyg utils/loop.py.
 Graph add_remaining_self_loops(const Graph& graph, float fill = 1.0F);

@@ -1,6 +1,7 @@
 // Self loops as PyG's layers want them: exactly one per node.
 // Source: pyg torch_geometric/utils/loop.py (add_remaining_self_loops, remove_self_loops, add_self_loops).
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
@@ -11,6 +12,15 @@
 namespace gneiss::graph {
 namespace {
 
+constexpr std::int64_t kGrain = 4096;
+
+/// The loops of node v, among the sources of its row.
+auto loops_of(const Graph& graph, std::int64_t v) {
+  const auto row = static_cast<std::size_t>(v);
+  const auto sources = graph.sources().begin();
+  return std::equal_range(sources + graph.offsets()[row], sources + graph.offsets()[row + 1], static_cast<NodeId>(v));
+}
+
 /// One loop per node in its sorted place. `keep_weight`: the last existing loop's weight survives.
 Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
   GNEISS_ASSERT(graph.num_src() == graph.num_dst(), "self loops need one node set");
@@ -19,8 +29,7 @@ Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
   const auto sources_in = graph.sources();
   auto offsets = Buffer<EdgeId>::zeros(n + 1);
   for (std::size_t v = 0; v < n; ++v) {
-    const auto [first, last] =
-        std::equal_range(sources_in.begin() + offsets_in[v], sources_in.begin() + offsets_in[v + 1], static_cast<NodeId>(v));
+    const auto [first, last] = loops_of(graph, static_cast<std::int64_t>(v));
     offsets[v + 1] = offsets[v] + (offsets_in[v + 1] - offsets_in[v]) - (last - first) + 1;
   }
   Buffer<NodeId> sources(static_cast<std::size_t>(offsets[n]));
@@ -48,7 +57,6 @@ Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
     if (!placed) place_loop();
     if (!weights.empty()) weights[loop_at] = loop_weight;
   };
-  constexpr std::int64_t kGrain = 4096;
   parallel_chunks(available_threads(), graph.num_nodes(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) write_row(static_cast<std::size_t>(v));
   });
@@ -57,6 +65,19 @@ Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
 }
 
 }  // namespace
+
+std::int64_t num_self_loops(const Graph& graph) {
+  std::atomic<std::int64_t> loops = 0;
+  parallel_chunks(available_threads(), graph.num_dst(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t found = 0;
+    for (std::int64_t v = begin; v < end; ++v) {
+      const auto [first, last] = loops_of(graph, v);
+      found += last - first;
+    }
+    loops.fetch_add(found, std::memory_order_relaxed);
+  });
+  return loops;
+}
 
 Graph add_remaining_self_loops(const Graph& graph, float fill) { return with_one_loop(graph, fill, true); }
 

@@ -120,6 +120,16 @@ std::int32_t Plan::loss_blocks_of(const Op& op) const {
   return -1;
 }
 
+bool is_made(const Plan& plan, std::size_t graph) {
+  if (plan.graph_uses[graph].used) return true;
+  const std::vector<GraphDef>& graphs = plan.program.graphs;
+  for (std::size_t other = graph + 1; other < graphs.size(); ++other) {
+    const bool made_from = graphs[other].base == static_cast<std::int32_t>(graph) && graphs[other].origin != GraphOrigin::kLossRows;
+    if (made_from && is_made(plan, other)) return true;
+  }
+  return false;
+}
+
 std::string_view phase_name(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
 
 double Plan::seconds(Phase phase) const {

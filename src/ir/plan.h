@@ -173,6 +173,9 @@ struct EdgeWalk {
 /// The last walk along edges in a band; tasks are cut about equal in these edges. None: no step of it walks along edges.
 std::optional<EdgeWalk> edge_walk(const Plan& plan, const RowBand& band);
 
+/// Is a graph walked, or another one made from it that is?
+bool is_made(const Plan& plan, std::size_t graph);
+
 LoopValues values_of(const Plan& plan, const EdgeLoop& loop);
 
 /// The plan as a table: ops in order with variant, bytes and modelled time.

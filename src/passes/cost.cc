@@ -177,6 +177,16 @@ double sparse_threshold(const Rates& rates, const FeatureShape& features, double
   return wins;
 }
 
+double cached_stream_seconds(const Rates& rates, double bytes) {
+  constexpr double kBandBytes = 192 << 10;  // about what a band has in L2
+  return bytes / rates.stream.at(1, kBandBytes);
+}
+
+double fresh_memory_seconds(double bytes) {
+  constexpr double kBytesPerSecond = 2e9;
+  return bytes / kBytesPerSecond;
+}
+
 double stream_seconds(const Rates& rates, double bytes) {
   return rates.call_seconds + bytes / rates.stream.at(1, bytes);
 }
@@ -255,9 +265,8 @@ class StepCost {
   }
 
   double stream() const {
-    constexpr double kBandBytes = 192 << 10;  // about what a band has in L2
     const double others = step_.bytes - step_.cached_bytes;
-    return rates_.call_seconds + others / rates_.stream.at(1, others + step_.away_bytes) + step_.cached_bytes / rates_.stream.at(1, kBandBytes);
+    return rates_.call_seconds + others / rates_.stream.at(1, others + step_.away_bytes) + cached_stream_seconds(rates_, step_.cached_bytes);
   }
 
   double gather() const { return gather_seconds(rates_, edges(), destinations(), sources(), columns(), plan_.near); }

@@ -93,6 +93,12 @@ double sparse_threshold(const Rates& rates, const FeatureShape& features, double
 
 /// An op that reads and writes `bytes` bytes in order.
 double stream_seconds(const Rates& rates, double bytes);
+/// The same of bytes that a band of rows has in a cache.
+double cached_stream_seconds(const Rates& rates, double bytes);
+
+/// What a process waits for memory that it has not touched before. Hosts give it at 0.5 to 8 GB/s (docs/performance.md), by what others have
+/// just freed: no rate of a machine, and none is measured.
+double fresh_memory_seconds(double bytes);
 
 /// One call of a plan whose steps are bound.
 double step_seconds(const Rates& rates, const ir::Plan& plan, const ir::Step& step);

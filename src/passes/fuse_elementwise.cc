@@ -21,7 +21,7 @@ class Fuser {
       const bool fused = (op.kind == OpKind::add && (fuse_addend(op) || fuse_product(op))) ||
                          (op.kind == OpKind::sum_groups && fuse_inner_product(op)) ||
                          (op.kind == OpKind::sum_rows && fuse_weighted_sum(op)) ||
-                         (op.kind == OpKind::mul && (fuse_ends(op) || fuse_scaling(op))) || drop_expansion(op);
+                         (op.kind == OpKind::mul && (fuse_ends(op) || fuse_scaling(op) || fuse_scaling_of_addition(op))) || drop_expansion(op);
       if (!fused) rewriter_.copy(op);
     }
     return rewriter_.finish();
@@ -117,21 +117,55 @@ class Fuser {
     return false;
   }
 
+  /// The sum over edges, which can take a factor for each row, that makes `value` for `user` only.
+  const Op* scalable_sum(const Op& user, ValueId value) const {
+    const Op* sum = sole(user, value, OpKind::spmm);
+    const std::string fn = sum == nullptr ? "" : sum->attrs.text("fn", "sum");
+    return (fn == "sum" || fn == "mean") && !sum->attrs.has("scaled") ? sum : nullptr;
+  }
+
+  /// Is operand `side` of a product a factor for each row of the other one?
+  bool scales_rows(const Op& product, std::size_t side) const {
+    ir::Type factor = from_.type(product.results[0]);
+    factor.cols = 1;
+    return from_.type(product.inputs[1 - side]) == from_.type(product.results[0]) && from_.type(product.inputs[side]) == factor;
+  }
+
+  ValueId scaled_sum(const Op& user, const Op& sum, ValueId factor) {
+    std::vector<ValueId> inputs;
+    for (const ValueId input : sum.inputs) inputs.push_back(rewriter_.map(input));
+    inputs.push_back(rewriter_.map(factor));
+    ir::Attrs attrs = sum.attrs;
+    attrs.set("scaled", std::int64_t{1});
+    return rewriter_.builder_at(user).add(OpKind::spmm, inputs, attrs);
+  }
+
   /// A sum over edges times a factor for each row: the last thing that is done to the sum while it is in registers.
   bool fuse_scaling(const Op& op) {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const Op* sum = sole(op, op.inputs[side], OpKind::spmm);
-      const std::string fn = sum == nullptr ? "" : sum->attrs.text("fn", "sum");
-      if ((fn != "sum" && fn != "mean") || sum->attrs.has("scaled")) continue;
-      ir::Type factor = from_.type(op.results[0]);
-      factor.cols = 1;
-      if (from_.type(op.inputs[side]) != from_.type(op.results[0]) || from_.type(op.inputs[1 - side]) != factor) continue;
-      std::vector<ValueId> inputs = sum->inputs;
-      inputs.push_back(op.inputs[1 - side]);
-      ir::Attrs attrs = sum->attrs;
-      attrs.set("scaled", std::int64_t{1});
-      emit(op, OpKind::spmm, inputs, attrs);
+      const Op* sum = scalable_sum(op, op.inputs[side]);
+      if (sum == nullptr || !scales_rows(op, 1 - side)) continue;
+      rewriter_.set(op.results[0], scaled_sum(op, *sum, op.inputs[1 - side]));
       return true;
+    }
+    return false;
+  }
+
+  /// A sum over edges and another value, times a factor for each row: the sum is scaled in registers, the other where it is added.
+  bool fuse_scaling_of_addition(const Op& op) {
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Op* addition = sole(op, op.inputs[side], OpKind::add);
+      if (addition == nullptr || !scales_rows(op, 1 - side)) continue;
+      for (const std::size_t part : {std::size_t{0}, std::size_t{1}}) {
+        const Op* sum = scalable_sum(op, addition->inputs[part]);
+        const ValueId other = addition->inputs[1 - part];
+        const ir::Type& result = from_.type(op.results[0]);
+        if (sum == nullptr || from_.type(addition->inputs[part]) != result || from_.type(other) != result) continue;
+        const ValueId factor = op.inputs[1 - side];
+        const ValueId scaled = scaled_sum(op, *sum, factor);
+        rewriter_.set(op.results[0], rewriter_.builder_at(op).add(OpKind::mul_add, {scaled, rewriter_.map(other), rewriter_.map(factor)}));
+        return true;
+      }
     }
     return false;
   }

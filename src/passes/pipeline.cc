@@ -27,6 +27,7 @@
 #include "passes/products_at_nodes.h"
 #include "passes/recompute.h"
 #include "passes/row_padding.h"
+#include "passes/self_loops.h"
 #include "passes/sparse_features.h"
 #include "passes/split_bands.h"
 #include "passes/training.h"
@@ -83,6 +84,7 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 ///   choose_order before differentiation, so that one decision serves forward and backward;
 ///   factor_weights after them, because the scalings would stand between a product and an aggregation, and before
 ///   differentiation, which then needs no rule of its own for them;
+///   self_loops when no weights are left on edges that are sums of rows, and before loss_rows, which takes edges of the graph that is walked;
 ///   all four sweep up after themselves: a half that stays behind would count as a use and be differentiated;
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
@@ -107,6 +109,8 @@ constexpr Pass kPasses[] = {
     {"choose_order", true, "A(XW) or (AX)W by modelled time", run_order},
     {"factor_weights", true, "weights a[src] b[dst] -> scalings of rows on dense graphs",
      [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(factor_weights(p, o.factor_degree, d)); }},
+    {"self_loops", true, "sums over a graph and a loop at each node -> x + sums over the graph, for few epochs",
+     [](const ir::Program& p, const Options& o, Decisions* d) { return leave_out_self_loops(p, o.rates, o.repeats, d); }},
     {"sparse_features", false, "sparse input features through the sparse product",
      [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
     {"add_inference", false, "a copy of the model for evaluation",

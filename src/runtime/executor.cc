@@ -25,7 +25,7 @@ bool poison_wanted() {
 }  // namespace
 
 template <class T>
-Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, std::vector<std::optional<graph::Graph>> derived,
+Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, DerivedGraphs derived,
                       std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops,
                       std::span<std::byte> file)
     : plan_(plan),

@@ -28,7 +28,7 @@ class Executor {
   /// nodes. Errors: kOutOfMemory with the plan's size.
   /// `loops`: a function for each loop over edges of the plan, which only f32 has. `file`: plan.file_bytes bytes of a FileMemory that
   /// outlives the executor too.
-  Executor(const ir::Plan& plan, const data::Dataset& dataset, std::vector<std::optional<graph::Graph>> derived,
+  Executor(const ir::Plan& plan, const data::Dataset& dataset, DerivedGraphs derived,
            std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops = {},
            std::span<std::byte> file = {});
   Executor(const Executor&) = delete;

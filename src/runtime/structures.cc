@@ -5,21 +5,32 @@
 #include "base/error.h"
 
 namespace gneiss::runtime {
+namespace {
 
-std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given, ir::Program* program) {
-  std::vector<std::optional<graph::Graph>> derived(program->graphs.size());
+const graph::Graph& base_of(const ir::GraphDef& def, const graph::Graph& given, const DerivedGraphs& derived) {
+  return def.base == 0 ? given : *derived[static_cast<std::size_t>(def.base)];
+}
+
+graph::Graph with_self_loops(ir::GraphOrigin origin, const graph::Graph& from) {
+  return origin == ir::GraphOrigin::kAddRemainingSelfLoops ? graph::add_remaining_self_loops(from) : graph::replace_self_loops(from);
+}
+
+}  // namespace
+
+DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program) {
+  DerivedGraphs derived(program->graphs.size());
   for (std::size_t g = 0; g < program->graphs.size(); ++g) {
     ir::GraphDef& def = program->graphs[g];
     GNEISS_CHECK(g == 0 || def.origin != ir::GraphOrigin::kGiven, ErrorCode::kUnsupported,
                  "program '{}' needs {} given graphs; full-graph training has one", program->name, g + 1);
-    if (g > 0) {
+    const bool waits = def.base == 0 && graph::num_self_loops(given) == 0;  // its edges are the given ones and a loop at each node
+    if (g > 0 && !waits) {
       const auto base = static_cast<std::size_t>(def.base);
-      const graph::Graph& from = base == 0 ? given : *derived[base];
-      derived[g] = def.origin == ir::GraphOrigin::kAddRemainingSelfLoops ? graph::add_remaining_self_loops(from)
-                                                                         : graph::replace_self_loops(from);
+      if (base > 0 && !derived[base]) derived[base] = with_self_loops(program->graphs[base].origin, given);
+      derived[g] = with_self_loops(def.origin, base_of(def, given, derived));
     }
-    const graph::Graph& graph = g == 0 ? given : *derived[g];
-    def.num_edges = graph.num_edges();
+    const graph::Graph& graph = derived[g] ? *derived[g] : given;
+    def.num_edges = graph.num_edges() + (waits ? given.num_nodes() : 0);
     def.weighted = graph.weighted();
     def.symmetric = graph.symmetric();
     program->node_sets[static_cast<std::size_t>(def.src_set)].size = graph.num_src();
@@ -28,28 +39,37 @@ std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given
   return derived;
 }
 
-void derive_loss_rows(const graph::Graph& given, std::span<const NodeId> rows, const ir::Program& program,
-                      std::vector<std::optional<graph::Graph>>* derived) {
-  for (std::size_t g = derived->size(); g < program.graphs.size(); ++g) {
-    const ir::GraphDef& def = program.graphs[g];
-    const auto base = static_cast<std::size_t>(def.base);
-    const graph::Graph& from = base == 0 ? given : *(*derived)[base];
-    if (def.origin == ir::GraphOrigin::kLossRows) {
-      derived->push_back(graph::selection(from.num_src(), rows));
-    } else {
-      GNEISS_ASSERT(def.origin == ir::GraphOrigin::kIntoLossRows, "graph {} is not one of the rows of the loss", def.name);
-      derived->push_back(graph::edges_into(from, rows));
+void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan, DerivedGraphs* derived) {
+  const std::vector<ir::GraphDef>& graphs = plan.program.graphs;
+  derived->resize(graphs.size());
+  for (std::size_t g = 1; g < graphs.size(); ++g) {
+    const ir::GraphDef& def = graphs[g];
+    std::optional<graph::Graph>& made = (*derived)[g];
+    if (!ir::is_made(plan, g)) made.reset();
+    if (made || !ir::is_made(plan, g)) continue;
+    switch (def.origin) {
+      case ir::GraphOrigin::kGiven:
+        break;
+      case ir::GraphOrigin::kAddRemainingSelfLoops:
+      case ir::GraphOrigin::kReplaceSelfLoops:
+        made = with_self_loops(def.origin, base_of(def, given, *derived));
+        break;
+      case ir::GraphOrigin::kIntoLossRows:
+        made = graph::edges_into(base_of(def, given, *derived), rows);
+        break;
+      case ir::GraphOrigin::kLossRows:
+        made = graph::selection(given.num_nodes(), rows);
+        break;
     }
+    GNEISS_ASSERT(made && made->num_edges() == def.num_edges, "graph {} was planned with {} edges", def.name, def.num_edges);
   }
 }
 
-Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived,
-                       int threads)
+Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, DerivedGraphs derived, int threads)
     : dataset_(dataset), derived_(std::move(derived)), transposes_(plan.graph_uses.size()) {
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
-    const graph::Graph& graph = graph_at(static_cast<std::int32_t>(g));
-    in_.push_back(graph.in_edges());
-    if (plan.graph_uses[g].transpose) transposes_[g] = graph::transpose(graph.in_edges(), plan.graph_uses[g].slots, threads);
+    in_.push_back(g > 0 && !derived_[g] ? SparsePattern() : graph_at(static_cast<std::int32_t>(g)).in_edges());
+    if (plan.graph_uses[g].transpose) transposes_[g] = graph::transpose(in_[g], plan.graph_uses[g].slots, threads);
     out_.push_back(plan.graph_uses[g].transpose ? transposes_[g].pattern() : SparsePattern());
     const ir::GraphUse& use = plan.graph_uses[g];
     in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads) : graph::SourceBlocks());

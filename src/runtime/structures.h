@@ -13,20 +13,22 @@
 
 namespace gneiss::runtime {
 
-/// Makes the graph of every GraphDef (self loops added, weights kept) and writes its edge count and symmetry into the program.
-/// Graph 0 is the dataset's own and is not copied. Errors: kUnsupported if the program has several given graphs.
-std::vector<std::optional<graph::Graph>> derive_graphs(const graph::Graph& given, ir::Program* program);
+/// Graphs by their number in the program; none for graph 0, which is the dataset's own and is not copied, and for those not made.
+using DerivedGraphs = std::vector<std::optional<graph::Graph>>;
 
-/// Makes the graphs that the passes added to a program for the rows of its loss (ascending nodes) and appends them.
-void derive_loss_rows(const graph::Graph& given, std::span<const NodeId> rows, const ir::Program& program,
-                      std::vector<std::optional<graph::Graph>>* derived);
+/// Writes edge counts and symmetry of every GraphDef (self loops added, weights kept) into the program. Makes the graphs whose edges have to be
+/// counted for that: not those of a graph without self loops, which a plan may be able to do without.
+/// Errors: kUnsupported if the program has several given graphs.
+DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program);
+
+/// Makes what a plan needs besides: graphs that were not made yet, and those that the passes added for the rows of the loss (ascending nodes).
+void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan, DerivedGraphs* derived);
 
 /// Patterns by graph and direction, for the life of a run.
 class Structures {
  public:
   /// Takes the derived graphs; builds the transposes and source blocks that the plan asks for. `dataset` must outlive this.
-  Structures(const data::Dataset& dataset, const ir::Plan& plan, std::vector<std::optional<graph::Graph>> derived,
-             int threads);
+  Structures(const data::Dataset& dataset, const ir::Plan& plan, DerivedGraphs derived, int threads);
 
   const SparsePattern* in_edges(std::int32_t graph) const { return &in_[static_cast<std::size_t>(graph)]; }
   const SparsePattern* out_edges(std::int32_t graph) const { return &out_[static_cast<std::size_t>(graph)]; }
@@ -50,7 +52,7 @@ class Structures {
   const graph::Graph& graph_at(std::int32_t graph) const;
 
   const data::Dataset& dataset_;
-  std::vector<std::optional<graph::Graph>> derived_;
+  DerivedGraphs derived_;
   std::vector<graph::Transpose> transposes_;
   graph::Transpose feature_transpose_;
   std::vector<SparsePattern> in_;

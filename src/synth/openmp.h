@@ -31,8 +31,6 @@ const ir::Step& loss_step(const ir::Plan& plan);
 
 /// Values that ops name, in the order in which they are made.
 std::vector<ir::ValueId> named_values(const Source& from);
-/// Is the graph walked, or made into one that is?
-bool is_made(const Source& from, std::size_t graph);
 
 std::string program_header(const Source& from);
 std::string data_source(const Source& from);

@@ -133,7 +133,7 @@ std::string graph_function(const Source& from) {
     const auto index = static_cast<std::int32_t>(g);
     const ir::GraphDef& def = program.graphs[g];
     const ir::GraphUse& use = from.plan().graph_uses[g];
-    if (!is_made(from, g)) continue;
+    if (!ir::is_made(from.plan(), g)) continue;
     const std::string object = graph_object(from, index);
     const std::string& name = from.names.graph(index);
     const std::string base = g == 0 ? "" : graph_object(from, def.base);

@@ -22,7 +22,7 @@ std::string sizes(const Source& from) {
         set == 0 ? "of the graph" : "nodes of the split that train");
   }
   for (std::size_t g = 0; g < program.graphs.size(); ++g) {
-    if (is_made(from, g) || g == 0)
+    if (ir::is_made(from.plan(), g) || g == 0)
       add(from.names.edge_count(static_cast<std::int32_t>(g)), program.graphs[g].num_edges, program.graphs[g].name);
   }
   add("kFeatures", from.spec.data.num_features, "columns of the features");
@@ -38,7 +38,7 @@ std::string graph_members(const Source& from) {
   for (std::size_t g = 0; g < program.graphs.size(); ++g) {
     const ir::GraphUse& use = from.plan().graph_uses[g];
     const std::string& name = from.names.graph(static_cast<std::int32_t>(g));
-    if (is_made(from, g) && g > 0)
+    if (ir::is_made(from.plan(), g) && g > 0)
       list.push_back({fmt::format("graph::Graph graph_{};", name), program.graphs[g].name});
     if (!use.used) continue;
     list.push_back(
@@ -190,17 +190,6 @@ std::vector<ir::ValueId> named_values(const Source& from) {
     }
   }
   return values;
-}
-
-bool is_made(const Source& from, std::size_t g) {
-  if (from.plan().graph_uses[g].used) return true;
-  const std::vector<ir::GraphDef>& graphs = from.program().graphs;
-  for (std::size_t other = g + 1; other < graphs.size(); ++other) {
-    if (graphs[other].base == static_cast<std::int32_t>(g) && graphs[other].origin != ir::GraphOrigin::kLossRows &&
-        is_made(from, other))
-      return true;
-  }
-  return false;
 }
 
 std::string program_header(const Source& from) {

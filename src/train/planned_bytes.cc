@@ -85,7 +85,7 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
     const ir::GraphDef& graph = plan.program.graphs[g];
     if (use.transpose) scratch = std::max(scratch, graph::transpose_scratch_bytes(graph.num_edges, use.slots ? sizeof(EdgeId) : 0));
     bytes.structures += use.bytes + use.block_bytes;
-    if (g > 0) bytes.derived += edge_bytes(graph);
+    if (g > 0 && ir::is_made(plan, g)) bytes.derived += edge_bytes(graph);
   }
   bytes.structures += scratch;
   const ir::GraphUse& given = plan.graph_uses[0];

@@ -155,10 +155,12 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.loss_rows.count = static_cast<std::int64_t>(rows.size());
   passes.loss_rows.label_bytes = label_bytes(dataset.labels);
   for (std::size_t g = 0; g < blueprint.graphs.size(); ++g) {
-    passes.loss_rows.edges.push_back(num_edges_into(g == 0 ? dataset.graph : *blueprint.graphs[g], rows));
+    const bool by_itself = g > 0 && blueprint.graphs[g];
+    const std::int64_t loops = g > 0 && !by_itself ? passes.loss_rows.count : 0;  // one at each node besides the given edges
+    passes.loss_rows.edges.push_back(num_edges_into(by_itself ? *blueprint.graphs[g] : dataset.graph, rows) + loops);
   }
   blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
-  runtime::derive_loss_rows(dataset.graph, rows, blueprint.plan.program, &blueprint.graphs);
+  runtime::derive_the_rest(dataset.graph, rows, blueprint.plan, &blueprint.graphs);
   return blueprint;
 }
 

@@ -43,7 +43,7 @@ passes::LossSpec::Kind default_loss(const data::Labels& labels);
 /// What a session is built from: the compiled model, the graphs derived for it, the plan.
 struct Blueprint {
   language::CompileResult compiled;
-  std::vector<std::optional<graph::Graph>> graphs;  ///< by graph of the program; the dataset's own is absent
+  runtime::DerivedGraphs graphs;  ///< by graph of the program; the dataset's own is absent
   ir::Plan plan;
 };
 

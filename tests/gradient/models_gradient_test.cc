@@ -78,5 +78,17 @@ TEST(ModelsGradient, UnweightedSparseMultilabel) {
   expect_gradients(testing::awkward_dataset(awkward), options);
 }
 
+TEST(ModelsGradient, SelfLoopsThatAreNoEdges) {
+  testing::AwkwardOptions awkward;
+  awkward.weighted = false;
+  awkward.self_loops = false;
+  passes::Options options;
+  options.repeats = {1e-6, 0};
+  options.factor_degree = 0;
+  expect_gradients(testing::awkward_dataset(awkward), options);
+  options.loss_rows.most_share = 1e9;
+  expect_gradients(testing::awkward_dataset(awkward), options);
+}
+
 }  // namespace
 }  // namespace gneiss

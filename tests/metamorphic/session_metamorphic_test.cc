@@ -384,6 +384,36 @@ TEST(Metamorphic, FactoredWeightsChangeRoundingOnly) {
   }
 }
 
+TEST(Metamorphic, SelfLoopsThatAreNoEdgesChangeRoundingOnly) {
+  testing::AwkwardOptions awkward;
+  awkward.weighted = false;
+  awkward.self_loops = false;
+  int left_out = 0;
+  for (const data::Dataset& dataset : {testing::awkward_dataset(awkward), community_graph()}) {
+    ASSERT_EQ(graph::num_self_loops(dataset.graph), 0);
+    for (const auto& model : models()) {
+      for (const double share : {0.0, 1e9}) {  // all rows, those of the loss alone
+        train::SessionOptions options = options_for(model);
+        options.passes.repeats = {1e-6, 0};
+        options.passes.factor_degree = 0;
+        options.passes.loss_rows.most_share = share;
+        options.passes.loss_rows.free_bytes = 0;
+        const Trace<double> short_one = trace<double>(dataset, options, 5);
+        const Trace<float> one = trace<float>(dataset, options, 5);
+        const train::Blueprint made = train::make_blueprint(dataset, options);
+        left_out += made.graphs.size() > 1 && !made.graphs[1];
+        EXPECT_EQ(made.graphs.size() > 1 && !made.graphs[1], model.first == "gcn") << model.first;
+        options.threads = 3;
+        EXPECT_EQ(one.weights, trace<float>(dataset, options, 5).weights) << model.first << " with 3 threads";
+        options.passes.disabled = {"self_loops"};
+        expect_close(short_one, trace<double>(dataset, options, 5), 1e-9, model.first + " in f64");
+        expect_close(one, trace<float>(dataset, options, 5), 2e-4, model.first + " in f32");
+      }
+    }
+  }
+  EXPECT_EQ(left_out, 8);
+}
+
 /// The dataset with node v renamed to rename[v] and its edges listed in another order: destinations from last to first. Parallel
 /// edges keep theirs, because of several self loops on a node the last one's weight counts (PyG's rule).
 data::Dataset renamed(const data::Dataset& from, const std::vector<NodeId>& rename) {

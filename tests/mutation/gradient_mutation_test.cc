@@ -174,6 +174,7 @@ TEST(GradientMutation, UpdatingBeforeTheLastReadIsCaught) {
   passes::Options options;
   options.value_bytes = sizeof(double);
   const ir::Plan plan = passes::build_plan(program, options);
+  runtime::derive_the_rest(dataset.graph, dataset.split.train, plan, &graphs);
   runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
   for (const ir::Param& param : plan.program.params) {
     const MatrixView<double> values = executor.view(param.value);

@@ -12,15 +12,13 @@ struct Edge {
   NodeId dst;
 };
 
-std::vector<Edge> awkward_edges(std::int64_t nodes) {
-  const auto last = static_cast<NodeId>(nodes - 2);  // the last two stay isolated
+std::vector<Edge> awkward_edges(const AwkwardOptions& options) {
+  const auto last = static_cast<NodeId>(options.nodes - 2);  // the last two stay isolated
   std::vector<Edge> edges;
   for (NodeId v = 1; v < last; ++v) edges.push_back({v, 0});  // everything points at the hub
   for (NodeId v = 1; v + 2 < last; v += 2) edges.push_back({0, v});
   for (NodeId v = 1; v + 3 < last; ++v) edges.push_back({v, static_cast<NodeId>(v + 3)});
-  edges.push_back({2, 2});  // self loops, one of them twice
-  edges.push_back({3, 3});
-  edges.push_back({3, 3});
+  if (options.self_loops) edges.insert(edges.end(), {{2, 2}, {3, 3}, {3, 3}});  // one of them twice
   edges.push_back({1, 4});  // parallel to 1 -> 4 above
   edges.push_back({5, 1});
   edges.push_back({5, 1});
@@ -75,7 +73,7 @@ void fill_labels(data::Labels* labels, std::int64_t nodes, const AwkwardOptions&
 
 data::Dataset awkward_dataset(const AwkwardOptions& options) {
   RandomStream random(options.seed, 77);
-  const std::vector<Edge> edges = awkward_edges(options.nodes);
+  const std::vector<Edge> edges = awkward_edges(options);
   graph::EdgeList list{Buffer<NodeId>(edges.size()), Buffer<NodeId>(edges.size()),
                        Buffer<float>(options.weighted ? edges.size() : 0)};
   for (std::size_t e = 0; e < edges.size(); ++e) {

@@ -14,6 +14,7 @@ struct AwkwardOptions {
   std::int64_t classes = 3;
   bool weighted = true;
   bool sparse_features = false;
+  bool self_loops = true;
   data::LabelKind labels = data::LabelKind::kSingle;
   std::uint64_t seed = 1;
 };

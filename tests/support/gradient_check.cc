@@ -37,6 +37,7 @@ GradientReport check_gradients(const ir::Program& program, const data::Dataset& 
   f64.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const ir::Plan built = passes::build_plan(model, f64);
   const ir::Plan plan = mutate ? plan_again(built, mutate) : built;
+  runtime::derive_the_rest(dataset.graph, dataset.split.train, plan, &graphs);
   runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
   for (ir::Param param : plan.program.params) {
     // Zero biases would put isolated nodes onto the kink of a ReLU, where there is no derivative to compare with.

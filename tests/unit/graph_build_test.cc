@@ -294,6 +294,11 @@ TEST(SourceBlocksTest, NeedsSortedRows) {
   EXPECT_THROW(block_sources({1, 4, offsets, indices, {}}, 2, 1), Error);
 }
 
+TEST(SelfLoopTest, EachIsCounted) {
+  EXPECT_EQ(num_self_loops(build_graph(edges({0, 0, 1, 0, 2, 1}, {0, 0, 0, 1, 2, 2}), 4)), 3);
+  EXPECT_EQ(num_self_loops(build_graph(edges({0, 1}, {1, 0}), 2)), 0);
+}
+
 TEST(SelfLoopTest, AddRemainingKeepsTheLastLoopsWeight) {
   const Graph g = add_remaining_self_loops(build_graph(edges({0, 0, 1, 0}, {0, 0, 0, 1}, {5, 6, 2, 3}), 3), 9);
   EXPECT_THAT(list(g.sources()), ElementsAre(0, 1, 0, 1, 2));

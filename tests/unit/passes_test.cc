@@ -138,6 +138,60 @@ TEST(FuseElementwise, SumsOverEdgesScaleTheirRows) {
   EXPECT_GT(scaled, 3) << ir::print(plan.program);
 }
 
+/// Of a training so short that no copy of the edges pays.
+passes::Options short_training() {
+  passes::Options options;
+  options.repeats = {1e-6, 0};
+  options.factor_degree = 0;
+  return options;
+}
+
+TEST(SelfLoops, ShortTrainingsSumOverTheGivenGraph) {
+  testing::AwkwardOptions loopless;
+  loopless.weighted = false;
+  loopless.self_loops = false;
+  const data::Dataset dataset = testing::awkward_dataset(loopless);
+  const ir::Plan plan = plan_of("gcn", dataset, small(), short_training());
+  ASSERT_EQ(plan.graph_uses.size(), 2U);
+  EXPECT_TRUE(plan.graph_uses[0].used);
+  EXPECT_FALSE(ir::is_made(plan, 1)) << ir::print(plan.program);
+  EXPECT_TRUE(plan.graph_uses[0].transpose) << "backward follows";
+  EXPECT_EQ(plan.graph_uses[1].bytes, 0);
+  for (const Op& op : plan.program.ops) {
+    EXPECT_TRUE(op.kind != OpKind::spmm || op.attrs.has("scaled")) << "scaled in registers: " << ir::print(plan.program);
+  }
+  EXPECT_GT(count(plan, OpKind::mul_add), 3) << ir::print(plan.program);
+}
+
+TEST(SelfLoops, ACopyIsMadeWhereItPaysOrIsNeeded) {
+  testing::AwkwardOptions loopless;
+  loopless.weighted = false;
+  loopless.self_loops = false;
+  testing::AwkwardOptions loops = loopless;
+  loops.self_loops = true;
+  testing::AwkwardOptions weighted = loopless;
+  weighted.weighted = true;
+  const auto copied = [](const std::string& model, const testing::AwkwardOptions& graph, const ModelArgs& args, const passes::Options& options) {
+    return ir::is_made(plan_of(model, testing::awkward_dataset(graph), args, options), 1);
+  };
+  EXPECT_FALSE(copied("gcn", loopless, small(), short_training()));
+  passes::Options changed = short_training();
+  changed.repeats = {200, 200};
+  EXPECT_TRUE(copied("gcn", loopless, small(), changed)) << "many epochs";
+  changed = short_training();
+  changed.factor_degree = 100;
+  EXPECT_TRUE(copied("gcn", loopless, small(), changed)) << "weights are left on the edges";
+  changed = short_training();
+  changed.order = passes::OrderChoice::kAggregateFirst;
+  EXPECT_TRUE(copied("gcn", loopless, small({{"dropout", 0.0}}), changed)) << "features are summed up once";
+  changed = short_training();
+  changed.disabled = {"self_loops"};
+  EXPECT_TRUE(copied("gcn", loopless, small(), changed)) << "switched off";
+  EXPECT_TRUE(copied("gcn", loops, small(), short_training())) << "some nodes have loops";
+  EXPECT_TRUE(copied("gcn", weighted, small(), short_training())) << "edges have weights";
+  EXPECT_TRUE(copied("gat", loopless, small_for("gat"), short_training())) << "attention walks it";
+}
+
 TEST(FuseMessages, InnerProductOfTheEndsBecomesSddmm) {
   const data::Dataset dataset = testing::awkward_dataset({});
   ir::Program program = testing::compile_text(
