@@ -19,7 +19,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/parallel.h"
 #include "data/checksum.h"
 #include "data/half_features.h"
 #include "data/manifest.h"
@@ -51,6 +50,16 @@ std::optional<bool> known_symmetry(const fs::path& folder, const Manifest& manif
   return true;
 }
 
+/// Yes too where the offsets are wrong: the graph's own check names the place.
+bool rows_ascend(std::span<const EdgeId> offsets, std::span<const NodeId> sources) {
+  for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
+    const bool inside = offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
+    if (!inside) return true;
+    if (!std::is_sorted(sources.begin() + offsets[v], sources.begin() + offsets[v + 1])) return false;
+  }
+  return true;
+}
+
 /// Sources within a row may stand in any order in a hand-made folder; ours are sorted.
 graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes, std::optional<bool> symmetric) {
   const NpyArray offsets_array = load_npy(folder / "in_indptr.npy");
@@ -63,23 +72,16 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes, std
     fail(offsets_array.where, fmt::format("offsets for {} nodes, but the manifest says {}", nodes, declared_nodes));
   }
   Buffer<EdgeId> offsets = to_int64(offsets_array);
-  Buffer<NodeId> sources = to_ids(indices_array, nodes);
+  Buffer<NodeId> sources = ids_in_file(indices_array);
+  const bool fit = static_cast<std::int64_t>(sources.size()) == indices_array.count && graph::fit_graph(nodes, offsets, sources);
+  if (!fit) sources = to_ids(indices_array, nodes);
   Buffer<float> weights;
   const fs::path weight_path = folder / "edge_weight.npy";
   if (fs::exists(weight_path))
     weights = to_floats(checked_length(load_npy(weight_path), indices_array.count, "edge weights"));
+  if (fit) return graph::Graph::of_fitting(nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric);
   try {
-    constexpr std::int64_t kRows = 4096;
-    const bool sorted = all_chunks(available_threads(), nodes, kRows, [&](std::int64_t begin, std::int64_t end) {
-      for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v) {
-        const bool inside =
-            offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
-        if (!inside) return true;  // the graph's own check names the place
-        if (!std::is_sorted(sources.begin() + offsets[v], sources.begin() + offsets[v + 1])) return false;
-      }
-      return true;
-    });
-    if (sorted) return {nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric};
+    if (rows_ascend(offsets, sources)) return {nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric};
     graph::EdgeList edges = csr_edges(offsets_array, indices_array, nullptr, nodes);
     std::swap(edges.src, edges.dst);
     edges.weight = std::move(weights);

@@ -77,6 +77,8 @@ Buffer<float> to_floats(const NpyArray& array);
 Buffer<std::uint16_t> to_halves(const NpyArray& array);
 /// All elements in row-major order. Errors: kBadData for text, fractions, and values outside i64.
 Buffer<std::int64_t> to_int64(const NpyArray& array);
+/// Ids that lie in a mapped file as they are, whatever they hold; nothing where to_ids would have to copy them.
+Buffer<NodeId> ids_in_file(const NpyArray& array);
 /// Elements as ids in [0, bound). Errors: kBadData naming the first that is not.
 Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound);
 /// Elements as booleans: 0 or 1. Errors: kBadData for anything else.

@@ -9,31 +9,11 @@
 namespace gneiss::graph {
 namespace {
 
-/// What check_structure asks of rows, by several threads and without saying which is wrong.
-bool rows_are_right(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources) {
-  constexpr std::int64_t kRows = 4096;
-  const EdgeId last = offsets.back();
-  return all_chunks(available_threads(), static_cast<std::int64_t>(offsets.size()) - 1, kRows, [&](std::int64_t begin, std::int64_t end) {
-    for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v) {
-      if (offsets[v] < 0 || offsets[v] > offsets[v + 1] || offsets[v + 1] > last) return false;
-      NodeId before = 0;
-      bool right = true;
-      for (EdgeId k = offsets[v]; k < offsets[v + 1]; ++k) {
-        const NodeId u = sources[static_cast<std::size_t>(k)];
-        right &= u >= before && u < num_src;
-        before = u;
-      }
-      if (!right) return false;
-    }
-    return true;
-  });
-}
-
 void check_structure(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources) {
   GNEISS_CHECK(!offsets.empty() && offsets.front() == 0, ErrorCode::kBadData, "graph: in-edge offsets must start with 0");
   GNEISS_CHECK(offsets.back() == static_cast<EdgeId>(sources.size()), ErrorCode::kShape,
                "graph: offsets end at {}, but there are {} edges", offsets.back(), sources.size());
-  if (rows_are_right(num_src, offsets, sources)) return;
+  if (fit_graph(num_src, offsets, sources)) return;
   for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
     GNEISS_CHECK(offsets[v] <= offsets[v + 1], ErrorCode::kBadData, "graph: offsets fall at node {} ({} then {})", v,
                  offsets[v], offsets[v + 1]);
@@ -52,10 +32,41 @@ void check_structure(std::int64_t num_src, std::span<const EdgeId> offsets, std:
 
 }  // namespace
 
+bool fit_graph(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources) {
+  constexpr std::int64_t kRows = 4096;
+  if (offsets.empty() || offsets.front() != 0 || offsets.back() != static_cast<EdgeId>(sources.size())) return false;
+  return all_chunks(available_threads(), static_cast<std::int64_t>(offsets.size()) - 1, kRows, [&](std::int64_t begin, std::int64_t end) {
+    for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v) {
+      if (offsets[v] < 0 || offsets[v] > offsets[v + 1] || offsets[v + 1] > offsets.back()) return false;
+      const std::span<const NodeId> row = sources.subspan(static_cast<std::size_t>(offsets[v]), static_cast<std::size_t>(offsets[v + 1] - offsets[v]));
+      if (row.empty()) continue;
+      bool right = row.front() >= 0 && row.back() < num_src;  // and all between them, where they ascend
+      for (std::size_t k = 1; k < row.size(); ++k) right &= row[k - 1] <= row[k];
+      if (!right) return false;
+    }
+    return true;
+  });
+}
+
 Graph::Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights,
              std::optional<bool> symmetric)
-    : num_src_(num_src), offsets_(std::move(offsets)), sources_(std::move(sources)), weights_(std::move(weights)) {
+    : num_src_(num_src), offsets_(std::move(offsets)), sources_(std::move(sources)) {
   check_structure(num_src_, offsets_, sources_);
+  settle(std::move(weights), symmetric);
+}
+
+Graph Graph::of_fitting(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights,
+                        std::optional<bool> symmetric) {
+  Graph graph;
+  graph.num_src_ = num_src;
+  graph.offsets_ = std::move(offsets);
+  graph.sources_ = std::move(sources);
+  graph.settle(std::move(weights), symmetric);
+  return graph;
+}
+
+void Graph::settle(Buffer<float> weights, std::optional<bool> symmetric) {
+  weights_ = std::move(weights);
   GNEISS_CHECK(weights_.empty() || weights_.size() == sources_.size(), ErrorCode::kShape,
                "graph: {} edge weights for {} edges", weights_.size(), sources_.size());
   symmetric_ = symmetric ? *symmetric : is_symmetric(in_edges(), weights_);

@@ -25,6 +25,9 @@ class Graph {
   /// gives it answers for it. Errors: kShape / kBadData naming the first offence.
   Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {},
         std::optional<bool> symmetric = {});
+  /// The same of arrays that fit_graph has looked at.
+  static Graph of_fitting(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {},
+                          std::optional<bool> symmetric = {});
 
   std::int64_t num_src() const { return num_src_; }
   std::int64_t num_dst() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
@@ -50,6 +53,8 @@ class Graph {
   SparsePattern in_edges() const { return {num_dst(), num_src_, offsets_, sources_, {}}; }
 
  private:
+  void settle(Buffer<float> weights, std::optional<bool> symmetric);
+
   friend Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
   /// `renamed` under other node ids: its arrays need no check, and symmetry is a property of the structure.
   Graph(const Graph& renamed, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights)
@@ -65,6 +70,9 @@ class Graph {
   Buffer<float> weights_;
   bool symmetric_ = false;
 };
+
+/// Do offsets and sources hold what a Graph asks of them? Several threads look, in one sweep, and nothing says what is wrong.
+bool fit_graph(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources);
 
 /// The same edges by source: row u lists the destinations of u's out-edges, ascending, with each edge's canonical slot.
 struct Transpose {

@@ -243,7 +243,41 @@ TEST_F(FolderTest, ReadsAFolderMadeByHand) {
   EXPECT_EQ(d.labels.num_classes, 2);
 }
 
+TEST_F(FolderTest, LargeArraysAreCheckedWhereTheyLie) {
+  constexpr std::int64_t kNodes = 1000;
+  constexpr std::int64_t kRow = 400;  // sources of each node: arrays of more than 1 MiB are not copied
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t v = 0; v <= kNodes; ++v) offsets.push_back(v * kRow);
+  std::vector<std::int32_t> ids;
+  for (std::int64_t e = 0; e < kNodes * kRow; ++e) ids.push_back(static_cast<std::int32_t>(2 * (e % kRow) + e / kRow % 2));
+  const auto folder = by_hand("manifest.json", R"({"format": "gneiss", "version": 1, "num_nodes": 1000})");
+  const auto load_with = [&](std::size_t offset, std::int64_t end, std::size_t edge, std::int32_t source) {
+    auto wrong_offsets = offsets;
+    auto wrong_ids = ids;
+    wrong_offsets[offset] = end;
+    wrong_ids[edge] = source;
+    write_npy(folder / "in_indptr.npy", "<i8", {kNodes + 1}, std::as_bytes(std::span(wrong_offsets)));
+    write_npy(folder / "in_indices.npy", "<i4", {kNodes * kRow}, std::as_bytes(std::span(wrong_ids)));
+    return load(folder.string());
+  };
+  const auto message = [&](std::size_t offset, std::int64_t end, std::size_t edge, std::int32_t source) {
+    return error_of([&] { load_with(offset, end, edge, source); }).message();
+  };
+  EXPECT_EQ(list(load_with(0, 0, 0, 0).graph.sources()), ids);
+  EXPECT_THAT(message(0, 0, 123456, kNodes), HasSubstr("element [123456] is 1000, outside 0..999"));
+  EXPECT_THAT(message(0, 0, 399, kNodes), HasSubstr("element [399] is 1000, outside 0..999"));
+  EXPECT_THAT(message(0, 0, 400, -1), HasSubstr("element [400] is -1, outside 0..999"));
+  EXPECT_THAT(message(3, 2000, 0, 0), HasSubstr("row offset [4] is 1600, expected 2000..400000"));
+  EXPECT_THAT(message(0, 5, 0, 0), HasSubstr("must start with 0"));
+  EXPECT_THAT(message(kNodes, kNodes * kRow - 1, 0, 0), HasSubstr("offsets end at 399999"));
+  const Dataset sorted = load_with(0, 0, 800, 500);
+  EXPECT_EQ(list(sorted.graph.offsets()), offsets);
+  EXPECT_TRUE(std::is_sorted(sorted.graph.sources().begin() + 800, sorted.graph.sources().begin() + 1200));
+  EXPECT_EQ(std::count(sorted.graph.sources().begin() + 800, sorted.graph.sources().begin() + 1200, 500), 2);
+}
+
 TEST_F(FolderTest, NamesWhatIsWrong) {
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 0, 0})).message(), HasSubstr("offsets end at 0, but there are 3 edges"));
   EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 3, 2})).message(),
               HasSubstr("row offset [2] is 2, expected 3..3"));
   EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 2, 9})).message(),
