@@ -52,7 +52,7 @@ Graph::Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> source
              std::optional<bool> symmetric)
     : num_src_(num_src), offsets_(std::move(offsets)), sources_(std::move(sources)) {
   check_structure(num_src_, offsets_, sources_);
-  settle(std::move(weights), symmetric);
+  set_weights(std::move(weights), symmetric);
 }
 
 Graph Graph::of_fitting(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights,
@@ -61,11 +61,11 @@ Graph Graph::of_fitting(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<Nod
   graph.num_src_ = num_src;
   graph.offsets_ = std::move(offsets);
   graph.sources_ = std::move(sources);
-  graph.settle(std::move(weights), symmetric);
+  graph.set_weights(std::move(weights), symmetric);
   return graph;
 }
 
-void Graph::settle(Buffer<float> weights, std::optional<bool> symmetric) {
+void Graph::set_weights(Buffer<float> weights, std::optional<bool> symmetric) {
   weights_ = std::move(weights);
   GNEISS_CHECK(weights_.empty() || weights_.size() == sources_.size(), ErrorCode::kShape,
                "graph: {} edge weights for {} edges", weights_.size(), sources_.size());

@@ -53,7 +53,8 @@ class Graph {
   SparsePattern in_edges() const { return {num_dst(), num_src_, offsets_, sources_, {}}; }
 
  private:
-  void settle(Buffer<float> weights, std::optional<bool> symmetric);
+  /// The last of what a constructor does; the edges are there.
+  void set_weights(Buffer<float> weights, std::optional<bool> symmetric);
 
   friend Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
   /// `renamed` under other node ids: its arrays need no check, and symmetry is a property of the structure.
