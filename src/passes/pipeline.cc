@@ -84,8 +84,8 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 ///   choose_order before differentiation, so that one decision serves forward and backward;
 ///   factor_weights after them, because the scalings would stand between a product and an aggregation, and before
 ///   differentiation, which then needs no rule of its own for them;
-///   self_loops when no weights are left on edges that are sums of rows, and before loss_rows, which takes edges of the graph that is walked;
-///   all four sweep up after themselves: a half that stays behind would count as a use and be differentiated;
+///   all of them sweep up after themselves: a half that stays behind would count as a use and be differentiated;
+///   self_loops when it is known which sums have weights, and before loss_rows, which takes edges of the graph that is walked;
 ///   sparse_features when the order is known: which products meet the raw features depends on it;
 ///   add_inference before the loss: it copies the model and nothing else;
 ///   loss_rows between them: evaluation keeps all rows, and backward follows what forward became;
