@@ -25,10 +25,14 @@ struct DataArguments {
 };
 
 std::shared_ptr<DataArguments> add_command(CLI::App* data, const char* name, const char* help, const char* what,
-                                           const std::function<int(const DataArguments&)>& run, Action* action, CLI::App** command) {
+                                           const std::function<int(const DataArguments&)>& run, Action* action,
+                                           CLI::App** command) {
   *command = data->add_subcommand(name, help);
   auto arguments = std::make_shared<DataArguments>();
-  (*command)->add_option("what", arguments->data, "data set: generator, preset, file or folder")->required()->type_name(what);
+  (*command)
+      ->add_option("what", arguments->data, "data set: generator, preset, file or folder")
+      ->required()
+      ->type_name(what);
   arguments->flags.add_to(*command, {"data", "train.threads"});
   (*command)->callback([=] { *action = [=] { return run(*arguments); }; });
   return arguments;
@@ -48,7 +52,8 @@ int run_validate(const DataArguments& arguments) {
     text += fmt::format("{}: {}\n", finding.is_error ? "error" : "warning", finding.message);
     errors += finding.is_error ? 1 : 0;
   }
-  text += fmt::format("{}: {} errors, {} warnings\n", arguments.data, errors, findings.size() - static_cast<std::size_t>(errors));
+  text += fmt::format("{}: {} errors, {} warnings\n", arguments.data, errors,
+                      findings.size() - static_cast<std::size_t>(errors));
   print(text);
   return errors == 0 ? 0 : exit_code(ErrorCode::kBadData);
 }
@@ -56,8 +61,8 @@ int run_validate(const DataArguments& arguments) {
 int run_save(const DataArguments& arguments) {
   const Dataset dataset = arguments.load();
   dataset.save(arguments.out, arguments.force);
-  print(fmt::format("{}: {} nodes, {} edges, {} features, {} classes\n", arguments.out, dataset.num_nodes(), dataset.num_edges(),
-                    dataset.num_features(), dataset.num_classes()));
+  print(fmt::format("{}: {} nodes, {} edges, {} features, {} classes\n", arguments.out, dataset.num_nodes(),
+                    dataset.num_edges(), dataset.num_features(), dataset.num_classes()));
   return 0;
 }
 
@@ -65,7 +70,8 @@ int print_formats() {
   std::string text = "formats\n";
   for (const NamedSummary& format : dataset_formats()) text += fmt::format("  {:16}{}\n", format.name, format.summary);
   text += "generators and presets\n";
-  for (const NamedSummary& generator : dataset_generators()) text += fmt::format("  {:16}{}\n", generator.name, generator.summary);
+  for (const NamedSummary& generator : dataset_generators())
+    text += fmt::format("  {:16}{}\n", generator.name, generator.summary);
   print(text);
   return 0;
 }
@@ -79,10 +85,12 @@ void add_data_commands(CLI::App* app, Action* action) {
   const auto info = add_command(data, "info", "numbers that describe a data set", "DATA", run_info, action, &command);
   command->add_flag("--json", info->json, "as one JSON object");
   add_command(data, "validate", "look for what training would stumble over", "DATA", run_validate, action, &command);
-  const auto convert = add_command(data, "convert", "write a data set as a Gneiss folder", "SRC", run_save, action, &command);
+  const auto convert =
+      add_command(data, "convert", "write a data set as a Gneiss folder", "SRC", run_save, action, &command);
   command->add_option("destination", convert->out, "folder to write")->required()->type_name("DST");
   command->add_flag("--force", convert->force, "replace a Gneiss folder of that name");
-  const auto generate = add_command(data, "generate", "make a data set by name and write it as a Gneiss folder", "SPEC", run_save, action, &command);
+  const auto generate = add_command(data, "generate", "make a data set by name and write it as a Gneiss folder", "SPEC",
+                                    run_save, action, &command);
   command->add_option("--out", generate->out, "folder to write")->required()->type_name("DST");
   command->add_flag("--force", generate->force, "replace a Gneiss folder of that name");
   CLI::App* formats = data->add_subcommand("formats", "formats and generators that Gneiss knows");

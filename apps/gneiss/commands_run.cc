@@ -32,7 +32,8 @@ std::shared_ptr<RunArguments> add_arguments(CLI::App* command) {
 
 void add_output(CLI::App* command, RunArguments* arguments) {
   command->add_option("--out", arguments->out, "file to write [stdout]")->type_name("FILE");
-  command->add_option("--as", arguments->format.format, "csv, tsv, npy or jsonl [by the file's name, else csv]")->type_name("");
+  command->add_option("--as", arguments->format.format, "csv, tsv, npy or jsonl [by the file's name, else csv]")
+      ->type_name("");
 }
 
 int run_eval(const RunArguments& arguments) {
@@ -41,8 +42,9 @@ int run_eval(const RunArguments& arguments) {
     print(result.json + "\n");
     return 0;
   }
-  print(fmt::format("  test  {} {}\n  val   {} {}\n  train {} {}\n", result.metric, format_score(result.metric, result.test), result.metric,
-                    format_score(result.metric, result.val), result.metric, format_score(result.metric, result.train)));
+  print(fmt::format("  test  {} {}\n  val   {} {}\n  train {} {}\n", result.metric,
+                    format_score(result.metric, result.test), result.metric, format_score(result.metric, result.val),
+                    result.metric, format_score(result.metric, result.train)));
   return 0;
 }
 
@@ -52,10 +54,12 @@ void add_run_commands(CLI::App* app, Action* action) {
   CLI::App* predict_command = app->add_subcommand("predict", "predict every node with a trained model");
   const auto predict_arguments = add_arguments(predict_command);
   add_output(predict_command, predict_arguments.get());
-  predict_command->add_flag("--probabilities", predict_arguments->format.probabilities, "the probability of every class too");
+  predict_command->add_flag("--probabilities", predict_arguments->format.probabilities,
+                            "the probability of every class too");
   predict_command->callback([=] {
     *action = [=] {
-      print(predict(predict_arguments->run, predict_arguments->overrides(), predict_arguments->format, predict_arguments->out));
+      print(predict(predict_arguments->run, predict_arguments->overrides(), predict_arguments->format,
+                    predict_arguments->out));
       return 0;
     };
   });

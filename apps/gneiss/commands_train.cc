@@ -22,8 +22,8 @@ constexpr double kMiB = 1024.0 * 1024.0;
 
 std::atomic<int> stop_signal = 0;
 
-/// Waits for signals on a thread of its own: the first asks for an orderly end, the second acts as if nobody caught it (exit status
-/// 128 + signal).
+/// Waits for signals on a thread of its own: the first asks for an orderly end, the second acts as if nobody caught it
+/// (exit status 128 + signal).
 void watch_signals(sigset_t signals) {
   int signal = 0;
   sigwait(&signals, &signal);
@@ -34,8 +34,9 @@ void watch_signals(sigset_t signals) {
   std::raise(signal);
 }
 
-/// Blocks the signals in this thread and all that it will start, so that none is delivered on a thread that computes: with
-/// oneDNN 2.6 a handler there ends in heap corruption (presumably its generated code keeps data below the stack's red zone).
+/// Blocks the signals in this thread and all that it will start, so that none is delivered on a thread that computes:
+/// with oneDNN 2.6 a handler there ends in heap corruption (presumably its generated code keeps data below the stack's
+/// red zone).
 void catch_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -59,7 +60,8 @@ struct TrainArguments {
       config.load_yaml(data);
     } else if (!data.empty()) {
       if (!config.get("data.name").empty()) {
-        throw Error(ErrorCode::kUsage, fmt::format("two data sets: '{}' and --data '{}'", data, config.get("data.name")), "--data",
+        throw Error(ErrorCode::kUsage,
+                    fmt::format("two data sets: '{}' and --data '{}'", data, config.get("data.name")), "--data",
                     "--data goes with a run file; otherwise name the data set once");
       }
       config.set("data.name", data, "DATA");
@@ -70,7 +72,8 @@ struct TrainArguments {
 
 std::shared_ptr<TrainArguments> add_arguments(CLI::App* command, const std::vector<std::string>& groups) {
   auto arguments = std::make_shared<TrainArguments>();
-  command->add_option("what", arguments->data, "data set (generator, preset, file or folder), or a run file (.yaml)")->type_name("DATA|RUN.yaml");
+  command->add_option("what", arguments->data, "data set (generator, preset, file or folder), or a run file (.yaml)")
+      ->type_name("DATA|RUN.yaml");
   arguments->flags.add_to(command, groups);
   return arguments;
 }
@@ -88,8 +91,9 @@ std::string result_text(const TrainResult& result) {
   text += part_line(result, "test", result.test);
   text += part_line(result, "val", result.val);
   text += part_line(result, "train", result.train);
-  text += fmt::format("  epoch {:.3f} ms (median), peak memory {:.1f} MiB of {:.1f} planned\n", 1e3 * result.epoch_seconds_median,
-                      static_cast<double>(result.peak_rss_bytes) / kMiB, static_cast<double>(result.plan_peak_bytes) / kMiB);
+  text += fmt::format("  epoch {:.3f} ms (median), peak memory {:.1f} MiB of {:.1f} planned\n",
+                      1e3 * result.epoch_seconds_median, static_cast<double>(result.peak_rss_bytes) / kMiB,
+                      static_cast<double>(result.plan_peak_bytes) / kMiB);
   if (!result.run_folder.empty()) text += fmt::format("  run folder {}\n", result.run_folder);
   return text;
 }
@@ -113,8 +117,11 @@ int run_train(const TrainArguments& arguments) {
   bar.clear();
   print(arguments.json ? result.json + "\n" : result_text(result));
   if (!result.interrupted) return 0;
-  throw Error(ErrorCode::kStopped, fmt::format("stopped on request after epoch {} of run {}", result.losses.back().size(), result.losses.size()),
-              result.run_folder, result.run_folder.empty() ? "nothing was saved (--no-save)" : "the weights so far are saved there");
+  throw Error(
+      ErrorCode::kStopped,
+      fmt::format("stopped on request after epoch {} of run {}", result.losses.back().size(), result.losses.size()),
+      result.run_folder,
+      result.run_folder.empty() ? "nothing was saved (--no-save)" : "the weights so far are saved there");
 }
 
 int run_plan(const TrainArguments& arguments) {
@@ -138,8 +145,8 @@ std::string target_names() {
   return names;
 }
 
-/// The spec of a generator for `N,M,F,C`: a directed graph on which every node trains, so that the program asks nothing of other data but
-/// these sizes.
+/// The spec of a generator for `N,M,F,C`: a directed graph on which every node trains, so that the program asks nothing
+/// of other data but these sizes.
 std::string data_of_shape(const std::string& shape) {
   constexpr const char* kKeys[] = {"nodes", "edges", "features", "classes"};
   std::string spec;
@@ -160,14 +167,17 @@ int run_synth(const SynthArguments& arguments) {
   RunConfig config = arguments.training->config();
   if (!arguments.shape.empty()) {
     if (!config.get("data.name").empty()) {
-      throw Error(ErrorCode::kUsage, fmt::format("both a data set, '{}', and a shape", config.get("data.name")), "--shape", "give one of them");
+      throw Error(ErrorCode::kUsage, fmt::format("both a data set, '{}', and a shape", config.get("data.name")),
+                  "--shape", "give one of them");
     }
     config.set("data.name", data_of_shape(arguments.shape), "--shape");
   }
   const SynthResult result = synthesize(config, arguments.target, arguments.folder, arguments.force);
   warn(result.warnings);
-  print(fmt::format("{} on {}: {} kernel calls in {} files\n  cmake -S {} -B {}/build && cmake --build {}/build && {}/build/train\n", result.model, result.dataset,
-                    result.steps, result.files.size(), arguments.folder, arguments.folder, arguments.folder, arguments.folder));
+  print(fmt::format(
+      "{} on {}: {} kernel calls in {} files\n  cmake -S {} -B {}/build && cmake --build {}/build && {}/build/train\n",
+      result.model, result.dataset, result.steps, result.files.size(), arguments.folder, arguments.folder,
+      arguments.folder, arguments.folder));
   return 0;
 }
 
@@ -184,7 +194,8 @@ void add_train_commands(CLI::App* app, Action* action) {
   CLI::App* plan = app->add_subcommand("plan", "show what a training would do and need, without doing it");
   const auto plan_arguments = add_arguments(plan, groups);
   plan->add_flag("--json", plan_arguments->json, "results as one JSON object on stdout");
-  plan->add_option("--print-after,--print_after", plan_arguments->print_after, "print the program after this pass, or after all")
+  plan->add_option("--print-after,--print_after", plan_arguments->print_after,
+                   "print the program after this pass, or after all")
       ->delimiter(',')
       ->type_name("")
       ->allow_extra_args(false)
@@ -195,8 +206,12 @@ void add_train_commands(CLI::App* app, Action* action) {
   const auto synth_arguments = std::make_shared<SynthArguments>();
   synth_arguments->training = add_arguments(synth, {"data", "model", "loss", "optim", "schedule", "train", "passes"});
   synth->add_option("-o,--output", synth_arguments->folder, "folder to write")->required()->type_name("DIR");
-  synth->add_option("--shape", synth_arguments->shape, "sizes of the data, nodes,edges,features,classes, where none is at hand")->type_name("N,M,F,C");
-  synth->add_option("--target", synth_arguments->target, "language of the program: " + target_names() + " [openmp]")->type_name("");
+  synth
+      ->add_option("--shape", synth_arguments->shape,
+                   "sizes of the data, nodes,edges,features,classes, where none is at hand")
+      ->type_name("N,M,F,C");
+  synth->add_option("--target", synth_arguments->target, "language of the program: " + target_names() + " [openmp]")
+      ->type_name("");
   synth->add_flag("--force", synth_arguments->force, "replace the files of a program there");
   synth->callback([=] { *action = [=] { return run_synth(*synth_arguments); }; });
 }

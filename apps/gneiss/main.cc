@@ -1,7 +1,7 @@
 // The gneiss command: parses the command line, runs one sub-command, turns failures into messages and exit codes.
 //
-// Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 internal, 2 usage, 3 bad data, 4 out of memory or
-// disk, 5 numeric failure, 75 stopped on request with everything saved.
+// Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 internal, 2 usage, 3 bad data, 4 out of memory
+// or disk, 5 numeric failure, 75 stopped on request with everything saved.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,8 @@ int print_doctor(bool measure) {
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
   return names;
 }
 
@@ -44,7 +45,8 @@ std::string help_pages(const CLI::App& app, const std::string& topic) {
   if (topic == "settings") return settings_markdown();
   if (topic == "passes") {
     std::string text;
-    for (const PassSummary& pass : list_passes()) text += fmt::format("  {:20}{}{}\n", pass.name, pass.purpose, pass.optional ? "" : "  (always)");
+    for (const PassSummary& pass : list_passes())
+      text += fmt::format("  {:20}{}{}\n", pass.name, pass.purpose, pass.optional ? "" : "  (always)");
     return text;
   }
   const std::vector<std::string> commands = command_names(app);
@@ -65,7 +67,8 @@ const CLI::App* find_command(const CLI::App& app, const std::vector<std::string>
     if (std::find(names.begin(), names.end(), word) == names.end()) {
       const std::string close = nearest(word, names);
       throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", word), command->get_name(),
-                  close.empty() ? fmt::format("commands: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", close));
+                  close.empty() ? fmt::format("commands: {}", fmt::join(names, ", "))
+                                : fmt::format("did you mean '{}'?", close));
     }
     command = command->get_subcommand(word);
   }
@@ -84,8 +87,10 @@ void check_flags(const CLI::App& command, const std::vector<std::string>& argume
     const std::string name = argument.substr(0, argument.find('='));
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string close = nearest(name, known);
-    throw Error(ErrorCode::kUsage, fmt::format("unknown option '{}'", name), fmt::format("gneiss {}", command.get_name()),
-                close.empty() ? fmt::format("gneiss help {} lists the options", command.get_name()) : fmt::format("did you mean '{}'?", close));
+    throw Error(ErrorCode::kUsage, fmt::format("unknown option '{}'", name),
+                fmt::format("gneiss {}", command.get_name()),
+                close.empty() ? fmt::format("gneiss help {} lists the options", command.get_name())
+                              : fmt::format("did you mean '{}'?", close));
   }
 }
 
@@ -113,7 +118,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& wanted) {
     return app.exit(wanted);  // --help and --version
   } catch (const CLI::ParseError& failure) {
-    throw Error(ErrorCode::kUsage, failure.what(), "the command line", "gneiss help lists the commands, gneiss help COMMAND its options");
+    throw Error(ErrorCode::kUsage, failure.what(), "the command line",
+                "gneiss help lists the commands, gneiss help COMMAND its options");
   }
   return action();
 }
@@ -131,7 +137,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "error: out of memory\n  hint: gneiss plan shows what a training needs\n");
     return gneiss::exit_code(gneiss::ErrorCode::kOutOfMemory);
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "error: {}\n  hint: this is a defect of Gneiss; please report it with the command\n", failure.what());
+    fmt::print(stderr, "error: {}\n  hint: this is a defect of Gneiss; please report it with the command\n",
+               failure.what());
     return gneiss::exit_code(gneiss::ErrorCode::kInternal);
   }
 }

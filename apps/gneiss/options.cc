@@ -46,13 +46,21 @@ void SettingFlags::add_switch(CLI::App* command, const SettingInfo& setting) {
     given_.push_back({setting.key, value, "--" + prefix + setting.flag});
   };
   const std::string title = group_title(setting.key.substr(0, setting.key.find('.')));
-  command->add_flag_callback(flag_names(setting), [give] { give("true", ""); }, help_text(setting))->group(title);
+  command
+      ->add_flag_callback(
+          flag_names(setting), [give] { give("true", ""); }, help_text(setting))
+      ->group(title);
   // --no-x is understood but not listed for every switch.
-  command->add_flag_callback(flag_names(setting, "no-"), [give] { give("false", "no-"); }, "not so")->group("");
+  command
+      ->add_flag_callback(
+          flag_names(setting, "no-"), [give] { give("false", "no-"); }, "not so")
+      ->group("");
 }
 
 void SettingFlags::add_value(CLI::App* command, const SettingInfo& setting) {
-  const auto give = [this, setting](const std::string& value) { given_.push_back({setting.key, value, "--" + setting.flag}); };
+  const auto give = [this, setting](const std::string& value) {
+    given_.push_back({setting.key, value, "--" + setting.flag});
+  };
   command->add_option_function<std::string>(flag_names(setting), give, help_text(setting))
       ->group(group_title(setting.key.substr(0, setting.key.find('.'))))
       ->type_name("")
@@ -79,16 +87,19 @@ void SettingFlags::add_to(CLI::App* command, const std::vector<std::string>& gro
 
 void SettingFlags::apply(RunConfig* config) const {
   for (const Given& given : given_) {
-    const auto other = std::find_if(given_.begin(), given_.end(), [&](const Given& g) { return g.key == given.key && g.where != given.where; });
+    const auto other = std::find_if(given_.begin(), given_.end(),
+                                    [&](const Given& g) { return g.key == given.key && g.where != given.where; });
     if (other != given_.end()) {
-      throw Error(ErrorCode::kUsage, fmt::format("{} and {} exclude each other", given.where, other->where), given.where, "give one of them");
+      throw Error(ErrorCode::kUsage, fmt::format("{} and {} exclude each other", given.where, other->where),
+                  given.where, "give one of them");
     }
     config->set(given.key, given.value, given.where);
   }
   for (const std::string& arg : model_args_) {
     const std::size_t equals = arg.find('=');
     if (equals == std::string::npos) {
-      throw Error(ErrorCode::kUsage, fmt::format("expected name=value, got '{}'", arg), "--model-arg", "write --model-arg input_dropout=0.5");
+      throw Error(ErrorCode::kUsage, fmt::format("expected name=value, got '{}'", arg), "--model-arg",
+                  "write --model-arg input_dropout=0.5");
     }
     config->set("model.args." + arg.substr(0, equals), arg.substr(equals + 1), "--model-arg");
   }

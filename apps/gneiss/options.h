@@ -13,7 +13,8 @@ namespace gneiss::app {
 /// Settings given on a command line, in order.
 class SettingFlags {
  public:
-  /// Adds the options of the groups ("data", "optim", …) and keys ("train.threads") named to a command; --model-arg comes with group "model".
+  /// Adds the options of the groups ("data", "optim", …) and keys ("train.threads") named to a command; --model-arg
+  /// comes with group "model".
   void add_to(CLI::App* command, const std::vector<std::string>& groups);
   /// Gives what was parsed to `config`. Errors: kUsage naming the flag.
   void apply(RunConfig* config) const;

@@ -12,7 +12,7 @@
 namespace gneiss::app {
 namespace {
 
-constexpr std::size_t kWindow = 31;       // epochs that the running median looks at
+constexpr std::size_t kWindow = 31;  // epochs that the running median looks at
 constexpr int kBarWidth = 24;
 constexpr auto kDrawEvery = std::chrono::milliseconds(100);
 
@@ -41,9 +41,10 @@ ProgressBar::~ProgressBar() { clear(); }
 void ProgressBar::start(const TrainingStart& start) {
   start_ = start;
   if (!shown_) return;
-  fmt::print(stderr, "{} on {}: {} nodes, {} edges, {} features, {} classes; {} parameters, {} threads, {:.1f} MiB planned\n",
-             start.model, start.dataset, start.nodes, start.edges, start.features, start.classes, start.parameters, start.threads,
-             static_cast<double>(start.plan_peak_bytes) / (1 << 20));
+  fmt::print(stderr,
+             "{} on {}: {} nodes, {} edges, {} features, {} classes; {} parameters, {} threads, {:.1f} MiB planned\n",
+             start.model, start.dataset, start.nodes, start.edges, start.features, start.classes, start.parameters,
+             start.threads, static_cast<double>(start.plan_peak_bytes) / (1 << 20));
   if (!start.node_order.empty()) fmt::print(stderr, "order of nodes: {}\n", start.node_order);
   for (const std::string& note : start.notes) fmt::print(stderr, "note: {}\n", note);
 }
@@ -68,12 +69,16 @@ void ProgressBar::update(const EpochProgress& epoch) {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_draw_ < kDrawEvery && epoch.epoch != start_.epochs) return;
   last_draw_ = now;
-  const auto full = static_cast<int>(static_cast<double>(kBarWidth) * static_cast<double>(epoch.epoch) / static_cast<double>(start_.epochs));
+  const auto full = static_cast<int>(static_cast<double>(kBarWidth) * static_cast<double>(epoch.epoch) /
+                                     static_cast<double>(start_.epochs));
   std::string line = start_.runs > 1 ? fmt::format("run {}/{}  ", epoch.run + 1, start_.runs) : "";
   line += fmt::format("epoch {}/{} ", epoch.epoch, start_.epochs);
-  line += fmt::format("{}[{}{}]{} loss {:.4f}", colour_ ? "\x1b[36m" : "", std::string(static_cast<std::size_t>(full), '='),
-                      std::string(static_cast<std::size_t>(kBarWidth - full), ' '), colour_ ? "\x1b[0m" : "", epoch.loss);
-  if (scored_) line += fmt::format("  val {}  test {}", format_score(start_.metric, last_val_), format_score(start_.metric, last_test_));
+  line +=
+      fmt::format("{}[{}{}]{} loss {:.4f}", colour_ ? "\x1b[36m" : "", std::string(static_cast<std::size_t>(full), '='),
+                  std::string(static_cast<std::size_t>(kBarWidth - full), ' '), colour_ ? "\x1b[0m" : "", epoch.loss);
+  if (scored_)
+    line += fmt::format("  val {}  test {}", format_score(start_.metric, last_val_),
+                        format_score(start_.metric, last_test_));
   fmt::print(stderr, "\r\x1b[K{}  ETA {}", line, format_seconds(left));
   std::fflush(stderr);
 }

@@ -1,4 +1,5 @@
-// attention and its backward: edges and bytes of neighbours' rows a second, and the share of a uniform gather of such rows.
+// attention and its backward: edges and bytes of neighbours' rows a second, and the share of a uniform gather of such
+// rows.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -18,7 +19,10 @@ const char* const kGraphs[] = {"arxiv", "arxiv-clusters", "reddit-tenth", "arxiv
 /// The arguments of a benchmark: graph, heads, threads.
 struct Call {
   explicit Call(const benchmark::State& state)
-      : name(kGraphs[state.range(0)]), graph(graph_input(name)), heads(state.range(1)), threads(static_cast<int>(state.range(2))) {}
+      : name(kGraphs[state.range(0)]),
+        graph(graph_input(name)),
+        heads(state.range(1)),
+        threads(static_cast<int>(state.range(2))) {}
 
   std::string name;
   const GraphInput& graph;
@@ -28,8 +32,12 @@ struct Call {
   Buffer<float> s_src = random_values(graph.nodes * heads, 2);
   Buffer<float> s_dst = random_values(graph.nodes * heads, 3);
 
-  ConstMatrixView<float> rows(const Buffer<float>& values, std::int64_t columns) const { return {values.data(), graph.nodes, columns}; }
-  MatrixView<float> rows(Buffer<float>& values, std::int64_t columns) const { return {values.data(), graph.nodes, columns}; }
+  ConstMatrixView<float> rows(const Buffer<float>& values, std::int64_t columns) const {
+    return {values.data(), graph.nodes, columns};
+  }
+  MatrixView<float> rows(Buffer<float>& values, std::int64_t columns) const {
+    return {values.data(), graph.nodes, columns};
+  }
 
   void report(benchmark::State& state) const {
     const auto edges = static_cast<double>(graph.edges()) * static_cast<double>(state.iterations());
@@ -44,7 +52,8 @@ struct Call {
 
 void attention(benchmark::State& state) {
   const Call call(state);
-  Buffer<float> y = Buffer<float>::zeros(call.z.size()), tangent = Buffer<float>::zeros(call.z.size()), lse = Buffer<float>::zeros(call.s_src.size());
+  Buffer<float> y = Buffer<float>::zeros(call.z.size()), tangent = Buffer<float>::zeros(call.z.size()),
+                lse = Buffer<float>::zeros(call.s_src.size());
   Buffer<std::byte> scratch(kernels::attention_workspace_bytes(call.graph.nodes, call.heads, false, sizeof(float)));
   kernels::AttentionArgs<float> args;
   args.pattern = call.graph.pattern();
@@ -62,7 +71,8 @@ void attention(benchmark::State& state) {
 void attention_grad(benchmark::State& state) {
   const Call call(state);
   Buffer<float> dz = Buffer<float>::zeros(call.z.size()), ds_src = Buffer<float>::zeros(call.s_src.size());
-  Buffer<float> lse = random_values(call.graph.nodes * call.heads, 4), dots = random_values(call.graph.nodes * call.heads, 5);
+  Buffer<float> lse = random_values(call.graph.nodes * call.heads, 4),
+                dots = random_values(call.graph.nodes * call.heads, 5);
   Buffer<std::byte> scratch(kernels::attention_grad_workspace_bytes(call.graph.nodes, call.heads, sizeof(float)));
   kernels::AttentionGradArgs<float> args;
   args.pattern = call.graph.pattern();
@@ -79,8 +89,16 @@ void attention_grad(benchmark::State& state) {
   call.report(state);
 }
 
-BENCHMARK(attention)->ArgNames({"graph", "heads", "threads"})->ArgsProduct({{0, 1, 2, 3, 4}, {1, 4, 8}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(attention_grad)->ArgNames({"graph", "heads", "threads"})->ArgsProduct({{0, 1, 2, 3, 4}, {1, 4, 8}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(attention)
+    ->ArgNames({"graph", "heads", "threads"})
+    ->ArgsProduct({{0, 1, 2, 3, 4}, {1, 4, 8}, {1, 2}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(attention_grad)
+    ->ArgNames({"graph", "heads", "threads"})
+    ->ArgsProduct({{0, 1, 2, 3, 4}, {1, 4, 8}, {1, 2}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace gneiss::bench

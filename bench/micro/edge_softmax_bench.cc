@@ -32,7 +32,8 @@ void edge_softmax_grad(benchmark::State& state) {
   const GraphInput& graph = graph_input("arxiv");
   const std::int64_t heads = state.range(0);
   const int threads = static_cast<int>(state.range(1));
-  Buffer<float> a = random_values(graph.edges() * heads, 1), da = random_values(graph.edges() * heads, 2), de = Buffer<float>::zeros(a.size());
+  Buffer<float> a = random_values(graph.edges() * heads, 1), da = random_values(graph.edges() * heads, 2),
+                de = Buffer<float>::zeros(a.size());
   const kernels::EdgeSoftmaxGradArgs<float> args{graph.offsets.span(),
                                                  {a.data(), graph.edges(), heads},
                                                  {da.data(), graph.edges(), heads},

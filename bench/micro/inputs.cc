@@ -50,7 +50,8 @@ GraphInput communities(std::int64_t nodes, std::int64_t edges, std::int64_t bloc
 
 GraphInput in_clusters(const GraphInput& from) {
   const graph::Graph graph(from.nodes, Buffer<EdgeId>::copy_of(from.offsets), Buffer<NodeId>::copy_of(from.indices));
-  const graph::Graph ordered = graph::permute(graph, graph::cluster_order(graph, available_threads()), available_threads());
+  const graph::Graph ordered =
+      graph::permute(graph, graph::cluster_order(graph, available_threads()), available_threads());
   return {from.nodes, Buffer<EdgeId>::copy_of(ordered.offsets()), Buffer<NodeId>::copy_of(ordered.sources())};
 }
 
@@ -68,7 +69,8 @@ const GraphInput& graph_input(std::string_view name) {
   if (name.ends_with("-clusters")) {
     return graphs.emplace(name, in_clusters(graph_input(name.substr(0, name.rfind('-'))))).first->second;
   }
-  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {}, "known: arxiv, arxiv-directed, reddit, reddit-tenth, products, and each with -clusters");
+  throw Error(ErrorCode::kUsage, fmt::format("there is no graph '{}'", name), {},
+              "known: arxiv, arxiv-directed, reddit, reddit-tenth, products, and each with -clusters");
 }
 
 Buffer<float> random_values(std::int64_t size, std::uint64_t seed) {

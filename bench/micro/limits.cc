@@ -77,7 +77,8 @@ double measure_gather(int threads, std::int64_t row_bytes, std::int64_t table_by
 
 double measure_product(int threads) {
   const std::int64_t n = 1536;
-  Buffer<float> a = random_values(n * n, 1), b = random_values(n * n, 2), c = Buffer<float>::zeros(static_cast<std::size_t>(n * n));
+  Buffer<float> a = random_values(n * n, 1), b = random_values(n * n, 2),
+                c = Buffer<float>::zeros(static_cast<std::size_t>(n * n));
   const kernels::GemmArgs<float> args{{a.data(), n, n}, {b.data(), n, n}, {c.data(), n, n}, kernels::Orientation::kNN};
   Buffer<std::byte> scratch(kernels::gemm_workspace_bytes(args.orientation, n, n, n, sizeof(float)));
   return 2.0 * static_cast<double>(n * n * n) / fastest([&] { kernels::gemm<float>({threads, scratch.span()}, args); });

@@ -1,5 +1,5 @@
-// Runs a benchmark program, on request with fewer instructions than the machine has: `spmm_bench --best_target=AVX2` shows on an
-// AVX-512 machine what the kernels for AVX2 do. oneDNN takes its own variable, ONEDNN_MAX_CPU_ISA=AVX2.
+// Runs a benchmark program, on request with fewer instructions than the machine has: `spmm_bench --best_target=AVX2`
+// shows on an AVX-512 machine what the kernels for AVX2 do. oneDNN takes its own variable, ONEDNN_MAX_CPU_ISA=AVX2.
 #include <benchmark/benchmark.h>
 #include <hwy/targets.h>
 

@@ -1,7 +1,7 @@
-// spmm: edges and bytes a second, and the share of a uniform gather of equal rows from a table as large as x, fetched once
-// (of_gather) and twice (of_best_gather, see limits.h).
-// A share above 1 means that hubs and communities hit the caches, or that blocks of sources (`block_kb` of x, 0 = none) stay
-// there; of_block_gather compares with a table as large as one block. `panel`: columns that are copied and summed at a time, 0 = whole rows.
+// spmm: edges and bytes a second, and the share of a uniform gather of equal rows from a table as large as x, fetched
+// once (of_gather) and twice (of_best_gather, see limits.h). A share above 1 means that hubs and communities hit the
+// caches, or that blocks of sources (`block_kb` of x, 0 = none) stay there; of_block_gather compares with a table as
+// large as one block. `panel`: columns that are copied and summed at a time, 0 = whole rows.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -76,7 +76,8 @@ void torch_design(benchmark::State& state, const char* name) {
   Buffer<float> y = Buffer<float>::zeros(static_cast<std::size_t>(graph.nodes * d));
   const std::vector<std::int64_t> offsets(graph.offsets.begin(), graph.offsets.end());
   const std::vector<std::int64_t> columns(graph.indices.begin(), graph.indices.end());
-  for (auto _ : state) torch_design_spmm(threads, offsets, columns, w, {x.data(), graph.nodes, d}, {y.data(), graph.nodes, d});
+  for (auto _ : state)
+    torch_design_spmm(threads, offsets, columns, w, {x.data(), graph.nodes, d}, {y.data(), graph.nodes, d});
   const double edges = static_cast<double>(graph.edges()) * static_cast<double>(state.iterations());
   state.counters["edges/s"] = benchmark::Counter(edges, benchmark::Counter::kIsRate);
 }
@@ -122,7 +123,8 @@ BENCHMARK_CAPTURE(torch_design, reddit, "reddit")
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(spmm, reddit, "reddit")
     ->ArgNames(kNames)
-    ->ArgsProduct({{32, 41, 128, 256}, {kSum, kWeighted}, kThreads, {0, 1024, 1536, 2048, 4096, 8192, 16384, 29184}, {0}})
+    ->ArgsProduct(
+        {{32, 41, 128, 256}, {kSum, kWeighted}, kThreads, {0, 1024, 1536, 2048, 4096, 8192, 16384, 29184}, {0}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

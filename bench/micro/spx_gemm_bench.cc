@@ -1,4 +1,5 @@
-// spx_gemm against the dense product of the same matrix by oneDNN: stored values and flop a second, and the ratio of the two times.
+// spx_gemm against the dense product of the same matrix by oneDNN: stored values and flop a second, and the ratio of
+// the two times.
 //   forward    sparse features times weights
 //   gradient   transposed features, with a copy of their values, times the gradient of the nodes
 //   slots      the same with values that are found by slots, as after dropout
@@ -24,13 +25,15 @@ constexpr std::int64_t kOut = 32;
 /// kRows x kCols with the same number of entries in each row, evenly spread.
 struct Features {
   explicit Features(std::int64_t per_row)
-      : offsets(kRows + 1), indices(static_cast<std::size_t>(kRows * per_row)), values(random_values(kRows * per_row, 1)) {
+      : offsets(kRows + 1),
+        indices(static_cast<std::size_t>(kRows * per_row)),
+        values(random_values(kRows * per_row, 1)) {
     RandomStream random(3, 3);
     for (std::int64_t r = 0; r <= kRows; ++r) offsets[static_cast<std::size_t>(r)] = r * per_row;
     for (std::int64_t k = 0; k < kRows * per_row; ++k) {
       const std::int64_t first = k % per_row * kCols / per_row;
-      indices[static_cast<std::size_t>(k)] =
-          static_cast<NodeId>(first + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(kCols / per_row))));
+      indices[static_cast<std::size_t>(k)] = static_cast<NodeId>(
+          first + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(kCols / per_row))));
     }
   }
   SparsePattern pattern() const { return {kRows, kCols, offsets, indices, {}}; }
@@ -49,7 +52,9 @@ double dense_seconds(bool gradient, int threads) {
                                       {b.data(), gradient ? kRows : kCols, kOut},
                                       {c.data(), gradient ? kCols : kRows, kOut},
                                       gradient ? kernels::Orientation::kTN : kernels::Orientation::kNN};
-  Buffer<std::byte> scratch(kernels::gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols, gradient ? kRows : kCols, sizeof(float)) + 64);
+  Buffer<std::byte> scratch(kernels::gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols,
+                                                          gradient ? kRows : kCols, sizeof(float)) +
+                            64);
   const auto variants = kernels::gemm_variants<float>();
   const auto onednn = std::find_if(variants.begin(), variants.end(), [](const auto& v) { return v.name == "onednn"; });
   double least = 1e30;
@@ -77,7 +82,8 @@ void spx_gemm(benchmark::State& state, std::string_view product) {
                                          {c.data(), gradient ? kCols : kRows, kOut}};
   const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) kernels::spx_gemm<float>({threads, {}}, args);
-  const double sparse_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(state.iterations());
+  const double sparse_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+                                static_cast<double>(state.iterations());
   const double stored = static_cast<double>(kRows * per_row) * static_cast<double>(state.iterations());
   state.counters["values/s"] = benchmark::Counter(stored, benchmark::Counter::kIsRate);
   state.counters["flop/s"] = benchmark::Counter(2.0 * stored * static_cast<double>(kOut), benchmark::Counter::kIsRate);
@@ -85,7 +91,10 @@ void spx_gemm(benchmark::State& state, std::string_view product) {
 }
 
 void densities(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgNames({"permille", "threads"})->ArgsProduct({{1, 10, 77, 200}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
+  benchmark->ArgNames({"permille", "threads"})
+      ->ArgsProduct({{1, 10, 77, 200}, {1, 2}})
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
 }
 
 BENCHMARK_CAPTURE(spx_gemm, forward, "forward")->Apply(densities);

@@ -11,8 +11,8 @@ namespace {
 #define GNEISS_BENCH_CLONES
 #endif
 
-GNEISS_BENCH_CLONES void add_rows(const std::int64_t* offsets, const std::int64_t* columns, const float* weights, const float* x,
-                                  float* y, std::int64_t width, std::int64_t begin, std::int64_t end) {
+GNEISS_BENCH_CLONES void add_rows(const std::int64_t* offsets, const std::int64_t* columns, const float* weights,
+                                  const float* x, float* y, std::int64_t width, std::int64_t begin, std::int64_t end) {
   for (std::int64_t v = begin; v < end; ++v) {
     float* to = y + v * width;
     std::fill_n(to, width, 0.0F);

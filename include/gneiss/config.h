@@ -11,13 +11,13 @@ namespace gneiss {
 
 /// One setting: its key in run files, its flag on the command line, and what it means.
 struct SettingInfo {
-  std::string key;      ///< "optim.lr"
-  std::string flag;     ///< "lr", without dashes
+  std::string key;   ///< "optim.lr"
+  std::string flag;  ///< "lr", without dashes
   std::vector<std::string> aliases;
-  bool is_switch = false;   ///< true or false: --FLAG and --no-FLAG
-  std::string expected;     ///< "a number of at least 0"
-  std::string initial;      ///< default; empty = unset
-  std::string unset;        ///< what unset means
+  bool is_switch = false;  ///< true or false: --FLAG and --no-FLAG
+  std::string expected;    ///< "a number of at least 0"
+  std::string initial;     ///< default; empty = unset
+  std::string unset;       ///< what unset means
   std::string help;
 };
 
@@ -41,7 +41,8 @@ class RunConfig {
 
   /// Reads a run file (YAML). Values given by set() stay. Errors: kUsage with file:line:column; kBadData if unreadable.
   void load_yaml(const std::string& path);
-  /// Sets one value; `key` is a setting's key or "model.args.NAME" for an argument of the model; `where` is named in errors
+  /// Sets one value; `key` is a setting's key or "model.args.NAME" for an argument of the model; `where` is named in
+  /// errors
   /// ("--lr"). Errors: kUsage for an unknown key, with the nearest, or a bad value.
   void set(std::string_view key, std::string_view value, const std::string& where = {});
   /// The value of a key, given or default; "" if unset.

@@ -32,7 +32,8 @@ int exit_code(ErrorCode code);
 /// A failure with a code, a message, the place it concerns and a hint.
 class Error : public std::exception {
  public:
-  /// `message` says what was expected and what was found; `where` names a file, row, key or span; `hint` says what to do.
+  /// `message` says what was expected and what was found; `where` names a file, row, key or span; `hint` says what to
+  /// do.
   explicit Error(ErrorCode code, std::string message, std::string where = {}, std::string hint = {});
 
   ErrorCode code() const { return code_; }

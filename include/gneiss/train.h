@@ -13,16 +13,16 @@ namespace gneiss {
 
 /// One epoch of a run. Scores and val_loss are NaN in epochs without an evaluation.
 struct EpochProgress {
-  std::int64_t run = 0;     ///< from 0
-  std::int64_t epoch = 0;   ///< from 1
+  std::int64_t run = 0;    ///< from 0
+  std::int64_t epoch = 0;  ///< from 1
   double loss = 0;
   double val_loss = 0;
   double train = 0;
   double val = 0;
   double test = 0;
-  double seconds = 0;       ///< training step and evaluation
+  double seconds = 0;  ///< training step and evaluation
   bool evaluated = false;
-  bool best = false;        ///< best on the validation nodes so far
+  bool best = false;  ///< best on the validation nodes so far
 };
 
 /// What is known when training begins.
@@ -39,8 +39,8 @@ struct TrainingStart {
   std::int64_t epochs = 0;
   std::int64_t plan_peak_bytes = 0;
   int threads = 0;
-  std::string node_order;          ///< how the nodes lie in memory; empty if no other order was looked for
-  std::vector<std::string> notes;  ///< what the reader did to the data
+  std::string node_order;             ///< how the nodes lie in memory; empty if no other order was looked for
+  std::vector<std::string> notes;     ///< what the reader did to the data
   std::vector<std::string> warnings;  ///< what went wrong and does not stop the training, e.g. damaged rates
 };
 
@@ -79,8 +79,8 @@ struct TrainResult {
   std::int64_t peak_rss_bytes = 0;
   std::int64_t saved_run = 0;  ///< whose weights are in the run folder
   bool interrupted = false;
-  std::string run_folder;      ///< empty if nothing was written
-  std::string json;            ///< all of it and more as one JSON object
+  std::string run_folder;  ///< empty if nothing was written
+  std::string json;        ///< all of it and more as one JSON object
 };
 
 /// Trains as the settings say. Errors: kUsage, kBadData, kOutOfMemory, kDisk, kNumeric; nothing is left on disk then.
@@ -92,7 +92,8 @@ struct PlanResult {
   std::int64_t peak_bytes = 0;
   std::vector<std::string> warnings;
 };
-/// Loads the data and plans the training without allocating it. `print_after`: passes whose program is wanted, or "all".
+/// Loads the data and plans the training without allocating it. `print_after`: passes whose program is wanted, or
+/// "all".
 PlanResult plan_training(const RunConfig& config, const std::vector<std::string>& print_after = {});
 
 struct PassSummary {
@@ -119,11 +120,13 @@ struct OutputFormat {
   bool probabilities = false;  ///< predict only
 };
 /// Predicts every node with the model of a run folder and writes the file `out`, or returns the text if `out` is empty.
-/// `overrides` may name other data (data.name) or data options. Errors: kBadData for a folder that is no run or does not
-/// fit the data; kUsage; kDisk.
-std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format, const std::string& out);
+/// `overrides` may name other data (data.name) or data options. Errors: kBadData for a folder that is no run or does
+/// not fit the data; kUsage; kDisk.
+std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
+                    const std::string& out);
 /// The same with the values that enter the last layer.
-std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format, const std::string& out);
+std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
+                  const std::string& out);
 
 struct EvalResult {
   std::string metric;

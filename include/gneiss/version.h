@@ -24,8 +24,8 @@ struct Calibration {
   std::string text;  ///< tables with units
   std::string path;  ///< of the file
 };
-/// Measures how fast the kernels are here, with all the threads that the process may use, and keeps it for the plans of later
-/// runs. Takes some seconds. Errors: kDisk, kOutOfMemory.
+/// Measures how fast the kernels are here, with all the threads that the process may use, and keeps it for the plans of
+/// later runs. Takes some seconds. Errors: kDisk, kOutOfMemory.
 Calibration calibrate();
 
 }  // namespace gneiss

@@ -24,7 +24,9 @@ const std::vector<SettingInfo>& settings() {
 
 std::string settings_markdown() { return train::settings_markdown(); }
 
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates) { return nearest_name(name, candidates); }
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
+  return nearest_name(name, candidates);
+}
 
 RunConfig::RunConfig() : impl_(std::make_unique<Impl>()) {}
 RunConfig::RunConfig(const RunConfig& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}

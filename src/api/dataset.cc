@@ -20,22 +20,30 @@ std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share);
 
 std::string class_sizes(const data::DatasetInfo& info) {
   std::string text;
-  for (std::size_t c = 0; c < std::min(info.class_sizes.size(), kShownClasses); ++c) text += fmt::format("{}{}", c == 0 ? "" : " ", info.class_sizes[c]);
+  for (std::size_t c = 0; c < std::min(info.class_sizes.size(), kShownClasses); ++c)
+    text += fmt::format("{}{}", c == 0 ? "" : " ", info.class_sizes[c]);
   return info.class_sizes.size() > kShownClasses ? text + " …" : text;
 }
 
 std::string describe_info(const data::DatasetInfo& info) {
   std::string text = fmt::format("{} ({})\n", info.name, info.format);
-  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("  {:18}{}\n", name, value); };
+  const auto line = [&](const char* name, const std::string& value) {
+    text += fmt::format("  {:18}{}\n", name, value);
+  };
   line("nodes", fmt::format("{}  ({} isolated)", info.nodes, info.isolated_nodes));
-  line("edges", fmt::format("{}  ({} undirected pairs, {} self loops, {} parallel){}{}", info.edges, info.undirected_edges, info.self_loops,
-                            info.parallel_edges, info.symmetric ? ", symmetric" : "", info.weighted ? ", weighted" : ""));
+  line("edges", fmt::format("{}  ({} undirected pairs, {} self loops, {} parallel){}{}", info.edges,
+                            info.undirected_edges, info.self_loops, info.parallel_edges,
+                            info.symmetric ? ", symmetric" : "", info.weighted ? ", weighted" : ""));
   line("in-degree", fmt::format("mean {:.3g}, largest {}", info.mean_in_degree, info.max_in_degree));
-  line("features", fmt::format("{}  ({} non-zeros, {}, {})", info.features, info.feature_nonzeros, percent(info.feature_density), info.features_sparse ? "sparse" : "dense, " + info.feature_dtype));
-  line("labels", fmt::format("{}, {} classes, {} unlabelled", data::label_kind_name(info.label_kind), info.classes, info.unlabelled));
+  line("features",
+       fmt::format("{}  ({} non-zeros, {}, {})", info.features, info.feature_nonzeros, percent(info.feature_density),
+                   info.features_sparse ? "sparse" : "dense, " + info.feature_dtype));
+  line("labels", fmt::format("{}, {} classes, {} unlabelled", data::label_kind_name(info.label_kind), info.classes,
+                             info.unlabelled));
   if (!info.class_sizes.empty()) line("class sizes", class_sizes(info));
   if (!std::isnan(info.homophily)) line("homophily", fmt::format("{:.4f}", info.homophily));
-  line("split", fmt::format("{} train, {} validation, {} test  (of {} splits)", info.train, info.val, info.test, info.num_splits));
+  line("split", fmt::format("{} train, {} validation, {} test  (of {} splits)", info.train, info.val, info.test,
+                            info.num_splits));
   line("memory", fmt::format("{:.2f} MiB", static_cast<double>(info.bytes) / (1 << 20)));
   for (const std::string& note : info.notes) line("note", note);
   return text;
@@ -83,7 +91,8 @@ std::string Dataset::to_json() const {
   json["unlabelled"] = info.unlabelled;
   json["split"] = {{"train", info.train}, {"val", info.val}, {"test", info.test}};
   json["num_splits"] = info.num_splits;
-  json["homophily"] = std::isnan(info.homophily) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(info.homophily);
+  json["homophily"] =
+      std::isnan(info.homophily) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(info.homophily);
   json["suggested_metric"] = info.suggested_metric;
   json["bytes"] = info.bytes;
   json["notes"] = info.notes;
@@ -116,9 +125,10 @@ std::vector<NamedSummary> dataset_formats() {
 }
 
 std::vector<NamedSummary> dataset_generators() {
-  std::vector<NamedSummary> list = {{"karate", "Zachary's karate club: 34 nodes, two communities"},
-                                    {"dcsbm", "planted communities with power-law degrees and features: dcsbm:nodes=1000,classes=5"},
-                                    {"rmat", "a recursive-matrix graph: rmat:scale=14,edge_factor=16"}};
+  std::vector<NamedSummary> list = {
+      {"karate", "Zachary's karate club: 34 nodes, two communities"},
+      {"dcsbm", "planted communities with power-law degrees and features: dcsbm:nodes=1000,classes=5"},
+      {"rmat", "a recursive-matrix graph: rmat:scale=14,edge_factor=16"}};
   for (const data::Preset& preset : data::presets()) list.push_back({preset.name, preset.summary});
   return list;
 }

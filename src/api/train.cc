@@ -108,19 +108,22 @@ std::vector<PassSummary> list_passes() {
 std::vector<ModelArgument> model_arguments(const std::string& model) {
   std::vector<ModelArgument> list;
   for (const language::ModelParameter& parameter : language::model_parameters(train::model_source(model))) {
-    list.push_back({parameter.name, parameter.type, parameter.default_value ? train::arg_text(*parameter.default_value) : "", parameter.doc});
+    list.push_back({parameter.name, parameter.type,
+                    parameter.default_value ? train::arg_text(*parameter.default_value) : "", parameter.doc});
   }
   return list;
 }
 
 std::vector<std::string> builtin_models() { return language::builtin_model_names(); }
 
-std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format, const std::string& out) {
+std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
+                    const std::string& out) {
   const train::OutputOptions options{train::output_format(format.format, out), format.probabilities};
   return deliver(train::format_predictions(train::restore(run_folder, overrides.impl().config), options), out);
 }
 
-std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format, const std::string& out) {
+std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
+                  const std::string& out) {
   const train::OutputOptions options{train::output_format(format.format, out), false};
   return deliver(train::format_embedding(train::restore(run_folder, overrides.impl().config), options), out);
 }

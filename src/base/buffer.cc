@@ -27,7 +27,9 @@ void* allocate_aligned(std::size_t bytes) {
   const bool huge = bytes >= kHugeFrom;
   const std::size_t alignment = huge ? kHugePage : kAlignment;
   // Sizes beyond this cannot be rounded up without wrapping around; nothing that large exists.
-  void* data = bytes > (std::size_t{1} << 62) ? nullptr : std::aligned_alloc(alignment, round_up(bytes, kAlignment > alignment ? kAlignment : alignment));
+  void* data = bytes > (std::size_t{1} << 62)
+                   ? nullptr
+                   : std::aligned_alloc(alignment, round_up(bytes, kAlignment > alignment ? kAlignment : alignment));
   if (data == nullptr) {
     throw Error(ErrorCode::kOutOfMemory, fmt::format("cannot allocate {} bytes", bytes), {},
                 "`gneiss plan` shows what a run needs before it starts");
@@ -67,7 +69,8 @@ bool pages_are_the_files(const void* data, std::size_t bytes) {
       if (!inside) continue;
       if (from > covered || inode == 0) return false;
       covered = to;
-    } else if (inside && (std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1 || std::sscanf(line.c_str(), "Swap: %lu kB", &kib) == 1)) {
+    } else if (inside && (std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1 ||
+                          std::sscanf(line.c_str(), "Swap: %lu kB", &kib) == 1)) {
       if (kib > 0) return false;
     }
   }

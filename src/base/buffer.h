@@ -1,8 +1,8 @@
 // An owner of plain numbers in one memory space.
 //
 // Move-only, aligned to 64 bytes, large ones on huge pages (a gather over 4 KiB pages loses up to 2x). Contents start
-// undefined unless `zeros` is used; pages of a large buffer are touched first by the threads that will use them. A buffer may
-// also share the memory of a mapped file: writing to it changes its own pages and never the file.
+// undefined unless `zeros` is used; pages of a large buffer are touched first by the threads that will use them. A
+// buffer may also share the memory of a mapped file: writing to it changes its own pages and never the file.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +23,21 @@ inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 /// Allocates at least `bytes` bytes aligned to 64, asking for huge pages from 4 MiB up. Throws kOutOfMemory.
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* data, std::size_t bytes) noexcept;
-/// Gives whole pages behind the first `kept` of `bytes` bytes back to the system; what they held is lost. They may be used again.
+/// Gives whole pages behind the first `kept` of `bytes` bytes back to the system; what they held is lost. They may be
+/// used again.
 void give_back_tail(void* data, std::size_t kept, std::size_t bytes) noexcept;
 
-/// Maps pages that are about to be read or written, all at once: to be written in a file that costs a fifth of a fault for each, and to be
-/// read it lets the kernels' prefetches through, which a page that is not mapped swallows. Where the system cannot (Linux before 5.14),
-/// they are mapped one by one as they are touched.
+/// Maps pages that are about to be read or written, all at once: to be written in a file that costs a fifth of a fault
+/// for each, and to be read it lets the kernels' prefetches through, which a page that is not mapped swallows. Where
+/// the system cannot (Linux before 5.14), they are mapped one by one as they are touched.
 void map_pages(void* data, std::size_t bytes, bool for_writing) noexcept;
 
-/// Are all of these pages still those of the file that is mapped there? Pages that someone wrote to are the process's own. False if
-/// the system does not say.
+/// Are all of these pages still those of the file that is mapped there? Pages that someone wrote to are the process's
+/// own. False if the system does not say.
 bool pages_are_the_files(const void* data, std::size_t bytes);
 
-/// A copy of `bytes` bytes as allocate_aligned makes it, by `threads` threads. Pages that were copied are given back on the way, so
-/// that both are never there at once; what `data` held is lost.
+/// A copy of `bytes` bytes as allocate_aligned makes it, by `threads` threads. Pages that were copied are given back on
+/// the way, so that both are never there at once; what `data` held is lost.
 void* move_out(void* data, std::size_t bytes, int threads);
 
 template <class T, Space S = Space::kHost>
@@ -75,7 +76,8 @@ class Buffer {
     return buffer;
   }
 
-  /// Elements that lie in memory of `keeper`, writable and aligned to 64 bytes; the buffer keeps it alive and frees nothing itself.
+  /// Elements that lie in memory of `keeper`, writable and aligned to 64 bytes; the buffer keeps it alive and frees
+  /// nothing itself.
   static Buffer within(std::shared_ptr<const void> keeper, T* data, std::size_t size) {
     Buffer buffer;
     buffer.data_ = data;
@@ -84,7 +86,8 @@ class Buffer {
     return buffer;
   }
 
-  /// Takes over the memory of `other`, whose first bytes are read as `size` elements; what lies behind goes back to the system.
+  /// Takes over the memory of `other`, whose first bytes are read as `size` elements; what lies behind goes back to the
+  /// system.
   template <class U>
   static Buffer in_place_of(Buffer<U, S>&& other, std::size_t size) {
     Buffer buffer;
@@ -103,7 +106,8 @@ class Buffer {
     keeper_ = nullptr;
   }
 
-  /// Does it share memory of a file, and has nobody written to it? Its pages may then be given back; reading brings them again.
+  /// Does it share memory of a file, and has nobody written to it? Its pages may then be given back; reading brings
+  /// them again.
   bool as_in_file() const { return keeper_ != nullptr && data_ != nullptr && pages_are_the_files(data_, size_bytes()); }
 
   /// Gives the pages of a file back until they are read again, if they are many.

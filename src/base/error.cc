@@ -6,16 +6,23 @@ namespace gneiss {
 
 int exit_code(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInternal: return 1;
+    case ErrorCode::kInternal:
+      return 1;
     case ErrorCode::kUsage:
-    case ErrorCode::kUnsupported: return 2;
+    case ErrorCode::kUnsupported:
+      return 2;
     case ErrorCode::kBadData:
-    case ErrorCode::kShape: return 3;
+    case ErrorCode::kShape:
+      return 3;
     case ErrorCode::kOutOfMemory:
-    case ErrorCode::kDisk: return 4;
-    case ErrorCode::kNumeric: return 5;
-    case ErrorCode::kPeerLost: return 6;
-    case ErrorCode::kStopped: return 75;
+    case ErrorCode::kDisk:
+      return 4;
+    case ErrorCode::kNumeric:
+      return 5;
+    case ErrorCode::kPeerLost:
+      return 6;
+    case ErrorCode::kStopped:
+      return 75;
   }
   return 1;
 }

@@ -7,11 +7,11 @@
 
 #include "gneiss/error.h"
 
-#define GNEISS_CHECK(condition, code, ...)                                  \
-  do {                                                                      \
-    if (!(condition)) [[unlikely]] {                                        \
-      throw ::gneiss::Error((code), ::fmt::format(__VA_ARGS__));            \
-    }                                                                       \
+#define GNEISS_CHECK(condition, code, ...)                       \
+  do {                                                           \
+    if (!(condition)) [[unlikely]] {                             \
+      throw ::gneiss::Error((code), ::fmt::format(__VA_ARGS__)); \
+    }                                                            \
   } while (false)
 
 #define GNEISS_ASSERT(condition, ...)                                                         \

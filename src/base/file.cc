@@ -26,8 +26,8 @@ namespace {
 }
 
 [[noreturn]] void fail_write(const std::filesystem::path& path, int error) {
-  throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", path.string(), std::strerror(error)), path.string(),
-              "check free space and permissions; what was there before is untouched");
+  throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", path.string(), std::strerror(error)),
+              path.string(), "check free space and permissions; what was there before is untouched");
 }
 
 /// Opens a regular file for reading and returns {descriptor, size}.
@@ -54,8 +54,8 @@ void write_all(int descriptor, const void* data, std::size_t bytes, const std::f
   }
 }
 
-/// Has the system read a mapped file a huge page at a time, which the file system may be able to keep as one, instead of some KiB in pages
-/// of 4: what is mapped and given back again and again then costs a fifth.
+/// Has the system read a mapped file a huge page at a time, which the file system may be able to keep as one, instead
+/// of some KiB in pages of 4: what is mapped and given back again and again then costs a fifth.
 void ask_for_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   madvise(data, bytes, MADV_HUGEPAGE);
@@ -177,16 +177,20 @@ std::uint64_t scratch_room() {
   return static_cast<std::uint64_t>(status.f_bavail) * static_cast<std::uint64_t>(status.f_bsize);
 }
 
-ScratchFile::ScratchFile(std::uint64_t bytes, std::uint64_t before) : folder_(scratch_folder()), start_(before % kHugePage), size_(bytes) {
+ScratchFile::ScratchFile(std::uint64_t bytes, std::uint64_t before)
+    : folder_(scratch_folder()), start_(before % kHugePage), size_(bytes) {
   std::string name = (folder_ / "gneiss-XXXXXX").string();
   descriptor_ = mkostemp(name.data(), O_CLOEXEC);
   int error = descriptor_ < 0 ? errno : 0;
   if (error == 0) unlink(name.c_str());
-  if (error == 0 && bytes > 0) error = posix_fallocate(descriptor_, static_cast<off_t>(start_), static_cast<off_t>(bytes));
+  if (error == 0 && bytes > 0)
+    error = posix_fallocate(descriptor_, static_cast<off_t>(start_), static_cast<off_t>(bytes));
   if (error == 0 && lseek(descriptor_, static_cast<off_t>(start_), SEEK_SET) < 0) error = errno;
   if (error == 0) return;
   if (descriptor_ >= 0) close(descriptor_);
-  throw Error(ErrorCode::kDisk, fmt::format("cannot write a temporary file of {} bytes in '{}': {}", bytes, folder_.string(), std::strerror(error)),
+  throw Error(ErrorCode::kDisk,
+              fmt::format("cannot write a temporary file of {} bytes in '{}': {}", bytes, folder_.string(),
+                          std::strerror(error)),
               folder_.string(), "set TMPDIR to a folder with room for it");
 }
 
@@ -211,7 +215,8 @@ MappedFile ScratchFile::map_in_a_row(const std::deque<ScratchFile>& files) {
   std::uint64_t bytes = 0;
   for (const ScratchFile& file : files) {
     GNEISS_ASSERT(bytes % page == 0, "a file of {} bytes before another has no whole pages", bytes);
-    GNEISS_ASSERT(file.start_ == bytes % kHugePage && file.given_ == file.size_, "not what {} bytes before a file of {} were to be followed by", bytes, file.size_);
+    GNEISS_ASSERT(file.start_ == bytes % kHugePage && file.given_ == file.size_,
+                  "not what {} bytes before a file of {} were to be followed by", bytes, file.size_);
     bytes += file.size_;
   }
   if (bytes == 0) return {nullptr, 0};
@@ -220,7 +225,8 @@ MappedFile ScratchFile::map_in_a_row(const std::deque<ScratchFile>& files) {
   MappedFile mapped(at, bytes);
   for (const ScratchFile& file : files) {
     if (file.size_ == 0) continue;
-    void* part = mmap(at, file.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file.descriptor_, static_cast<off_t>(file.start_));
+    void* part = mmap(at, file.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file.descriptor_,
+                      static_cast<off_t>(file.start_));
     if (part == MAP_FAILED) fail_read(folder, std::strerror(errno));
     ask_for_huge_pages(at, file.size_);
     at += file.size_;

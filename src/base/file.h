@@ -16,8 +16,8 @@ namespace gneiss {
 /// larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes = std::uint64_t{1} << 40);
 
-/// A file mapped for reading; bytes() stays valid while the object lives, and while nobody cuts the file short. The pages are a
-/// private copy: who writes to them (see base/buffer.h) changes no file. Errors as read_file.
+/// A file mapped for reading; bytes() stays valid while the object lives, and while nobody cuts the file short. The
+/// pages are a private copy: who writes to them (see base/buffer.h) changes no file. Errors as read_file.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
@@ -58,11 +58,12 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// A file without a name for what memory should not hold: it is written front to back, then mapped, and its room is free again once
-/// nobody maps it. It lies in scratch_folder(). Errors: kDisk with the path and the system's reason.
+/// A file without a name for what memory should not hold: it is written front to back, then mapped, and its room is
+/// free again once nobody maps it. It lies in scratch_folder(). Errors: kDisk with the path and the system's reason.
 ///
-/// Several files can be mapped in a row, for threads that write at the same time: a file system lets one write to a file. They are written a huge
-/// page at a time, from where that lies in memory then, so that the system can keep and map huge pages.
+/// Several files can be mapped in a row, for threads that write at the same time: a file system lets one write to a
+/// file. They are written a huge page at a time, from where that lies in memory then, so that the system can keep and
+/// map huge pages.
 class ScratchFile {
  public:
   /// Reserves the room for `bytes` bytes, behind `before` bytes of files before it in a row.
@@ -85,8 +86,9 @@ class ScratchFile {
   int descriptor_ = -1;
 };
 
-/// Memory, zeros at first, whose pages are those of a file without a name in scratch_folder(): the system may write them out, and pages
-/// that are given back (base/buffer.h) keep what they hold. Errors: kDisk with the path and the system's reason.
+/// Memory, zeros at first, whose pages are those of a file without a name in scratch_folder(): the system may write
+/// them out, and pages that are given back (base/buffer.h) keep what they hold. Errors: kDisk with the path and the
+/// system's reason.
 class FileMemory {
  public:
   FileMemory() = default;

@@ -13,8 +13,8 @@ namespace gneiss {
 
 enum class Space : std::uint8_t { kHost, kDevice };
 
-/// A row-major matrix: element (r, c) lies at data[r * stride + c]. If thread_stride is not 0, only a band of its rows exists at a
-/// time, one for each thread that works on it, that many elements apart.
+/// A row-major matrix: element (r, c) lies at data[r * stride + c]. If thread_stride is not 0, only a band of its rows
+/// exists at a time, one for each thread that works on it, that many elements apart.
 template <class T, Space S = Space::kHost>
 struct MatrixView {
   T* data = nullptr;
@@ -26,18 +26,23 @@ struct MatrixView {
   MatrixView() = default;
   MatrixView(T* data_in, std::int64_t rows_in, std::int64_t cols_in, std::int64_t stride_in)
       : data(data_in), rows(rows_in), cols(cols_in), stride(stride_in) {}
-  MatrixView(T* data_in, std::int64_t rows_in, std::int64_t cols_in)
-      : MatrixView(data_in, rows_in, cols_in, cols_in) {}
+  MatrixView(T* data_in, std::int64_t rows_in, std::int64_t cols_in) : MatrixView(data_in, rows_in, cols_in, cols_in) {}
   /// A mutable view is usable wherever a read-only one is asked for.
   template <class U>
-    requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
-  MatrixView(const MatrixView<U, S>& other)  // NOLINT(google-explicit-constructor)
-      : data(other.data), rows(other.rows), cols(other.cols), stride(other.stride), thread_stride(other.thread_stride) {}
+  requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
+      MatrixView(const MatrixView<U, S>& other)  // NOLINT(google-explicit-constructor)
+      : data(other.data),
+        rows(other.rows),
+        cols(other.cols),
+        stride(other.stride),
+        thread_stride(other.thread_stride) {}
 
   T* row(std::int64_t r) const { return data + r * stride; }
   T& at(std::int64_t r, std::int64_t c) const { return data[r * stride + c]; }
   /// Rows [begin, end).
-  MatrixView band(std::int64_t begin, std::int64_t end) const { return {data + begin * stride, end - begin, cols, stride}; }
+  MatrixView band(std::int64_t begin, std::int64_t end) const {
+    return {data + begin * stride, end - begin, cols, stride};
+  }
   std::int64_t size() const { return rows * cols; }
   bool empty() const { return rows == 0 || cols == 0; }
   bool contiguous() const { return stride == cols || rows <= 1; }
@@ -77,15 +82,15 @@ struct SegmentChunk {
   std::int64_t id = 0;
 };
 
-/// A SparsePattern once more, cut into blocks of columns: block after block, rows ascending within a block. The first block
-/// has a segment for every row, the others for rows with entries in them. Of a part of a pattern the spans have room for all of it, and the last
-/// chunk says where it ends.
+/// A SparsePattern once more, cut into blocks of columns: block after block, rows ascending within a block. The first
+/// block has a segment for every row, the others for rows with entries in them. Of a part of a pattern the spans have
+/// room for all of it, and the last chunk says where it ends.
 struct BlockedPattern {
-  std::int64_t block_cols = 0;                ///< columns of a block, at most 65536; 0: there is no blocked pattern
-  std::span<const std::uint16_t> ids;         ///< [nnz] column - first column of the block, segment after segment
+  std::int64_t block_cols = 0;         ///< columns of a block, at most 65536; 0: there is no blocked pattern
+  std::span<const std::uint16_t> ids;  ///< [nnz] column - first column of the block, segment after segment
   std::span<const RowSegment> segments;
-  std::span<const SegmentChunk> chunks;       ///< [chunks + 1], about equal in entries, none across a border of blocks
-  std::span<const std::int64_t> block_chunks; ///< [blocks + 1] the first chunk of each block
+  std::span<const SegmentChunk> chunks;        ///< [chunks + 1], about equal in entries, none across a border of blocks
+  std::span<const std::int64_t> block_chunks;  ///< [blocks + 1] the first chunk of each block
 
   bool empty() const { return block_cols == 0; }
   std::int64_t num_blocks() const { return static_cast<std::int64_t>(block_chunks.size()) - 1; }

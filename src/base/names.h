@@ -8,7 +8,8 @@
 
 namespace gneiss {
 
-/// The candidate with the smallest edit distance to `name` (case ignored), or "" when none is within a third of its length.
+/// The candidate with the smallest edit distance to `name` (case ignored), or "" when none is within a third of its
+/// length.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 /// "did you mean 'x'? known: a, b, c" — the hint for an unknown name.

@@ -75,8 +75,9 @@ void give_back_code() {
     if (std::sscanf(line.c_str(), "%lx-%lx %4s %*x %*s %lu", &from, &to, allowed.data(), &inode) == 4) {
       begin = end = 0;
       if (std::string(allowed.data()) == "r-xp" && inode != 0) begin = from, end = to;
-    } else if (std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1 || std::sscanf(line.c_str(), "Swap: %lu kB", &kib) == 1) {
-      if (kib > 0) begin = end = 0;  // those pages are not the file's
+    } else if (std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1 ||
+               std::sscanf(line.c_str(), "Swap: %lu kB", &kib) == 1) {
+      if (kib > 0) begin = end = 0;                              // those pages are not the file's
     } else if (line.rfind("VmFlags:", 0) == 0 && begin < end) {  // the last line of a mapping
       madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
     }

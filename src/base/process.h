@@ -15,12 +15,13 @@ std::int64_t peak_rss_bytes();
 std::int64_t current_rss_bytes();
 /// Memory the process may use: the smaller of physical memory and the control-group limit, bytes.
 std::int64_t memory_limit_bytes();
-/// The third-level cache that a processor shares with its neighbours, bytes, by the system's files about one processor's caches; 0 where
-/// nothing says. The C library's sysconf comes second: it counts the caches of all of an AMD processor's parts, of which a core uses one.
+/// The third-level cache that a processor shares with its neighbours, bytes, by the system's files about one
+/// processor's caches; 0 where nothing says. The C library's sysconf comes second: it counts the caches of all of an
+/// AMD processor's parts, of which a core uses one.
 std::int64_t shared_cache_bytes(const std::filesystem::path& caches = "/sys/devices/system/cpu/cpu0/cache");
 
-/// Has the system forget which code ran so far; what runs on comes back from its files, so only that counts as resident. Code that someone
-/// wrote to, as a debugger does, stays.
+/// Has the system forget which code ran so far; what runs on comes back from its files, so only that counts as
+/// resident. Code that someone wrote to, as a debugger does, stays.
 void give_back_code();
 
 /// How a command ended.
@@ -32,6 +33,7 @@ struct Finished {
 };
 
 /// Runs a program (looked up in PATH) in a folder and waits for it, at most `limit`. It reads nothing.
-Finished run_command(const std::vector<std::string>& words, const std::filesystem::path& folder, std::chrono::seconds limit);
+Finished run_command(const std::vector<std::string>& words, const std::filesystem::path& folder,
+                     std::chrono::seconds limit);
 
 }  // namespace gneiss

@@ -1,5 +1,5 @@
-// Stateless random numbers: a value is a function of a key and a counter, so any thread, route or rank that asks for the
-// same draw gets the same number and nothing has to be stored.
+// Stateless random numbers: a value is a function of a key and a counter, so any thread, route or rank that asks for
+// the same draw gets the same number and nothing has to be stored.
 //
 // Method: Philox-4x32 with 7 rounds, the fewest that pass BigCrush. Source: Salmon et al., "Parallel random numbers: as
 // easy as 1, 2, 3", SC 2011.
@@ -45,7 +45,8 @@ class RandomStream {
 
   std::uint32_t next() {
     if (used_ == 4) {
-      block_ = philox(seed_, {static_cast<std::uint32_t>(counter_), static_cast<std::uint32_t>(counter_ >> 32), stream_, 0x5EED5EEDU});
+      block_ = philox(seed_, {static_cast<std::uint32_t>(counter_), static_cast<std::uint32_t>(counter_ >> 32), stream_,
+                              0x5EED5EEDU});
       ++counter_;
       used_ = 0;
     }

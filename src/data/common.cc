@@ -106,9 +106,11 @@ Features dense_features(const NpyArray& array) {
 void sort_rows(Features* features) {
   bool sorted = true;
   for (std::int64_t r = 0; r < features->rows && sorted; ++r) {
-    const auto row = std::as_const(features->indices).span().subspan(
-        static_cast<std::size_t>(features->offsets[static_cast<std::size_t>(r)]),
-        static_cast<std::size_t>(features->offsets[static_cast<std::size_t>(r) + 1] - features->offsets[static_cast<std::size_t>(r)]));
+    const auto row = std::as_const(features->indices)
+                         .span()
+                         .subspan(static_cast<std::size_t>(features->offsets[static_cast<std::size_t>(r)]),
+                                  static_cast<std::size_t>(features->offsets[static_cast<std::size_t>(r) + 1] -
+                                                           features->offsets[static_cast<std::size_t>(r)]));
     sorted = std::adjacent_find(row.begin(), row.end(), std::greater_equal<>()) == row.end();
   }
   if (sorted) return;

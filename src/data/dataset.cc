@@ -30,9 +30,11 @@ Labels labels_of(const Labels& labels, std::span<const NodeId> rows) {
   taken.num_classes = labels.num_classes;
   const auto width = static_cast<std::size_t>(labels.num_classes);
   taken.classes = Buffer<std::int32_t>(labels.classes.empty() ? 0 : rows.size());
-  for (std::size_t i = 0; i < taken.classes.size(); ++i) taken.classes[i] = labels.classes[static_cast<std::size_t>(rows[i])];
+  for (std::size_t i = 0; i < taken.classes.size(); ++i)
+    taken.classes[i] = labels.classes[static_cast<std::size_t>(rows[i])];
   taken.targets = Buffer<float>(labels.targets.empty() ? 0 : rows.size() * width);
-  for (std::size_t i = 0; i < taken.targets.size(); ++i) taken.targets[i] = labels.targets[static_cast<std::size_t>(rows[i / width]) * width + i % width];
+  for (std::size_t i = 0; i < taken.targets.size(); ++i)
+    taken.targets[i] = labels.targets[static_cast<std::size_t>(rows[i / width]) * width + i % width];
   return taken;
 }
 

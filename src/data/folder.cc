@@ -41,7 +41,8 @@ NpyArray checked_length(NpyArray array, std::int64_t length, const char* what) {
   return array;
 }
 
-/// Does the manifest know that the graph is symmetric? Only if the files are those that its writer looked at, weights included.
+/// Does the manifest know that the graph is symmetric? Only if the files are those that its writer looked at, weights
+/// included.
 std::optional<bool> known_symmetry(const fs::path& folder, const Manifest& manifest, const LoadOptions& options) {
   if (!manifest.symmetric || !options.verify_checksums) return {};
   for (const char* name : {"in_indptr.npy", "in_indices.npy", "edge_weight.npy"}) {
@@ -53,7 +54,8 @@ std::optional<bool> known_symmetry(const fs::path& folder, const Manifest& manif
 /// Yes too where the offsets are wrong: the graph's own check names the place.
 bool rows_ascend(std::span<const EdgeId> offsets, std::span<const NodeId> sources) {
   for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
-    const bool inside = offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
+    const bool inside =
+        offsets[v] >= 0 && offsets[v] <= offsets[v + 1] && offsets[v + 1] <= static_cast<EdgeId>(sources.size());
     if (!inside) return true;
     if (!std::is_sorted(sources.begin() + offsets[v], sources.begin() + offsets[v + 1])) return false;
   }
@@ -73,15 +75,18 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes, std
   }
   Buffer<EdgeId> offsets = to_int64(offsets_array);
   Buffer<NodeId> sources = ids_in_file(indices_array);
-  const bool fit = static_cast<std::int64_t>(sources.size()) == indices_array.count && graph::fit_graph(nodes, offsets, sources);
+  const bool fit =
+      static_cast<std::int64_t>(sources.size()) == indices_array.count && graph::fit_graph(nodes, offsets, sources);
   if (!fit) sources = to_ids(indices_array, nodes);
   Buffer<float> weights;
   const fs::path weight_path = folder / "edge_weight.npy";
   if (fs::exists(weight_path))
     weights = to_floats(checked_length(load_npy(weight_path), indices_array.count, "edge weights"));
-  if (fit) return graph::Graph::of_fitting(nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric);
+  if (fit)
+    return graph::Graph::of_fitting(nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric);
   try {
-    if (rows_ascend(offsets, sources)) return {nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric};
+    if (rows_ascend(offsets, sources))
+      return {nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric};
     graph::EdgeList edges = csr_edges(offsets_array, indices_array, nullptr, nodes);
     std::swap(edges.src, edges.dst);
     edges.weight = std::move(weights);

@@ -97,7 +97,8 @@ void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset
     if (has_own || !labelled) return;
     spec = habit;
     if (spec == std::string_view("shchur") && dataset->labels.kind != LabelKind::kSingle) spec = "ratio:60/20/20";
-    dataset->notes.push_back(fmt::format("the data bring no split; drew '{}' with seed {}", spec, options.seed + options.split_draw));
+    dataset->notes.push_back(
+        fmt::format("the data bring no split; drew '{}' with seed {}", spec, options.seed + options.split_draw));
   }
   if (spec == "public" || split_index(spec, std::max(1, dataset->num_splits), dataset->name) >= 0) {
     if (has_own) return;

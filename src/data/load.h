@@ -19,9 +19,9 @@ struct LoadOptions {
   /// file's splits, "random" = 20 a class / 500 / 1000, "shchur" = 20 a class / 30 a class / the rest, "ratio:60/20/20"
   /// = parts of the labelled nodes, "none".
   std::string split;
-  std::uint64_t seed = 0;  ///< random splits, and generators whose spec names no seed
+  std::uint64_t seed = 0;        ///< random splits, and generators whose spec names no seed
   std::uint64_t split_draw = 0;  ///< which of a seed's random splits: another one of the same data for each number
-  int threads = 1;         ///< never changes a result
+  int threads = 1;               ///< never changes a result
 
   std::optional<bool> to_undirected;      ///< add every edge's reverse; unset = the format's habit in PyG
   std::optional<bool> remove_self_loops;  ///< unset = the format's habit in PyG

@@ -70,8 +70,9 @@ std::string shape_text(const NpyArray& array);
 /// Throws kBadData unless the array has `dims` axes; `meaning` says what they should be.
 void expect_dims(const NpyArray& array, std::size_t dims, const std::string& meaning);
 
-/// All elements in row-major order as f32. Like the two below, large arrays of a mapped file that are stored in the wanted type are
-/// not copied: the buffer shares the file's pages. Errors: kBadData for text, and for a finite f64 beyond the range of f32.
+/// All elements in row-major order as f32. Like the two below, large arrays of a mapped file that are stored in the
+/// wanted type are not copied: the buffer shares the file's pages. Errors: kBadData for text, and for a finite f64
+/// beyond the range of f32.
 Buffer<float> to_floats(const NpyArray& array);
 /// The bits of a row-major array of 16-bit elements.
 Buffer<std::uint16_t> to_halves(const NpyArray& array);

@@ -127,8 +127,8 @@ std::int64_t checked_integer(const NpyArray& array, std::int64_t i, T value, std
   return whole;
 }
 
-/// Elements where they lie in a mapped file, if they are stored as T in row-major order: a large array then is not copied.
-/// Nothing if they are not, or lie so that kernels could not read them well.
+/// Elements where they lie in a mapped file, if they are stored as T in row-major order: a large array then is not
+/// copied. Nothing if they are not, or lie so that kernels could not read them well.
 template <class T>
 Buffer<T> in_file(const NpyArray& array, DType stored_as) {
   constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
@@ -137,7 +137,8 @@ Buffer<T> in_file(const NpyArray& array, DType stored_as) {
   const bool fits = array.file != nullptr && array.type == stored_as && (!array.fortran || array.shape.size() < 2) &&
                     array.data.size() >= kLeastBytes && reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0;
   if (!fits) return {};
-  return Buffer<T>::within(array.file, reinterpret_cast<T*>(const_cast<std::byte*>(data)), static_cast<std::size_t>(array.count));
+  return Buffer<T>::within(array.file, reinterpret_cast<T*>(const_cast<std::byte*>(data)),
+                           static_cast<std::size_t>(array.count));
 }
 
 void append_utf8(char32_t c, std::string* out) {
@@ -177,7 +178,8 @@ Buffer<float> to_floats(const NpyArray& array) {
 }
 
 Buffer<std::uint16_t> to_halves(const NpyArray& array) {
-  GNEISS_ASSERT(array.item_bytes == sizeof(std::uint16_t) && !array.fortran, "{}: no row-major array of 16 bits", array.where);
+  GNEISS_ASSERT(array.item_bytes == sizeof(std::uint16_t) && !array.fortran, "{}: no row-major array of 16 bits",
+                array.where);
   if (Buffer<std::uint16_t> mapped = in_file<std::uint16_t>(array, array.type); !mapped.empty()) return mapped;
   Buffer<std::uint16_t> out(static_cast<std::size_t>(array.count));
   if (array.count > 0) std::memcpy(out.data(), array.data.data(), out.size_bytes());
@@ -200,13 +202,17 @@ Buffer<NodeId> ids_in_file(const NpyArray& array) { return in_file<NodeId>(array
 Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound) {
   Buffer<NodeId> mapped = ids_in_file(array);
   if (!mapped.empty()) {
-    const bool inside = all_chunks(available_threads(), static_cast<std::int64_t>(mapped.size()), std::int64_t{1} << 20, [&](std::int64_t begin, std::int64_t end) {
-      bool all = true;  // of a chunk, without a branch for each
-      for (std::int64_t i = begin; i < end; ++i) all &= mapped[static_cast<std::size_t>(i)] >= 0 && mapped[static_cast<std::size_t>(i)] < bound;
-      return all;
-    });
+    const bool inside =
+        all_chunks(available_threads(), static_cast<std::int64_t>(mapped.size()), std::int64_t{1} << 20,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     bool all = true;  // of a chunk, without a branch for each
+                     for (std::int64_t i = begin; i < end; ++i)
+                       all &= mapped[static_cast<std::size_t>(i)] >= 0 && mapped[static_cast<std::size_t>(i)] < bound;
+                     return all;
+                   });
     // Which is not? The first is named.
-    for (std::size_t i = 0; !inside && i < mapped.size(); ++i) checked_integer(array, static_cast<std::int64_t>(i), mapped[i], 0, bound - 1);
+    for (std::size_t i = 0; !inside && i < mapped.size(); ++i)
+      checked_integer(array, static_cast<std::int64_t>(i), mapped[i], 0, bound - 1);
     return mapped;
   }
   Buffer<NodeId> out(static_cast<std::size_t>(array.count));

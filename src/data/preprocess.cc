@@ -145,7 +145,8 @@ void permute_to_copy(std::span<const NodeId> order, int threads, Buffer<T>* valu
   constexpr std::int64_t kGrain = 65536;
   Buffer<T> moved(values->size());
   parallel_chunks(threads, static_cast<std::int64_t>(order.size()), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < end; ++v) moved[static_cast<std::size_t>(v)] = (*values)[static_cast<std::size_t>(order[static_cast<std::size_t>(v)])];
+    for (std::int64_t v = begin; v < end; ++v)
+      moved[static_cast<std::size_t>(v)] = (*values)[static_cast<std::size_t>(order[static_cast<std::size_t>(v)])];
   });
   *values = std::move(moved);
 }
@@ -158,7 +159,8 @@ void sort_ids(std::size_t size, std::vector<NodeId>* ids) {
   for (std::size_t v = 0; v < size; ++v) at = std::fill_n(at, count[v], static_cast<NodeId>(v));
 }
 
-/// Calls body(task) for each task, on up to `threads` threads; the first error of the least task is thrown when all are through.
+/// Calls body(task) for each task, on up to `threads` threads; the first error of the least task is thrown when all are
+/// through.
 template <class Body>
 void parallel_throwing(int threads, std::int64_t tasks, const Body& body) {
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(tasks));
@@ -183,7 +185,8 @@ class RowFiles {
     const std::int64_t page_rows = sysconf(_SC_PAGESIZE);  // whole pages, whatever the width
     file_rows_ = num_chunks(num_chunks(rows, std::clamp<std::int64_t>(threads, 1, kMostFiles)), page_rows) * page_rows;
     for (std::int64_t file = 0; file < num_chunks(rows, file_rows_); ++file) {
-      files_.emplace_back(static_cast<std::uint64_t>(rows_of(file) * row_bytes()), static_cast<std::uint64_t>(file * file_rows_ * row_bytes()));
+      files_.emplace_back(static_cast<std::uint64_t>(rows_of(file) * row_bytes()),
+                          static_cast<std::uint64_t>(file * file_rows_ * row_bytes()));
     }
   }
 
@@ -193,10 +196,13 @@ class RowFiles {
   std::int64_t file_rows() const { return file_rows_; }
   std::int64_t rows_of(std::int64_t file) const { return std::min(file_rows_, rows_ - file * file_rows_); }
 
-  void write(std::int64_t file, const T* rows, std::int64_t count) { files_[static_cast<std::size_t>(file)].write(rows, static_cast<std::size_t>(count * row_bytes())); }
+  void write(std::int64_t file, const T* rows, std::int64_t count) {
+    files_[static_cast<std::size_t>(file)].write(rows, static_cast<std::size_t>(count * row_bytes()));
+  }
   Buffer<T> map() const {
     const auto mapped = std::make_shared<const MappedFile>(ScratchFile::map_in_a_row(files_));
-    return Buffer<T>::within(mapped, reinterpret_cast<T*>(const_cast<std::byte*>(mapped->bytes().data())), static_cast<std::size_t>(rows_ * width_));
+    return Buffer<T>::within(mapped, reinterpret_cast<T*>(const_cast<std::byte*>(mapped->bytes().data())),
+                             static_cast<std::size_t>(rows_ * width_));
   }
 
  private:
@@ -206,10 +212,11 @@ class RowFiles {
   std::deque<ScratchFile> files_;
 };
 
-/// Rows of a file move to others in their new order. The first is read front to back for each of a few windows of the others, of which
-/// memory holds one; pages that were read are given back.
+/// Rows of a file move to others in their new order. The first is read front to back for each of a few windows of the
+/// others, of which memory holds one; pages that were read are given back.
 template <class T>
-void move_by_windows(std::span<const NodeId> order, std::int64_t width, int threads, const Buffer<T>& rows, RowFiles<T>* files) {
+void move_by_windows(std::span<const NodeId> order, std::int64_t width, int threads, const Buffer<T>& rows,
+                     RowFiles<T>* files) {
   constexpr std::int64_t kWindows = 8;
   constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
   const auto n = static_cast<std::int64_t>(order.size());
@@ -226,7 +233,8 @@ void move_by_windows(std::span<const NodeId> order, std::int64_t width, int thre
         if (row < 0 || row >= window_rows) continue;
         std::copy_n(rows.begin() + v * width, width, window.begin() + (file * window_rows + row) * width);
       }
-      give_back_tail(const_cast<T*>(rows.begin()) + begin * width, 0, static_cast<std::size_t>((end - begin) * files->row_bytes()));
+      give_back_tail(const_cast<T*>(rows.begin()) + begin * width, 0,
+                     static_cast<std::size_t>((end - begin) * files->row_bytes()));
     });
     parallel_throwing(threads, files->count(), [&](std::int64_t file) {
       const std::int64_t count = std::min(window_rows, files->rows_of(file) - first);
@@ -237,7 +245,8 @@ void move_by_windows(std::span<const NodeId> order, std::int64_t width, int thre
 
 /// The same in one pass, which gathers rows from all over the file: memory holds its pages meanwhile.
 template <class T>
-void move_at_once(std::span<const NodeId> order, std::int64_t width, int threads, const Buffer<T>& rows, RowFiles<T>* files) {
+void move_at_once(std::span<const NodeId> order, std::int64_t width, int threads, const Buffer<T>& rows,
+                  RowFiles<T>* files) {
   constexpr std::int64_t kMappedBytes = std::int64_t{16} << 20;
   constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
   constexpr std::int64_t kAhead = 4;
@@ -245,9 +254,10 @@ void move_at_once(std::span<const NodeId> order, std::int64_t width, int threads
   const std::int64_t row_bytes = files->row_bytes();
   T* const from = const_cast<T*>(rows.begin());  // pages are mapped and given back, nothing is written
   const auto row = [&](std::int64_t v) { return from + order[static_cast<std::size_t>(v)] * width; };
-  parallel_chunks(threads, static_cast<std::int64_t>(order.size()), kMappedBytes / row_bytes + 1, [&](std::int64_t begin, std::int64_t end) {
-    map_pages(from + begin * width, static_cast<std::size_t>((end - begin) * row_bytes), false);
-  });
+  parallel_chunks(threads, static_cast<std::int64_t>(order.size()), kMappedBytes / row_bytes + 1,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    map_pages(from + begin * width, static_cast<std::size_t>((end - begin) * row_bytes), false);
+                  });
   const std::int64_t chunk_rows = kChunkBytes / row_bytes + 1;
   parallel_throwing(threads, files->count(), [&](std::int64_t file) {
     std::vector<T> chunk(static_cast<std::size_t>(chunk_rows * width));
@@ -439,7 +449,8 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move 
   Features& features = dataset->features;
   if (features.sparse) {
     Features moved;
-    pick_sparse_rows(features.offsets, features.indices, features.values, order, {}, &moved.offsets, &moved.indices, &moved.values);
+    pick_sparse_rows(features.offsets, features.indices, features.values, order, {}, &moved.offsets, &moved.indices,
+                     &moved.values);
     features.offsets = std::move(moved.offsets);
     features.indices = std::move(moved.indices);
     features.values = std::move(moved.values);

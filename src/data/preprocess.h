@@ -45,9 +45,9 @@ enum class Move {
   kToFileAtOnce,  ///< the same in a third of the time; memory holds the file's pages meanwhile
 };
 
-/// Renames the nodes: node order[v] becomes node v, and orig_id says which it was. Everything of a node goes with it: edges and
-/// their weights, features, labels, parts of the split, name.
-/// Errors: kShape if `order` is not a permutation of the nodes; kDisk if a file cannot be written.
+/// Renames the nodes: node order[v] becomes node v, and orig_id says which it was. Everything of a node goes with it:
+/// edges and their weights, features, labels, parts of the split, name. Errors: kShape if `order` is not a permutation
+/// of the nodes; kDisk if a file cannot be written.
 void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move move = Move::kInPlace);
 
 }  // namespace gneiss::data

@@ -44,7 +44,9 @@ class Validator {
     }
     for (const NodeId u : d_.graph.sources()) touched[static_cast<std::size_t>(u)] = true;
     if (d_.graph.symmetric() && !graph::is_symmetric(d_.graph.in_edges(), d_.graph.weights()))
-      error("the graph is said to be symmetric, but it is not; write its manifest anew, or say \"symmetric\": false there");
+      error(
+          "the graph is said to be symmetric, but it is not; write its manifest anew, or say \"symmetric\": false "
+          "there");
     const auto isolated = std::count(touched.begin(), touched.end(), false);
     if (isolated > 0) warn("{} nodes are isolated", isolated);
   }
@@ -136,11 +138,13 @@ namespace {
 template <class T, class ToFloat>
 bool all_finite(std::span<const T> values, const ToFloat& to_float) {
   constexpr std::int64_t kGrain = std::int64_t{1} << 20;
-  return all_chunks(available_threads(), static_cast<std::int64_t>(values.size()), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    bool all = true;  // of a chunk, without a branch for each
-    for (std::int64_t i = begin; i < end; ++i) all &= std::isfinite(to_float(values[static_cast<std::size_t>(i)]));
-    return all;
-  });
+  return all_chunks(available_threads(), static_cast<std::int64_t>(values.size()), kGrain,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      bool all = true;  // of a chunk, without a branch for each
+                      for (std::int64_t i = begin; i < end; ++i)
+                        all &= std::isfinite(to_float(values[static_cast<std::size_t>(i)]));
+                      return all;
+                    });
 }
 
 }  // namespace

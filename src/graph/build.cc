@@ -1,5 +1,6 @@
-// From an edge list to the canonical graph: two counting sorts (by source, then stably by destination), so that within a
-// destination the sources ascend and parallel edges keep their order in the file. O(n + m) time, one copy of the edges.
+// From an edge list to the canonical graph: two counting sorts (by source, then stably by destination), so that within
+// a destination the sources ascend and parallel edges keep their order in the file. O(n + m) time, one copy of the
+// edges.
 #include <algorithm>
 #include <cstddef>
 #include <utility>

@@ -6,8 +6,8 @@
 // With all nodes in one step neighbours would swap labels for ever; with 8 the result is as good as in-place updates.
 //
 // Nearly all time goes into reading labels of neighbours at random, so few are read: more and more from round to round
-// (the first labels say little; the last moves bring least), along in-edges alone if hardly a node has none, else along edges of one direction
-// in turn, and none for nodes that already lie with most of their neighbours.
+// (the first labels say little; the last moves bring least), along in-edges alone if hardly a node has none, else along
+// edges of one direction in turn, and none for nodes that already lie with most of their neighbours.
 //
 // The clusters are then the nodes of a graph with the counts of edges as weights (each keeps its heaviest neighbours),
 // which is clustered in the same way with a larger cap. Clusters of one such group lie side by side: what the
@@ -31,19 +31,21 @@ constexpr int kEarlyRounds = 3;
 constexpr int kSteps = 8;
 constexpr std::int64_t kLevelGrowth = kRegionNodes / kBlockNodes;  // nodes of a group to nodes of its parts, at most
 constexpr int kLevels = 3;
-// Of more neighbours every second, third, … votes: a sample elects the same cluster. 8, 16, 32, 64 and 64 votes bring one to three points
-// more of arxiv's and yelp's edges into a block and fewer of ogbn-products', in 1.5 times as long for the later rounds. A last round of 24
-// votes of each direction brings from two points fewer to one more into a region, in two and a half times as long.
+// Of more neighbours every second, third, … votes: a sample elects the same cluster. 8, 16, 32, 64 and 64 votes bring
+// one to three points more of arxiv's and yelp's edges into a block and fewer of ogbn-products', in 1.5 times as long
+// for the later rounds. A last round of 24 votes of each direction brings from two points fewer to one more into a
+// region, in two and a half times as long.
 constexpr std::array<EdgeId, kRounds> kMostVotes = {8, 16, 24, 24, 16};
 static_assert(*std::max_element(kMostVotes.begin(), kMostVotes.end()) <= kMostVoters);
-constexpr std::size_t kHeaviest = 32;       // neighbours that a cluster keeps in the graph of clusters
-constexpr std::int64_t kGroupMembers = 512;  // nodes of a cluster whose edges are looked at: of more every second, third, …
-constexpr EdgeId kGroupEdges = 8192;        // edges of a cluster that are looked at for that, at most
-constexpr EdgeId kEdgeStride = 4;           // and of a node at most every fourth
-constexpr EdgeId kEarlyEdgeStride = 16;     // or, after the early rounds, every sixteenth
+constexpr std::size_t kHeaviest = 32;  // neighbours that a cluster keeps in the graph of clusters
+constexpr std::int64_t kGroupMembers =
+    512;                              // nodes of a cluster whose edges are looked at: of more every second, third, …
+constexpr EdgeId kGroupEdges = 8192;  // edges of a cluster that are looked at for that, at most
+constexpr EdgeId kEdgeStride = 4;     // and of a node at most every fourth
+constexpr EdgeId kEarlyEdgeStride = 16;  // or, after the early rounds, every sixteenth
 constexpr std::int64_t kNodeGrain = 1024;
-constexpr std::size_t kPrefetchMoves = 16;    // nodes ahead whose clusters' sizes are fetched
-constexpr std::int64_t kPrefetchRows = 8;     // nodes ahead of those whose edges are contracted
+constexpr std::size_t kPrefetchMoves = 16;  // nodes ahead whose clusters' sizes are fetched
+constexpr std::int64_t kPrefetchRows = 8;   // nodes ahead of those whose edges are contracted
 constexpr std::int64_t kClusterGrain = 64;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -69,7 +71,11 @@ struct Level {
 class Propagation {
  public:
   Propagation(const Level& level, std::int64_t cap, int threads)
-      : level_(level), threads_(threads), label_(at(level.edges.rows)), clusters_(node_sizes(level), cap), settled_(label_.size(), 0) {
+      : level_(level),
+        threads_(threads),
+        label_(at(level.edges.rows)),
+        clusters_(node_sizes(level), cap),
+        settled_(label_.size(), 0) {
     std::iota(label_.begin(), label_.end(), 0);
     for (std::size_t v = 0; v < label_.size(); ++v)
       steps_[mix(static_cast<std::uint32_t>(v)) % kSteps].push_back(static_cast<NodeId>(v));
@@ -87,10 +93,12 @@ class Propagation {
                         .clusters = clusters_,
                         .salt = mix(static_cast<std::uint32_t>(round) + 1)};
       for (const std::vector<NodeId>& step : steps_) {
-        parallel_chunks(threads_, static_cast<std::int64_t>(step.size()), kNodeGrain, [&](std::int64_t first, std::int64_t last) {
-          const std::size_t size = at(last - first);
-          elect(election, std::span(step).subspan(at(first), size), std::span(wanted_).subspan(at(first), size), settled_);
-        });
+        parallel_chunks(threads_, static_cast<std::int64_t>(step.size()), kNodeGrain,
+                        [&](std::int64_t first, std::int64_t last) {
+                          const std::size_t size = at(last - first);
+                          elect(election, std::span(step).subspan(at(first), size),
+                                std::span(wanted_).subspan(at(first), size), settled_);
+                        });
         move(step);
       }
     }
@@ -210,7 +218,9 @@ class GroupEdges {
 };
 
 /// Every how many-th member of group g is looked at.
-std::int64_t member_step(const Grouping& groups, std::int64_t g) { return 1 + (groups.offsets[at(g) + 1] - groups.offsets[at(g)]) / kGroupMembers; }
+std::int64_t member_step(const Grouping& groups, std::int64_t g) {
+  return 1 + (groups.offsets[at(g) + 1] - groups.offsets[at(g)]) / kGroupMembers;
+}
 
 /// Edges of the members of group g that are looked at. Fetches what lies as far ahead as member `end`.
 EdgeId count_edges(const Level& level, const Grouping& groups, std::int64_t g, std::int64_t end) {
@@ -229,18 +239,21 @@ EdgeId count_edges(const Level& level, const Grouping& groups, std::int64_t g, s
   return count;
 }
 
-/// Fetches what will be looked at of the members of groups after the i-th, up to `end`: where their edges lie, which these are, and the
-/// groups at their other ends.
-void fetch_ahead(const Level& level, const Grouping& groups, std::int64_t i, std::int64_t step, std::int64_t end, EdgeId stride) {
+/// Fetches what will be looked at of the members of groups after the i-th, up to `end`: where their edges lie, which
+/// these are, and the groups at their other ends.
+void fetch_ahead(const Level& level, const Grouping& groups, std::int64_t i, std::int64_t step, std::int64_t end,
+                 EdgeId stride) {
   const auto ahead = [&](int times) { return i + times * kPrefetchRows * step; };
   for (const SparsePattern* edges : {&level.edges, &level.reverse}) {
     if (edges->rows == 0) continue;
     if (ahead(3) < end) prefetch(&edges->offsets[at(groups.members[at(ahead(3))])]);
     if (ahead(2) < end) {
-      for_sampled_edges(*edges, groups.members[at(ahead(2))], stride, [&](EdgeId k) { prefetch(&edges->indices[at(k)]); });
+      for_sampled_edges(*edges, groups.members[at(ahead(2))], stride,
+                        [&](EdgeId k) { prefetch(&edges->indices[at(k)]); });
     }
     if (ahead(1) < end) {
-      for_sampled_edges(*edges, groups.members[at(ahead(1))], stride, [&](EdgeId k) { prefetch(&groups.group[at(edges->indices[at(k)])]); });
+      for_sampled_edges(*edges, groups.members[at(ahead(1))], stride,
+                        [&](EdgeId k) { prefetch(&groups.group[at(edges->indices[at(k)])]); });
     }
   }
 }
@@ -272,7 +285,8 @@ Contraction contract(const Level& level, const Grouping& groups, EdgeId least_st
           sums.add(groups.group[at(level.edges.indices[at(k)])], level.weights.empty() ? 1 : level.weights[at(k)]);
         });
         if (level.reverse.rows == 0) continue;
-        for_sampled_edges(level.reverse, v, stride, [&](EdgeId k) { sums.add(groups.group[at(level.reverse.indices[at(k)])], 1); });
+        for_sampled_edges(level.reverse, v, stride,
+                          [&](EdgeId k) { sums.add(groups.group[at(level.reverse.indices[at(k)])], 1); });
       }
       const auto first = at(room[at(g)]);
       kept[at(g)] =
@@ -326,7 +340,8 @@ Order order_clusters(Level level, const Buffer<NodeId>& labels, EdgeId stride, i
   return flatten(groupings);
 }
 
-/// Do edges of one direction show where nodes belong? They do where hardly a node has none; the other direction takes a transpose.
+/// Do edges of one direction show where nodes belong? They do where hardly a node has none; the other direction takes a
+/// transpose.
 bool in_edges_suffice(const Graph& graph) {
   constexpr std::int64_t kNodesToAlone = 16;
   const auto offsets = graph.offsets();

@@ -1,5 +1,5 @@
-// Every vote of a node is compared with all of them, a vector at a time: no branch depends on what the votes are. A table of votes
-// takes half as long again, most of it for branches that were guessed wrong.
+// Every vote of a node is compared with all of them, a vector at a time: no branch depends on what the votes are. A
+// table of votes takes half as long again, most of it for branches that were guessed wrong.
 #include "graph/elections.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -49,7 +49,8 @@ HWY_INLINE void for_voters(const Election& election, NodeId v, const Visit& visi
 }
 
 /// What will be read of the nodes after the i-th: where their voters lie, who these are, and their labels.
-HWY_INLINE void fetch_ahead(const Election& election, std::span<const NodeId> nodes, std::size_t i, std::span<const std::uint8_t> settled) {
+HWY_INLINE void fetch_ahead(const Election& election, std::span<const NodeId> nodes, std::size_t i,
+                            std::span<const std::uint8_t> settled) {
   const SparsePattern& voters = election.voters;
   const std::size_t labels = i + at(std::max<std::int64_t>(2, kPrefetchLabels / election.most_voters));
   const std::size_t rows = labels + kPrefetchRows;
@@ -114,7 +115,8 @@ class Poll {
     for (std::int64_t i = 0; i < size_; i += kLanes) {
       const auto label = hn::Load(d, label_ + i);
       const auto is_own = hn::RebindMask(r, hn::Eq(label, hn::Set(d, own)));
-      const auto rank = hn::IfThenElse(is_own, all_ones, hn::ShiftRight<1>(mix(hn::Xor(hn::BitCast(r, label), hn::Set(r, salt)))));
+      const auto rank =
+          hn::IfThenElse(is_own, all_ones, hn::ShiftRight<1>(mix(hn::Xor(hn::BitCast(r, label), hn::Set(r, salt)))));
       const auto has_most = hn::RebindMask(r, hn::Eq(hn::Load(d, count_ + i), hn::Set(d, most)));
       hn::Store(hn::IfThenElseZero(has_most, hn::Max(rank, hn::Set(r, 1U))), r, rank_ + i);  // all others rank 0
       highest = hn::Max(highest, hn::Load(r, rank_ + i));
@@ -171,7 +173,8 @@ NodeId elect_for(const Election& election, NodeId v, std::uint8_t* settled) {
   return own;
 }
 
-void elect_all(const Election& election, std::span<const NodeId> nodes, std::span<NodeId> wanted, std::span<std::uint8_t> settled) {
+void elect_all(const Election& election, std::span<const NodeId> nodes, std::span<NodeId> wanted,
+               std::span<std::uint8_t> settled) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     fetch_ahead(election, nodes, i, settled);
     const NodeId v = nodes[i];
@@ -179,7 +182,8 @@ void elect_all(const Election& election, std::span<const NodeId> nodes, std::spa
     if (is_settled != 0) {
       wanted[i] = election.labels[at(v)];
     } else {
-      wanted[i] = election.weights.empty() ? elect_for<false>(election, v, &is_settled) : elect_for<true>(election, v, &is_settled);
+      wanted[i] = election.weights.empty() ? elect_for<false>(election, v, &is_settled)
+                                           : elect_for<true>(election, v, &is_settled);
     }
   }
 }
@@ -194,13 +198,15 @@ namespace gneiss::graph {
 
 HWY_EXPORT(elect_all);
 
-ClusterSizes::ClusterSizes(Buffer<std::int32_t> sizes, std::int64_t cap) : sizes_(std::move(sizes)), cap_(cap), full_(sizes_.size()) {
+ClusterSizes::ClusterSizes(Buffer<std::int32_t> sizes, std::int64_t cap)
+    : sizes_(std::move(sizes)), cap_(cap), full_(sizes_.size()) {
   for (std::size_t c = 0; c < full_.size(); ++c) full_[c] = sizes_[c] >= cap_;
 }
 
-void elect(const Election& election, std::span<const NodeId> nodes, std::span<NodeId> wanted, std::span<std::uint8_t> settled) {
-  GNEISS_CHECK(election.most_voters > 0 && election.most_voters <= kMostVoters, ErrorCode::kShape, "an election of {} voters; 1 to {} are counted",
-               election.most_voters, kMostVoters);
+void elect(const Election& election, std::span<const NodeId> nodes, std::span<NodeId> wanted,
+           std::span<std::uint8_t> settled) {
+  GNEISS_CHECK(election.most_voters > 0 && election.most_voters <= kMostVoters, ErrorCode::kShape,
+               "an election of {} voters; 1 to {} are counted", election.most_voters, kMostVoters);
   HWY_DYNAMIC_DISPATCH(elect_all)(election, nodes, wanted, settled);
 }
 

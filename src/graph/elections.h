@@ -57,10 +57,11 @@ struct Election {
   std::int32_t size(NodeId v) const { return sizes.empty() ? 1 : sizes[static_cast<std::size_t>(v)]; }
 };
 
-/// wanted[i] = the cluster with most votes of those that have room for nodes[i], as its own always has; its own where none has more.
-/// A node that stays with more than half of at least eight votes is settled[v] = 1, and is not asked again.
-/// Errors    kShape: most_voters is not 1 to kMostVoters
-/// Cost      a label of another node for every vote; votes are counted all against all, in vectors (Highway's targets, all the same)
-void elect(const Election& election, std::span<const NodeId> nodes, std::span<NodeId> wanted, std::span<std::uint8_t> settled);
+/// wanted[i] = the cluster with most votes of those that have room for nodes[i], as its own always has; its own where
+/// none has more. A node that stays with more than half of at least eight votes is settled[v] = 1, and is not asked
+/// again. Errors    kShape: most_voters is not 1 to kMostVoters Cost      a label of another node for every vote; votes
+/// are counted all against all, in vectors (Highway's targets, all the same)
+void elect(const Election& election, std::span<const NodeId> nodes, std::span<NodeId> wanted,
+           std::span<std::uint8_t> settled);
 
 }  // namespace gneiss::graph

@@ -21,13 +21,13 @@ class Graph {
  public:
   Graph() = default;
   /// Takes arrays that already hold: offsets [num_dst + 1] from 0, never falling; sources [m] in [0, num_src),
-  /// ascending within a row; weights [m] or empty (all ones). `symmetric` spares the search where the answer is known; whoever
-  /// gives it answers for it. Errors: kShape / kBadData naming the first offence.
+  /// ascending within a row; weights [m] or empty (all ones). `symmetric` spares the search where the answer is known;
+  /// whoever gives it answers for it. Errors: kShape / kBadData naming the first offence.
   Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {},
         std::optional<bool> symmetric = {});
   /// The same of arrays that fit_graph has looked at.
-  static Graph of_fitting(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {},
-                          std::optional<bool> symmetric = {});
+  static Graph of_fitting(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources,
+                          Buffer<float> weights = {}, std::optional<bool> symmetric = {});
 
   std::int64_t num_src() const { return num_src_; }
   std::int64_t num_dst() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
@@ -39,7 +39,8 @@ class Graph {
   bool symmetric() const { return symmetric_; }
   std::int64_t bytes() const;
 
-  /// Frees the arrays of edges, of a graph that nobody walks any more: sources() and weights() are empty then, the counts stay.
+  /// Frees the arrays of edges, of a graph that nobody walks any more: sources() and weights() are empty then, the
+  /// counts stay.
   void drop_edges() {
     sources_ = {};
     weights_ = {};
@@ -72,7 +73,8 @@ class Graph {
   bool symmetric_ = false;
 };
 
-/// Do offsets and sources hold what a Graph asks of them? Several threads look, in one sweep, and nothing says what is wrong.
+/// Do offsets and sources hold what a Graph asks of them? Several threads look, in one sweep, and nothing says what is
+/// wrong.
 bool fit_graph(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources);
 
 /// The same edges by source: row u lists the destinations of u's out-edges, ascending, with each edge's canonical slot.
@@ -87,18 +89,22 @@ struct Transpose {
     return {static_cast<std::int64_t>(offsets.size()) - 1, cols, offsets, indices, slots};
   }
   std::int64_t bytes() const {
-    return static_cast<std::int64_t>(offsets.size_bytes() + indices.size_bytes() + slots.size_bytes() + values.size_bytes());
+    return static_cast<std::int64_t>(offsets.size_bytes() + indices.size_bytes() + slots.size_bytes() +
+                                     values.size_bytes());
   }
 };
 
-/// Transposes any compressed-row pattern whose rows are ascending; slots name the entries of the original, where `with_slots`
-/// asks for them (values of entries are found by them). Used for A^T and for the CSC copy of sparse features.
+/// Transposes any compressed-row pattern whose rows are ascending; slots name the entries of the original, where
+/// `with_slots` asks for them (values of entries are found by them). Used for A^T and for the CSC copy of sparse
+/// features.
 ///
 /// Threads   0 = all processors allowed; the result does not depend on them
-/// Cost      O(rows + cols + nnz); while it runs 2 bytes an entry, and a copy of the entries that the threads sort at the time:
+/// Cost      O(rows + cols + nnz); while it runs 2 bytes an entry, and a copy of the entries that the threads sort at
+/// the time:
 ///           transpose_scratch_bytes at most
 Transpose transpose(const SparsePattern& pattern, bool with_slots = true, int threads = 0);
-/// The same with the values of the entries (`values`: [nnz] by slot) in place of slots, for values that stay what they are.
+/// The same with the values of the entries (`values`: [nnz] by slot) in place of slots, for values that stay what they
+/// are.
 Transpose transpose(const SparsePattern& pattern, std::span<const float> values, int threads = 0);
 /// `entry_bytes`: of what goes with an entry, a slot or a value; 0 if nothing does.
 std::int64_t transpose_scratch_bytes(std::int64_t nnz, std::size_t entry_bytes);

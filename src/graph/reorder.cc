@@ -90,8 +90,8 @@ class CuthillMcKee {
   Order order_;
 };
 
-/// Sorts a row: a short one of distinct numbers by counting those before each (no branch depends on them, and a compiler makes vectors of
-/// the counting), a longer one by Highway's sort.
+/// Sorts a row: a short one of distinct numbers by counting those before each (no branch depends on them, and a
+/// compiler makes vectors of the counting), a longer one by Highway's sort.
 void sort_row(std::span<NodeId> row, hwy::Sorter& long_rows) {
   constexpr std::size_t kLongest = 64;
   constexpr std::size_t kTogether = 16;
@@ -99,7 +99,8 @@ void sort_row(std::span<NodeId> row, hwy::Sorter& long_rows) {
   std::array<NodeId, kLongest> keys;
   const std::size_t padded = (row.size() + kTogether - 1) / kTogether * kTogether;
   std::copy(row.begin(), row.end(), keys.begin());
-  std::fill(keys.begin() + static_cast<std::ptrdiff_t>(row.size()), keys.begin() + static_cast<std::ptrdiff_t>(padded), std::numeric_limits<NodeId>::max());
+  std::fill(keys.begin() + static_cast<std::ptrdiff_t>(row.size()), keys.begin() + static_cast<std::ptrdiff_t>(padded),
+            std::numeric_limits<NodeId>::max());
   std::size_t ranks = 0;
   for (std::size_t i = 0; i < row.size(); ++i) {
     const NodeId key = keys[i];

@@ -31,13 +31,15 @@ Order rcm_order(const Graph& graph);
 using OrderTest = std::function<bool(std::span<const NodeId> order)>;
 
 /// Clusters by size-capped label propagation, one after the other, with clusters of clusters side by side.
-///   a node joins the cluster, of at most kBlockNodes nodes, that holds most of its in-neighbours; where many nodes have none, most of its
-///   neighbours in either direction
+///   a node joins the cluster, of at most kBlockNodes nodes, that holds most of its in-neighbours; where many nodes
+///   have none, most of its neighbours in either direction
 /// Within a cluster nodes keep their order.
-///   goes_on   asked after three of five rounds, about half of the time, with the order that they would give; where it says no, the order
+///   goes_on   asked after three of five rounds, about half of the time, with the order that they would give; where it
+///   says no, the order
 ///             returned is empty
-/// Cost      5 rounds that read 8, 16, 24, 24 and 16 neighbours a node at most; for neighbours in either direction a directed graph is transposed
-/// Source    [raghavan2007lpa], size cap as in [meyerhenke2014lpa]; how we differ: clusters.cc
+/// Cost      5 rounds that read 8, 16, 24, 24 and 16 neighbours a node at most; for neighbours in either direction a
+/// directed graph is transposed Source    [raghavan2007lpa], size cap as in [meyerhenke2014lpa]; how we differ:
+/// clusters.cc
 Order cluster_order(const Graph& graph, int threads, const OrderTest& goes_on = {});
 
 /// The graph under new node ids. Parallel edges keep their order, edge weights stay with their edges.

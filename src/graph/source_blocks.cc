@@ -118,7 +118,8 @@ void write_segments(const SparsePattern& pattern, std::int64_t blocks, std::int6
 /// Copies what is marked of one chunk after another.
 class PartOfChunks {
  public:
-  PartOfChunks(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked) : whole_(whole), end_(end), marked_(marked) {}
+  PartOfChunks(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked)
+      : whole_(whole), end_(end), marked_(marked) {}
 
   Count count(std::int64_t block, std::int64_t chunk) const {
     Count sum;
@@ -134,10 +135,12 @@ class PartOfChunks {
     walk(block, chunk, [&](const RowSegment& segment, std::int64_t id, std::int64_t base) {
       const std::int64_t first = to.ids;
       for (std::int64_t i = id; i < id + segment.length; ++i) {
-        if (is_marked(segment, i, base)) part->ids[static_cast<std::size_t>(to.ids++)] = whole_.ids[static_cast<std::size_t>(i)];
+        if (is_marked(segment, i, base))
+          part->ids[static_cast<std::size_t>(to.ids++)] = whole_.ids[static_cast<std::size_t>(i)];
       }
       const auto length = static_cast<std::int32_t>(to.ids - first);
-      if (length > 0 || block == 0) part->segments[static_cast<std::size_t>(to.segments++)] = {segment.first, segment.row, length};
+      if (length > 0 || block == 0)
+        part->segments[static_cast<std::size_t>(to.segments++)] = {segment.first, segment.row, length};
     });
   }
 
@@ -227,14 +230,17 @@ SourceBlocks room_for_part(const SourceBlocks& whole) {
   return part;
 }
 
-void fill_part(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked, int threads, SourceBlocks* part) {
+void fill_part(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked, int threads,
+               SourceBlocks* part) {
   const PartOfChunks chunks(whole, end, marked);
   const std::span<const std::int64_t> block_chunks = whole.block_chunks;
   const auto block_of = [&](std::int64_t chunk) {
     return std::upper_bound(block_chunks.begin(), block_chunks.end() - 1, chunk) - block_chunks.begin() - 1;
   };
   std::vector<Count> counts(whole.chunks.size() - 1);
-  parallel_tasks(threads, std::ssize(counts), [&](std::int64_t chunk, int) { counts[static_cast<std::size_t>(chunk)] = chunks.count(block_of(chunk), chunk); });
+  parallel_tasks(threads, std::ssize(counts), [&](std::int64_t chunk, int) {
+    counts[static_cast<std::size_t>(chunk)] = chunks.count(block_of(chunk), chunk);
+  });
   const Count total = place(&counts, 1);
   for (std::size_t c = 0; c < counts.size(); ++c) part->chunks[c] = {counts[c].segments, counts[c].ids};
   part->chunks[counts.size()] = {total.segments, total.ids};

@@ -50,8 +50,9 @@ std::vector<std::uint8_t> marks(std::int64_t size, std::span<const NodeId> rows)
 /// Room for a part of `whole`: views of it can be taken before it is filled, and untouched memory is none.
 SourceBlocks room_for_part(const SourceBlocks& whole);
 
-/// Keeps the entries whose row (or column) is marked, in their order, in the room that was made for them. Rows without any are
-/// still there in the first block. The result does not depend on the number of threads. O(nnz).
-void fill_part(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked, int threads, SourceBlocks* part);
+/// Keeps the entries whose row (or column) is marked, in their order, in the room that was made for them. Rows without
+/// any are still there in the first block. The result does not depend on the number of threads. O(nnz).
+void fill_part(const SourceBlocks& whole, EntryEnd end, std::span<const std::uint8_t> marked, int threads,
+               SourceBlocks* part);
 
 }  // namespace gneiss::graph

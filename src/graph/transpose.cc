@@ -1,4 +1,5 @@
-// Transpose by counting sort, bucket by bucket of columns, and the symmetry test that is a transpose without storing it.
+// Transpose by counting sort, bucket by bucket of columns, and the symmetry test that is a transpose without storing
+// it.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -14,8 +15,9 @@ namespace gneiss::graph {
 
 namespace {
 
-/// Entries of a pattern dealt into buckets of consecutive columns, in two sweeps over ranges of rows: one counts, one deals.
-/// A bucket holds them in order of their rows; its place is the one that its columns have in the transposed pattern.
+/// Entries of a pattern dealt into buckets of consecutive columns, in two sweeps over ranges of rows: one counts, one
+/// deals. A bucket holds them in order of their rows; its place is the one that its columns have in the transposed
+/// pattern.
 class Buckets {
  public:
   Buckets(const SparsePattern& pattern, int threads) : pattern_(pattern), threads_(threads) {
@@ -77,9 +79,11 @@ class Buckets {
   std::vector<std::size_t> first_;
 };
 
-/// Fills the offsets and indices of `out`, and `carried` with carry(k) of each entry k in its place; neither if there is nothing to carry.
+/// Fills the offsets and indices of `out`, and `carried` with carry(k) of each entry k in its place; neither if there
+/// is nothing to carry.
 template <class Carried, class Carry>
-void sort_entries(const SparsePattern& pattern, int threads, Transpose* out, Buffer<Carried>* carried, const Carry& carry) {
+void sort_entries(const SparsePattern& pattern, int threads, Transpose* out, Buffer<Carried>* carried,
+                  const Carry& carry) {
   const auto nnz = static_cast<std::size_t>(pattern.nonzeros());
   const bool carries = !carried->empty();
   out->cols = pattern.rows;
@@ -123,7 +127,8 @@ std::int64_t transpose_scratch_bytes(std::int64_t nnz, std::size_t entry_bytes) 
 Transpose transpose(const SparsePattern& pattern, bool with_slots, int threads) {
   Transpose out;
   out.slots = Buffer<EdgeId>(with_slots ? static_cast<std::size_t>(pattern.nonzeros()) : 0);
-  sort_entries(pattern, threads == 0 ? available_threads() : threads, &out, &out.slots, [&](EdgeId k) { return pattern.slot(k); });
+  sort_entries(pattern, threads == 0 ? available_threads() : threads, &out, &out.slots,
+               [&](EdgeId k) { return pattern.slot(k); });
   return out;
 }
 
@@ -139,12 +144,13 @@ bool is_symmetric(const SparsePattern& pattern, std::span<const float> values) {
   if (pattern.rows != pattern.cols) return false;
   if (pattern.rows == 0) return true;
   // Walking the rows in order visits the entries of each transposed row in order: entry (r, c) must be the next
-  // unvisited entry of row c, and that entry must name r. Columns are walked in blocks, so that the places that the walk
-  // jumps between stay in a cache; a block pays only where a row has some entries in it.
+  // unvisited entry of row c, and that entry must name r. Columns are walked in blocks, so that the places that the
+  // walk jumps between stay in a cache; a block pays only where a row has some entries in it.
   constexpr std::int64_t kBlockColumns = 8192;
   constexpr std::int64_t kEntriesInBlock = 8;
   const std::int64_t degree = pattern.nonzeros() / pattern.rows;
-  const std::int64_t blocks = std::clamp<std::int64_t>(degree / kEntriesInBlock, 1, num_chunks(pattern.cols, kBlockColumns));
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>(degree / kEntriesInBlock, 1, num_chunks(pattern.cols, kBlockColumns));
   const std::int64_t columns = num_chunks(pattern.cols, blocks);
   std::atomic<bool> symmetric = true;
   parallel_chunks(available_threads(), pattern.cols, columns, [&](std::int64_t first, std::int64_t last) {

@@ -8,12 +8,14 @@
 namespace gneiss::ir {
 namespace {
 
-constexpr std::string_view kStorageNames[] = {"-", "input", "param", "grad", "state", "const", "file", "arena", "band", "loop"};
+constexpr std::string_view kStorageNames[] = {"-",     "input", "param", "grad", "state",
+                                              "const", "file",  "arena", "band", "loop"};
 constexpr std::string_view kPhaseNames[] = {"setup", "forward", "backward", "inference"};
 
 std::string place(const Plan& plan, ValueId v) {
   const Placement& p = plan.placements[static_cast<std::size_t>(v)];
-  if (p.storage == Storage::kArena || p.storage == Storage::kConstant || p.storage == Storage::kFile || p.storage == Storage::kBand) {
+  if (p.storage == Storage::kArena || p.storage == Storage::kConstant || p.storage == Storage::kFile ||
+      p.storage == Storage::kBand) {
     const std::int64_t stride = plan.stride(v);
     const std::string apart = stride > plan.program.type(v).cols ? fmt::format(" (rows of {})", stride) : "";
     return fmt::format("{}+{}{}", kStorageNames[static_cast<std::size_t>(p.storage)], p.offset_bytes, apart);
@@ -25,7 +27,8 @@ std::string describe_step(const Plan& plan, const Step& step) {
   const Program& program = plan.program;
   const Op& op = program.ops[static_cast<std::size_t>(step.op)];
   std::string operands;
-  for (const ValueId input : op.inputs) operands += fmt::format("{}%{}", operands.empty() ? "" : ", ", program.value_name(input));
+  for (const ValueId input : op.inputs)
+    operands += fmt::format("{}%{}", operands.empty() ? "" : ", ", program.value_name(input));
   std::string results;
   std::int64_t bytes = 0;
   for (const ValueId r : op.results) {
@@ -33,10 +36,12 @@ std::string describe_step(const Plan& plan, const Step& step) {
     results += fmt::format("{}%{} {}", results.empty() ? "" : ", ", program.value_name(r), place(plan, r));
     bytes += plan.placements[static_cast<std::size_t>(r)].bytes;
   }
-  const std::string band = step.band >= 0 ? fmt::format("{}", step.band) : step.loop >= 0 ? fmt::format("l{}", step.loop) : "";
+  const std::string band = step.band >= 0   ? fmt::format("{}", step.band)
+                           : step.loop >= 0 ? fmt::format("l{}", step.loop)
+                                            : "";
   const std::string model_ms = fmt::format("{:.4f}", 1e3 * step.seconds);
-  return fmt::format("{:9} {:20} {:10} {:>4} {:>12} {:>10}  {}({}) -> {}\n", phase_name(op.phase), traits(op.kind).name, step.variant, band,
-                     bytes, model_ms, traits(op.kind).name, operands, results);
+  return fmt::format("{:9} {:20} {:10} {:>4} {:>12} {:>10}  {}({}) -> {}\n", phase_name(op.phase), traits(op.kind).name,
+                     step.variant, band, bytes, model_ms, traits(op.kind).name, operands, results);
 }
 
 }  // namespace
@@ -68,7 +73,9 @@ LoopValues values_of(const Plan& plan, const EdgeLoop& loop) {
   };
   std::vector<ValueId> made;
   LoopValues values;
-  const auto has = [](const std::vector<ValueId>& list, ValueId v) { return std::find(list.begin(), list.end(), v) != list.end(); };
+  const auto has = [](const std::vector<ValueId>& list, ValueId v) {
+    return std::find(list.begin(), list.end(), v) != list.end();
+  };
   for (std::int32_t i = loop.first_step; i <= loop.last_step; ++i) {
     for (const ValueId v : op_of(i).inputs) {
       if (!has(made, v) && !has(values.reads, v)) values.reads.push_back(v);
@@ -83,7 +90,8 @@ LoopValues values_of(const Plan& plan, const EdgeLoop& loop) {
   const std::int32_t last = plan.steps[static_cast<std::size_t>(loop.last_step)].op;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan.program.ops.size()); ++i) {
     if (i >= first && i <= last) continue;
-    for (const ValueId v : plan.program.ops[static_cast<std::size_t>(i)].inputs) outside[static_cast<std::size_t>(v)] = true;
+    for (const ValueId v : plan.program.ops[static_cast<std::size_t>(i)].inputs)
+      outside[static_cast<std::size_t>(v)] = true;
   }
   for (const ValueId v : made) {
     const Domain domain = plan.program.type(v).domain;
@@ -115,7 +123,9 @@ std::int32_t Plan::loss_blocks_of(const Op& op) const {
   if (op.kind != OpKind::spmm || end.empty()) return -1;
   for (std::size_t i = 0; i < loss_blocks.size(); ++i) {
     const LossBlocks& blocks = loss_blocks[i];
-    if (blocks.graph == op.attrs.integer("graph", 0) && blocks.out_edges == out_edges && blocks.sources == (end == "sources")) return static_cast<std::int32_t>(i);
+    if (blocks.graph == op.attrs.integer("graph", 0) && blocks.out_edges == out_edges &&
+        blocks.sources == (end == "sources"))
+      return static_cast<std::int32_t>(i);
   }
   return -1;
 }
@@ -124,7 +134,8 @@ bool is_made(const Plan& plan, std::size_t graph) {
   if (plan.graph_uses[graph].used) return true;
   const std::vector<GraphDef>& graphs = plan.program.graphs;
   for (std::size_t other = graph + 1; other < graphs.size(); ++other) {
-    const bool made_from = graphs[other].base == static_cast<std::int32_t>(graph) && graphs[other].origin != GraphOrigin::kLossRows;
+    const bool made_from =
+        graphs[other].base == static_cast<std::int32_t>(graph) && graphs[other].origin != GraphOrigin::kLossRows;
     if (made_from && is_made(plan, other)) return true;
   }
   return false;
@@ -152,8 +163,8 @@ std::int64_t Plan::bytes_saved_by_halves() const {
 }
 
 std::string describe(const Plan& plan) {
-  std::string text = fmt::format("{:9} {:20} {:10} {:>4} {:>12} {:>10}  call -> results and where they lie\n", "phase", "op", "variant", "band",
-                                 "bytes", "model ms");
+  std::string text = fmt::format("{:9} {:20} {:10} {:>4} {:>12} {:>10}  call -> results and where they lie\n", "phase",
+                                 "op", "variant", "band", "bytes", "model ms");
   for (const Step& step : plan.steps) text += describe_step(plan, step);
   return text;
 }

@@ -32,45 +32,45 @@ enum class Storage : std::uint8_t {
 struct Placement {
   Storage storage = Storage::kNone;
   std::int64_t offset_bytes = 0;  ///< within its storage
-  std::int64_t bytes = 0;          ///< in a band: of all rows
+  std::int64_t bytes = 0;         ///< in a band: of all rows
 };
 
 /// One kernel call.
 struct Step {
-  std::int32_t op = 0;   ///< index in program.ops
-  std::string variant;   ///< chosen kernel
-  double flops = 0;      ///< modelled work
-  double bytes = 0;      ///< modelled traffic, each operand once,
+  std::int32_t op = 0;      ///< index in program.ops
+  std::string variant;      ///< chosen kernel
+  double flops = 0;         ///< modelled work
+  double bytes = 0;         ///< modelled traffic, each operand once,
   double cached_bytes = 0;  ///< and what of it stays in a cache because its band has to do with it anyway
-  double away_bytes = 0;    ///< traffic of other steps since the rest was last made or read: a cache of less has lost it
-  double seconds = 0;    ///< modelled time
-  std::int32_t band = -1;         ///< index in Plan::bands, or -1: it runs by itself
-  std::int32_t loop = -1;         ///< index in Plan::loops, or -1
-  std::int64_t band_rows = 0;     ///< rows that it can be cut into; 0: it cannot be cut
+  double away_bytes = 0;   ///< traffic of other steps since the rest was last made or read: a cache of less has lost it
+  double seconds = 0;      ///< modelled time
+  std::int32_t band = -1;  ///< index in Plan::bands, or -1: it runs by itself
+  std::int32_t loop = -1;  ///< index in Plan::loops, or -1
+  std::int64_t band_rows = 0;        ///< rows that it can be cut into; 0: it cannot be cut
   std::int64_t workspace_bytes = 0;  ///< scratch of the call when it runs by itself,
   std::int64_t shared_bytes = 0;     ///< when it is cut into bands,
   std::int64_t task_bytes = 0;       ///< and then of each task
 };
 
-/// Consecutive steps that work through the same rows together, a band of rows at a time, while those are in cache. They run in the
-/// phase of the first one.
+/// Consecutive steps that work through the same rows together, a band of rows at a time, while those are in cache. They
+/// run in the phase of the first one.
 struct RowBand {
   std::int32_t first_step = 0;
   std::int32_t last_step = 0;
   std::int64_t rows = 0;
   std::int64_t tasks = 0;      ///< each worked through by one thread; the cut depends on the data alone
   std::int64_t band_rows = 0;  ///< rows of a band
-  bool streams = false;  ///< it works on rows of values in files: their pages go back with each task
+  bool streams = false;        ///< it works on rows of values in files: their pages go back with each task
 };
 
-/// Consecutive steps that are one loop over the edges of a graph. They have no kernels: their C++ is made from the plan (synth/loops.h)
-/// and compiled when the program is written out or, with --jit, when it runs.
+/// Consecutive steps that are one loop over the edges of a graph. They have no kernels: their C++ is made from the plan
+/// (synth/loops.h) and compiled when the program is written out or, with --jit, when it runs.
 struct EdgeLoop {
   std::int32_t first_step = 0;
   std::int32_t last_step = 0;
   std::int32_t graph = 0;
-  bool out_edges = false;       ///< row by row of sources; else of destinations
-  bool slots = false;           ///< along out-edges, reads what lies in the order of the in-edges
+  bool out_edges = false;  ///< row by row of sources; else of destinations
+  bool slots = false;      ///< along out-edges, reads what lies in the order of the in-edges
   std::int64_t rows = 0;
   std::int64_t tasks = 0;       ///< each worked through by one thread, about equal in edges
   std::int64_t task_bytes = 0;  ///< of a task's part of the sums over all edges
@@ -87,10 +87,11 @@ struct LoopValues {
 /// What is needed of a graph besides its in-edges.
 struct GraphUse {
   bool used = false;
-  bool transpose = false;      ///< some op runs along out-edges
-  bool slots = false;          ///< and reads values of edges, so the transpose has to name their places
-  std::int32_t in_setup = -1;  ///< the last step of the setup phase that reads the ids of the in-edges, other than cut by sources; -1: none
-  bool in_kept = false;        ///< phases after it read them
+  bool transpose = false;  ///< some op runs along out-edges
+  bool slots = false;      ///< and reads values of edges, so the transpose has to name their places
+  std::int32_t in_setup =
+      -1;  ///< the last step of the setup phase that reads the ids of the in-edges, other than cut by sources; -1: none
+  bool in_kept = false;         ///< phases after it read them
   std::int32_t out_setup = -1;  ///< the same of the out-edges
   bool out_kept = false;
   std::int64_t bytes = 0;      ///< of structures made for this run (derived graph, transpose); 0 if only the dataset's
@@ -99,14 +100,14 @@ struct GraphUse {
   std::int64_t block_bytes = 0;  ///< of the edges cut by sources, at most
 };
 
-/// The edges of a graph cut by sources once more: those alone that end in rows of the loss (walked to these rows, or from them). They are
-/// made when the setup phase is through.
+/// The edges of a graph cut by sources once more: those alone that end in rows of the loss (walked to these rows, or
+/// from them). They are made when the setup phase is through.
 struct LossBlocks {
   std::int32_t graph = 0;
-  bool out_edges = false;   ///< a part of the out-edges; else of the in-edges
-  bool sources = false;     ///< the rows of the loss are the sources; else the rows
-  std::int64_t edges = 0;   ///< how many
-  std::int64_t bytes = 0;   ///< at most
+  bool out_edges = false;  ///< a part of the out-edges; else of the in-edges
+  bool sources = false;    ///< the rows of the loss are the sources; else the rows
+  std::int64_t edges = 0;  ///< how many
+  std::int64_t bytes = 0;  ///< at most
 };
 
 /// Scratch of a step of a band.
@@ -123,33 +124,37 @@ struct PassReport {
 
 struct Plan {
   Program program;
-  std::int64_t value_bytes = 4;          ///< 4: f32, 8: f64
-  std::vector<std::int64_t> strides;     ///< per value: elements from a row to the next, where rows lie apart; else 0 (or all: empty)
-  std::vector<Placement> placements;     ///< per value
-  std::vector<Step> steps;               ///< in running order, all phases
-  std::vector<RowBand> bands;            ///< in running order
-  std::vector<EdgeLoop> loops;           ///< in running order
-  std::vector<GraphUse> graph_uses;      ///< per graph of the program
-  std::vector<LossBlocks> loss_blocks;   ///< of spmm steps that name rows of the loss
-  Near near;                             ///< how near the ends of edges lie to each other; none: nothing is known
-  std::int64_t feature_nonzeros = 0;     ///< stored entries of sparse features
-  bool features_kept = false;            ///< the features themselves are read after the setup phase,
-  bool features_streamed = false;        ///< from their file, row by row, anew in every sweep
-  std::vector<ValueId> file_constants;   ///< results of the setup phase that are kept in a file likewise
-  bool feature_transpose = false;        ///< a CSC copy of sparse features is needed
-  bool feature_slots = false;            ///< it finds values by slots, as they change (dropout); otherwise it has its own copy of them
+  std::int64_t value_bytes = 4;  ///< 4: f32, 8: f64
+  std::vector<std::int64_t>
+      strides;  ///< per value: elements from a row to the next, where rows lie apart; else 0 (or all: empty)
+  std::vector<Placement> placements;    ///< per value
+  std::vector<Step> steps;              ///< in running order, all phases
+  std::vector<RowBand> bands;           ///< in running order
+  std::vector<EdgeLoop> loops;          ///< in running order
+  std::vector<GraphUse> graph_uses;     ///< per graph of the program
+  std::vector<LossBlocks> loss_blocks;  ///< of spmm steps that name rows of the loss
+  Near near;                            ///< how near the ends of edges lie to each other; none: nothing is known
+  std::int64_t feature_nonzeros = 0;    ///< stored entries of sparse features
+  bool features_kept = false;           ///< the features themselves are read after the setup phase,
+  bool features_streamed = false;       ///< from their file, row by row, anew in every sweep
+  std::vector<ValueId> file_constants;  ///< results of the setup phase that are kept in a file likewise
+  bool feature_transpose = false;       ///< a CSC copy of sparse features is needed
+  bool feature_slots =
+      false;  ///< it finds values by slots, as they change (dropout); otherwise it has its own copy of them
   std::int64_t feature_transpose_bytes = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t state_bytes = 0;
   std::int64_t constant_bytes = 0;
-  std::int64_t file_bytes = 0;           ///< of constants in a file, which are no memory
+  std::int64_t file_bytes = 0;  ///< of constants in a file, which are no memory
   std::int64_t arena_bytes = 0;
   std::int64_t setup_arena_bytes = 0;    ///< of the arena, what the setup phase uses,
   std::int64_t lasting_arena_bytes = 0;  ///< and what the phases after it use; both from its start on
-  std::int64_t workspace_bytes = 0;      ///< scratch of kernels: the start of the arena, where no value lies while it is in use
-  std::int64_t band_bytes = 0;           ///< of each thread, for values that live in a band alone
+  std::int64_t workspace_bytes =
+      0;                        ///< scratch of kernels: the start of the arena, where no value lies while it is in use
+  std::int64_t band_bytes = 0;  ///< of each thread, for values that live in a band alone
   std::vector<PassReport> passes;
-  std::string fit;                       ///< a limit on memory that it was made to fit, how, and what that costs; empty: it is as it would be without
+  std::string fit;  ///< a limit on memory that it was made to fit, how, and what that costs; empty: it is as it would
+                    ///< be without
 
   std::int64_t loss_block_bytes() const;
   /// Which of loss_blocks an op walks; -1: none.
@@ -170,7 +175,8 @@ struct EdgeWalk {
   std::int32_t graph = 0;
   bool out_edges = false;
 };
-/// The last walk along edges in a band; tasks are cut about equal in these edges. None: no step of it walks along edges.
+/// The last walk along edges in a band; tasks are cut about equal in these edges. None: no step of it walks along
+/// edges.
 std::optional<EdgeWalk> edge_walk(const Plan& plan, const RowBand& band);
 
 /// Is a graph walked, or another one made from it that is?

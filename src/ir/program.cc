@@ -80,10 +80,13 @@ void Attrs::set(std::string_view name, AttrValue value) {
   }
 }
 
-bool is_loss(OpKind kind) { return kind == OpKind::cross_entropy || kind == OpKind::bce_with_logits || kind == OpKind::mse; }
+bool is_loss(OpKind kind) {
+  return kind == OpKind::cross_entropy || kind == OpKind::bce_with_logits || kind == OpKind::mse;
+}
 
 ValueId row_value(const Op& op) {
-  const bool sums = op.kind == OpKind::sum_rows || is_loss(op.kind) || (op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0);
+  const bool sums =
+      op.kind == OpKind::sum_rows || is_loss(op.kind) || (op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0);
   return sums ? op.inputs[0] : op.results[0];
 }
 
@@ -113,9 +116,12 @@ bool is_row_by_row(const Op& op) {
     case OpKind::sum_heads:
     case OpKind::tile_heads:
     case OpKind::concat:
-    case OpKind::slice: return true;
-    case OpKind::gemm: return op.attrs.integer("ta", 0) == 0;
-    default: return false;
+    case OpKind::slice:
+      return true;
+    case OpKind::gemm:
+      return op.attrs.integer("ta", 0) == 0;
+    default:
+      return false;
   }
 }
 
@@ -136,9 +142,12 @@ ValueId Program::output(std::string_view output_name) const {
 
 std::int64_t Program::rows(const Type& type) const {
   switch (type.domain) {
-    case Domain::kGlobal: return type.rows;
-    case Domain::kNode: return node_sets[static_cast<std::size_t>(type.space)].size;
-    case Domain::kEdge: return graphs[static_cast<std::size_t>(type.space)].num_edges;
+    case Domain::kGlobal:
+      return type.rows;
+    case Domain::kNode:
+      return node_sets[static_cast<std::size_t>(type.space)].size;
+    case Domain::kEdge:
+      return graphs[static_cast<std::size_t>(type.space)].num_edges;
   }
   return kUnknown;
 }

@@ -1,12 +1,13 @@
 // The intermediate representation: a model as a list of typed operations on matrices.
 //
-// A Program is plain data in single-assignment form: every value is the result of one op, ops stand in an order in which
-// they can run, and a pass takes one Program and returns another. Values are matrices: `rows` follow from the domain (one
-// per node of a node set, one per edge of a graph, or a fixed number), `cols` are the product of the trailing dimensions,
-// heads first ([heads, channels] -> heads * channels columns).
+// A Program is plain data in single-assignment form: every value is the result of one op, ops stand in an order in
+// which they can run, and a pass takes one Program and returns another. Values are matrices: `rows` follow from the
+// domain (one per node of a node set, one per edge of a graph, or a fixed number), `cols` are the product of the
+// trailing dimensions, heads first ([heads, channels] -> heads * channels columns).
 //
-// Room for what comes later: a graph has separate source and destination node sets (blocks of a mini-batch are graphs whose
-// sets differ); a program holds any number of graphs; a value carries its space and layout, to which a device can be added.
+// Room for what comes later: a graph has separate source and destination node sets (blocks of a mini-batch are graphs
+// whose sets differ); a program holds any number of graphs; a value carries its space and layout, to which a device can
+// be added.
 #pragma once
 
 #include <cstdint>
@@ -82,8 +83,9 @@ inline Type global_type(std::int64_t rows, std::int64_t cols) { return {Domain::
 inline Type node_type(std::int32_t node_set, std::int64_t cols) { return {Domain::kNode, node_set, 0, cols}; }
 inline Type edge_type(std::int32_t graph, std::int64_t cols) { return {Domain::kEdge, graph, 0, cols}; }
 
-/// Where in the model's text something comes from; line 0 = nowhere. `source` tells texts apart: 0 is the model's own, others
-/// are numbered by the front end (language::CompileResult::sources), and so are layer calls (CompileResult::calls; 0: the model itself).
+/// Where in the model's text something comes from; line 0 = nowhere. `source` tells texts apart: 0 is the model's own,
+/// others are numbered by the front end (language::CompileResult::sources), and so are layer calls
+/// (CompileResult::calls; 0: the model itself).
 struct Location {
   std::int32_t line = 0;
   std::int32_t column = 0;
@@ -100,11 +102,13 @@ struct Attr {
 };
 
 /// Attributes that ops use:
-///   graph       the graph an edge op runs on (all of gather, segment_*, spmm*, sddmm, edge_softmax*, edge_weight, degree)
-///   heads       columns are [heads, channels]; weights and scores have `heads` columns (spmm, sddmm, attention*,
+///   graph       the graph an edge op runs on (all of gather, segment_*, spmm*, sddmm, edge_softmax*, edge_weight,
+///   degree) heads       columns are [heads, channels]; weights and scores have `heads` columns (spmm, sddmm,
+///   attention*,
 ///               sum/tile_heads)
 ///   groups      number of column groups (sum_groups, expand_groups; expand_groups also `cols`)
-///   fn          sum | mean | max | min (segment_reduce, spmm); name of the function (unary_grad); maximum | minimum and
+///   fn          sum | mean | max | min (segment_reduce, spmm); name of the function (unary_grad); maximum | minimum
+///   and
 ///               `side` 0 | 1 (maximum_grad: gradient of the first or second operand)
 ///   transpose   1: along out-edges, i.e. A^T (spmm, attention_grad); side = dst | src (segment_reduce, degree)
 ///   scaled      1: the last operand multiplies the rows of the result (spmm: sum, mean)
@@ -158,7 +162,8 @@ ValueId row_value(const Op& op);
 /// Is it one of the losses, which count the rows of the training nodes?
 bool is_loss(OpKind kind);
 
-/// Does a row of the result need that row of the operands only (and operands without rows), and nothing but the operands?
+/// Does a row of the result need that row of the operands only (and operands without rows), and nothing but the
+/// operands?
 bool is_row_by_row(const Op& op);
 
 /// Does the op read rows of operand `input` other than the one that it works on?
@@ -178,7 +183,8 @@ struct NodeSet {
 };
 
 /// How a graph of the program is made from the one before it.
-/// kIntoLossRows: its edges into the rows that the loss counts, bipartite; kLossRows: an edge from each of these nodes to its row.
+/// kIntoLossRows: its edges into the rows that the loss counts, bipartite; kLossRows: an edge from each of these nodes
+/// to its row.
 enum class GraphOrigin : std::uint8_t { kGiven, kAddRemainingSelfLoops, kReplaceSelfLoops, kIntoLossRows, kLossRows };
 
 struct GraphDef {
@@ -203,7 +209,7 @@ struct Init {
 
 /// A parameter (trained) or a state (running statistics, written by batch_norm_update only).
 struct Param {
-  std::string name;    ///< unique; the key in model.safetensors (PyG's)
+  std::string name;  ///< unique; the key in model.safetensors (PyG's)
   ValueId value = kNoValue;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -211,7 +217,7 @@ struct Param {
   bool stored_transposed = false;          ///< saved as the transpose of the rows x cols matrix (PyG keeps (out, in))
   bool trainable = true;
   Init init;
-  std::int32_t layer = 0;  ///< ordinal of the layer call it belongs to, for per-layer weight decay
+  std::int32_t layer = 0;   ///< ordinal of the layer call it belongs to, for per-layer weight decay
   ValueId grad = kNoValue;  ///< set by differentiation
 };
 
@@ -274,8 +280,8 @@ class Builder {
 /// aggregated one; everything else reads the result of to_float.
 bool reads_halves(OpKind kind, const Attrs& attrs, std::size_t index);
 
-/// Result types of an op on operands of the given types (ir/shape_rules.cc). Returns "" or what does not fit, in words of
-/// the language ("gemm: left has 16 columns, right has 32 rows").
+/// Result types of an op on operands of the given types (ir/shape_rules.cc). Returns "" or what does not fit, in words
+/// of the language ("gemm: left has 16 columns, right has 32 rows").
 std::string infer_types(const Program& program, OpKind kind, const std::vector<Type>& inputs, const Attrs& attrs,
                         std::vector<Type>* results);
 

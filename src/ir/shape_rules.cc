@@ -19,9 +19,12 @@ struct Call {
 
 std::string describe(const Type& type) {
   switch (type.domain) {
-    case Domain::kGlobal: return fmt::format("[{}, {}]", type.rows, type.cols);
-    case Domain::kNode: return fmt::format("node[{}]", type.cols);
-    case Domain::kEdge: return fmt::format("edge[{}]", type.cols);
+    case Domain::kGlobal:
+      return fmt::format("[{}, {}]", type.rows, type.cols);
+    case Domain::kNode:
+      return fmt::format("node[{}]", type.cols);
+    case Domain::kEdge:
+      return fmt::format("edge[{}]", type.cols);
   }
   return "?";
 }
@@ -78,12 +81,14 @@ std::string rule_gemm(const Call& call) {
   const bool tb = call.attrs.integer("tb", 0) != 0;
   if (ta) {
     if (call.in.size() == 3) return fmt::format("{}: no addend where the left operand is transposed", call.name());
-    if (!same_rows(a, b)) return fmt::format("{}: {} and {} have different rows", call.name(), describe(a), describe(b));
+    if (!same_rows(a, b))
+      return fmt::format("{}: {} and {} have different rows", call.name(), describe(a), describe(b));
     if (tb) return fmt::format("{}: both operands transposed", call.name());
     call.out->push_back(global_type(a.cols, b.cols));
     return {};
   }
-  if (b.domain != Domain::kGlobal) return fmt::format("{}: the right operand {} is not a global matrix", call.name(), describe(b));
+  if (b.domain != Domain::kGlobal)
+    return fmt::format("{}: the right operand {} is not a global matrix", call.name(), describe(b));
   const std::int64_t inner = tb ? b.cols : b.rows;
   if (a.cols != inner) return fmt::format("{}: left has {} columns, right has {} rows", call.name(), a.cols, inner);
   call.out->push_back(with_cols(a, tb ? b.rows : b.cols));
@@ -113,7 +118,8 @@ std::string store_as_half(const Call& call, Type* type) {
 }
 
 std::string rule_to_half(const Call& call) {
-  if (call.in[0].layout == Layout::kSparse || !call.attrs.has("dtype")) return "to_half: takes dense values and a dtype";
+  if (call.in[0].layout == Layout::kSparse || !call.attrs.has("dtype"))
+    return "to_half: takes dense values and a dtype";
   call.out->push_back(with_cols(call.in[0], call.in[0].cols));
   return store_as_half(call, &call.out->back());
 }
@@ -230,7 +236,8 @@ std::string rule_batch_norm(const Call& call) {
 /// x, gamma, mean, var, dy -> dx, dgamma, dbeta.
 std::string rule_norm_grad(const Call& call) {
   const Type row = global_type(1, call.in[0].cols);
-  if (call.in[4] != with_cols(call.in[0], call.in[0].cols)) return fmt::format("{}: dy does not have the shape of x", call.name());
+  if (call.in[4] != with_cols(call.in[0], call.in[0].cols))
+    return fmt::format("{}: dy does not have the shape of x", call.name());
   *call.out = {call.in[4], row, row};
   return {};
 }
@@ -251,7 +258,8 @@ std::string rule_gather(const Call& call) {
   const GraphDef* graph = graph_of(call, &problem);
   if (graph == nullptr) return problem;
   const std::int32_t set = call.kind == OpKind::gather_src ? graph->src_set : graph->dst_set;
-  if (!on_set(call.in[0], set)) return fmt::format("{}: {} is not a node value of the graph's end", call.name(), describe(call.in[0]));
+  if (!on_set(call.in[0], set))
+    return fmt::format("{}: {} is not a node value of the graph's end", call.name(), describe(call.in[0]));
   call.out->push_back(edge_type(graph_index(call), call.in[0].cols));
   return {};
 }
@@ -285,7 +293,8 @@ std::string rule_spmm(const Call& call) {
   if (!on_set(call.in[0], transpose ? graph->dst_set : graph->src_set)) {
     return fmt::format("spmm: {} is not a value of the nodes that send", describe(call.in[0]));
   }
-  if (heads <= 0 || call.in[0].cols % heads != 0) return fmt::format("spmm: {} columns in {} heads", call.in[0].cols, heads);
+  if (heads <= 0 || call.in[0].cols % heads != 0)
+    return fmt::format("spmm: {} columns in {} heads", call.in[0].cols, heads);
   const std::int32_t receivers = transpose ? graph->src_set : graph->dst_set;
   const bool scaled = call.attrs.integer("scaled", 0) != 0;
   if (scaled && (is_extreme(call.attrs) || call.in.size() < 2 || call.in.back() != node_type(receivers, 1))) {
@@ -326,9 +335,12 @@ std::string rule_attention(const Call& call) {
   const GraphDef* graph = graph_of(call, &problem);
   if (graph == nullptr) return problem;
   const std::int64_t heads = call.attrs.integer("heads", 1);
-  if (!on_set(call.in[0], graph->src_set)) return fmt::format("attention: {} is not a value of the nodes that send", describe(call.in[0]));
-  if (heads <= 0 || call.in[0].cols % heads != 0) return fmt::format("attention: {} columns in {} heads", call.in[0].cols, heads);
-  const Type wanted[] = {node_type(graph->src_set, heads), node_type(graph->dst_set, heads), edge_type(graph_index(call), heads)};
+  if (!on_set(call.in[0], graph->src_set))
+    return fmt::format("attention: {} is not a value of the nodes that send", describe(call.in[0]));
+  if (heads <= 0 || call.in[0].cols % heads != 0)
+    return fmt::format("attention: {} columns in {} heads", call.in[0].cols, heads);
+  const Type wanted[] = {node_type(graph->src_set, heads), node_type(graph->dst_set, heads),
+                         edge_type(graph_index(call), heads)};
   for (std::size_t i = 1; i < call.in.size(); ++i) {
     if (call.in[i] != wanted[i - 1]) {
       return fmt::format("attention: operand {} is {}, not {}", i, describe(call.in[i]), describe(wanted[i - 1]));
@@ -342,12 +354,14 @@ std::string rule_attention(const Call& call) {
 /// z, s_src, s_dst, lse, dots, dy, gate? -> dz, ds_src.
 std::string rule_attention_grad(const Call& call) {
   *call.out = {call.in[0], call.in[1]};
-  if (call.in[3] != call.in[2] || call.in[4] != call.in[2]) return fmt::format("{}: lse and dots do not have the shape of s_dst", call.name());
+  if (call.in[3] != call.in[2] || call.in[4] != call.in[2])
+    return fmt::format("{}: lse and dots do not have the shape of s_dst", call.name());
   return {};
 }
 
 std::string rule_loss(const Call& call) {
-  if (call.in[0].domain != Domain::kNode) return fmt::format("{}: logits are {}, not a node value", call.name(), describe(call.in[0]));
+  if (call.in[0].domain != Domain::kNode)
+    return fmt::format("{}: logits are {}, not a node value", call.name(), describe(call.in[0]));
   *call.out = {global_type(1, 1), call.in[0]};
   return {};
 }

@@ -11,7 +11,8 @@ namespace gneiss::ir {
 namespace {
 
 constexpr std::array<std::string_view, 4> kPhases = {"setup", "forward", "backward", "inference"};
-constexpr std::array<std::string_view, 5> kOrigins = {"given", "add_remaining_self_loops", "replace_self_loops", "into_loss_rows", "loss_rows"};
+constexpr std::array<std::string_view, 5> kOrigins = {"given", "add_remaining_self_loops", "replace_self_loops",
+                                                      "into_loss_rows", "loss_rows"};
 constexpr std::array<std::string_view, 7> kInits = {"zeros", "ones", "constant", "uniform", "glorot", "he", "normal"};
 
 std::string print_attr(const AttrValue& value) {
@@ -70,7 +71,8 @@ class LineReader {
   LineReader(std::string_view line, int number) : rest_(line), number_(number) { skip_space(); }
 
   [[noreturn]] void fail(const std::string& expected) const {
-    throw Error(ErrorCode::kBadData, fmt::format("program text: expected {} before '{}'", expected, rest_.substr(0, 24)),
+    throw Error(ErrorCode::kBadData,
+                fmt::format("program text: expected {} before '{}'", expected, rest_.substr(0, 24)),
                 fmt::format("line {}", number_), "the text form is what `gneiss plan --print-after` prints");
   }
   bool done() const { return rest_.empty(); }
@@ -85,7 +87,9 @@ class LineReader {
   }
   std::string word() {
     std::size_t n = 0;
-    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) != 0 || rest_[n] == '_' || rest_[n] == '.')) ++n;
+    while (n < rest_.size() &&
+           (std::isalnum(static_cast<unsigned char>(rest_[n])) != 0 || rest_[n] == '_' || rest_[n] == '.'))
+      ++n;
     if (n == 0) fail("a name");
     return take(n);
   }
@@ -99,7 +103,9 @@ class LineReader {
   }
   std::string number_text() {
     std::size_t n = 0;
-    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) != 0 || rest_[n] == '+' || rest_[n] == '-' || rest_[n] == '.')) ++n;
+    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) != 0 || rest_[n] == '+' ||
+                                rest_[n] == '-' || rest_[n] == '.'))
+      ++n;
     if (n == 0) fail("a number");
     return take(n);
   }
@@ -308,9 +314,15 @@ class Parser {
 std::string print(const Type& type) {
   std::string text;
   switch (type.domain) {
-    case Domain::kGlobal: text = fmt::format("[{}, {}]", type.rows, type.cols); break;
-    case Domain::kNode: text = fmt::format("node<{}>[{}]", type.space, type.cols); break;
-    case Domain::kEdge: text = fmt::format("edge<{}>[{}]", type.space, type.cols); break;
+    case Domain::kGlobal:
+      text = fmt::format("[{}, {}]", type.rows, type.cols);
+      break;
+    case Domain::kNode:
+      text = fmt::format("node<{}>[{}]", type.space, type.cols);
+      break;
+    case Domain::kEdge:
+      text = fmt::format("edge<{}>[{}]", type.space, type.cols);
+      break;
   }
   if (type.layout == Layout::kSparse) text += " sparse";
   if (type.scalar == Scalar::kIndex) text += " index";
@@ -322,13 +334,14 @@ std::string print(const Program& program) {
   std::string text = fmt::format("program \"{}\"\n", program.name);
   for (const NodeSet& set : program.node_sets) text += fmt::format("node_set \"{}\" {}\n", set.name, set.size);
   for (const GraphDef& graph : program.graphs) {
-    text += fmt::format("graph \"{}\" {} {} {} {} {}{}{}\n", graph.name, kOrigins[static_cast<std::size_t>(graph.origin)],
-                        graph.base, graph.src_set, graph.dst_set, graph.num_edges, graph.weighted ? " weighted" : "",
-                        graph.symmetric ? " symmetric" : "");
+    text += fmt::format("graph \"{}\" {} {} {} {} {}{}{}\n", graph.name,
+                        kOrigins[static_cast<std::size_t>(graph.origin)], graph.base, graph.src_set, graph.dst_set,
+                        graph.num_edges, graph.weighted ? " weighted" : "", graph.symmetric ? " symmetric" : "");
   }
   for (const Op& op : program.ops) text += print_op(program, op) + "\n";
   for (const Param& param : program.params) text += print_param(program, param) + "\n";
-  for (const Output& out : program.outputs) text += fmt::format("output \"{}\" %{}\n", out.name, program.value_name(out.value));
+  for (const Output& out : program.outputs)
+    text += fmt::format("output \"{}\" %{}\n", out.name, program.value_name(out.value));
   return text;
 }
 

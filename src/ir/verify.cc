@@ -47,7 +47,8 @@ class Verifier {
       const auto limit = value.type.domain == Domain::kNode   ? sets
                          : value.type.domain == Domain::kEdge ? static_cast<std::int32_t>(program_.graphs.size())
                                                               : 1;
-      if (value.type.space < 0 || value.type.space >= limit) defect("%{} lives on a space that does not exist", value.name);
+      if (value.type.space < 0 || value.type.space >= limit)
+        defect("%{} lives on a space that does not exist", value.name);
       if (value.type.cols < 0 || value.type.rows < 0) defect("%{} has a negative size", value.name);
     }
   }
@@ -109,7 +110,8 @@ class Verifier {
   }
 
   void check_bound(ValueId value, const std::string& what) {
-    if (!in_range(value) || !made_[static_cast<std::size_t>(value)]) defect("{} is value {}, which no op makes", what, value);
+    if (!in_range(value) || !made_[static_cast<std::size_t>(value)])
+      defect("{} is value {}, which no op makes", what, value);
   }
 
   const Program& program_;
@@ -123,7 +125,8 @@ std::vector<std::string> find_defects(const Program& program) { return Verifier(
 
 void verify(const Program& program, std::string_view after) {
   const std::vector<std::string> defects = find_defects(program);
-  GNEISS_ASSERT(defects.empty(), "after {} the program '{}' is not well-formed: {}", after, program.name, defects.front());
+  GNEISS_ASSERT(defects.empty(), "after {} the program '{}' is not well-formed: {}", after, program.name,
+                defects.front());
 }
 
 }  // namespace gneiss::ir

@@ -8,8 +8,8 @@
 
 namespace gneiss::ir {
 
-/// What is wrong, one sentence each; empty means well-formed: every value made once and before its use, arities and types as
-/// ops.def says, graphs and node sets in range, names unique, parameters and outputs bound.
+/// What is wrong, one sentence each; empty means well-formed: every value made once and before its use, arities and
+/// types as ops.def says, graphs and node sets in range, names unique, parameters and outputs bound.
 std::vector<std::string> find_defects(const Program& program);
 
 /// Throws kInternal with the first defects and `after` (the pass that made them).

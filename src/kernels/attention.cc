@@ -12,13 +12,16 @@ namespace {
 constexpr std::string_view kOp = "attention";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<AttentionArgs, T>("cpu_blocked", cpu::attention_blocked, nullptr, few_heads_in_blocks<AttentionArgs, T>),
-                                  f32_variant<AttentionArgs, T>("cpu", cpu::attention, cpu::attention_bands, few_heads<AttentionArgs, T>),
-                                  reference_variant<AttentionArgs, T>(reference::attention<T>)};
+constexpr std::array kVariants = {
+    f32_variant<AttentionArgs, T>("cpu_blocked", cpu::attention_blocked, nullptr,
+                                  few_heads_in_blocks<AttentionArgs, T>),
+    f32_variant<AttentionArgs, T>("cpu", cpu::attention, cpu::attention_bands, few_heads<AttentionArgs, T>),
+    reference_variant<AttentionArgs, T>(reference::attention<T>)};
 
 }  // namespace
 
-std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked, std::size_t value_bytes) {
+std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked,
+                                      std::size_t value_bytes) {
   const std::int64_t states = blocked ? destinations * heads * kAttentionStates : 0;
   return static_cast<std::size_t>(score_range_values(heads) + states) * value_bytes;
 }

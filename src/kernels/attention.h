@@ -31,8 +31,8 @@ struct AttentionArgs {
   std::int64_t heads = 1;
   double slope = 0.2;
   MatrixView<T> y;
-  MatrixView<T> tangent;  ///< no rows: not wanted
-  MatrixView<T> lse;      ///< no rows: not wanted
+  MatrixView<T> tangent;       ///< no rows: not wanted
+  MatrixView<T> lse;           ///< no rows: not wanted
   BlockedPattern blocks = {};  ///< of `pattern`, or empty
 };
 
@@ -41,12 +41,15 @@ inline constexpr std::int64_t kAttentionStates = 3;
 /// Parts of the sources whose scores are compared side by side.
 inline constexpr std::int64_t kScoreRangeParts = 64;
 
-/// Values that the range of scores takes at the start of the scratch: whether it bounds those of every row; of each head the highest score,
-/// and the highest and lowest of each part.
-constexpr std::int64_t score_range_values(std::int64_t heads) { return (1 + heads * (1 + 2 * kScoreRangeParts) + 15) / 16 * 16; }
+/// Values that the range of scores takes at the start of the scratch: whether it bounds those of every row; of each
+/// head the highest score, and the highest and lowest of each part.
+constexpr std::int64_t score_range_values(std::int64_t heads) {
+  return (1 + heads * (1 + 2 * kScoreRangeParts) + 15) / 16 * 16;
+}
 
 /// Scratch that attention needs; `blocked`: its pattern is cut by sources.
-std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked, std::size_t value_bytes);
+std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked,
+                                      std::size_t value_bytes);
 
 /// Attends to the sources of v's in-edges k = (u -> v), per head h; f is the leaky ReLU with the given slope:
 ///   e[k,h] = f(s_src[u,h] + s_dst[v,h])      a[k,h] = exp(e[k,h]) / sum over the row of exp(e)

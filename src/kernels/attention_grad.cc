@@ -15,8 +15,10 @@ constexpr std::string_view kOp = "attention_grad";
 
 template <class T>
 constexpr std::array kVariants = {
-    f32_variant<AttentionGradArgs, T>("cpu_blocked", cpu::attention_grad_blocked, nullptr, few_heads_in_blocks<AttentionGradArgs, T>),
-    f32_variant<AttentionGradArgs, T>("cpu", cpu::attention_grad, cpu::attention_grad_bands, few_heads<AttentionGradArgs, T>),
+    f32_variant<AttentionGradArgs, T>("cpu_blocked", cpu::attention_grad_blocked, nullptr,
+                                      few_heads_in_blocks<AttentionGradArgs, T>),
+    f32_variant<AttentionGradArgs, T>("cpu", cpu::attention_grad, cpu::attention_grad_bands,
+                                      few_heads<AttentionGradArgs, T>),
     reference_variant<AttentionGradArgs, T>(reference::attention_grad<T>)};
 
 }  // namespace

@@ -22,10 +22,10 @@ struct BatchNormArgs {
 /// Scratch for x [n,d] (all batch_norm and layer_norm kernels).
 std::size_t norm_workspace_bytes(std::int64_t n, std::int64_t d, std::size_t value_bytes);
 
-
 /// Normalises each column over the rows (training).
 ///   mean, var (biased) over rows; y = (x - mean) / sqrt(var + eps) * gamma + beta
-/// Shapes    x, y: [n,d]; gamma, beta, mean, var: [1,d]. Aliasing y overlaps nothing. Fixed chunks: bitwise equal for any number
+/// Shapes    x, y: [n,d]; gamma, beta, mean, var: [1,d]. Aliasing y overlaps nothing. Fixed chunks: bitwise equal for
+/// any number
 ///           of threads. Errors kShape. Source: torch.nn.BatchNorm1d
 template <class T>
 void batch_norm(const Context& context, const BatchNormArgs<T>& args);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/kernel.h"
 #include "kernels/batch_norm.h"
+#include "kernels/kernel.h"
 
 namespace gneiss::kernels {
 

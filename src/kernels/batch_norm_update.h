@@ -18,8 +18,8 @@ struct BatchNormUpdateArgs {
   MatrixView<T> running_var;
 };
 
-/// running = (1 - momentum) * running + momentum * new, with the unbiased variance var * n / (n - 1) (n = 1: var as it is).
-/// Shapes    all [1,d]. Errors kShape. Source: torch.nn.BatchNorm1d
+/// running = (1 - momentum) * running + momentum * new, with the unbiased variance var * n / (n - 1) (n = 1: var as it
+/// is). Shapes    all [1,d]. Errors kShape. Source: torch.nn.BatchNorm1d
 template <class T>
 void batch_norm_update(const Context& context, const BatchNormUpdateArgs<T>& args);
 

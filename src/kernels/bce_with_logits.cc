@@ -12,8 +12,9 @@ namespace {
 constexpr std::string_view kOp = "bce_with_logits";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<BceWithLogitsArgs, T>("cpu", cpu::bce_with_logits, cpu::bce_with_logits_bands),
-                                  reference_variant<BceWithLogitsArgs, T>(reference::bce_with_logits<T>)};
+constexpr std::array kVariants = {
+    f32_variant<BceWithLogitsArgs, T>("cpu", cpu::bce_with_logits, cpu::bce_with_logits_bands),
+    reference_variant<BceWithLogitsArgs, T>(reference::bce_with_logits<T>)};
 
 }  // namespace
 

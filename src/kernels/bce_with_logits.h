@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/kernel.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/kernel.h"
 
 namespace gneiss::kernels {
 
@@ -20,8 +20,9 @@ struct BceWithLogitsArgs {
 };
 
 /// Mean over the labelled entries of `rows` of log(1 + exp(-|z|)) + max(z, 0) - z t; NaN targets are unlabelled.
-/// Shapes    logits, targets, dlogits: [n,c]; loss: [1,1]. Aliasing dlogits may be logits; without it (no rows) only the loss is made. Sums in f64, fixed order. Errors kShape.
-/// Source    torch.nn.functional.binary_cross_entropy_with_logits; OGB's NaN rule
+/// Shapes    logits, targets, dlogits: [n,c]; loss: [1,1]. Aliasing dlogits may be logits; without it (no rows) only
+/// the loss is made. Sums in f64, fixed order. Errors kShape. Source
+/// torch.nn.functional.binary_cross_entropy_with_logits; OGB's NaN rule
 template <class T>
 void bce_with_logits(const Context& context, const BceWithLogitsArgs<T>& args);
 

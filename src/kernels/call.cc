@@ -103,8 +103,10 @@ class Binding {
     const auto count = [&](ir::ValueId v) {
       if (v == ir::kNoValue) return;
       const ir::Type& type = from_.program->type(v);
-      const std::int64_t values = type.layout == ir::Layout::kSparse ? from_.real(v).size() : from_.program->elements(v);
-      bytes += static_cast<double>(std::max<std::int64_t>(values, 0)) * static_cast<double>(ir::scalar_bytes(type.scalar, sizeof(T)));
+      const std::int64_t values =
+          type.layout == ir::Layout::kSparse ? from_.real(v).size() : from_.program->elements(v);
+      bytes += static_cast<double>(std::max<std::int64_t>(values, 0)) *
+               static_cast<double>(ir::scalar_bytes(type.scalar, sizeof(T)));
     };
     std::for_each(op_.inputs.begin(), op_.inputs.end(), count);
     std::for_each(op_.results.begin(), op_.results.end(), count);
@@ -133,7 +135,9 @@ class Binding {
       band.prepare = [prepare = kernel.prepare, args](const Context& context) { prepare(context, args); };
     }
     if (kernel.finish != nullptr) {
-      band.finish = [finish = kernel.finish, args](const Context& context, std::int64_t tasks) { finish(context, args, tasks); };
+      band.finish = [finish = kernel.finish, args](const Context& context, std::int64_t tasks) {
+        finish(context, args, tasks);
+      };
     }
   }
 
@@ -141,7 +145,8 @@ class Binding {
   template <class Args>
   void use_by_rows(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
     use(name, variants, args);
-    if (call_.variant == "cpu_blocked" || call_.variant == "cpu_panels") return;  // each block of sources or panel of columns passes over all rows
+    if (call_.variant == "cpu_blocked" || call_.variant == "cpu_panels")
+      return;  // each block of sources or panel of columns passes over all rows
     call_.band.rows = band_rows();
     call_.band.run = [run = choose(name, variants, args).run, args](const Context& context, const Band& band) {
       run(context, band_of(args, band));
@@ -246,12 +251,12 @@ class Binding {
     const bool is_affine = op_.kind == OpKind::affine;
     const double alpha = is_affine ? real("scale", 1) : real("alpha", op_.kind == OpKind::elu ? 1 : 0);
     use_by_rows("unary", unary_variants<T>(),
-        UnaryArgs<T>{unary_of(ir::traits(op_.kind).name), alpha, real("shift", 0), in(0), out()});
+                UnaryArgs<T>{unary_of(ir::traits(op_.kind).name), alpha, real("shift", 0), in(0), out()});
   }
 
   void use_columns(ColumnGroups fn, std::string_view attr) {
     use_by_rows("column_groups", column_groups_variants<T>(),
-        ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out(), weights()});
+                ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out(), weights()});
   }
 
   /// The second operand, or a view without rows.
@@ -303,7 +308,7 @@ class Binding {
                    BatchNormArgs<T>{in(0), in(1), in(2), eps, out(0), out(1), out(2)});
       case OpKind::batch_norm_inference:
         return use_by_rows("batch_norm_inference", batch_norm_inference_variants<T>(),
-                   BatchNormInferenceArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out()});
+                           BatchNormInferenceArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out()});
       case OpKind::batch_norm_grad:
         return use("batch_norm_grad", batch_norm_grad_variants<T>(),
                    BatchNormGradArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out(0), out(1), out(2)});
@@ -418,8 +423,8 @@ class Binding {
         return use_binary(Binary::kMinimum);
       case OpKind::maximum_grad:
         return use_by_rows("extreme_grad", extreme_grad_variants<T>(),
-                   ExtremeGradArgs<T>{op_.attrs.text("fn", "maximum") == "maximum", !flag("side"), in(0), in(1), in(2),
-                                      out()});
+                           ExtremeGradArgs<T>{op_.attrs.text("fn", "maximum") == "maximum", !flag("side"), in(0), in(1),
+                                              in(2), out()});
       case OpKind::affine:
       case OpKind::relu:
       case OpKind::leaky_relu:
@@ -434,7 +439,7 @@ class Binding {
       case OpKind::unary_grad: {
         const std::string fn = op_.attrs.text("fn", "relu");
         return use_by_rows("unary_grad", unary_grad_variants<T>(),
-                   UnaryGradArgs<T>{unary_of(fn), real("alpha", 0), in(0), in(1), out()});
+                           UnaryGradArgs<T>{unary_of(fn), real("alpha", 0), in(0), in(1), out()});
       }
       case OpKind::dropout:
         return use_dropout();
@@ -452,8 +457,9 @@ class Binding {
       case OpKind::concat:
         return use_concat();
       case OpKind::slice:
-        return use_by_rows("copy_columns", copy_columns_variants<T>(),
-                   CopyColumnsArgs<T>{in(0), op_.attrs.integer("begin", 0), out(), 0, op_.attrs.integer("cols", 0)});
+        return use_by_rows(
+            "copy_columns", copy_columns_variants<T>(),
+            CopyColumnsArgs<T>{in(0), op_.attrs.integer("begin", 0), out(), 0, op_.attrs.integer("cols", 0)});
       case OpKind::batch_norm:
       case OpKind::batch_norm_inference:
       case OpKind::batch_norm_grad:

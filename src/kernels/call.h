@@ -33,9 +33,11 @@ struct Operands {
   std::function<MatrixView<std::int32_t>(ir::ValueId)> index;  ///< which edge won; an empty view for kNoValue
   std::function<const SparsePattern*(std::int32_t graph)> in_edges;
   std::function<const SparsePattern*(std::int32_t graph)> out_edges;
-  std::function<BlockedPattern(const ir::Op& op, bool out_edges)> source_blocks;  ///< of its graph; empty where there are none
+  std::function<BlockedPattern(const ir::Op& op, bool out_edges)>
+      source_blocks;  ///< of its graph; empty where there are none
   std::function<const SparsePattern*(bool transposed)> features;
-  std::span<const T> transposed_values;  ///< [nnz] of the features in the order of their transpose, where that names no slots
+  std::span<const T>
+      transposed_values;  ///< [nnz] of the features in the order of their transpose, where that names no slots
   std::function<std::span<const float>(std::int32_t graph)> edge_weights;  ///< empty: all ones
   std::function<std::span<const std::int64_t>(std::int32_t node_set)> row_ids;
   std::span<const std::int32_t> labels;

@@ -79,7 +79,8 @@ void expect_row_list(std::string_view op, std::span<const NodeId> rows, std::int
 
 void expect_blocks(std::string_view op, const BlockedPattern& blocks, const SparsePattern& pattern) {
   if (blocks.empty()) return;
-  expect_equal(op, {"the blocks", "entries", static_cast<std::int64_t>(blocks.ids.size())}, {"the pattern", "entries", pattern.nonzeros()});
+  expect_equal(op, {"the blocks", "entries", static_cast<std::int64_t>(blocks.ids.size())},
+               {"the pattern", "entries", pattern.nonzeros()});
 }
 
 void expect_workspace(std::string_view op, const Context& context, std::size_t bytes) {

@@ -18,7 +18,6 @@ struct ClipNormArgs {
 /// Scratch for n values.
 std::size_t clip_norm_workspace_bytes(std::int64_t n);
 
-
 /// Scales g by min(1, max_norm / (norm + 1e-6)); *norm gets the norm before. Sum of squares in f64 in fixed chunks.
 /// Shapes    g: [n]. Source: torch.nn.utils.clip_grad_norm_
 template <class T>

@@ -22,13 +22,12 @@ struct CrossEntropyArgs {
 /// Scratch of any loss over n rows.
 std::size_t loss_workspace_bytes(std::int64_t n);
 
-
 /// Mean over `rows` of -sum_c q_c log softmax(z)_c and its gradient; rows outside the list get gradient 0.
-///   q = (1 - smoothing) * onehot(label) + smoothing / classes; with class weights w the terms are weighted as torch does
-///   (each class's term by w_c; the mean divides by the sum of w[label]). Labels of -1 are skipped.
+///   q = (1 - smoothing) * onehot(label) + smoothing / classes; with class weights w the terms are weighted as torch
+///   does (each class's term by w_c; the mean divides by the sum of w[label]). Labels of -1 are skipped.
 /// Shapes    logits, dlogits: [n,c]; labels: [n] in -1..c-1; class_weights: [c] or empty; loss: [1,1].
-/// Aliasing  dlogits may be logits; without it (no rows) only the loss is made. No counted row: loss 0, gradient 0. Sums in f64, fixed order. Errors kShape.
-/// Source    torch.nn.functional.cross_entropy
+/// Aliasing  dlogits may be logits; without it (no rows) only the loss is made. No counted row: loss 0, gradient 0.
+/// Sums in f64, fixed order. Errors kShape. Source    torch.nn.functional.cross_entropy
 template <class T>
 void cross_entropy(const Context& context, const CrossEntropyArgs<T>& args);
 

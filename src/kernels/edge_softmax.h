@@ -17,8 +17,8 @@ struct EdgeSoftmaxArgs {
 
 /// Normalises scores over each row, per column.
 ///   a[k,h] = exp(e[k,h] - max of the row) / (sum over the row of exp(e - max) + 1e-16)
-/// Shapes    offsets: [n+1]; e, a: [nnz, heads]. Aliasing a may be e. Bitwise equal for any number of threads. Errors kShape
-/// Source    pyg utils/softmax.py
+/// Shapes    offsets: [n+1]; e, a: [nnz, heads]. Aliasing a may be e. Bitwise equal for any number of threads. Errors
+/// kShape Source    pyg utils/softmax.py
 template <class T>
 void edge_softmax(const Context& context, const EdgeSoftmaxArgs<T>& args);
 

@@ -1,5 +1,5 @@
-// What the fast variants of gemm share: what a product is added to, and aᵀ·b in fixed chunks of its inner rows, one partial
-// result each, added in the order of the chunks.
+// What the fast variants of gemm share: what a product is added to, and aᵀ·b in fixed chunks of its inner rows, one
+// partial result each, added in the order of the chunks.
 #pragma once
 
 #include <algorithm>
@@ -29,9 +29,11 @@ inline MatrixView<float> partial_of(const MatrixView<float>& c, bool transposed,
   return transposed ? MatrixView<float>(values, c.cols, c.rows) : MatrixView<float>(values, c.rows, c.cols);
 }
 
-/// c [m,n] = the sum of `count` partial results, or of those of its transpose, in their order. A run of elements is read from one partial
-/// result after the other: element by element, each read would be of a line far from the one before.
-inline void add_partials(const Context& context, const MatrixView<float>& c, const float* partials, std::int64_t count, bool transposed = false) {
+/// c [m,n] = the sum of `count` partial results, or of those of its transpose, in their order. A run of elements is
+/// read from one partial result after the other: element by element, each read would be of a line far from the one
+/// before.
+inline void add_partials(const Context& context, const MatrixView<float>& c, const float* partials, std::int64_t count,
+                         bool transposed = false) {
   constexpr std::int64_t kMostOfRun = 1024;
   const std::int64_t size = c.rows * c.cols;
   const std::int64_t run = std::clamp<std::int64_t>((std::int64_t{1} << 15) / count, 256, kMostOfRun);
@@ -50,10 +52,12 @@ inline void add_partials(const Context& context, const MatrixView<float>& c, con
   });
 }
 
-/// Fills args.c with the sum over chunks of inner rows of what multiply(part, begin, end) writes to part [m,n], or, where it is
-/// `transposed`, which takes more than one chunk, to part [n,m]. The workspace holds gemm_workspace_bytes for tn.
+/// Fills args.c with the sum over chunks of inner rows of what multiply(part, begin, end) writes to part [m,n], or,
+/// where it is `transposed`, which takes more than one chunk, to part [n,m]. The workspace holds gemm_workspace_bytes
+/// for tn.
 template <class Multiply>
-void sum_inner_chunks(const Context& context, const GemmArgs<float>& args, const Multiply& multiply, bool transposed = false) {
+void sum_inner_chunks(const Context& context, const GemmArgs<float>& args, const Multiply& multiply,
+                      bool transposed = false) {
   const MatrixView<float>& c = args.c;
   const std::int64_t inner = args.a.rows;
   const std::int64_t chunks = gemm_tn_chunks(c.rows, c.cols, inner);

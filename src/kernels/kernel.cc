@@ -3,8 +3,8 @@
 
 #include <hwy/targets.h>
 
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>

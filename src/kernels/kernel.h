@@ -42,9 +42,9 @@ MatrixView<T> rows_of(const MatrixView<T>& view, const Band& band) {
   return {view.data + band.thread * view.thread_stride, band.end - band.begin, view.cols, view.stride};
 }
 
-/// An implementation cut into bands of rows, so that calls that follow one another can share the rows in cache: prepare runs once
-/// and may use all threads, run once for each band on one thread, finish once when all bands of all tasks are through. The
-/// workspace holds shared_bytes, then task_bytes for each task.
+/// An implementation cut into bands of rows, so that calls that follow one another can share the rows in cache: prepare
+/// runs once and may use all threads, run once for each band on one thread, finish once when all bands of all tasks are
+/// through. The workspace holds shared_bytes, then task_bytes for each task.
 template <class Args>
 struct BandKernel {
   void (*prepare)(const Context& context, const Args& args) = nullptr;
@@ -57,7 +57,8 @@ struct BandKernel {
 /// Where a band kernel keeps the partial result of a task.
 template <class T, class Args>
 T* task_partial(const Context& context, const BandKernel<Args>& kernel, std::int64_t task) {
-  return reinterpret_cast<T*>(context.workspace.data() + kernel.shared_bytes + static_cast<std::size_t>(task) * kernel.task_bytes);
+  return reinterpret_cast<T*>(context.workspace.data() + kernel.shared_bytes +
+                              static_cast<std::size_t>(task) * kernel.task_bytes);
 }
 
 /// One implementation of an op on arguments `Args`.

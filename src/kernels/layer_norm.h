@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/kernel.h"
 #include "kernels/batch_norm.h"
+#include "kernels/kernel.h"
 
 namespace gneiss::kernels {
 
@@ -24,8 +24,8 @@ struct LayerNormArgs {
 /// Normalises per row (node) or over the whole matrix (graph), then scales and shifts columns.
 ///   node:  y = (x - mean_r) / sqrt(var_r + eps) * gamma + beta           mean, var: [n,1]
 ///   graph: y = (x - mean) / (sqrt(var) + eps) * gamma + beta             mean, var: [1,1]
-/// Shapes    x, y: [n,d]; gamma, beta: [1,d]. Aliasing y overlaps nothing. Bitwise equal for any number of threads. Errors kShape
-/// Source    pyg nn/norm/layer_norm.py
+/// Shapes    x, y: [n,d]; gamma, beta: [1,d]. Aliasing y overlaps nothing. Bitwise equal for any number of threads.
+/// Errors kShape Source    pyg nn/norm/layer_norm.py
 template <class T>
 void layer_norm(const Context& context, const LayerNormArgs<T>& args);
 

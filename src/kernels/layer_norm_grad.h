@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/kernel.h"
 #include "kernels/batch_norm.h"
+#include "kernels/kernel.h"
 
 namespace gneiss::kernels {
 
@@ -24,7 +24,8 @@ struct LayerNormGradArgs {
 };
 
 /// Gradients of x, gamma and beta.
-/// Shapes    x, dy, dx: [n,d]; gamma, dgamma, dbeta: [1,d]; mean, var as in layer_norm. Aliasing dx may be dy. Errors kShape
+/// Shapes    x, dy, dx: [n,d]; gamma, dgamma, dbeta: [1,d]; mean, var as in layer_norm. Aliasing dx may be dy. Errors
+/// kShape
 template <class T>
 void layer_norm_grad(const Context& context, const LayerNormGradArgs<T>& args);
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/kernel.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/kernel.h"
 
 namespace gneiss::kernels {
 
@@ -20,7 +20,8 @@ struct MseArgs {
 };
 
 /// Mean over the labelled entries of `rows` of (z - t)²; NaN targets are unlabelled.
-/// Shapes    logits, targets, dlogits: [n,c]; loss: [1,1]. Aliasing dlogits may be logits; without it (no rows) only the loss is made. Sums in f64, fixed order. Errors kShape
+/// Shapes    logits, targets, dlogits: [n,c]; loss: [1,1]. Aliasing dlogits may be logits; without it (no rows) only
+/// the loss is made. Sums in f64, fixed order. Errors kShape
 template <class T>
 void mse(const Context& context, const MseArgs<T>& args);
 

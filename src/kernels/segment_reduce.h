@@ -20,7 +20,8 @@ struct SegmentReduceArgs {
 
 /// Reduces the edge rows of each row of the pattern.
 ///   y[v,:] = sum | mean | max | min over k in row v of e[slot k,:]; arg as in spmm
-/// Shapes    pattern: rows are the nodes that receive (in-edges, or out-edges with slots); e: [slots,d]; y: [n,d]; arg: as y or
+/// Shapes    pattern: rows are the nodes that receive (in-edges, or out-edges with slots); e: [slots,d]; y: [n,d]; arg:
+/// as y or
 ///           empty. Empty row: 0. Bitwise equal for any number of threads. Errors kShape
 template <class T>
 void segment_reduce(const Context& context, const SegmentReduceArgs<T>& args);

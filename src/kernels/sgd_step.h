@@ -20,8 +20,8 @@ struct SgdStepArgs {
   std::span<T> velocity;
 };
 
-/// g += weight_decay * w; v = momentum * v + (1 - dampening at step 1: v = g); w -= lr * (nesterov ? g + momentum * v : v).
-/// Shapes    all [n]; velocity empty if momentum == 0. step counts from 1. Source: torch.optim.SGD. Errors kShape
+/// g += weight_decay * w; v = momentum * v + (1 - dampening at step 1: v = g); w -= lr * (nesterov ? g + momentum * v :
+/// v). Shapes    all [n]; velocity empty if momentum == 0. step counts from 1. Source: torch.optim.SGD. Errors kShape
 template <class T>
 void sgd_step(const Context& context, const SgdStepArgs<T>& args);
 

@@ -23,8 +23,10 @@ std::string_view declines_blocked(const SpmmArgs<float>& args) {
 
 std::string_view declines_panels(const SpmmArgs<float>& args) {
   if (args.x_half.used()) return "it reads f32 only";
-  if (args.panel <= 0 || !args.blocks.empty()) return "no panels of columns are asked for, or the pattern is cut by sources";
-  return spmm_workspace_bytes(args) > 0 ? std::string_view() : "it computes sums and means over one head, of more columns than in a panel";
+  if (args.panel <= 0 || !args.blocks.empty())
+    return "no panels of columns are asked for, or the pattern is cut by sources";
+  return spmm_workspace_bytes(args) > 0 ? std::string_view()
+                                        : "it computes sums and means over one head, of more columns than in a panel";
 }
 
 std::string_view declines_halves(const SpmmArgs<float>& args) {
@@ -46,15 +48,16 @@ constexpr Variant<SpmmArgs<T>> f32_unless(std::string_view name, void (*run)(con
 
 template <class T>
 constexpr std::array kVariants = {
-    f32_unless<T>("cpu_blocked", cpu::spmm_blocked, declines_blocked), f32_unless<T>("cpu_panels", cpu::spmm_panels, declines_panels),
-    f32_unless<T>("cpu", cpu::spmm, declines_halves),
+    f32_unless<T>("cpu_blocked", cpu::spmm_blocked, declines_blocked),
+    f32_unless<T>("cpu_panels", cpu::spmm_panels, declines_panels), f32_unless<T>("cpu", cpu::spmm, declines_halves),
     f32_unless<T>("cpu_half", cpu::spmm_half, declines_reals), reference_variant<SpmmArgs, T>(reference::spmm<T>)};
 
 }  // namespace
 
 std::int64_t spmm_panel_columns(std::int64_t block_cols) {
   constexpr std::int64_t kMostBytes = std::int64_t{8} << 20;
-  return block_cols * kSpmmPanelColumns * std::int64_t{sizeof(float)} <= kMostBytes ? kSpmmPanelColumns : kSpmmPanelColumns / 2;
+  return block_cols * kSpmmPanelColumns * std::int64_t{sizeof(float)} <= kMostBytes ? kSpmmPanelColumns
+                                                                                    : kSpmmPanelColumns / 2;
 }
 
 template <class T>
@@ -62,8 +65,11 @@ std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args) {
   const bool cut = !args.blocks.empty();
   const std::int64_t panel = cut ? spmm_panel_columns(args.blocks.block_cols) : args.panel;
   const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
-  if (!std::is_same_v<T, float> || args.x_half.used() || args.heads != 1 || !sums || panel <= 0 || args.x.cols <= panel) return 0;
-  return static_cast<std::size_t>((cut ? std::min(args.blocks.block_cols, args.x.rows) : args.x.rows) * packed_stride(panel)) * sizeof(T);
+  if (!std::is_same_v<T, float> || args.x_half.used() || args.heads != 1 || !sums || panel <= 0 || args.x.cols <= panel)
+    return 0;
+  return static_cast<std::size_t>((cut ? std::min(args.blocks.block_cols, args.x.rows) : args.x.rows) *
+                                  packed_stride(panel)) *
+         sizeof(T);
 }
 
 template <class T>
@@ -85,7 +91,8 @@ void spmm(const Context& context, const SpmmArgs<T>& args) {
   GNEISS_CHECK(args.x_half.used() || !args.y_half.used(), ErrorCode::kShape, "spmm: 16-bit results need 16-bit values");
   if (args.scales.rows != 0) {
     expect_shape(kOp, "scales", args.scales, args.y.rows, 1);
-    GNEISS_CHECK(args.reduce == Reduce::kSum || args.reduce == Reduce::kMean, ErrorCode::kShape, "spmm: rows of sums and means are scaled, not of extremes");
+    GNEISS_CHECK(args.reduce == Reduce::kSum || args.reduce == Reduce::kMean, ErrorCode::kShape,
+                 "spmm: rows of sums and means are scaled, not of extremes");
   }
   expect_workspace(kOp, context, spmm_workspace_bytes(args));
   if (args.arg.rows != 0) expect_shape(kOp, "arg", args.arg, args.y.rows, args.y.cols);

@@ -20,15 +20,16 @@ struct SpmmArgs {
   Reduce reduce = Reduce::kSum;
   MatrixView<T> y;
   MatrixView<std::int32_t> arg;
-  BlockedPattern blocks = {};  ///< of `pattern`, or of a part of its entries, which are then all that is added up; or empty
-  ConstHalves x_half = {};     ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
-  Halves y_half = {};          ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
-  std::int64_t panel = 0;      ///< columns of x that are copied and summed at a time, where x has more; 0: whole rows
+  BlockedPattern blocks =
+      {};  ///< of `pattern`, or of a part of its entries, which are then all that is added up; or empty
+  ConstHalves x_half = {};  ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
+  Halves y_half = {};       ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
+  std::int64_t panel = 0;   ///< columns of x that are copied and summed at a time, where x has more; 0: whole rows
   ConstMatrixView<T> scales = {};  ///< a factor for each row of y, or empty; sum, mean
 };
 
-/// What sums of rows are multiplied with. A copy of its own of what that takes: a compiler cannot know that the rows that are stored are not
-/// the arguments, and would read those again for every row.
+/// What sums of rows are multiplied with. A copy of its own of what that takes: a compiler cannot know that the rows
+/// that are stored are not the arguments, and would read those again for every row.
 template <class T>
 class RowFactors {
  public:
@@ -51,8 +52,9 @@ class RowFactors {
   bool mean_;
 };
 
-/// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times so many of a cache. Whole rows of a wider x
-/// would want blocks so small that their segments cost more than reading the ids once a panel does.
+/// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times so many of a cache.
+/// Whole rows of a wider x would want blocks so small that their segments cost more than reading the ids once a panel
+/// does.
 inline constexpr std::int64_t kSpmmPanelColumns = 64;
 
 /// The same for blocks of a size that a narrower x chose: half as many where a block's rows would take more than 8 MiB.
@@ -61,25 +63,30 @@ std::int64_t spmm_panel_columns(std::int64_t block_cols);
 /// From one copied row of a panel to the next: each begins a line of the cache.
 constexpr std::int64_t packed_stride(std::int64_t columns) { return (columns + 15) / 16 * 16; }
 
-/// Scratch where x is wider than a panel and has one head: each block's rows of the panel, or all of them where the pattern is not cut, are copied
-/// there, one behind another; rows as they lie would share lines of the cache with other panels.
+/// Scratch where x is wider than a panel and has one head: each block's rows of the panel, or all of them where the
+/// pattern is not cut, are copied there, one behind another; rows as they lie would share lines of the cache with other
+/// panels.
 template <class T>
 std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args);
 
 /// Aggregates the rows of x over the entries of each row of the pattern.
-///   sum, mean:  y[v,h,:] = s[v] * sum over k in row v of w[slot k, h] * x[index k, h, :]   (mean: divided by the row's length)
-///   max, min:   the extreme of w * x over the row, per column; arg[v,j] = position of the winner within the row, -1 if empty;
+///   sum, mean:  y[v,h,:] = s[v] * sum over k in row v of w[slot k, h] * x[index k, h, :]   (mean: divided by the row's
+///   length) max, min:   the extreme of w * x over the row, per column; arg[v,j] = position of the winner within the
+///   row, -1 if empty;
 ///               the first of equals wins
-/// Shapes    pattern: n×k; x: [k, heads·d]; w: [slots, heads] or empty (all ones); y: [n, heads·d]; arg: as y, or empty;
+/// Shapes    pattern: n×k; x: [k, heads·d]; w: [slots, heads] or empty (all ones); y: [n, heads·d]; arg: as y, or
+/// empty;
 ///           scales (s): [n, 1] or empty (all ones)
 /// Aliasing  y, arg overlap nothing. Empty row: 0. Bitwise equal for any number of threads.
-/// Precision x in 16 bits is widened as it is read and summed in f32: the same bits as from its f32 copy, then rounded for
+/// Precision x in 16 bits is widened as it is read and summed in f32: the same bits as from its f32 copy, then rounded
+/// for
 ///           y_half.
 /// Cost      2·nnz·heads·d flop; >= (nnz + rows)·heads·d·sizeof(T) moved; allocates nothing, uses spmm_workspace_bytes
 /// Errors    kShape
-/// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead; its blocked
-///           form where the arguments carry the pattern cut by sources; panels where they ask for them: a table of narrow rows that fits
-///           in a cache where whole rows do not, for one more pass over the ids a panel
+/// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead; its
+/// blocked
+///           form where the arguments carry the pattern cut by sources; panels where they ask for them: a table of
+///           narrow rows that fits in a cache where whole rows do not, for one more pass over the ids a panel
 template <class T>
 void spmm(const Context& context, const SpmmArgs<T>& args);
 

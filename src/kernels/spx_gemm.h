@@ -18,7 +18,8 @@ struct SpxGemmArgs {
 
 /// Multiplies sparse rows with a dense matrix.
 ///   c[i,:] = sum over stored (i,k) of values[slot] * b[k,:]
-/// Shapes    a: [m,k] pattern, values: [nnz] in slot order (a transposed pattern names slots: aᵀ * b is this same product
+/// Shapes    a: [m,k] pattern, values: [nnz] in slot order (a transposed pattern names slots: aᵀ * b is this same
+/// product
 ///           on the transpose); b: [k,n]; c: [m,n]
 /// Aliasing  c overlaps nothing. Empty rows give 0. Bitwise equal for any number of threads.
 /// Cost      2·nnz·n flop; allocates nothing

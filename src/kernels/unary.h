@@ -19,8 +19,8 @@ struct UnaryArgs {
   MatrixView<T> y;
 };
 
-/// y = fn(x), elementwise. affine: scale * x + shift. leaky_relu: x > 0 ? x : alpha * x. elu: x > 0 ? x : alpha * (exp(x) - 1).
-/// rsqrt(0) = 0 (a node without edges contributes nothing under GCN normalisation), as for negative x.
+/// y = fn(x), elementwise. affine: scale * x + shift. leaky_relu: x > 0 ? x : alpha * x. elu: x > 0 ? x : alpha *
+/// (exp(x) - 1). rsqrt(0) = 0 (a node without edges contributes nothing under GCN normalisation), as for negative x.
 /// Shapes    x, y: [n,d]. Aliasing y may be x. Errors kShape
 template <class T>
 void unary(const Context& context, const UnaryArgs<T>& args);

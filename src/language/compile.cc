@@ -69,7 +69,8 @@ std::vector<ScheduleEntry> read_schedule(const Module& module, Diagnostics* diag
   for (const ScheduleKey& key : schedule_keys()) names.push_back(key.name);
   std::vector<ScheduleEntry> entries;
   for (const ScheduleItem& item : module.schedule) {
-    const auto key = std::find_if(schedule_keys().begin(), schedule_keys().end(), [&](const ScheduleKey& k) { return k.name == item.key; });
+    const auto key = std::find_if(schedule_keys().begin(), schedule_keys().end(),
+                                  [&](const ScheduleKey& k) { return k.name == item.key; });
     if (key == schedule_keys().end()) {
       diagnostics->error(Code::E0611, item.key_span, fmt::format("unknown schedule key '{}'", item.key)).help =
           unknown_name_hint(item.key, names);

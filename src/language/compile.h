@@ -48,7 +48,8 @@ struct ScriptSettings {
   std::string init;  ///< glorot | he | normal | uniform; empty: each layer's own
 };
 
-/// One entry of a schedule block: what the passes are asked for. Keys and values are checked: order, sparse, blocks, hoist, fuse, reorder.
+/// One entry of a schedule block: what the passes are asked for. Keys and values are checked: order, sparse, blocks,
+/// hoist, fuse, reorder.
 struct ScheduleEntry {
   std::int64_t layer = 0;  ///< from 1; 0: every layer
   std::string key;
@@ -61,7 +62,8 @@ struct CompileResult {
   std::optional<ScriptSettings> script;
   std::vector<ScheduleEntry> schedule;
   std::vector<Source> sources;  ///< by ir::Location::source: the text compiled, then those of the layers that it calls
-  std::vector<std::string> calls;  ///< by ir::Location::call: the prefix of the keys of a layer call's parameters, "" for the model
+  std::vector<std::string>
+      calls;  ///< by ir::Location::call: the prefix of the keys of a layer call's parameters, "" for the model
 
   bool ok() const;
 };

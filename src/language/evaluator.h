@@ -34,10 +34,10 @@ struct GivenArgument {
 struct Frame {
   const Definition* definition = nullptr;
   std::map<std::string, Value, std::less<>> variables;
-  std::optional<VertexLoop> loop;    ///< the loop over vertices that is being compiled
+  std::optional<VertexLoop> loop;                            ///< the loop over vertices that is being compiled
   std::map<std::string, const Stmt*, std::less<>> declared;  ///< properties, by their declarations
-  std::string prefix;                ///< of parameter keys
-  std::map<std::string, int> names;  ///< how often an instance name was made
+  std::string prefix;                                        ///< of parameter keys
+  std::map<std::string, int> names;                          ///< how often an instance name was made
   Span call_span;
   Value result;
   bool returned = false;

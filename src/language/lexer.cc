@@ -10,8 +10,8 @@
 namespace gneiss::language {
 namespace {
 
-constexpr std::array<std::string_view, 18> kTwoCharacterSymbols = {"==", "!=", "<=", ">=", "&&", "||", "->", "..", "++",
-                                                                   "--", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "::"};
+constexpr std::array<std::string_view, 18> kTwoCharacterSymbols = {
+    "==", "!=", "<=", ">=", "&&", "||", "->", "..", "++", "--", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "::"};
 constexpr std::string_view kOneCharacterSymbols = "+-*/%=<>!(){}[],;:.@&|?";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -2,10 +2,10 @@
 //
 //   block      := "{" {statement} "}"
 //   statement  := ("param" | "state") NAME ":" "[" … "]" ["=" init] ["as" STRING [".T"] ["[" … "]"]] ";"
-//               | target ("=" | "+=" | "-=" | "*=" | "/=" | "Max=" | "Min=") expression ";" | "output" NAME "=" expression ";"
-//               | "return" expression ";" | "require" expression "," STRING ";" | "if" expression block ["else" …]
-//               | "for" NAME "in" expression ".." expression block | call ";"
-//               | C-style for, while, loop (i in a to b by c), for/forall (v in …), declarations: in scripts
+//               | target ("=" | "+=" | "-=" | "*=" | "/=" | "Max=" | "Min=") expression ";" | "output" NAME "="
+//               expression ";" | "return" expression ";" | "require" expression "," STRING ";" | "if" expression block
+//               ["else" …] | "for" NAME "in" expression ".." expression block | call ";" | C-style for, while, loop (i
+//               in a to b by c), for/forall (v in …), declarations: in scripts
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -309,8 +309,9 @@ void Parser::check_target(const Expr& target) {
   const bool element = target.kind == ExprKind::kIndex && target.operands[0]->kind == ExprKind::kName &&
                        target.operands[1]->kind == ExprKind::kName;
   diagnostics_.error(Code::E0205, target.span, "only a name can be assigned to").help =
-      element ? fmt::format("a property of a vertex is written {}.{}", target.operands[1]->text, target.operands[0]->text)
-              : "compare with '=='";
+      element
+          ? fmt::format("a property of a vertex is written {}.{}", target.operands[1]->text, target.operands[0]->text)
+          : "compare with '=='";
   throw SyntaxAbort{};
 }
 

@@ -21,8 +21,11 @@ struct Sizes {
 
 SparsePattern sized(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool slots) {
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(nnz, 0));
-  SparsePattern pattern{rows, cols, {static_cast<const EdgeId*>(nullptr), static_cast<std::size_t>(rows) + 1},
-                        {static_cast<const NodeId*>(nullptr), count}, {}};
+  SparsePattern pattern{rows,
+                        cols,
+                        {static_cast<const EdgeId*>(nullptr), static_cast<std::size_t>(rows) + 1},
+                        {static_cast<const NodeId*>(nullptr), count},
+                        {}};
   if (slots) pattern.slots = {static_cast<const EdgeId*>(nullptr), count};
   return pattern;
 }
@@ -61,7 +64,8 @@ void bind_all(ir::Plan* plan) {
   };
   operands.halves = [](ir::ValueId) { return static_cast<std::uint16_t*>(nullptr); };
   operands.index = [&](ir::ValueId v) {
-    return v == ir::kNoValue ? MatrixView<std::int32_t>() : MatrixView<std::int32_t>(nullptr, program.rows(v), program.type(v).cols);
+    return v == ir::kNoValue ? MatrixView<std::int32_t>()
+                             : MatrixView<std::int32_t>(nullptr, program.rows(v), program.type(v).cols);
   };
   operands.in_edges = [&](std::int32_t g) { return &sizes.in[static_cast<std::size_t>(g)]; };
   operands.out_edges = [&](std::int32_t g) { return &sizes.out[static_cast<std::size_t>(g)]; };
@@ -107,8 +111,8 @@ bool runs_along_out_edges(const Op& op) {
 
 /// Of those, the ones that read nothing of an edge but its ends.
 bool reads_ends_only(const Op& op) {
-  return (op.kind == OpKind::spmm && !ir::weighs_edges(op)) || (op.kind == OpKind::attention_grad && op.inputs.size() == 6) ||
-         op.kind == OpKind::degree;
+  return (op.kind == OpKind::spmm && !ir::weighs_edges(op)) ||
+         (op.kind == OpKind::attention_grad && op.inputs.size() == 6) || op.kind == OpKind::degree;
 }
 
 void find_structures(ir::Plan* plan) {
@@ -126,7 +130,10 @@ void find_structures(ir::Plan* plan) {
     }
     if (op.kind == OpKind::spx_gemm && op.attrs.integer("ta", 0) != 0) {
       plan->feature_transpose = true;
-      plan->feature_slots = plan->feature_slots || program.ops[static_cast<std::size_t>(producers[static_cast<std::size_t>(op.inputs[0])])].kind != OpKind::input;
+      plan->feature_slots =
+          plan->feature_slots ||
+          program.ops[static_cast<std::size_t>(producers[static_cast<std::size_t>(op.inputs[0])])].kind !=
+              OpKind::input;
     }
     // Dropout on edges walks the graph of its values.
     if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) {
@@ -157,8 +164,10 @@ void find_structures(ir::Plan* plan) {
     for (const Op& op : program.ops) {
       if (op.kind == OpKind::input) cols = program.type(op.results[0]).cols;
     }
-    plan->feature_transpose_bytes = (cols + 1) * std::int64_t{sizeof(EdgeId)} +
-                                    plan->feature_nonzeros * static_cast<std::int64_t>(sizeof(NodeId) + (plan->feature_slots ? sizeof(EdgeId) : sizeof(float)));
+    plan->feature_transpose_bytes =
+        (cols + 1) * std::int64_t{sizeof(EdgeId)} +
+        plan->feature_nonzeros *
+            static_cast<std::int64_t>(sizeof(NodeId) + (plan->feature_slots ? sizeof(EdgeId) : sizeof(float)));
   }
 }
 
@@ -185,7 +194,8 @@ void find_lasting(ir::Plan* plan) {
       plan->features_kept = plan->features_kept || (!setup && features[static_cast<std::size_t>(input)]);
     }
     std::int64_t graph = op.attrs.integer("graph", -1);
-    if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) graph = program.type(op.inputs[0]).space;
+    if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge)
+      graph = program.type(op.inputs[0]).space;
     if (graph < 0 || step.loop >= 0) continue;
     ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
     const bool backwards = runs_along_out_edges(op);

@@ -83,7 +83,8 @@ ir::Program eliminate_common_subexpressions(const ir::Program& program) {
   for (const Op& op : program.ops) {
     // A to_float of a training step dies in the op after it; one for many would live as long as they all do.
     const bool dies_at_once = op.kind == OpKind::to_float && op.phase != Phase::kSetup;
-    const bool shareable = op.kind != OpKind::param && !dies_at_once && op.kind != OpKind::batch_norm_update && !op.results.empty();
+    const bool shareable =
+        op.kind != OpKind::param && !dies_at_once && op.kind != OpKind::batch_norm_update && !op.results.empty();
     std::vector<ValueId> inputs;
     for (const ValueId input : op.inputs) inputs.push_back(rewriter.map(input));
     // A leaf of a given type is that type's; everything else has the type its rule says.
@@ -114,17 +115,20 @@ ir::Program eliminate_common_subexpressions(const ir::Program& program) {
 std::vector<bool> constant_values(const ir::Program& program) {
   std::vector<bool> constant(program.values.size(), false);
   for (const ir::Param& param : program.params) {
-    const bool same = param.init.kind == ir::Init::Kind::kZeros || param.init.kind == ir::Init::Kind::kOnes || param.init.kind == ir::Init::Kind::kConstant;
+    const bool same = param.init.kind == ir::Init::Kind::kZeros || param.init.kind == ir::Init::Kind::kOnes ||
+                      param.init.kind == ir::Init::Kind::kConstant;
     constant[static_cast<std::size_t>(param.value)] = !param.trainable && same;
   }
   for (const Op& op : program.ops) {  // running statistics change
     if (op.kind == OpKind::batch_norm || op.kind == OpKind::batch_norm_inference) {
-      for (const std::size_t i : {std::size_t{3}, std::size_t{4}}) constant[static_cast<std::size_t>(op.inputs[i])] = false;
+      for (const std::size_t i : {std::size_t{3}, std::size_t{4}})
+        constant[static_cast<std::size_t>(op.inputs[i])] = false;
     }
   }
   for (const Op& op : program.ops) {
     if (ir::is_loss(op.kind) || op.kind == OpKind::param || op.kind == OpKind::dropout) continue;
-    const bool all = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return constant[static_cast<std::size_t>(v)]; });
+    const bool all = std::all_of(op.inputs.begin(), op.inputs.end(),
+                                 [&](ValueId v) { return constant[static_cast<std::size_t>(v)]; });
     for (const ValueId r : op.results) {
       if (r != ir::kNoValue) constant[static_cast<std::size_t>(r)] = all;
     }
@@ -139,10 +143,12 @@ ir::Program hoist_constants(const ir::Program& program) {
     const bool once = !op.results.empty() && constant[static_cast<std::size_t>(op.results[0])];
     if (once && op.kind != OpKind::to_float) op.phase = Phase::kSetup;
   }
-  // Widened features are constant, but twice the size of what they are made from: only ops of the setup may want them there.
+  // Widened features are constant, but twice the size of what they are made from: only ops of the setup may want them
+  // there.
   std::vector<bool> wanted(program.values.size(), false);
   for (const Op& op : out.ops) {
-    for (const ValueId input : op.inputs) wanted[static_cast<std::size_t>(input)] = wanted[static_cast<std::size_t>(input)] || op.phase == Phase::kSetup;
+    for (const ValueId input : op.inputs)
+      wanted[static_cast<std::size_t>(input)] = wanted[static_cast<std::size_t>(input)] || op.phase == Phase::kSetup;
   }
   for (Op& op : out.ops) {
     if (op.kind == OpKind::to_float && wanted[static_cast<std::size_t>(op.results[0])]) op.phase = Phase::kSetup;

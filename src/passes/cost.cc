@@ -62,17 +62,22 @@ double RateGrid::at(double columns_wanted, double size) const {
 }
 
 std::string invalid_rate(const Rates& rates) {
-  const std::pair<const char*, const RateGrid*> grids[] = {
-      {"gather", &rates.gather},   {"block_gather", &rates.block_gather}, {"gemm_nn", &rates.gemm_nn},
-      {"gemm_nt", &rates.gemm_nt}, {"gemm_tn", &rates.gemm_tn},           {"spx_forward", &rates.spx_forward},
-      {"spx_gradient", &rates.spx_gradient}, {"spx_slots", &rates.spx_slots}, {"stream", &rates.stream}};
+  const std::pair<const char*, const RateGrid*> grids[] = {{"gather", &rates.gather},
+                                                           {"block_gather", &rates.block_gather},
+                                                           {"gemm_nn", &rates.gemm_nn},
+                                                           {"gemm_nt", &rates.gemm_nt},
+                                                           {"gemm_tn", &rates.gemm_tn},
+                                                           {"spx_forward", &rates.spx_forward},
+                                                           {"spx_gradient", &rates.spx_gradient},
+                                                           {"spx_slots", &rates.spx_slots},
+                                                           {"stream", &rates.stream}};
   for (const auto& [name, grid] : grids) {
     if (!ascending(grid->columns) || !ascending(grid->sizes)) return name;
     if (grid->rates.size() != grid->columns.size() * grid->sizes.size()) return name;
     if (!std::all_of(grid->rates.begin(), grid->rates.end(), positive)) return name;
   }
   const std::pair<const char*, double> numbers[] = {
-      {"spx_rows", rates.spx_rows}, {"attention", rates.attention}, {"attention_grad", rates.attention_grad},
+      {"spx_rows", rates.spx_rows}, {"attention", rates.attention},       {"attention_grad", rates.attention_grad},
       {"dropout", rates.dropout},   {"exponentials", rates.exponentials}, {"segments", rates.segments},
       {"map", rates.map},           {"call_seconds", rates.call_seconds}};
   for (const auto& [name, value] : numbers) {
@@ -86,8 +91,11 @@ namespace {
 /// Rows of tables of `sources` rows, by what of the table an edge can meet.
 double from_tables_seconds(const RateGrid& rates, double gathered, double sources, double columns, const Near& near) {
   const double row_bytes = columns * kFloat;
-  const auto seconds_from = [&](double rows) { return gathered * row_bytes / rates.at(columns, std::min(sources, rows) * row_bytes); };
-  return near.block * seconds_from(kBlockNodes) + (near.region - near.block) * seconds_from(kRegionNodes) + (1 - near.region) * seconds_from(sources);
+  const auto seconds_from = [&](double rows) {
+    return gathered * row_bytes / rates.at(columns, std::min(sources, rows) * row_bytes);
+  };
+  return near.block * seconds_from(kBlockNodes) + (near.region - near.block) * seconds_from(kRegionNodes) +
+         (1 - near.region) * seconds_from(sources);
 }
 
 }  // namespace
@@ -96,10 +104,12 @@ double gather_seconds(const Rates& rates, double edges, double rows, double sour
   return rates.call_seconds + from_tables_seconds(rates.gather, edges + rows, sources, columns, near);
 }
 
-double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel, const Near& near) {
+double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel,
+                            const Near& near) {
   const double panels = std::ceil(columns / panel);
   const double copied = 2 * sources * columns * kFloat;
-  return panels * gather_seconds(rates, edges, rows, sources, columns / panels, near) + copied / rates.stream.at(1, copied + 1);
+  return panels * gather_seconds(rates, edges, rows, sources, columns / panels, near) +
+         copied / rates.stream.at(1, copied + 1);
 }
 
 namespace {
@@ -110,14 +120,17 @@ double segments_of(double edges, double rows, double sources, double block, cons
     const double pairs = std::max(1.0, rows * std::ceil(over / block));
     return pairs * (1 - std::exp(-some / pairs));
   };
-  return strewn(near.region * edges, std::min(sources, static_cast<double>(kRegionNodes))) + strewn((1 - near.region) * edges, sources);
+  return strewn(near.region * edges, std::min(sources, static_cast<double>(kRegionNodes))) +
+         strewn((1 - near.region) * edges, sources);
 }
 
-/// A gather block by block: each segment begins and passes over its row of the result, whose rows are `result_columns` wide.
-double in_blocks_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double result_columns,
-                         const Near& near) {
+/// A gather block by block: each segment begins and passes over its row of the result, whose rows are `result_columns`
+/// wide.
+double in_blocks_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block,
+                         double result_columns, const Near& near) {
   const double segments = segments_of(edges, rows, sources, block, near);
-  return rates.call_seconds + from_tables_seconds(rates.block_gather, edges, block, columns, near) + segments * columns / rates.segments +
+  return rates.call_seconds + from_tables_seconds(rates.block_gather, edges, block, columns, near) +
+         segments * columns / rates.segments +
          segment_passes_seconds(rates, segments, columns * kFloat, rows * result_columns * kFloat);
 }
 
@@ -127,15 +140,19 @@ double segment_passes_seconds(const Rates& rates, double segments, double row_by
   return segments * (2 * row_bytes + double{sizeof(RowSegment)}) / rates.stream.at(1, result_bytes);
 }
 
-double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, const Near& near) {
-  const double panels = std::ceil(columns / static_cast<double>(kernels::spmm_panel_columns(static_cast<std::int64_t>(block))));
+double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
+                              double block, const Near& near) {
+  const double panels =
+      std::ceil(columns / static_cast<double>(kernels::spmm_panel_columns(static_cast<std::int64_t>(block))));
   const double copied = panels > 1 ? 2 * sources * columns * kFloat : 0;
-  return panels * in_blocks_seconds(rates, edges, rows, sources, columns / panels, block, columns, near) + copied / rates.stream.at(1, copied + 1);
+  return panels * in_blocks_seconds(rates, edges, rows, sources, columns / panels, block, columns, near) +
+         copied / rates.stream.at(1, copied + 1);
 }
 
-double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block, double edge_seconds,
-                                 const Near& near) {
-  // Segments of 17 edges of 32 columns and four heads took 25 ns forward and 39 ns backward; the weights of an edge 4.4 and 6.2 ns.
+double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
+                                 double block, double edge_seconds, const Near& near) {
+  // Segments of 17 edges of 32 columns and four heads took 25 ns forward and 39 ns backward; the weights of an edge 4.4
+  // and 6.2 ns.
   constexpr double kEdgesToBegin = 6;
   return in_blocks_seconds(rates, edges, rows, sources, columns, block, columns, near) +
          kEdgesToBegin * segments_of(edges, rows, sources, block, near) * edge_seconds;
@@ -256,7 +273,8 @@ class StepCost {
     return static_cast<double>(widest);
   }
 
-  /// Of a loop over edges: rows of nodes are gathered, sums and products of the edge at hand take what they take in a cache.
+  /// Of a loop over edges: rows of nodes are gathered, sums and products of the edge at hand take what they take in a
+  /// cache.
   double in_loop() const {
     const double cached = step_.bytes / rates_.stream.at(1, 32 << 10);
     if (op_.kind == OpKind::gather_src || op_.kind == OpKind::gather_dst) return gather();
@@ -266,7 +284,8 @@ class StepCost {
 
   double stream() const {
     const double others = step_.bytes - step_.cached_bytes;
-    return rates_.call_seconds + others / rates_.stream.at(1, others + step_.away_bytes) + cached_stream_seconds(rates_, step_.cached_bytes);
+    return rates_.call_seconds + others / rates_.stream.at(1, others + step_.away_bytes) +
+           cached_stream_seconds(rates_, step_.cached_bytes);
   }
 
   double gather() const { return gather_seconds(rates_, edges(), destinations(), sources(), columns(), plan_.near); }
@@ -275,17 +294,22 @@ class StepCost {
     const double weights = ir::weighs_edges(op_) ? count(program_, op_.inputs[1]) * kFloat : 0;
     const double weight_seconds = weights / rates_.stream.at(1, weights + 1);
     const auto panel = static_cast<double>(op_.attrs.integer("panel", 0));
-    if (panel > 0) return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel, plan_.near) + std::ceil(columns() / panel) * weight_seconds;
+    if (panel > 0)
+      return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel, plan_.near) +
+             std::ceil(columns() / panel) * weight_seconds;
     if (block() <= 0) return gather() + weight_seconds;
     const std::int32_t part = plan_.loss_blocks_of(op_);
-    const double walked = part >= 0 ? static_cast<double>(plan_.loss_blocks[static_cast<std::size_t>(part)].edges) : edges();
-    return blocked_gather_seconds(rates_, walked, destinations(), sources(), columns(), block(), plan_.near) + weight_seconds;
+    const double walked =
+        part >= 0 ? static_cast<double>(plan_.loss_blocks[static_cast<std::size_t>(part)].edges) : edges();
+    return blocked_gather_seconds(rates_, walked, destinations(), sources(), columns(), block(), plan_.near) +
+           weight_seconds;
   }
 
   double attention(double weights_a_second) const {
     const double edge_seconds = heads() / weights_a_second;
-    const double gathered =
-        block() <= 0 ? gather() : blocked_attention_seconds(rates_, edges(), destinations(), sources(), columns(), block(), edge_seconds, plan_.near);
+    const double gathered = block() <= 0 ? gather()
+                                         : blocked_attention_seconds(rates_, edges(), destinations(), sources(),
+                                                                     columns(), block(), edge_seconds, plan_.near);
     return gathered + edges() * edge_seconds;
   }
 
@@ -336,8 +360,8 @@ Rates study_rates() {
                   {147e9, 107e9, 99e9,  54e9,  39e9, 30e9, 28e9, 27e9,  //
                    290e9, 201e9, 195e9, 99e9,  64e9, 55e9, 43e9, 41e9,  //
                    395e9, 243e9, 190e9, 149e9, 90e9, 58e9, 49e9, 40e9}};
-  // Of an Intel Xeon with a slow last level, by its gathers and epochs: small blocks cost a machine with a fast one a tenth of Reddit's GCN,
-  // blocks of 4 MiB cost the Xeon two fifths.
+  // Of an Intel Xeon with a slow last level, by its gathers and epochs: small blocks cost a machine with a fast one a
+  // tenth of Reddit's GCN, blocks of 4 MiB cost the Xeon two fifths.
   rates.block_gather = {{32}, {1 * kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB}, {180e9, 165e9, 110e9, 85e9}};
   // Section A, SGEMM of the study's own kernel at 2 threads; the nearest shapes measured.
   rates.gemm_nn = {{32, 256}, {32, 600}, {286e9, 434e9, 410e9, 456e9}};
@@ -345,14 +369,15 @@ Rates study_rates() {
   rates.gemm_tn = {{32, 256}, {32, 600}, {284e9, 257e9, 376e9, 421e9}};
   // Section C, 20,000 x 8,710 features times 32 columns.
   rates.spx_forward = {{32}, {6.3e6, 12.2e6, 53.7e6, 139e6}, {175e9, 140e9, 118e9, 133e9}};
-  // One thread's rates from gneiss doctor --calibrate on such a machine, twice; so are those of attention and dropout below.
+  // One thread's rates from gneiss doctor --calibrate on such a machine, twice; so are those of attention and dropout
+  // below.
   rates.spx_gradient = {{32}, {0.13e6, 1.3e6, 13.4e6, 40e6}, {98e9, 115e9, 102e9, 95e9}};
   rates.spx_slots = {{32}, {0.13e6, 1.3e6, 13.4e6, 40e6}, {79e9, 69e9, 37e9, 36e9}};
   rates.spx_rows = 8710;
   // Section A: L2 read, L3 read, copy from memory.
   rates.stream = {{1}, {1 * kMiB, 8 * kMiB, 64 * kMiB}, {490e9, 215e9, 42e9}};
-  // Section B: a blocked product of 32 columns took 5.5 ns longer for each segment than the gather alone; 3.3 ns of them passed over
-  // 272 bytes of result and segments.
+  // Section B: a blocked product of 32 columns took 5.5 ns longer for each segment than the gather alone; 3.3 ns of
+  // them passed over 272 bytes of result and segments.
   rates.segments = 32 / 2.2e-9;
   rates.attention = 900e6;
   rates.attention_grad = 640e6;

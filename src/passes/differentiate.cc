@@ -30,7 +30,8 @@ std::vector<bool> trained_values(const ir::Program& program) {
 /// Gives ops that have a gradient the optional results it needs: which edge won a maximum, what attention saves.
 void keep_side_results(ir::Program* program, const std::vector<bool>& trained) {
   for (Op& op : program->ops) {
-    if (op.phase == Phase::kInference || op.results.size() < 2 || !trained[static_cast<std::size_t>(op.results[0])]) continue;
+    if (op.phase == Phase::kInference || op.results.size() < 2 || !trained[static_cast<std::size_t>(op.results[0])])
+      continue;
     std::vector<ir::Type> operands;
     for (const ValueId input : op.inputs) operands.push_back(program->type(input));
     std::vector<ir::Type> types;
@@ -58,7 +59,9 @@ ir::Program differentiate(const ir::Program& program) {
     if (op->phase == Phase::kInference || op->inputs.empty() || op->results.empty()) continue;
     const ValueId result = op->results[0];
     if (gradients[static_cast<std::size_t>(result)] == ir::kNoValue) continue;
-    if (std::none_of(op->inputs.begin(), op->inputs.end(), [&](ValueId v) { return trained[static_cast<std::size_t>(v)]; })) continue;
+    if (std::none_of(op->inputs.begin(), op->inputs.end(),
+                     [&](ValueId v) { return trained[static_cast<std::size_t>(v)]; }))
+      continue;
     builder.set_location(op->location);
     GradientContext context(&builder, *op, &gradients, trained);
     if (!apply_gradient_rule(context)) {

@@ -23,9 +23,16 @@ struct Term {
 
 class Distributor {
  public:
-  Distributor(const ir::Program& program, OrderChoice order, const Repeats& repeats, std::vector<std::string>* decisions)
-      : from_(program), order_(order), repeats_(repeats), decisions_(decisions), makers_(ir::producers(program)),
-        uses_(ir::use_counts(program)), constant_(constant_values(program)), rewriter_(program) {}
+  Distributor(const ir::Program& program, OrderChoice order, const Repeats& repeats,
+              std::vector<std::string>* decisions)
+      : from_(program),
+        order_(order),
+        repeats_(repeats),
+        decisions_(decisions),
+        makers_(ir::producers(program)),
+        uses_(ir::use_counts(program)),
+        constant_(constant_values(program)),
+        rewriter_(program) {}
 
   ir::Program run() {
     for (const Op& op : from_.ops) {
@@ -60,14 +67,15 @@ class Distributor {
     if (linear(*op)) return {op->inputs[0], nullptr, op};
     if (op->kind == OpKind::mul) {
       for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-        if (from_.type(op->inputs[i]).cols == 1 && from_.type(op->inputs[1 - i]).cols > 1) return {op->inputs[1 - i], op, nullptr};
+        if (from_.type(op->inputs[i]).cols == 1 && from_.type(op->inputs[1 - i]).cols > 1)
+          return {op->inputs[1 - i], op, nullptr};
       }
     }
     return {value, nullptr, nullptr};
   }
 
-  /// Seconds per training step of what differs: wide sums and aggregations against narrow ones. The products themselves are equal
-  /// unless x is sparse.
+  /// Seconds per training step of what differs: wide sums and aggregations against narrow ones. The products themselves
+  /// are equal unless x is sparse.
   bool cheaper(const Op& product, const Op& sum, const Op& aggregate, ValueId x) const {
     if (order_ != OrderChoice::kAuto) return order_ == OrderChoice::kTransformFirst;
     if (from_.type(x).layout == ir::Layout::kSparse) return true;
@@ -76,11 +84,13 @@ class Distributor {
     const auto rows = static_cast<double>(std::max<std::int64_t>(0, from_.rows(x)));
     const auto wide = static_cast<double>(from_.type(x).cols);
     const auto narrow = static_cast<double>(from_.type(product.results[0]).cols);
-    // Aggregation forward, backward and for evaluations (of what is constant: once, before training), and the sum and scaling of what
-    // it gives, which is made once too where the scale is constant.
+    // Aggregation forward, backward and for evaluations (of what is constant: once, before training), and the sum and
+    // scaling of what it gives, which is made once too where the scale is constant.
     constexpr double kSweepsOfSum = 4;
     const double sweeps = 2 + repeats_.evaluations / repeats_.steps;
-    const auto once = [&](ValueId value, double otherwise) { return constant_[static_cast<std::size_t>(value)] ? 1 / repeats_.steps : otherwise; };
+    const auto once = [&](ValueId value, double otherwise) {
+      return constant_[static_cast<std::size_t>(value)] ? 1 / repeats_.steps : otherwise;
+    };
     const double as_written = once(x, sweeps) * edges * wide + once(sum.results[0], 1) * kSweepsOfSum * rows * wide;
     const double distributed = sweeps * edges * narrow + kSweepsOfSum * rows * narrow;
     return distributed < as_written;
@@ -95,8 +105,9 @@ class Distributor {
     ir::Builder builder = rewriter_.builder_at(product);
     const ValueId z = builder.add(OpKind::gemm, {rewriter_.map(a.x), rewriter_.map(product.inputs[1])});
     rewriter_.set(product.results[0], builder.add(OpKind::add, {apply(builder, a, z), apply(builder, b, z)}));
-    decisions_->push_back(fmt::format("line {}: (s x + A x) W as s (x W) + A (x W), {} -> {} columns", product.location.line,
-                                      from_.type(a.x).cols, from_.type(product.results[0]).cols));
+    decisions_->push_back(fmt::format("line {}: (s x + A x) W as s (x W) + A (x W), {} -> {} columns",
+                                      product.location.line, from_.type(a.x).cols,
+                                      from_.type(product.results[0]).cols));
     return true;
   }
 

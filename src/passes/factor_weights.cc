@@ -14,8 +14,9 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-/// Along out-edges a weight is looked up at random, unless the graph is its own transpose: scalings pay the sooner. Measured for
-/// 3-layer GCN, hidden 32, one thread: 0.69-0.77 of the time on the products preset (26 edges a node), 0.96 on arxiv's (8).
+/// Along out-edges a weight is looked up at random, unless the graph is its own transpose: scalings pay the sooner.
+/// Measured for 3-layer GCN, hidden 32, one thread: 0.69-0.77 of the time on the products preset (26 edges a node),
+/// 0.96 on arxiv's (8).
 constexpr double kAsymmetricShare = 0.2;
 
 /// The node values whose product is an edge's weight: of its source and of its destination.

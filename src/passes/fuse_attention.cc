@@ -63,7 +63,8 @@ class Fuser {
     for (const ValueId term : sum->inputs) {
       if (from_.type(term).cols != heads) return std::nullopt;
       if (const Op* from_source = sole(term, OpKind::gather_src)) found.source_score = from_source->inputs[0];
-      if (const Op* from_destination = sole(term, OpKind::gather_dst)) found.destination_score = from_destination->inputs[0];
+      if (const Op* from_destination = sole(term, OpKind::gather_dst))
+        found.destination_score = from_destination->inputs[0];
     }
     const bool whole = found.source_score != ir::kNoValue && found.destination_score != ir::kNoValue;
     return whole ? std::optional(found) : std::nullopt;

@@ -18,17 +18,21 @@ class Fuser {
 
   ir::Program run() {
     for (const Op& op : from_.ops) {
-      const bool fused = (op.kind == OpKind::add && (fuse_addend(op) || fuse_product(op))) ||
-                         (op.kind == OpKind::sum_groups && fuse_inner_product(op)) ||
-                         (op.kind == OpKind::sum_rows && fuse_weighted_sum(op)) ||
-                         (op.kind == OpKind::mul && (fuse_ends(op) || fuse_scaling(op) || fuse_scaling_of_addition(op))) || drop_expansion(op);
+      const bool fused =
+          (op.kind == OpKind::add && (fuse_addend(op) || fuse_product(op))) ||
+          (op.kind == OpKind::sum_groups && fuse_inner_product(op)) ||
+          (op.kind == OpKind::sum_rows && fuse_weighted_sum(op)) ||
+          (op.kind == OpKind::mul && (fuse_ends(op) || fuse_scaling(op) || fuse_scaling_of_addition(op))) ||
+          drop_expansion(op);
       if (!fused) rewriter_.copy(op);
     }
     return rewriter_.finish();
   }
 
  private:
-  const Op& maker(ValueId value) const { return from_.ops[static_cast<std::size_t>(makers_[static_cast<std::size_t>(value)])]; }
+  const Op& maker(ValueId value) const {
+    return from_.ops[static_cast<std::size_t>(makers_[static_cast<std::size_t>(value)])];
+  }
 
   /// The op of this kind, in the phase of `user`, that makes `value` for one use only.
   const Op* sole(const Op& user, ValueId value, OpKind kind) const {
@@ -110,8 +114,11 @@ class Fuser {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Op* src = sole(op, op.inputs[side], OpKind::gather_src);
       const Op* dst = sole(op, op.inputs[1 - side], OpKind::gather_dst);
-      if (src == nullptr || dst == nullptr || from_.type(src->inputs[0]).cols != 1 || from_.type(dst->inputs[0]).cols != 1) continue;
-      emit(op, OpKind::sddmm, {dst->inputs[0], src->inputs[0]}, {{"graph", src->attrs.integer("graph", 0)}, {"heads", std::int64_t{1}}});
+      if (src == nullptr || dst == nullptr || from_.type(src->inputs[0]).cols != 1 ||
+          from_.type(dst->inputs[0]).cols != 1)
+        continue;
+      emit(op, OpKind::sddmm, {dst->inputs[0], src->inputs[0]},
+           {{"graph", src->attrs.integer("graph", 0)}, {"heads", std::int64_t{1}}});
       return true;
     }
     return false;
@@ -128,7 +135,8 @@ class Fuser {
   bool scales_rows(const Op& product, std::size_t side) const {
     ir::Type factor = from_.type(product.results[0]);
     factor.cols = 1;
-    return from_.type(product.inputs[1 - side]) == from_.type(product.results[0]) && from_.type(product.inputs[side]) == factor;
+    return from_.type(product.inputs[1 - side]) == from_.type(product.results[0]) &&
+           from_.type(product.inputs[side]) == factor;
   }
 
   ValueId scaled_sum(const Op& user, const Op& sum, ValueId factor) {
@@ -151,7 +159,8 @@ class Fuser {
     return false;
   }
 
-  /// A sum over edges and another value, times a factor for each row: the sum is scaled in registers, the other where it is added.
+  /// A sum over edges and another value, times a factor for each row: the sum is scaled in registers, the other where
+  /// it is added.
   bool fuse_scaling_of_addition(const Op& op) {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Op* addition = sole(op, op.inputs[side], OpKind::add);
@@ -163,7 +172,8 @@ class Fuser {
         if (sum == nullptr || from_.type(addition->inputs[part]) != result || from_.type(other) != result) continue;
         const ValueId factor = op.inputs[1 - side];
         const ValueId scaled = scaled_sum(op, *sum, factor);
-        rewriter_.set(op.results[0], rewriter_.builder_at(op).add(OpKind::mul_add, {scaled, rewriter_.map(other), rewriter_.map(factor)}));
+        rewriter_.set(op.results[0], rewriter_.builder_at(op).add(
+                                         OpKind::mul_add, {scaled, rewriter_.map(other), rewriter_.map(factor)}));
         return true;
       }
     }
@@ -171,7 +181,8 @@ class Fuser {
   }
 
   bool drop_expansion(const Op& op) {
-    const bool broadcasts = op.kind == OpKind::add || op.kind == OpKind::sub || op.kind == OpKind::mul || op.kind == OpKind::div;
+    const bool broadcasts =
+        op.kind == OpKind::add || op.kind == OpKind::sub || op.kind == OpKind::mul || op.kind == OpKind::div;
     if (!broadcasts) return false;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const ValueId groups = narrow(op.inputs[side]);

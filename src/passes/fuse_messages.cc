@@ -89,7 +89,8 @@ class Fuser {
     std::stable_sort(weights.begin(), weights.end(),
                      [&](ValueId a, ValueId b) { return from_.type(a).cols < from_.type(b).cols; });
     ValueId product = rewriter_.map(weights[0]);
-    for (std::size_t i = 1; i < weights.size(); ++i) product = builder.add(OpKind::mul, {product, rewriter_.map(weights[i])});
+    for (std::size_t i = 1; i < weights.size(); ++i)
+      product = builder.add(OpKind::mul, {product, rewriter_.map(weights[i])});
     return product;
   }
 

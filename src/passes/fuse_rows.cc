@@ -22,11 +22,11 @@ constexpr std::int64_t kTileRows = 48;
 constexpr std::int64_t kMostBandRows = 960;
 /// Enough tasks for any machine's threads to share evenly, few enough for a partial result each.
 constexpr std::int64_t kMostTasks = 128;
-/// A larger partial result would make the round trip to L2 for every band: the sum runs by itself. A product of 128 x 128
-/// values still joins.
+/// A larger partial result would make the round trip to L2 for every band: the sum runs by itself. A product of 128 x
+/// 128 values still joins.
 constexpr std::int64_t kMostTaskBytes = std::int64_t{64} << 10;
-/// Columns of the left operand of a sum over rows, a^T b. Wider ones are features or their sums: they come from memory, prefetched from
-/// block to block of rows, and every band would begin without that.
+/// Columns of the left operand of a sum over rows, a^T b. Wider ones are features or their sums: they come from memory,
+/// prefetched from block to block of rows, and every band would begin without that.
 constexpr std::int64_t kMostLeftColumns = 256;
 
 class Grouper {
@@ -61,7 +61,8 @@ class Grouper {
   /// Is it a sum over rows that does better by itself?
   bool too_large(std::int32_t i) const {
     if (step(i).task_bytes > kMostTaskBytes) return true;
-    return step(i).task_bytes > 0 && op(i).kind == ir::OpKind::gemm && program_.type(op(i).inputs[0]).cols > kMostLeftColumns;
+    return step(i).task_bytes > 0 && op(i).kind == ir::OpKind::gemm &&
+           program_.type(op(i).inputs[0]).cols > kMostLeftColumns;
   }
 
   /// What stays in a file is read, and written, in bands, whatever that costs besides.
@@ -90,7 +91,8 @@ class Grouper {
     return true;
   }
 
-  /// The last steps of the open group that do not need those before them, make rows for step i and can be in one group with it.
+  /// The last steps of the open group that do not need those before them, make rows for step i and can be in one group
+  /// with it.
   std::vector<std::int32_t> group_with(std::int32_t i) const {
     if (open_.empty() || !can_be_cut(i)) return {};
     std::set<ValueId> wanted(op(i).inputs.begin(), op(i).inputs.end());
@@ -127,7 +129,8 @@ class Grouper {
     for (const ValueId r : op(i).results) made_.insert(r);
   }
 
-  /// Bytes of one row of every value that more than one op of the open group has to do with: what is only passed by need not stay.
+  /// Bytes of one row of every value that more than one op of the open group has to do with: what is only passed by
+  /// need not stay.
   std::int64_t bytes_of_row() const {
     std::map<ValueId, int> uses;
     for (const std::int32_t i : open_) {

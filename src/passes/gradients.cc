@@ -48,7 +48,8 @@ ValueId mean_divisor(Context& c, std::string_view side) {
 
 /// Later passes give ops further operands that these rules would overlook.
 void expect_unfused(const Context& c, std::size_t inputs) {
-  GNEISS_ASSERT(c.op().inputs.size() == inputs, "'{}' was fused before it was differentiated", ir::traits(c.op().kind).name);
+  GNEISS_ASSERT(c.op().inputs.size() == inputs, "'{}' was fused before it was differentiated",
+                ir::traits(c.op().kind).name);
 }
 
 void gemm(Context& c) {
@@ -76,7 +77,8 @@ void add(Context& c) {
 
 void sub(Context& c) {
   if (c.wants(0)) c.accumulate_broadcast(0, c.grad());
-  if (c.wants(1)) c.accumulate_broadcast(1, c.builder().add(OpKind::affine, {c.grad()}, {{"scale", -1.0}, {"shift", 0.0}}));
+  if (c.wants(1))
+    c.accumulate_broadcast(1, c.builder().add(OpKind::affine, {c.grad()}, {{"scale", -1.0}, {"shift", 0.0}}));
 }
 
 void mul(Context& c) {
@@ -103,7 +105,8 @@ void extreme(Context& c) {
 }
 
 void affine(Context& c) {
-  c.accumulate(0, c.builder().add(OpKind::affine, {c.grad()}, {{"scale", c.op().attrs.real("scale", 1)}, {"shift", 0.0}}));
+  c.accumulate(0,
+               c.builder().add(OpKind::affine, {c.grad()}, {{"scale", c.op().attrs.real("scale", 1)}, {"shift", 0.0}}));
 }
 
 void unary(Context& c) {
@@ -127,7 +130,8 @@ void sum_rows(Context& c) {
 
 void sum_groups(Context& c) {
   expect_unfused(c, 1);
-  c.accumulate(0, c.builder().add(OpKind::expand_groups, {c.grad()}, with(c.op().attrs, "cols", c.type(c.input(0)).cols)));
+  c.accumulate(0,
+               c.builder().add(OpKind::expand_groups, {c.grad()}, with(c.op().attrs, "cols", c.type(c.input(0)).cols)));
 }
 
 void expand_groups(Context& c) {
@@ -163,16 +167,17 @@ void slice(Context& c) {
 }
 
 void batch_norm(Context& c) {
-  const auto grads = c.builder().add_all(OpKind::batch_norm_grad, {c.input(0), c.input(1), c.result(1), c.result(2), c.grad()},
-                                         {{"eps", c.op().attrs.real("eps", 1e-5)}});
+  const auto grads =
+      c.builder().add_all(OpKind::batch_norm_grad, {c.input(0), c.input(1), c.result(1), c.result(2), c.grad()},
+                          {{"eps", c.op().attrs.real("eps", 1e-5)}});
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
     if (c.wants(i)) c.accumulate(i, grads[i]);
   }
 }
 
 void layer_norm(Context& c) {
-  const auto grads = c.builder().add_all(OpKind::layer_norm_grad, {c.input(0), c.input(1), c.result(1), c.result(2), c.grad()},
-                                         c.op().attrs);
+  const auto grads = c.builder().add_all(OpKind::layer_norm_grad,
+                                         {c.input(0), c.input(1), c.result(1), c.result(2), c.grad()}, c.op().attrs);
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
     if (c.wants(i)) c.accumulate(i, grads[i]);
   }
@@ -252,7 +257,8 @@ void attention(Context& c) {
   if (c.wants(2)) c.accumulate(2, c.builder().add(OpKind::sum_groups, {c.grad(), c.result(1)}, by_heads));
   std::vector<ValueId> inputs = {c.input(0), c.input(1), c.input(2), c.result(2), dots, c.grad()};
   if (c.op().inputs.size() == 4) inputs.push_back(c.input(3));
-  const auto grads = c.builder().add_all(OpKind::attention_grad, inputs, with(c.op().attrs, "transpose", std::int64_t{1}));
+  const auto grads =
+      c.builder().add_all(OpKind::attention_grad, inputs, with(c.op().attrs, "transpose", std::int64_t{1}));
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     if (c.wants(i)) c.accumulate(i, grads[i]);
   }
@@ -266,15 +272,31 @@ void edge_softmax(Context& c) {
 
 bool apply_gradient_rule(GradientContext& c) {
   switch (c.op().kind) {
-    case OpKind::gemm: gemm(c); return true;
-    case OpKind::spx_gemm: spx_gemm(c); return true;
-    case OpKind::add: add(c); return true;
-    case OpKind::sub: sub(c); return true;
-    case OpKind::mul: mul(c); return true;
-    case OpKind::div: div(c); return true;
+    case OpKind::gemm:
+      gemm(c);
+      return true;
+    case OpKind::spx_gemm:
+      spx_gemm(c);
+      return true;
+    case OpKind::add:
+      add(c);
+      return true;
+    case OpKind::sub:
+      sub(c);
+      return true;
+    case OpKind::mul:
+      mul(c);
+      return true;
+    case OpKind::div:
+      div(c);
+      return true;
     case OpKind::maximum:
-    case OpKind::minimum: extreme(c); return true;
-    case OpKind::affine: affine(c); return true;
+    case OpKind::minimum:
+      extreme(c);
+      return true;
+    case OpKind::affine:
+      affine(c);
+      return true;
     case OpKind::relu:
     case OpKind::leaky_relu:
     case OpKind::elu:
@@ -282,26 +304,65 @@ bool apply_gradient_rule(GradientContext& c) {
     case OpKind::tanh:
     case OpKind::exp:
     case OpKind::sqrt:
-    case OpKind::rsqrt: unary(c); return true;
-    case OpKind::log: log(c); return true;
-    case OpKind::dropout: dropout(c); return true;
-    case OpKind::sum_rows: sum_rows(c); return true;
-    case OpKind::sum_groups: sum_groups(c); return true;
-    case OpKind::expand_groups: expand_groups(c); return true;
-    case OpKind::sum_heads: sum_heads(c); return true;
-    case OpKind::tile_heads: tile_heads(c); return true;
-    case OpKind::concat: concat(c); return true;
-    case OpKind::slice: slice(c); return true;
-    case OpKind::batch_norm: batch_norm(c); return true;
-    case OpKind::layer_norm: layer_norm(c); return true;
-    case OpKind::gather_src: gather(c, "src"); return true;
-    case OpKind::gather_dst: gather(c, "dst"); return true;
-    case OpKind::segment_reduce: segment_reduce(c); return true;
-    case OpKind::spmm: spmm(c); return true;
-    case OpKind::sddmm: sddmm(c); return true;
-    case OpKind::edge_softmax: edge_softmax(c); return true;
-    case OpKind::attention: attention(c); return true;
-    default: return false;
+    case OpKind::rsqrt:
+      unary(c);
+      return true;
+    case OpKind::log:
+      log(c);
+      return true;
+    case OpKind::dropout:
+      dropout(c);
+      return true;
+    case OpKind::sum_rows:
+      sum_rows(c);
+      return true;
+    case OpKind::sum_groups:
+      sum_groups(c);
+      return true;
+    case OpKind::expand_groups:
+      expand_groups(c);
+      return true;
+    case OpKind::sum_heads:
+      sum_heads(c);
+      return true;
+    case OpKind::tile_heads:
+      tile_heads(c);
+      return true;
+    case OpKind::concat:
+      concat(c);
+      return true;
+    case OpKind::slice:
+      slice(c);
+      return true;
+    case OpKind::batch_norm:
+      batch_norm(c);
+      return true;
+    case OpKind::layer_norm:
+      layer_norm(c);
+      return true;
+    case OpKind::gather_src:
+      gather(c, "src");
+      return true;
+    case OpKind::gather_dst:
+      gather(c, "dst");
+      return true;
+    case OpKind::segment_reduce:
+      segment_reduce(c);
+      return true;
+    case OpKind::spmm:
+      spmm(c);
+      return true;
+    case OpKind::sddmm:
+      sddmm(c);
+      return true;
+    case OpKind::edge_softmax:
+      edge_softmax(c);
+      return true;
+    case OpKind::attention:
+      attention(c);
+      return true;
+    default:
+      return false;
   }
 }
 

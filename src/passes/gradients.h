@@ -10,7 +10,8 @@ namespace gneiss::passes {
 /// What a gradient rule sees: the op, the gradients of its results, and where to put those of its inputs.
 class GradientContext {
  public:
-  GradientContext(ir::Builder* builder, const ir::Op& op, std::vector<ir::ValueId>* gradients, const std::vector<bool>& wanted)
+  GradientContext(ir::Builder* builder, const ir::Op& op, std::vector<ir::ValueId>* gradients,
+                  const std::vector<bool>& wanted)
       : builder_(builder), op_(op), gradients_(gradients), wanted_(wanted) {}
 
   const ir::Op& op() const { return op_; }

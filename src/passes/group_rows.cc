@@ -31,7 +31,9 @@ class Mover {
   using At = std::vector<Op>::const_iterator;
   using Marks = std::vector<bool>;
 
-  bool is_global(ValueId value) const { return value == ir::kNoValue || program_.type(value).domain == ir::Domain::kGlobal; }
+  bool is_global(ValueId value) const {
+    return value == ir::kNoValue || program_.type(value).domain == ir::Domain::kGlobal;
+  }
 
   bool on_globals(const Op& op) const {
     const auto global = [&](ValueId value) { return is_global(value); };
@@ -40,7 +42,8 @@ class Mover {
   }
 
   static bool any(const std::vector<ValueId>& values, const Marks& marks) {
-    return std::any_of(values.begin(), values.end(), [&](ValueId v) { return v != ir::kNoValue && marks[static_cast<std::size_t>(v)]; });
+    return std::any_of(values.begin(), values.end(),
+                       [&](ValueId v) { return v != ir::kNoValue && marks[static_cast<std::size_t>(v)]; });
   }
 
   static void mark(const std::vector<ValueId>& values, Marks* marks) {
@@ -83,7 +86,8 @@ class Mover {
     const auto its_like = std::find_if_not(before.rbegin(), before.rend(), other_rows);
     if (its_like == before.rend()) return before.end();
     const auto waits_for = [&](const Op& made) {
-      return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return std::count(made.results.begin(), made.results.end(), v) > 0; });
+      return std::any_of(op.inputs.begin(), op.inputs.end(),
+                         [&](ValueId v) { return std::count(made.results.begin(), made.results.end(), v) > 0; });
     };
     const auto run = its_like.base();
     const bool one_run = std::all_of(run, before.end(), [&](const Op& made) { return same_rows(made, before.back()); });

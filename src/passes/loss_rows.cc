@@ -20,9 +20,15 @@ using ir::ValueId;
 
 class Restrictor {
  public:
-  Restrictor(const ir::Program& program, const LossRows& rows, std::int64_t feature_bytes, std::vector<std::string>* decisions)
-      : from_(program), rows_(rows), feature_bytes_(feature_bytes), decisions_(decisions), makers_(ir::producers(program)),
-        constant_(constant_values(program)), rewriter_(program) {}
+  Restrictor(const ir::Program& program, const LossRows& rows, std::int64_t feature_bytes,
+             std::vector<std::string>* decisions)
+      : from_(program),
+        rows_(rows),
+        feature_bytes_(feature_bytes),
+        decisions_(decisions),
+        makers_(ir::producers(program)),
+        constant_(constant_values(program)),
+        rewriter_(program) {}
 
   ir::Program run() {
     const ValueId logits = from_.output("train_logits");
@@ -54,7 +60,8 @@ class Restrictor {
   static std::int32_t graph_of(const Op& op) { return static_cast<std::int32_t>(op.attrs.integer("graph", 0)); }
 
   static bool aggregates(const Op& op) {
-    return (op.kind == OpKind::spmm && op.attrs.integer("transpose", 0) == 0) || (op.kind == OpKind::attention && op.inputs.size() == 3);
+    return (op.kind == OpKind::spmm && op.attrs.integer("transpose", 0) == 0) ||
+           (op.kind == OpKind::attention && op.inputs.size() == 3);
   }
 
   /// Is operand k of an aggregation needed on the row of the result only?
@@ -64,10 +71,12 @@ class Restrictor {
   bool edges_alone(ValueId value) const {
     const Op* op = maker(value);
     if (op == nullptr) return false;
-    const bool leaf = op->kind == OpKind::edge_weight || op->kind == OpKind::constant || op->kind == OpKind::gather_src || op->kind == OpKind::gather_dst;
+    const bool leaf = op->kind == OpKind::edge_weight || op->kind == OpKind::constant ||
+                      op->kind == OpKind::gather_src || op->kind == OpKind::gather_dst;
     if (leaf) return true;
     return ir::is_row_by_row(*op) && std::all_of(op->inputs.begin(), op->inputs.end(), [&](ValueId v) {
-             return from_.type(v).domain == Domain::kGlobal || (from_.type(v).domain == Domain::kEdge && edges_alone(v));
+             return from_.type(v).domain == Domain::kGlobal ||
+                    (from_.type(v).domain == Domain::kEdge && edges_alone(v));
            });
   }
 
@@ -83,9 +92,12 @@ class Restrictor {
   }
 
   bool can_be_restricted(const Op& op) const {
-    if (op.phase != ir::Phase::kForward || op.results.empty() || !on_nodes(op.results[0]) || !keeps_constants(op)) return false;
+    if (op.phase != ir::Phase::kForward || op.results.empty() || !on_nodes(op.results[0]) || !keeps_constants(op))
+      return false;
     if (aggregates(op)) return op.kind == OpKind::attention || op.inputs.size() < 2 || edges_alone(op.inputs[1]);
-    return ir::is_row_by_row(op) && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return on_nodes(v) || from_.type(v).domain == Domain::kGlobal; });
+    return ir::is_row_by_row(op) && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) {
+             return on_nodes(v) || from_.type(v).domain == Domain::kGlobal;
+           });
   }
 
   void find_restricted(ValueId logits) {
@@ -97,7 +109,8 @@ class Restrictor {
     for (auto op = from_.ops.rbegin(); op != from_.ops.rend(); ++op) {
       if (op->phase == ir::Phase::kInference) continue;
       const bool first = !op->results.empty() && wanted.count(op->results[0]) > 0;
-      const bool some = first && std::none_of(op->results.begin(), op->results.end(), [&](ValueId r) { return whole.count(r) > 0; });
+      const bool some =
+          first && std::none_of(op->results.begin(), op->results.end(), [&](ValueId r) { return whole.count(r) > 0; });
       if (!some || !can_be_restricted(*op)) {
         whole.insert(op->inputs.begin(), op->inputs.end());
         continue;
@@ -112,8 +125,8 @@ class Restrictor {
     }
   }
 
-  /// Where rows of what a value is made of would be selected and are wider than it, it is the value that is selected, and made on
-  /// all rows with what only it takes.
+  /// Where rows of what a value is made of would be selected and are wider than it, it is the value that is selected,
+  /// and made on all rows with what only it takes.
   void leave_narrow_ends() {
     const std::vector<std::int32_t> uses = ir::use_counts(from_);
     for (const Op& op : from_.ops) {
@@ -125,8 +138,8 @@ class Restrictor {
     }
   }
 
-  /// Columns of which rows are selected to make the rows of an op; 0: it takes rows that an aggregation makes, or others take too.
-  /// `made`: its result and those that lead to it.
+  /// Columns of which rows are selected to make the rows of an op; 0: it takes rows that an aggregation makes, or
+  /// others take too. `made`: its result and those that lead to it.
   std::int64_t selected_width(const Op& op, const std::vector<std::int32_t>& uses, std::vector<ValueId>* made) const {
     if (aggregates(op)) return 0;
     made->push_back(op.results[0]);
@@ -149,16 +162,20 @@ class Restrictor {
     std::int64_t bytes = rows_.count * (kBytesOfEdge + rows_.label_bytes);
     std::int64_t all = 0;
     for (const auto& [graph, unused] : graphs_) {
-      bytes += rows_.edges[static_cast<std::size_t>(graph)] * (kBytesOfEdge + (weighted_.count(graph) > 0 ? kBytesOfWeight : 0));
+      bytes += rows_.edges[static_cast<std::size_t>(graph)] *
+               (kBytesOfEdge + (weighted_.count(graph) > 0 ? kBytesOfWeight : 0));
       all = std::max(all, from_.graphs[static_cast<std::size_t>(graph)].num_edges);
     }
     const auto added = static_cast<double>(bytes);
     const auto there = static_cast<double>(all * std::int64_t{sizeof(NodeId)} + feature_bytes_);
     const std::int64_t nodes = from_.rows(from_.output("train_logits"));
-    const bool small = added <= std::max(rows_.most_share * there, static_cast<double>(rows_.free_bytes)) && rows_.count < nodes;
-    decisions_->push_back(fmt::format("{} of {} rows of logits in training{}", small ? rows_.count : nodes, nodes,
-                                      small ? fmt::format(" ({} ops on them alone)", restricted_.size())
-                                            : fmt::format(": the edges into the {} of the loss and their labels would take {:.1f} MiB more", rows_.count, added / (1 << 20))));
+    const bool small =
+        added <= std::max(rows_.most_share * there, static_cast<double>(rows_.free_bytes)) && rows_.count < nodes;
+    decisions_->push_back(fmt::format(
+        "{} of {} rows of logits in training{}", small ? rows_.count : nodes, nodes,
+        small ? fmt::format(" ({} ops on them alone)", restricted_.size())
+              : fmt::format(": the edges into the {} of the loss and their labels would take {:.1f} MiB more",
+                            rows_.count, added / (1 << 20))));
     return small;
   }
 
@@ -215,7 +232,10 @@ class Restrictor {
     const auto found = narrow_.find(value);
     if (found != narrow_.end()) return found->second;
     const ValueId selected = builder.add(OpKind::spmm, {rewriter_.map(value)},
-                                         {{"fn", std::string("sum")}, {"graph", std::int64_t{selection_}}, {"heads", std::int64_t{1}}, {"transpose", std::int64_t{0}}});
+                                         {{"fn", std::string("sum")},
+                                          {"graph", std::int64_t{selection_}},
+                                          {"heads", std::int64_t{1}},
+                                          {"transpose", std::int64_t{0}}});
     narrow_[value] = selected;
     return selected;
   }
@@ -235,9 +255,9 @@ class Restrictor {
       std::vector<ValueId> inputs;
       for (const ValueId input : op.inputs) {
         const Domain domain = from_.type(input).domain;
-        inputs.push_back(domain == Domain::kEdge             ? on_edges(builder, input, base)
-                         : op.kind == OpKind::gather_dst     ? on_rows(builder, input)
-                                                             : rewriter_.map(input));
+        inputs.push_back(domain == Domain::kEdge         ? on_edges(builder, input, base)
+                         : op.kind == OpKind::gather_dst ? on_rows(builder, input)
+                                                         : rewriter_.map(input));
       }
       made = builder.add(op.kind, inputs, attrs);
     }
@@ -252,7 +272,7 @@ class Restrictor {
   std::vector<std::int32_t> makers_;
   std::vector<bool> constant_;
   Rewriter rewriter_;
-  std::set<ValueId> restricted_;                ///< results that are made for the rows of the loss only
+  std::set<ValueId> restricted_;                 ///< results that are made for the rows of the loss only
   std::map<std::int32_t, std::int32_t> graphs_;  ///< graphs that are walked for them -> those of the edges into them
   std::set<std::int32_t> weighted_;              ///< of these, the ones walked with weights
   std::int32_t space_ = 0;

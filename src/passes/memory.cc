@@ -70,7 +70,8 @@ class MemoryPlanner {
 
   std::int64_t feature_nonzeros() const { return plan_.feature_nonzeros; }
 
-  /// Ops that run together, in a band or a loop over edges: the first and the last of them for each op (or itself), and its band.
+  /// Ops that run together, in a band or a loop over edges: the first and the last of them for each op (or itself), and
+  /// its band.
   void find_bands() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
       starts_.push_back(i);
@@ -97,7 +98,8 @@ class MemoryPlanner {
   void find_workspaces() {
     workspaces_.assign(program_.ops.size(), 0);
     for (const ir::Step& step : plan_.steps) {
-      if (step.band < 0 && step.loop < 0) workspaces_[static_cast<std::size_t>(step.op)] = aligned(step.workspace_bytes);
+      if (step.band < 0 && step.loop < 0)
+        workspaces_[static_cast<std::size_t>(step.op)] = aligned(step.workspace_bytes);
     }
     for (const ir::RowBand& band : plan_.bands) {
       std::int64_t bytes = 0;
@@ -106,7 +108,8 @@ class MemoryPlanner {
       }
       set_workspace(band.first_step, band.last_step, bytes);
     }
-    for (const ir::EdgeLoop& loop : plan_.loops) set_workspace(loop.first_step, loop.last_step, aligned(loop.tasks * loop.task_bytes));
+    for (const ir::EdgeLoop& loop : plan_.loops)
+      set_workspace(loop.first_step, loop.last_step, aligned(loop.tasks * loop.task_bytes));
   }
 
   void set_workspace(std::int32_t first_step, std::int32_t last_step, std::int64_t bytes) {
@@ -155,15 +158,18 @@ class MemoryPlanner {
     }
   }
 
-  /// In a band, what a product makes and elementwise ops turn in place into a value that others read later is made where that one will
-  /// lie: its lines are waited for while the product computes, not while the last op copies. A gather has waits enough of its own. Where
-  /// that one takes over the place of another value, a band's rows are kept beside it as before.
+  /// In a band, what a product makes and elementwise ops turn in place into a value that others read later is made
+  /// where that one will lie: its lines are waited for while the product computes, not while the last op copies. A
+  /// gather has waits enough of its own. Where that one takes over the place of another value, a band's rows are kept
+  /// beside it as before.
   void leave_bands() {
     for (auto i = static_cast<std::int32_t>(program_.ops.size()) - 1; i >= 0; --i) {
       const int which = ir::traits(op_at(i).kind).in_place - 1;
       if (which < 0 || !in_band(i) || op_at(i).results[static_cast<std::size_t>(which)] == ir::kNoValue) continue;
       const ValueId result = op_at(i).results[static_cast<std::size_t>(which)];
-      if (lives_in_band_[static_cast<std::size_t>(result)] || program_.type(result).domain == ir::Domain::kGlobal || may_take_over(i, result)) continue;
+      if (lives_in_band_[static_cast<std::size_t>(result)] || program_.type(result).domain == ir::Domain::kGlobal ||
+          may_take_over(i, result))
+        continue;
       std::vector<ValueId> chain;
       std::int32_t op = i;
       for (ValueId v = operand_in_band(op, result); v != ir::kNoValue; v = operand_in_band(op, result)) {
@@ -175,11 +181,13 @@ class MemoryPlanner {
     }
   }
 
-  /// Is there a value of the arena that the ops of the band up to op i were the last to read, and whose rows lie as those of its result?
+  /// Is there a value of the arena that the ops of the band up to op i were the last to read, and whose rows lie as
+  /// those of its result?
   bool may_take_over(std::int32_t i, ValueId result) const {
     for (std::int32_t j = start_of(i); j <= i; ++j) {
       for (const ValueId v : op_at(j).inputs) {
-        const bool in_arena = plan_.placements[static_cast<std::size_t>(v)].storage == Storage::kNone && !lives_in_band_[static_cast<std::size_t>(v)];
+        const bool in_arena = plan_.placements[static_cast<std::size_t>(v)].storage == Storage::kNone &&
+                              !lives_in_band_[static_cast<std::size_t>(v)];
         const bool alike = program_.type(v) == program_.type(result) && plan_.stride(v) == plan_.stride(result);
         if (in_arena && alike && last_[static_cast<std::size_t>(v)] == j && !read_whole_beside(i, v)) return true;
       }
@@ -187,7 +195,8 @@ class MemoryPlanner {
     return false;
   }
 
-  /// The operand that lives in op i's band until then and lies as `result` does, of which op i may make its result in place; or kNoValue.
+  /// The operand that lives in op i's band until then and lies as `result` does, of which op i may make its result in
+  /// place; or kNoValue.
   ValueId operand_in_band(std::int32_t i, ValueId result) const {
     if (ir::traits(op_at(i).kind).in_place == 0) return ir::kNoValue;
     for (std::size_t k = op_at(i).kind == OpKind::gemm ? 2 : 0; k < op_at(i).inputs.size(); ++k) {
@@ -231,14 +240,16 @@ class MemoryPlanner {
     }
   }
 
-  /// A value of the setup phase that a constant is made of in place may lie where the constant will; so may what that is made of.
+  /// A value of the setup phase that a constant is made of in place may lie where the constant will; so may what that
+  /// is made of.
   void place_ancestors(std::int32_t i, const Placement& place) {
     const Op& op = op_at(i);
     if (ir::traits(op.kind).in_place != 1 || in_loop(i)) return;
     for (std::size_t k = op.kind == OpKind::gemm ? 2 : 0; k < op.inputs.size(); ++k) {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
-      const bool alike = program_.type(v) == program_.type(op.results[0]) && plan_.stride(v) == plan_.stride(op.results[0]);
+      const bool alike =
+          program_.type(v) == program_.type(op.results[0]) && plan_.stride(v) == plan_.stride(op.results[0]);
       if (!dies_here || placement(v).storage != Storage::kNone || !alike) continue;
       placement(v) = place;
       return place_ancestors(made_[static_cast<std::size_t>(v)], place);
@@ -259,21 +270,26 @@ class MemoryPlanner {
       const ValueId v = op.inputs[k];
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
       const bool in_arena = group_[static_cast<std::size_t>(v)] >= 0;
-      if (dies_here && in_arena && !differ_in_place(v, op.results[which]) && program_.type(v) == result && !read_whole_beside(i, v)) return v;
+      if (dies_here && in_arena && !differ_in_place(v, op.results[which]) && program_.type(v) == result &&
+          !read_whole_beside(i, v))
+        return v;
     }
     return ir::kNoValue;
   }
 
-  /// In a band, a value whose rows an earlier op was the last to read: the rows of the `which`-th result of op i may take their place.
-  /// kNoValue if there is none.
+  /// In a band, a value whose rows an earlier op was the last to read: the rows of the `which`-th result of op i may
+  /// take their place. kNoValue if there is none.
   ValueId dead_in_band(std::int32_t i, std::size_t which) const {
     const ir::Type& result = program_.type(op_at(i).results[which]);
     if (!in_band(i)) return ir::kNoValue;
     for (std::int32_t j = start_of(i); j < i; ++j) {
       for (const ValueId v : op_at(j).inputs) {
         const std::int32_t group = group_[static_cast<std::size_t>(v)];
-        const bool dead = last_[static_cast<std::size_t>(v)] == j && group >= 0 && holder_[static_cast<std::size_t>(group)] == v;
-        if (dead && !differ_in_place(v, op_at(i).results[which]) && program_.type(v) == result && !read_whole_beside(i, v)) return v;
+        const bool dead =
+            last_[static_cast<std::size_t>(v)] == j && group >= 0 && holder_[static_cast<std::size_t>(group)] == v;
+        if (dead && !differ_in_place(v, op_at(i).results[which]) && program_.type(v) == result &&
+            !read_whole_beside(i, v))
+          return v;
       }
     }
     return ir::kNoValue;
@@ -281,11 +297,12 @@ class MemoryPlanner {
 
   /// One of the two lives in a band alone, the other does not, or their rows do not lie alike.
   bool differ_in_place(ValueId a, ValueId b) const {
-    return lives_in_band_[static_cast<std::size_t>(a)] != lives_in_band_[static_cast<std::size_t>(b)] || plan_.stride(a) != plan_.stride(b);
+    return lives_in_band_[static_cast<std::size_t>(a)] != lives_in_band_[static_cast<std::size_t>(b)] ||
+           plan_.stride(a) != plan_.stride(b);
   }
 
-  /// Values that may take each other's places, one after the other, share a lifetime. In a band, places are for rows of the band, and
-  /// values that live in it alone need theirs from op to op only.
+  /// Values that may take each other's places, one after the other, share a lifetime. In a band, places are for rows of
+  /// the band, and values that live in it alone need theirs from op to op only.
   void collect_groups() {
     group_.assign(program_.values.size(), -1);
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
@@ -313,13 +330,16 @@ class MemoryPlanner {
   }
 
   std::int64_t bytes_in_band(std::int32_t i, ValueId v) const {
-    return plan_.bands[static_cast<std::size_t>(band_of_[static_cast<std::size_t>(i)])].band_rows * program_.type(v).cols * plan_.value_bytes;
+    return plan_.bands[static_cast<std::size_t>(band_of_[static_cast<std::size_t>(i)])].band_rows *
+           program_.type(v).cols * plan_.value_bytes;
   }
 
-  bool holds_band_rows(std::size_t lifetime) const { return lives_in_band_[static_cast<std::size_t>(holder_[lifetime])]; }
+  bool holds_band_rows(std::size_t lifetime) const {
+    return lives_in_band_[static_cast<std::size_t>(holder_[lifetime])];
+  }
 
-  /// Places lifetimes in the given order, each at the lowest offset where it meets nobody alive at the same time; returns the bytes
-  /// that they take.
+  /// Places lifetimes in the given order, each at the lowest offset where it meets nobody alive at the same time;
+  /// returns the bytes that they take.
   std::int64_t place_in_order(const std::vector<std::size_t>& order) {
     std::int64_t bytes = 0;
     std::vector<std::size_t> placed;
@@ -334,16 +354,17 @@ class MemoryPlanner {
       }
       life.offset = offset;
       bytes = std::max(bytes, offset + life.bytes);
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                     [&](std::size_t a, std::size_t b) { return lifetimes_[a].offset < lifetimes_[b].offset; }),
-                    i);
+      placed.insert(
+          std::upper_bound(placed.begin(), placed.end(), i,
+                           [&](std::size_t a, std::size_t b) { return lifetimes_[a].offset < lifetimes_[b].offset; }),
+          i);
     }
     return bytes;
   }
 
-  /// Places lifetimes, the largest first, and returns the bytes that they take. Which comes first of values of one size decides about
-  /// gaps that none of them fits into: the first or the last made, the longest-lived or the one that may lie lowest, whichever needs
-  /// least.
+  /// Places lifetimes, the largest first, and returns the bytes that they take. Which comes first of values of one size
+  /// decides about gaps that none of them fits into: the first or the last made, the longest-lived or the one that may
+  /// lie lowest, whichever needs least.
   std::int64_t place(const std::vector<std::size_t>& members) {
     using Before = bool (*)(const Lifetime&, const Lifetime&);
     constexpr Before kTies[] = {
@@ -381,7 +402,8 @@ class MemoryPlanner {
     plan_.arena_bytes = place(arena);
     plan_.band_bytes = place(bands);
     // The update, after all ops, may take the norm of all gradients.
-    plan_.workspace_bytes = aligned(static_cast<std::int64_t>(kernels::clip_norm_workspace_bytes(plan_.parameter_bytes / plan_.value_bytes)));
+    plan_.workspace_bytes = aligned(
+        static_cast<std::int64_t>(kernels::clip_norm_workspace_bytes(plan_.parameter_bytes / plan_.value_bytes)));
     plan_.setup_arena_bytes = 0;
     plan_.lasting_arena_bytes = plan_.workspace_bytes;
     const auto use = [&](std::int32_t op, std::int64_t bytes) {
@@ -397,7 +419,8 @@ class MemoryPlanner {
     for (std::size_t v = 0; v < group_.size(); ++v) {
       if (group_[v] < 0) continue;
       const Storage storage = lives_in_band_[v] ? Storage::kBand : Storage::kArena;
-      plan_.placements[v] = {storage, lifetimes_[static_cast<std::size_t>(group_[v])].offset, bytes_of(static_cast<ValueId>(v))};
+      plan_.placements[v] = {storage, lifetimes_[static_cast<std::size_t>(group_[v])].offset,
+                             bytes_of(static_cast<ValueId>(v))};
     }
   }
 
@@ -405,7 +428,7 @@ class MemoryPlanner {
   const ir::Program& program_;
   std::vector<std::int32_t> starts_;
   std::vector<std::int32_t> ends_;
-  std::vector<std::int32_t> band_of_;  ///< of each op, or -1
+  std::vector<std::int32_t> band_of_;     ///< of each op, or -1
   std::vector<std::int64_t> workspaces_;  ///< bytes, of each op
   std::vector<std::int32_t> made_;
   std::vector<std::int32_t> last_;

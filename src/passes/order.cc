@@ -14,14 +14,14 @@ using ir::OpKind;
 using ir::ValueId;
 
 constexpr double kFloat = 4;
-/// Bytes a second at which memory that nothing was written to before gets its first values: the system clears it. Bare machines
-/// are a few times as fast, virtual ones (where this was measured) wait for their host.
+/// Bytes a second at which memory that nothing was written to before gets its first values: the system clears it. Bare
+/// machines are a few times as fast, virtual ones (where this was measured) wait for their host.
 constexpr double kFirstTouch = 1e9;
 
 /// A product next to an aggregation of its operand (or result) that is linear in it.
 struct Site {
   const Op* gemm;
-  const Op* aggregate;  ///< spmm or attention
+  const Op* aggregate;   ///< spmm or attention
   bool aggregate_first;  ///< as written: (AX)W
   ValueId x;
   std::int64_t width_in;
@@ -64,7 +64,8 @@ class OrderChooser {
     trained_.assign(from_.values.size(), false);
     for (const Op& op : from_.ops) {
       const bool weight = op.kind == OpKind::param && !constant_[static_cast<std::size_t>(op.results[0])];
-      const bool trained = weight || std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return trained_[static_cast<std::size_t>(v)]; });
+      const bool trained = weight || std::any_of(op.inputs.begin(), op.inputs.end(),
+                                                 [&](ValueId v) { return trained_[static_cast<std::size_t>(v)]; });
       for (const ValueId r : op.results) {
         if (r != ir::kNoValue) trained_[static_cast<std::size_t>(r)] = trained;
       }
@@ -101,9 +102,11 @@ class OrderChooser {
       }
     } else if (op.kind == OpKind::attention && op.attrs.integer("heads", 1) == 1) {
       const Op* before = maker(op.inputs[0]);
-      const bool scores_of_it = before != nullptr && used(op.inputs[0], 3) && score_weight(op, 1) != ir::kNoValue && score_weight(op, 2) != ir::kNoValue;
+      const bool scores_of_it = before != nullptr && used(op.inputs[0], 3) && score_weight(op, 1) != ir::kNoValue &&
+                                score_weight(op, 2) != ir::kNoValue;
       if (scores_of_it && plain_product(*before) && from_.type(before->inputs[0]).layout != ir::Layout::kSparse) {
-        return {before, &op, false, before->inputs[0], from_.type(before->inputs[0]).cols, from_.type(op.results[0]).cols};
+        return {
+            before, &op, false, before->inputs[0], from_.type(before->inputs[0]).cols, from_.type(op.results[0]).cols};
       }
     }
     return {nullptr, nullptr, false, ir::kNoValue, 0, 0};
@@ -121,14 +124,15 @@ class OrderChooser {
     return from_.type(row) == ir::global_type(1, from_.type(attention.inputs[0]).cols) ? row : ir::kNoValue;
   }
 
-  /// Seconds of one training step spent on the site in the given order, with its share of evaluations and of what is done once.
+  /// Seconds of one training step spent on the site in the given order, with its share of evaluations and of what is
+  /// done once.
   double seconds(const Site& site, bool aggregate_first) const {
     const auto graph = static_cast<std::size_t>(site.aggregate->attrs.integer("graph", 0));
     const auto edges = static_cast<double>(std::max<std::int64_t>(from_.graphs[graph].num_edges, 0));
     const auto rows = static_cast<double>(std::max<std::int64_t>(from_.rows(site.x), 0));
     const bool attends = site.aggregate->kind == OpKind::attention;
-    const bool weights_constant =
-        !attends && (site.aggregate->inputs.size() < 2 || constant_[static_cast<std::size_t>(site.aggregate->inputs[1])]);
+    const bool weights_constant = !attends && (site.aggregate->inputs.size() < 2 ||
+                                               constant_[static_cast<std::size_t>(site.aggregate->inputs[1])]);
     const bool x_constant = constant_[static_cast<std::size_t>(site.x)];
     const bool x_trained = trained_[static_cast<std::size_t>(site.x)];
     const bool x_sparse = from_.type(site.x).layout == ir::Layout::kSparse;
@@ -136,7 +140,8 @@ class OrderChooser {
     const auto out = static_cast<double>(site.width_out);
     const double forward = 1 + repeats_.evaluations / repeats_.steps;
     double sweeps = forward + 1;  // and backward
-    if (aggregate_first) sweeps = (x_constant && weights_constant ? 1 / repeats_.steps : forward) + (x_trained || attends ? 1 : 0);
+    if (aggregate_first)
+      sweeps = (x_constant && weights_constant ? 1 / repeats_.steps : forward) + (x_trained || attends ? 1 : 0);
     double total = sweeps * gather_seconds(rates_, edges, rows, rows, aggregate_first ? in : out);
     if (aggregate_first && x_constant && weights_constant) total += rows * in * kFloat / kFirstTouch / repeats_.steps;
     if (x_sparse && !aggregate_first) {
@@ -183,8 +188,10 @@ class OrderChooser {
     if (site.aggregate->kind == OpKind::attention) {
       // Scores of z = x W without z: (x W) · a = x · (a W').
       for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-        const ValueId row = builder.add(OpKind::gemm, {rewriter_.map(score_weight(op, i)), weight}, {{"tb", std::int64_t{1}}});
-        operands[i] = builder.add(OpKind::sum_groups, {builder.add(OpKind::mul, {x, row})}, {{"groups", std::int64_t{1}}});
+        const ValueId row =
+            builder.add(OpKind::gemm, {rewriter_.map(score_weight(op, i)), weight}, {{"tb", std::int64_t{1}}});
+        operands[i] =
+            builder.add(OpKind::sum_groups, {builder.add(OpKind::mul, {x, row})}, {{"groups", std::int64_t{1}}});
       }
     }
     ValueId result = ir::kNoValue;

@@ -19,9 +19,9 @@ enum class OrderChoice : std::uint8_t { kAuto, kTransformFirst, kAggregateFirst 
 using LayerOrders = std::map<std::int32_t, OrderChoice>;
 
 /// Rewrites each linear aggregation next to a product to the cheaper of A(XW) and (AX)W. Sum and mean with at most one
-/// weight per edge commute with a product from the right, and so does attention with one head; max, min and per-head weights do not. Where AX is
-/// constant it is computed once and counts with its share of a step. A product with sparse features counts by the path that `sparse`
-/// leads to. `decisions` gets one sentence per choice.
+/// weight per edge commute with a product from the right, and so does attention with one head; max, min and per-head
+/// weights do not. Where AX is constant it is computed once and counts with its share of a step. A product with sparse
+/// features counts by the path that `sparse` leads to. `decisions` gets one sentence per choice.
 ir::Program choose_order(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders,
                          const Rates& rates, const Repeats& repeats, const SparsePathOptions& sparse,
                          std::vector<std::string>* decisions);

@@ -59,7 +59,8 @@ SparsePathOptions sparse_options(const Options& options) {
 
 ir::Program run_order(const ir::Program& program, const Options& options, Decisions* decisions) {
   const SparsePathOptions sparse = sparse_options(options);
-  return eliminate_dead_code(choose_order(program, options.order, options.layer_orders, options.rates, options.repeats, sparse, decisions));
+  return eliminate_dead_code(
+      choose_order(program, options.order, options.layer_orders, options.rates, options.repeats, sparse, decisions));
 }
 
 ir::Program run_loss_rows(const ir::Program& program, const Options& options, Decisions* decisions) {
@@ -85,32 +86,39 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 ///   factor_weights after them, because the scalings would stand between a product and an aggregation, and before
 ///   differentiation, which then needs no rule of its own for them;
 ///   all of them sweep up after themselves: a half that stays behind would count as a use and be differentiated;
-///   self_loops when it is known which sums have weights, and before loss_rows, which takes edges of the graph that is walked;
-///   sparse_features when the order is known: which products meet the raw features depends on it;
-///   add_inference before the loss: it copies the model and nothing else;
-///   loss_rows between them: evaluation keeps all rows, and backward follows what forward became;
-///   half_features after differentiation, which so knows reals only, and before hoisting, which moves what it inserts;
-///   hoist after differentiation, because backward ops (the divisor of a mean) can be constant too;
-///   choose_sparse_path when it shows which products with features there are and whether the features are constant;
-///   cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins, nothing has to see through;
-///   half_constants when it is known which ops read a constant; use_symmetry before memory decides about transposes;
-///   group_rows when no pass adds an op any more, for fuse_rows;
-///   kernels are bound before fuse_rows, which has to know what they can do, and places in memory are given last: values of
-///   ops that run together live together, which is why split_bands tries places before it cuts.
+///   self_loops when it is known which sums have weights, and before loss_rows, which takes edges of the graph that is
+///   walked; sparse_features when the order is known: which products meet the raw features depends on it; add_inference
+///   before the loss: it copies the model and nothing else; loss_rows between them: evaluation keeps all rows, and
+///   backward follows what forward became; half_features after differentiation, which so knows reals only, and before
+///   hoisting, which moves what it inserts; hoist after differentiation, because backward ops (the divisor of a mean)
+///   can be constant too; choose_sparse_path when it shows which products with features there are and whether the
+///   features are constant; cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins,
+///   nothing has to see through; half_constants when it is known which ops read a constant; use_symmetry before memory
+///   decides about transposes; group_rows when no pass adds an op any more, for fuse_rows; kernels are bound before
+///   fuse_rows, which has to know what they can do, and places in memory are given last: values of ops that run
+///   together live together, which is why split_bands tries places before it cuts.
 constexpr Pass kPasses[] = {
     {"products_at_nodes", true, "(a x@src + b x@dst) W -> a (x W)@src + b (x W)@dst",
      [](const ir::Program& p, const Options&, Decisions* d) { return eliminate_dead_code(products_at_nodes(p, d)); }},
     {"fuse_messages", true, "gather, weight, reduce -> sparse product",
-     [](const ir::Program& p, const Options& o, Decisions*) { return eliminate_dead_code(fuse_messages(p, !wants_edge_loops(o))); }},
+     [](const ir::Program& p, const Options& o, Decisions*) {
+       return eliminate_dead_code(fuse_messages(p, !wants_edge_loops(o)));
+     }},
     {"fuse_attention", true, "scores, softmax, sparse product -> attention",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_dead_code(fuse_attention(p)); }},
     {"distribute_products", true, "(s x + A x) W -> s (x W) + A (x W) where cheaper",
-     [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(distribute_products(p, o.order, o.repeats, d)); }},
+     [](const ir::Program& p, const Options& o, Decisions* d) {
+       return eliminate_dead_code(distribute_products(p, o.order, o.repeats, d));
+     }},
     {"choose_order", true, "A(XW) or (AX)W by modelled time", run_order},
     {"factor_weights", true, "weights a[src] b[dst] -> scalings of rows on dense graphs",
-     [](const ir::Program& p, const Options& o, Decisions* d) { return eliminate_dead_code(factor_weights(p, o.factor_degree, d)); }},
+     [](const ir::Program& p, const Options& o, Decisions* d) {
+       return eliminate_dead_code(factor_weights(p, o.factor_degree, d));
+     }},
     {"self_loops", true, "sums over a graph and a loop at each node -> x + sums over the graph, for few epochs",
-     [](const ir::Program& p, const Options& o, Decisions* d) { return leave_out_self_loops(p, o.rates, o.repeats, d); }},
+     [](const ir::Program& p, const Options& o, Decisions* d) {
+       return leave_out_self_loops(p, o.rates, o.repeats, d);
+     }},
     {"sparse_features", false, "sparse input features through the sparse product",
      [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
     {"add_inference", false, "a copy of the model for evaluation",
@@ -127,7 +135,9 @@ constexpr Pass kPasses[] = {
     {"hoist_constants", true, "what needs only graph and features runs once",
      [](const ir::Program& p, const Options&, Decisions*) { return hoist_constants(p); }},
     {"choose_sparse_path", true, "stored values or a dense copy for products with sparse features",
-     [](const ir::Program& p, const Options& o, Decisions* d) { return choose_sparse_path(p, o.rates, sparse_options(o), d); }},
+     [](const ir::Program& p, const Options& o, Decisions* d) {
+       return choose_sparse_path(p, o.rates, sparse_options(o), d);
+     }},
     {"use_symmetry", true, "A^T = A where it is",
      [](const ir::Program& p, const Options&, Decisions*) { return use_symmetry(p); }},
     {"cse", true, "one op for one computation",
@@ -150,19 +160,26 @@ constexpr std::string_view kOwnSwitch[] = {kRecompute, kFuseEdges, kPadRows, kSt
 void check_options(const Options& options) {
   std::vector<std::string> names;
   for (const Pass& pass : kPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {kRecompute, kFuseEdges, "bind_kernels", kPadRows, kStreamFeatures, kFuseRows, kSplitBands, "plan_memory"});
+  names.insert(names.end(), {kRecompute, kFuseEdges, "bind_kernels", kPadRows, kStreamFeatures, kFuseRows, kSplitBands,
+                             "plan_memory"});
   for (const std::string& name : options.disabled) {
-    const auto pass = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
-    if ((pass != std::end(kPasses) && pass->optional) || std::count(std::begin(kOwnSwitch), std::end(kOwnSwitch), name) > 0) continue;
+    const auto pass =
+        std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
+    if ((pass != std::end(kPasses) && pass->optional) ||
+        std::count(std::begin(kOwnSwitch), std::end(kOwnSwitch), name) > 0)
+      continue;
     const bool known = std::find(names.begin(), names.end(), name) != names.end();
-    throw Error(ErrorCode::kUsage, known ? fmt::format("pass '{}' cannot be switched off", name) : fmt::format("there is no pass '{}'", name),
-                "--passes-off", known ? "the program would not run without it" : unknown_name_hint(name, names));
+    throw Error(
+        ErrorCode::kUsage,
+        known ? fmt::format("pass '{}' cannot be switched off", name) : fmt::format("there is no pass '{}'", name),
+        "--passes-off", known ? "the program would not run without it" : unknown_name_hint(name, names));
   }
   names.emplace_back("all");
   names.emplace_back("input");
   for (const std::string& name : options.print_after) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw Error(ErrorCode::kUsage, fmt::format("there is no pass '{}'", name), "--print-after", unknown_name_hint(name, names));
+    throw Error(ErrorCode::kUsage, fmt::format("there is no pass '{}'", name), "--print-after",
+                unknown_name_hint(name, names));
   }
 }
 
@@ -200,11 +217,15 @@ const std::vector<PassInfo>& list_passes() {
   static const std::vector<PassInfo> list = [] {
     std::vector<PassInfo> infos;
     for (const Pass& pass : kPasses) infos.push_back({pass.name, pass.optional, pass.purpose});
-    infos.push_back({kRecompute, true, "values made again in backward instead of kept, where that costs little or memory has a limit"});
-    infos.push_back({kFuseEdges, true, "ops on edges as loops that keep no edge, where they can be compiled (--jit, synth)"});
+    infos.push_back({kRecompute, true,
+                     "values made again in backward instead of kept, where that costs little or memory has a limit"});
+    infos.push_back(
+        {kFuseEdges, true, "ops on edges as loops that keep no edge, where they can be compiled (--jit, synth)"});
     infos.push_back({"bind_kernels", false, "a kernel for every op"});
-    infos.push_back({kPadRows, true, "rows that are read at random start where a cache line does, where that saves lines"});
-    infos.push_back({kStreamFeatures, true, "features, and what is made of them once, in a file, read anew in every sweep"});
+    infos.push_back(
+        {kPadRows, true, "rows that are read at random start where a cache line does, where that saves lines"});
+    infos.push_back(
+        {kStreamFeatures, true, "features, and what is made of them once, in a file, read anew in every sweep"});
     infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
     infos.push_back({kSplitBands, true, "bands cut where that saves memory and costs little"});
     infos.push_back({"plan_memory", false, "a place for every value"});
@@ -217,13 +238,15 @@ namespace {
 
 /// Kernels, bands and places for a program that the passes are through with.
 void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
-  recorder.run("bind_kernels", plan->program, [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, options.rates, decisions); });
+  recorder.run("bind_kernels", plan->program,
+               [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, options.rates, decisions); });
   if (options.disabled.count(kPadRows) == 0) {
     recorder.run(kPadRows, plan->program, [&](Decisions* decisions) { pad_rows(plan, decisions); });
   }
   if (options.disabled.count(kStreamFeatures) == 0) {
     recorder.run(kStreamFeatures, plan->program, [&](Decisions* decisions) {
-      if (options.disabled.count(kFuseRows) == 0) stream_features(plan, options.rates, options.file_room, options.stream_limits, decisions);
+      if (options.disabled.count(kFuseRows) == 0)
+        stream_features(plan, options.rates, options.file_room, options.stream_limits, decisions);
     });
   }
   if (options.disabled.count(kFuseRows) == 0) {
@@ -232,12 +255,15 @@ void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
   count_reuse(plan);
   for (ir::Step& step : plan->steps) step.seconds = step_seconds(options.rates, *plan, step);
   if (options.disabled.count(kSplitBands) == 0) {
-    recorder.run(kSplitBands, plan->program, [&](Decisions* decisions) { split_bands(plan, options.rates, options.split_limits, decisions); });
+    recorder.run(kSplitBands, plan->program,
+                 [&](Decisions* decisions) { split_bands(plan, options.rates, options.split_limits, decisions); });
   }
   recorder.run("plan_memory", plan->program, [&](Decisions*) { plan_memory(plan); });
 }
 
-double step_seconds_of(const ir::Plan& plan) { return plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward); }
+double step_seconds_of(const ir::Plan& plan) {
+  return plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward);
+}
 
 ir::Program with_edge_loops(const ir::Program& program, const Options& options, Decisions* decisions) {
   Decisions unread;
@@ -264,7 +290,8 @@ Footprint footprint(const ir::Program& program, const Options& options) {
   return {options.excess_bytes ? options.excess_bytes(plan) : plan.lasting_arena_bytes, step_seconds_of(plan)};
 }
 
-/// A plan by exactly these options; `remake`: with values made again in backward until it fits, else those that cost next to nothing.
+/// A plan by exactly these options; `remake`: with values made again in backward until it fits, else those that cost
+/// next to nothing.
 ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) {
   ir::Plan plan = plan_for(model, options);
   ir::verify(plan.program, "the front end");
@@ -287,7 +314,8 @@ ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) 
     ir::verify(plan.program, kRecompute);
   }
   if (options.disabled.count(kFuseEdges) == 0) {
-    recorder.run(kFuseEdges, plan.program, [&](Decisions* decisions) { plan.program = with_edge_loops(plan.program, options, decisions); });
+    recorder.run(kFuseEdges, plan.program,
+                 [&](Decisions* decisions) { plan.program = with_edge_loops(plan.program, options, decisions); });
     ir::verify(plan.program, kFuseEdges);
   }
   lay_out(options, recorder, &plan);
@@ -301,12 +329,15 @@ struct Way {
 };
 
 std::string how_it_fits(const ir::Plan& plan, const Way& way) {
-  const bool remade = std::any_of(plan.passes.begin(), plan.passes.end(), [](const ir::PassReport& pass) { return pass.name == kRecompute && !pass.decisions.empty(); });
-  return (remade ? "values are made again in backward" : "") + std::string(remade && !way.what.empty() ? ", " : "") + way.what;
+  const bool remade = std::any_of(plan.passes.begin(), plan.passes.end(), [](const ir::PassReport& pass) {
+    return pass.name == kRecompute && !pass.decisions.empty();
+  });
+  return (remade ? "values are made again in backward" : "") + std::string(remade && !way.what.empty() ? ", " : "") +
+         way.what;
 }
 
-/// The plan as asked if it fits, else that of least modelled time which does: with values made again, without blocks of sources (copies of the edges), without what is aggregated
-/// from the features once, without both.
+/// The plan as asked if it fits, else that of least modelled time which does: with values made again, without blocks of
+/// sources (copies of the edges), without what is aggregated from the features once, without both.
 ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
   ir::Plan as_asked = plan_by(model, options, false);
   if (options.excess_bytes(as_asked) <= 0) return as_asked;
@@ -321,7 +352,8 @@ ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
     for (std::size_t i = 0; i < count; ++i) {
       ways.push_back(ways[i]);
       ways.back().options.order = OrderChoice::kTransformFirst;
-      ways.back().what += std::string(ways[i].what.empty() ? "" : ", ") + "features are multiplied before they are aggregated";
+      ways.back().what +=
+          std::string(ways[i].what.empty() ? "" : ", ") + "features are multiplied before they are aggregated";
     }
   }
   std::optional<ir::Plan> best;
@@ -331,7 +363,9 @@ ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
     plan.fit = how_it_fits(plan, way);
     const std::int64_t excess = options.excess_bytes(plan);
     const bool fits = excess <= 0;
-    if (!best || (fits != (least <= 0) ? fits : fits ? step_seconds_of(plan) < step_seconds_of(*best) : excess < least)) {
+    if (!best || (fits != (least <= 0) ? fits
+                  : fits               ? step_seconds_of(plan) < step_seconds_of(*best)
+                                       : excess < least)) {
       best = std::move(plan);
       least = excess;
     }
@@ -339,12 +373,16 @@ ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
   if (least <= 0) {
     const double before = step_seconds_of(as_asked);
     const double longer = before > 0 ? step_seconds_of(*best) / before - 1 : 0;
-    best->fit = fmt::format("the training would take {:.1f} MiB more than {}: {}, for {:.0f} % of a modelled step", static_cast<double>(options.excess_bytes(as_asked)) / (1 << 20),
-                            options.limit_name, best->fit, 100 * longer);
+    best->fit = fmt::format("the training would take {:.1f} MiB more than {}: {}, for {:.0f} % of a modelled step",
+                            static_cast<double>(options.excess_bytes(as_asked)) / (1 << 20), options.limit_name,
+                            best->fit, 100 * longer);
     return *std::move(best);
   }
-  throw Error(ErrorCode::kOutOfMemory, fmt::format("the training takes {:.1f} MiB more than it may, whatever is made again instead of kept", static_cast<double>(least) / (1 << 20)),
-              options.limit_name, options.limit_remedy + ", or train a smaller model; --feature-dtype bf16 halves dense features");
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("the training takes {:.1f} MiB more than it may, whatever is made again instead of kept",
+                          static_cast<double>(least) / (1 << 20)),
+              options.limit_name,
+              options.limit_remedy + ", or train a smaller model; --feature-dtype bf16 halves dense features");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The passes, in order: from a model's program to a plan.
 //
-// Each pass is a function from a program to a program, with a name, a timer and an off-switch; the list and the reasons for
-// its order stand in pipeline.cc. The verifier runs after every pass.
+// Each pass is a function from a program to a program, with a name, a timer and an off-switch; the list and the reasons
+// for its order stand in pipeline.cc. The verifier runs after every pass.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct LossSpec {
 struct Options {
   LossSpec loss;
   OrderChoice order = OrderChoice::kAuto;
-  LayerOrders layer_orders;           ///< over `order`, for the layers of a schedule
-  Repeats repeats;                    ///< what work of the setup phase is weighed against
+  LayerOrders layer_orders;  ///< over `order`, for the layers of a schedule
+  Repeats repeats;           ///< what work of the setup phase is weighed against
   double factor_degree = 1;  ///< edges a node for each column from which weights become scalings of rows
   SourceBlocking source_blocks = SourceBlocking::kAuto;
   Near near;  ///< how near the ends of edges lie to each other, as the nodes are numbered; none: nothing is known
@@ -46,21 +46,22 @@ struct Options {
   SplitLimits split_limits;
   RecomputeLimits recompute_limits;
   bool edge_loops = false;  ///< whoever runs the plan can compile loops over edges
-  FileRoom file_room;  ///< what need not be in memory
+  FileRoom file_room;       ///< what need not be in memory
   StreamLimits stream_limits;
-  /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other order, and
-  /// values are made again in backward.
+  /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other
+  /// order, and values are made again in backward.
   std::function<std::int64_t(const ir::Plan&)> excess_bytes;
   std::string limit_name = "--mem";  ///< whose limit it is and what can be done about it, for the error
   std::string limit_remedy = "raise it by so much";
-  LossRows loss_rows;  ///< what is known of the rows that the loss counts
+  LossRows loss_rows;                 ///< what is known of the rows that the loss counts
   std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;
   std::int64_t value_bytes = 4;  ///< 4: f32 and its kernels; 8: f64, reference kernels
-  bool keep_training_logits = false;  ///< the training forward's logits outlive the step (tests); costs n * classes values
+  bool keep_training_logits =
+      false;  ///< the training forward's logits outlive the step (tests); costs n * classes values
   HalfType feature_dtype = HalfType::kNone;  ///< how the data set holds dense features; kNone: f32
-  std::int64_t feature_nonzeros = 0;  ///< stored entries of sparse features, for the cost model and the plan
+  std::int64_t feature_nonzeros = 0;         ///< stored entries of sparse features, for the cost model and the plan
 };
 
 /// Names of all passes in order, and whether each may be switched off.
@@ -71,8 +72,8 @@ struct PassInfo {
 };
 const std::vector<PassInfo>& list_passes();
 
-/// Runs the passes. The program's node sets and graphs must have sizes. Errors: kUsage for an unknown or mandatory pass in
-/// `disabled`; kUnsupported if an op has no gradient rule; kOutOfMemory if no plan keeps within `excess_bytes`.
+/// Runs the passes. The program's node sets and graphs must have sizes. Errors: kUsage for an unknown or mandatory pass
+/// in `disabled`; kUnsupported if an op has no gradient rule; kOutOfMemory if no plan keeps within `excess_bytes`.
 ir::Plan build_plan(const ir::Program& model, const Options& options);
 
 }  // namespace gneiss::passes

@@ -48,9 +48,12 @@ class Recomputer {
  private:
   bool remade(ValueId value) const { return now_[static_cast<std::size_t>(value)] != value; }
 
-  const Op& maker(ValueId value) const { return from_.ops[static_cast<std::size_t>(makers_[static_cast<std::size_t>(value)])]; }
+  const Op& maker(ValueId value) const {
+    return from_.ops[static_cast<std::size_t>(makers_[static_cast<std::size_t>(value)])];
+  }
 
-  /// What lives until backward without our doing: parameters and all else that forward did not make, and what ops of backward read.
+  /// What lives until backward without our doing: parameters and all else that forward did not make, and what ops of
+  /// backward read.
   void find_kept() {
     kept_.assign(from_.values.size(), true);
     for (const Op& op : from_.ops) {
@@ -170,7 +173,9 @@ class Chooser {
   }
 
   /// Of the arena.
-  double saving() const { return 1 - static_cast<double>(at_.excess_bytes) / static_cast<double>(before_.excess_bytes); }
+  double saving() const {
+    return 1 - static_cast<double>(at_.excess_bytes) / static_cast<double>(before_.excess_bytes);
+  }
 
   /// The program as it was if the values save less than that.
   ir::Program result_from(double least_saving) const { return saving() < least_saving ? program_ : result(); }
@@ -181,21 +186,24 @@ class Chooser {
     return measure_(recompute(program_, values, passing_));
   }
 
-  /// The cheapest value that makes the program fit, else the one that saves most for its time; kNoValue: none saves anything and leaves a
-  /// step within `most_seconds`.
+  /// The cheapest value that makes the program fit, else the one that saves most for its time; kNoValue: none saves
+  /// anything and leaves a step within `most_seconds`.
   ValueId best_of(const std::vector<ValueId>& left, double most_seconds) const {
     ValueId best = ir::kNoValue;
     Footprint best_at;
     const auto gain = [&](const Footprint& now) {
       constexpr double kLeastSeconds = 1e-6;
-      return static_cast<double>(at_.excess_bytes - now.excess_bytes) / std::max(kLeastSeconds, now.seconds - at_.seconds);
+      return static_cast<double>(at_.excess_bytes - now.excess_bytes) /
+             std::max(kLeastSeconds, now.seconds - at_.seconds);
     };
     for (const ValueId value : left) {
       const Footprint now = with(value);
       if (now.excess_bytes >= at_.excess_bytes || now.seconds > most_seconds || gain(now) < least_gain_) continue;
       const bool fits = now.excess_bytes <= 0;
       const bool best_fits = best != ir::kNoValue && best_at.excess_bytes <= 0;
-      const bool better = best == ir::kNoValue || (fits != best_fits ? fits : fits ? now.seconds < best_at.seconds : gain(now) > gain(best_at));
+      const bool better = best == ir::kNoValue || (fits != best_fits ? fits
+                                                   : fits            ? now.seconds < best_at.seconds
+                                                                     : gain(now) > gain(best_at));
       if (!better) continue;
       best = value;
       best_at = now;
@@ -232,14 +240,16 @@ class Chooser {
 
   std::set<ValueId> passing_of(const std::set<ValueId>& values) const {
     std::set<ValueId> both;
-    std::set_intersection(values.begin(), values.end(), passing_.begin(), passing_.end(), std::inserter(both, both.end()));
+    std::set_intersection(values.begin(), values.end(), passing_.begin(), passing_.end(),
+                          std::inserter(both, both.end()));
     return both;
   }
 
   /// Keeps what need not be made again for no more than `most_bytes`, the largest first.
   void spare(std::int64_t most_bytes) {
     std::vector<ValueId> by_size(chosen_.begin(), chosen_.end());
-    std::sort(by_size.begin(), by_size.end(), [&](ValueId a, ValueId b) { return program_.elements(a) > program_.elements(b); });
+    std::sort(by_size.begin(), by_size.end(),
+              [&](ValueId a, ValueId b) { return program_.elements(a) > program_.elements(b); });
     for (const ValueId value : by_size) {
       std::set<ValueId> fewer = chosen_;
       fewer.erase(value);
@@ -259,7 +269,8 @@ class Chooser {
     }
     if (chosen_.empty()) return;
     decisions_->push_back(fmt::format("together: {:.1f} MiB less for {:.3g} s a step",
-                                      static_cast<double>(before_.excess_bytes - at_.excess_bytes) / (1 << 20), at_.seconds - before_.seconds));
+                                      static_cast<double>(before_.excess_bytes - at_.excess_bytes) / (1 << 20),
+                                      at_.seconds - before_.seconds));
   }
 
   const ir::Program& program_;
@@ -285,13 +296,15 @@ std::vector<ValueId> recomputable(const ir::Program& program) {
   for (const Op& op : program.ops) {
     if (op.phase != Phase::kForward || op.inputs.empty() || ir::is_loss(op.kind)) continue;
     for (const ValueId r : op.results) {
-      if (r != ir::kNoValue && read[static_cast<std::size_t>(r)] && program.type(r).domain != ir::Domain::kGlobal) values.push_back(r);
+      if (r != ir::kNoValue && read[static_cast<std::size_t>(r)] && program.type(r).domain != ir::Domain::kGlobal)
+        values.push_back(r);
     }
   }
   return values;
 }
 
-ir::Program recompute(const ir::Program& program, const std::set<ValueId>& values, const std::set<ValueId>& for_each_band) {
+ir::Program recompute(const ir::Program& program, const std::set<ValueId>& values,
+                      const std::set<ValueId>& for_each_band) {
   return Recomputer(program, values, for_each_band).run();
 }
 
@@ -299,7 +312,8 @@ ir::Program recompute_to_fit(const ir::Program& program, const Measure& measure,
   return Chooser(program, measure, decisions).fit();
 }
 
-ir::Program recompute_cheap(const ir::Program& program, const Measure& measure, const RecomputeLimits& limits, std::vector<std::string>* decisions) {
+ir::Program recompute_cheap(const ir::Program& program, const Measure& measure, const RecomputeLimits& limits,
+                            std::vector<std::string>* decisions) {
   return Chooser(program, measure, decisions).take_cheap(limits);
 }
 

@@ -8,8 +8,8 @@
 
 namespace gneiss::passes {
 
-/// Copies a program under a map from old values to new ones. A pass walks the old ops, copies most with copy(), builds others
-/// with builder() and binds their results with set().
+/// Copies a program under a map from old values to new ones. A pass walks the old ops, copies most with copy(), builds
+/// others with builder() and binds their results with set().
 class Rewriter {
  public:
   explicit Rewriter(const ir::Program& from);

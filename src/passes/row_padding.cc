@@ -19,10 +19,14 @@ constexpr double kMostAdded = 1.0 / 4;
 /// Does an op read whole rows of its input one by one, at the other ends of edges?
 bool gathers(const Op& op, std::size_t input) {
   switch (op.kind) {
-    case OpKind::spmm: return input == 0;
-    case OpKind::attention: return input == 0;
-    case OpKind::attention_grad: return input == 5;
-    default: return false;
+    case OpKind::spmm:
+      return input == 0;
+    case OpKind::attention:
+      return input == 0;
+    case OpKind::attention_grad:
+      return input == 5;
+    default:
+      return false;
   }
 }
 
@@ -55,7 +59,8 @@ void pad_rows(ir::Plan* plan, std::vector<std::string>* decisions) {
       if (in_loop) stays[v] = true;
     }
     for (const ValueId r : op.results) {
-      if (r != ir::kNoValue && (in_loop || op.kind == OpKind::input || op.kind == OpKind::param)) stays[static_cast<std::size_t>(r)] = true;
+      if (r != ir::kNoValue && (in_loop || op.kind == OpKind::input || op.kind == OpKind::param))
+        stays[static_cast<std::size_t>(r)] = true;
     }
   }
   for (const ir::Output& out : program.outputs) stays[static_cast<std::size_t>(out.value)] = true;
@@ -63,12 +68,14 @@ void pad_rows(ir::Plan* plan, std::vector<std::string>* decisions) {
   for (std::size_t v = 0; v < program.values.size(); ++v) {
     const auto id = static_cast<ValueId>(v);
     const ir::Type& type = program.type(id);
-    const bool matrix = type.domain == ir::Domain::kNode && type.layout == ir::Layout::kDense && type.scalar == ir::Scalar::kReal;
+    const bool matrix =
+        type.domain == ir::Domain::kNode && type.layout == ir::Layout::kDense && type.scalar == ir::Scalar::kReal;
     if (!gathered[v] || stays[v] || !matrix) continue;
     const std::int64_t stride = padded_row_bytes(type.cols * plan->value_bytes) / plan->value_bytes;
     if (stride == type.cols) continue;
     plan->strides[v] = stride;
-    decisions->push_back(fmt::format("rows of {} columns lie {} apart: %{}", type.cols, stride, program.value_name(id)));
+    decisions->push_back(
+        fmt::format("rows of {} columns lie {} apart: %{}", type.cols, stride, program.value_name(id)));
   }
 }
 

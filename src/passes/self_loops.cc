@@ -17,8 +17,14 @@ using ir::ValueId;
 
 class LoopRemover {
  public:
-  LoopRemover(const ir::Program& program, const Rates& rates, const Repeats& repeats, std::vector<std::string>* decisions)
-      : from_(program), rates_(rates), repeats_(repeats), decisions_(decisions), constant_(constant_values(program)), rewriter_(program) {}
+  LoopRemover(const ir::Program& program, const Rates& rates, const Repeats& repeats,
+              std::vector<std::string>* decisions)
+      : from_(program),
+        rates_(rates),
+        repeats_(repeats),
+        decisions_(decisions),
+        constant_(constant_values(program)),
+        rewriter_(program) {}
 
   ir::Program run() {
     for (std::size_t g = 1; g < from_.graphs.size(); ++g) {
@@ -36,22 +42,29 @@ class LoopRemover {
   }
 
  private:
-  const ir::GraphDef& base_of(std::size_t g) const { return from_.graphs[static_cast<std::size_t>(from_.graphs[g].base)]; }
+  const ir::GraphDef& base_of(std::size_t g) const {
+    return from_.graphs[static_cast<std::size_t>(from_.graphs[g].base)];
+  }
 
   bool is_base_with_loops(const ir::GraphDef& graph) const {
-    const bool adds = graph.origin == ir::GraphOrigin::kAddRemainingSelfLoops || graph.origin == ir::GraphOrigin::kReplaceSelfLoops;
+    const bool adds =
+        graph.origin == ir::GraphOrigin::kAddRemainingSelfLoops || graph.origin == ir::GraphOrigin::kReplaceSelfLoops;
     if (!adds) return false;
     const std::int64_t edges = from_.graphs[static_cast<std::size_t>(graph.base)].num_edges;
     const std::int64_t nodes = from_.node_sets[static_cast<std::size_t>(graph.dst_set)].size;
     return edges >= 0 && nodes >= 0 && graph.num_edges == edges + nodes;
   }
 
-  static bool is_plain_sum(const Op& op) { return op.kind == OpKind::spmm && op.inputs.size() == 1 && op.attrs.text("fn", "sum") == "sum"; }
+  static bool is_plain_sum(const Op& op) {
+    return op.kind == OpKind::spmm && op.inputs.size() == 1 && op.attrs.text("fn", "sum") == "sum";
+  }
 
   bool walks(const Op& op, std::size_t g) const {
     for (const std::vector<ValueId>* values : {&op.inputs, &op.results}) {
       for (const ValueId v : *values) {
-        if (v != ir::kNoValue && from_.type(v).domain == ir::Domain::kEdge && from_.type(v).space == static_cast<std::int32_t>(g)) return true;
+        if (v != ir::kNoValue && from_.type(v).domain == ir::Domain::kEdge &&
+            from_.type(v).space == static_cast<std::int32_t>(g))
+          return true;
       }
     }
     return op.attrs.integer("graph", -1) == static_cast<std::int64_t>(g);
@@ -65,13 +78,17 @@ class LoopRemover {
     return true;
   }
 
-  /// Seconds that one sum takes longer: x is read once more, its rows one after another, and added to sums that are in a cache.
+  /// Seconds that one sum takes longer: x is read once more, its rows one after another, and added to sums that are in
+  /// a cache.
   double longer(const Op& sum, std::size_t g) const {
     const auto rows = static_cast<double>(from_.rows(sum.inputs[0]));
     const auto columns = static_cast<double>(from_.type(sum.inputs[0]).cols);
     const double bytes = rows * columns * double{sizeof(float)};
-    const auto gather = [&](const ir::GraphDef& graph) { return gather_seconds(rates_, static_cast<double>(graph.num_edges), rows, rows, columns); };
-    return stream_seconds(rates_, bytes) + cached_stream_seconds(rates_, 2 * bytes) - (gather(from_.graphs[g]) - gather(base_of(g)));
+    const auto gather = [&](const ir::GraphDef& graph) {
+      return gather_seconds(rates_, static_cast<double>(graph.num_edges), rows, rows, columns);
+    };
+    return stream_seconds(rates_, bytes) + cached_stream_seconds(rates_, 2 * bytes) -
+           (gather(from_.graphs[g]) - gather(base_of(g)));
   }
 
   bool pays(std::size_t g) {
@@ -84,8 +101,9 @@ class LoopRemover {
     }
     sums *= 2 * repeats_.steps + repeats_.evaluations;  // forward, backward
     const bool left = sums < copy;
-    decisions_->push_back(fmt::format("{}: {}, {:.3g} s in all against {:.3g} s for a copy", graph.name,
-                                      left ? "left out, x is added to sums over " + base_of(g).name : std::string("made"), sums, copy));
+    decisions_->push_back(
+        fmt::format("{}: {}, {:.3g} s in all against {:.3g} s for a copy", graph.name,
+                    left ? "left out, x is added to sums over " + base_of(g).name : std::string("made"), sums, copy));
     return left;
   }
 
@@ -95,7 +113,8 @@ class LoopRemover {
     ir::Attrs attrs = op.attrs;
     attrs.set("graph", std::int64_t{from_.graphs[g].base});
     if (op.kind == OpKind::degree) {
-      rewriter_.set(op.results[0], builder.add(OpKind::affine, {builder.add(OpKind::degree, {}, attrs)}, {{"scale", 1.0}, {"shift", 1.0}}));
+      rewriter_.set(op.results[0], builder.add(OpKind::affine, {builder.add(OpKind::degree, {}, attrs)},
+                                               {{"scale", 1.0}, {"shift", 1.0}}));
       return;
     }
     const ValueId x = rewriter_.map(op.inputs[0]);
@@ -113,7 +132,8 @@ class LoopRemover {
 
 }  // namespace
 
-ir::Program leave_out_self_loops(const ir::Program& program, const Rates& rates, const Repeats& repeats, std::vector<std::string>* decisions) {
+ir::Program leave_out_self_loops(const ir::Program& program, const Rates& rates, const Repeats& repeats,
+                                 std::vector<std::string>* decisions) {
   return LoopRemover(program, rates, repeats, decisions).run();
 }
 

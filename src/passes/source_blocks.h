@@ -20,20 +20,23 @@ struct SourceCut {
 };
 
 /// The largest block among the best, for sums of `columns` columns.
-SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges, std::int64_t columns, const Near& near = {});
+SourceCut source_blocks_for(const Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges,
+                            std::int64_t columns, const Near& near = {});
 
 enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 
-/// Fills in_block, out_block and block_bytes of the plan's graph uses, and loss_blocks: of a pattern that is cut, the edges into rows of the loss
-/// are had once more for the steps that need no others, where those are four fifths of all at most.
+/// Fills in_block, out_block and block_bytes of the plan's graph uses, and loss_blocks: of a pattern that is cut, the
+/// edges into rows of the loss are had once more for the steps that need no others, where those are four fifths of all
+/// at most.
 ///
-/// A pattern is cut once for all its sums and means, by modelled time for the widest x: small blocks stay in a faster cache, big
-/// ones begin fewer segments of rows. Of blocks that take about the same the largest is chosen; auto leaves a pattern
-/// whole where that takes about as long. GNEISS_KERNEL=spmm:cpu_blocked turns it on, any other forced spmm off. Only f32
-/// plans are cut. `decisions` gets one sentence per pattern with sums.
+/// A pattern is cut once for all its sums and means, by modelled time for the widest x: small blocks stay in a faster
+/// cache, big ones begin fewer segments of rows. Of blocks that take about the same the largest is chosen; auto leaves
+/// a pattern whole where that takes about as long. GNEISS_KERNEL=spmm:cpu_blocked turns it on, any other forced spmm
+/// off. Only f32 plans are cut. `decisions` gets one sentence per pattern with sums.
 ///
-/// Sums of a step along patterns that auto leaves whole get the attribute panel, by modelled time: so many columns are copied and summed at
-/// a time, where a cache holds all rows of a panel and not of x.
-void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates, std::vector<std::string>* decisions);
+/// Sums of a step along patterns that auto leaves whole get the attribute panel, by modelled time: so many columns are
+/// copied and summed at a time, where a cache holds all rows of a panel and not of x.
+void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const Rates& rates,
+                          std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

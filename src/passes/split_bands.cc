@@ -23,7 +23,8 @@ class Splitter {
   void run() {
     std::int64_t arena = arena_of(plan_);
     if (arena < limits_.least_arena_bytes) return;
-    double seconds_left = limits_.most_time * (plan_.seconds(ir::Phase::kForward) + plan_.seconds(ir::Phase::kBackward));
+    double seconds_left =
+        limits_.most_time * (plan_.seconds(ir::Phase::kForward) + plan_.seconds(ir::Phase::kBackward));
     for (Cut best = best_cut(arena, seconds_left); best.step >= 0; best = best_cut(arena, seconds_left)) {
       decisions_->push_back(fmt::format("cut before {}: {:.1f} MiB of {:.1f} MiB for {:.3g} s a step", name(best.step),
                                         mib(arena - best.arena_bytes), mib(arena), best.seconds));
@@ -43,7 +44,9 @@ class Splitter {
   };
 
   static double mib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
-  const Op& op(std::int32_t step) const { return plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(step)].op)]; }
+  const Op& op(std::int32_t step) const {
+    return plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(step)].op)];
+  }
   std::string_view name(std::int32_t step) const { return ir::traits(op(step).kind).name; }
 
   static std::int64_t arena_of(ir::Plan plan) {
@@ -65,7 +68,8 @@ class Splitter {
       }
     }
     double bytes = 0;
-    for (const ValueId v : across) bytes += static_cast<double>(plan_.program.elements(v)) * static_cast<double>(plan_.value_bytes);
+    for (const ValueId v : across)
+      bytes += static_cast<double>(plan_.program.elements(v)) * static_cast<double>(plan_.value_bytes);
     return bytes;
   }
 
@@ -88,7 +92,8 @@ class Splitter {
 
   static bool streams(const ir::Plan& plan, const ir::RowBand& band) {
     for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
-      if (works_in_file(plan, plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)])) return true;
+      if (works_in_file(plan, plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)]))
+        return true;
     }
     return false;
   }
@@ -99,7 +104,8 @@ class Splitter {
     second.first_step = where.step;
     plan->bands.insert(plan->bands.begin() + static_cast<std::ptrdiff_t>(where.band) + 1, second);
     for (ir::RowBand& band : plan->bands) band.streams = streams(*plan, band);
-    std::erase_if(plan->bands, [](const ir::RowBand& band) { return band.first_step == band.last_step && !band.streams; });
+    std::erase_if(plan->bands,
+                  [](const ir::RowBand& band) { return band.first_step == band.last_step && !band.streams; });
     for (ir::Step& step : plan->steps) step.band = -1;
     for (std::size_t b = 0; b < plan->bands.size(); ++b) {
       for (std::int32_t i = plan->bands[b].first_step; i <= plan->bands[b].last_step; ++i) {

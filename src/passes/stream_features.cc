@@ -58,15 +58,18 @@ std::vector<ir::ValueId> node_constants(const ir::Plan& plan) {
   std::vector<ir::ValueId> constants;
   std::vector<bool> read_later(plan.program.values.size(), false);
   for (const Op& op : plan.program.ops) {
-    for (const ir::ValueId v : op.inputs) read_later[static_cast<std::size_t>(v)] = read_later[static_cast<std::size_t>(v)] || op.phase != Phase::kSetup;
+    for (const ir::ValueId v : op.inputs)
+      read_later[static_cast<std::size_t>(v)] = read_later[static_cast<std::size_t>(v)] || op.phase != Phase::kSetup;
   }
-  for (const ir::Output& out : plan.program.outputs) read_later[static_cast<std::size_t>(out.value)] = false;  // whoever asks for it wants it in memory
+  for (const ir::Output& out : plan.program.outputs)
+    read_later[static_cast<std::size_t>(out.value)] = false;  // whoever asks for it wants it in memory
   for (const Op& op : plan.program.ops) {
     if (op.phase != Phase::kSetup || op.kind == ir::OpKind::input) continue;
     for (const ir::ValueId v : op.results) {
       if (v == ir::kNoValue || !read_later[static_cast<std::size_t>(v)]) continue;
       const ir::Type& type = plan.program.type(v);
-      if (type.domain == ir::Domain::kNode && type.layout == ir::Layout::kDense && type.scalar != ir::Scalar::kIndex) constants.push_back(v);
+      if (type.domain == ir::Domain::kNode && type.layout == ir::Layout::kDense && type.scalar != ir::Scalar::kIndex)
+        constants.push_back(v);
     }
   }
   return constants;
@@ -75,12 +78,18 @@ std::vector<ir::ValueId> node_constants(const ir::Plan& plan) {
 }  // namespace
 
 bool works_in_file(const ir::Plan& plan, const ir::Op& op) {
-  const auto in_file = [&](ir::ValueId v) { return std::count(plan.file_constants.begin(), plan.file_constants.end(), v) > 0; };
-  if (std::any_of(op.inputs.begin(), op.inputs.end(), in_file) || std::any_of(op.results.begin(), op.results.end(), in_file)) return true;
-  return plan.features_streamed && op.phase != Phase::kSetup && std::count(op.inputs.begin(), op.inputs.end(), features_of(plan)) > 0;
+  const auto in_file = [&](ir::ValueId v) {
+    return std::count(plan.file_constants.begin(), plan.file_constants.end(), v) > 0;
+  };
+  if (std::any_of(op.inputs.begin(), op.inputs.end(), in_file) ||
+      std::any_of(op.results.begin(), op.results.end(), in_file))
+    return true;
+  return plan.features_streamed && op.phase != Phase::kSetup &&
+         std::count(op.inputs.begin(), op.inputs.end(), features_of(plan)) > 0;
 }
 
-void stream_features(ir::Plan* plan, const Rates& rates, const FileRoom& room, const StreamLimits& limits, std::vector<std::string>* decisions) {
+void stream_features(ir::Plan* plan, const Rates& rates, const FileRoom& room, const StreamLimits& limits,
+                     std::vector<std::string>* decisions) {
   double step = 0;
   for (const ir::Step& at : plan->steps) {
     const Phase phase = plan->program.ops[static_cast<std::size_t>(at.op)].phase;
@@ -95,8 +104,9 @@ void stream_features(ir::Plan* plan, const Rates& rates, const FileRoom& room, c
     const double seconds = sweeps * static_cast<double>(bytes) / rates.map;
     const double most_time = bytes >= limits.least_bytes ? limits.most_time : limits.most_time_of_small;
     const bool worth = seconds <= most_time * static_cast<double>(bytes) / all * step;
-    decisions->push_back(fmt::format("{} in {}: {:.1f} MiB less for {:.3g} s a step", what, worth ? "a file" : "memory, not in a file",
-                                     static_cast<double>(bytes) / (1 << 20), seconds));
+    decisions->push_back(fmt::format("{} in {}: {:.1f} MiB less for {:.3g} s a step", what,
+                                     worth ? "a file" : "memory, not in a file", static_cast<double>(bytes) / (1 << 20),
+                                     seconds));
     return worth;
   };
   const bool large = kept >= limits.least_bytes;
@@ -109,7 +119,9 @@ void stream_features(ir::Plan* plan, const Rates& rates, const FileRoom& room, c
   for (const ir::ValueId v : node_constants(*plan)) {
     const Sweeps sweeps = sweeps_over(*plan, v);
     const std::int64_t bytes = bytes_of(*plan, v);
-    if (bytes < limits.least_bytes || bytes > left || !sweeps.by_rows || !suits(fmt::format("%{}", plan->program.value_name(v)), v, sweeps.count)) continue;
+    if (bytes < limits.least_bytes || bytes > left || !sweeps.by_rows ||
+        !suits(fmt::format("%{}", plan->program.value_name(v)), v, sweeps.count))
+      continue;
     plan->file_constants.push_back(v);
     left -= bytes;
   }

@@ -39,7 +39,8 @@ std::vector<ValueId> append_inference(const ir::Program& program, ir::Program* o
     const OpKind kind = op.kind == OpKind::batch_norm ? OpKind::batch_norm_inference : op.kind;
     const std::vector<ValueId> results = builder.add_all(kind, inputs, op.attrs);
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (i < op.results.size() && op.results[i] != ir::kNoValue) copy[static_cast<std::size_t>(op.results[i])] = results[i];
+      if (i < op.results.size() && op.results[i] != ir::kNoValue)
+        copy[static_cast<std::size_t>(op.results[i])] = results[i];
     }
   }
   return copy;
@@ -48,24 +49,33 @@ std::vector<ValueId> append_inference(const ir::Program& program, ir::Program* o
 /// A value's place in a product under the exchange of sources and destinations: what it is and whether it is gathered.
 using Factor = std::pair<ValueId, int>;  // (value, 0 own | 1 by source | 2 by destination)
 
-/// Collects the factors of a product of edge values; false if something else than products, gathers and edge weights occurs.
-bool collect_factors(const ir::Program& program, const std::vector<std::int32_t>& makers, ValueId value, bool edge_weights_symmetric,
-                     std::multiset<Factor>* factors) {
+/// Collects the factors of a product of edge values; false if something else than products, gathers and edge weights
+/// occurs.
+bool collect_factors(const ir::Program& program, const std::vector<std::int32_t>& makers, ValueId value,
+                     bool edge_weights_symmetric, std::multiset<Factor>* factors) {
   const Op& op = program.ops[static_cast<std::size_t>(makers[static_cast<std::size_t>(value)])];
   switch (op.kind) {
     case OpKind::mul:
       return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) {
         return collect_factors(program, makers, v, edge_weights_symmetric, factors);
       });
-    case OpKind::gather_src: factors->emplace(op.inputs[0], 1); return true;
-    case OpKind::gather_dst: factors->emplace(op.inputs[0], 2); return true;
-    case OpKind::edge_weight: factors->emplace(value, 0); return edge_weights_symmetric;
-    default: return false;
+    case OpKind::gather_src:
+      factors->emplace(op.inputs[0], 1);
+      return true;
+    case OpKind::gather_dst:
+      factors->emplace(op.inputs[0], 2);
+      return true;
+    case OpKind::edge_weight:
+      factors->emplace(value, 0);
+      return edge_weights_symmetric;
+    default:
+      return false;
   }
 }
 
 /// Does the edge value have the same number on u -> v as on v -> u?
-bool equal_both_ways(const ir::Program& program, const std::vector<std::int32_t>& makers, ValueId value, const ir::GraphDef& graph) {
+bool equal_both_ways(const ir::Program& program, const std::vector<std::int32_t>& makers, ValueId value,
+                     const ir::GraphDef& graph) {
   std::multiset<Factor> factors;
   if (!collect_factors(program, makers, value, graph.symmetric, &factors)) return false;
   std::multiset<Factor> swapped;

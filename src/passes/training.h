@@ -18,16 +18,16 @@ ir::Program add_loss(const ir::Program& program, const LossSpec& loss);
 /// Errors: kUnsupported naming the op and its line if it has no gradient.
 ir::Program differentiate(const ir::Program& program);
 
-/// Forgets the outputs that only differentiation needed ("dlogits" and, unless they are to be kept, "train_logits"), so that
-/// their memory is free as soon as their last reader has run.
+/// Forgets the outputs that only differentiation needed ("dlogits" and, unless they are to be kept, "train_logits"), so
+/// that their memory is free as soon as their last reader has run.
 ir::Program drop_scaffolding(const ir::Program& program, bool keep_training_logits);
 
-/// Gives every parameter a gradient value of its own, made in the backward phase, so that it can be written straight into the
-/// flat gradient buffer.
+/// Gives every parameter a gradient value of its own, made in the backward phase, so that it can be written straight
+/// into the flat gradient buffer.
 ir::Program separate_gradients(const ir::Program& program);
 
-/// On graphs equal to their transpose, turns products along out-edges into products along in-edges where the weights are equal
-/// both ways, so that no transposed structure is needed.
+/// On graphs equal to their transpose, turns products along out-edges into products along in-edges where the weights
+/// are equal both ways, so that no transposed structure is needed.
 ir::Program use_symmetry(const ir::Program& program);
 
 }  // namespace gneiss::passes

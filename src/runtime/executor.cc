@@ -16,7 +16,8 @@
 namespace gneiss::runtime {
 namespace {
 
-/// GNEISS_POISON fills the arena before every phase with NaN, so that a value read after its place was given away shows.
+/// GNEISS_POISON fills the arena before every phase with NaN, so that a value read after its place was given away
+/// shows.
 bool poison_wanted() {
   const char* text = std::getenv("GNEISS_POISON");
   return text != nullptr && *text != '\0' && *text != '0';
@@ -26,8 +27,8 @@ bool poison_wanted() {
 
 template <class T>
 Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, DerivedGraphs derived,
-                      std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops,
-                      std::span<std::byte> file)
+                      std::span<const float> class_weights, int threads,
+                      std::span<const kernels::EdgeLoopFunction> loops, std::span<std::byte> file)
     : plan_(plan),
       dataset_(dataset),
       structures_(dataset, plan, std::move(derived), threads),
@@ -38,8 +39,10 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, Derive
       file_(file),
       arena_(static_cast<std::size_t>(plan.arena_bytes)),
       bands_(static_cast<std::size_t>(plan.band_bytes * threads)) {
-  GNEISS_ASSERT(plan.value_bytes == static_cast<std::int64_t>(sizeof(T)), "the plan is for values of {} bytes", plan.value_bytes);
-  GNEISS_ASSERT(file.size() == static_cast<std::size_t>(plan.file_bytes), "the plan keeps {} bytes in a file, there are {}", plan.file_bytes, file.size());
+  GNEISS_ASSERT(plan.value_bytes == static_cast<std::int64_t>(sizeof(T)), "the plan is for values of {} bytes",
+                plan.value_bytes);
+  GNEISS_ASSERT(file.size() == static_cast<std::size_t>(plan.file_bytes),
+                "the plan keeps {} bytes in a file, there are {}", plan.file_bytes, file.size());
   context_.threads = threads;
   context_.workspace = arena_.span().first(static_cast<std::size_t>(plan.workspace_bytes));
   if constexpr (!std::is_same_v<T, float>) {
@@ -57,7 +60,8 @@ Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, Derive
 
 template <class T>
 void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<const kernels::EdgeLoopFunction> loops) {
-  GNEISS_ASSERT(loops.size() == plan_.loops.size(), "the plan has {} loops over edges, not {}", plan_.loops.size(), loops.size());
+  GNEISS_ASSERT(loops.size() == plan_.loops.size(), "the plan has {} loops over edges, not {}", plan_.loops.size(),
+                loops.size());
   const kernels::Operands<T> bound = operands(class_weights);
   std::int32_t open = -1;
   std::size_t used = 0;
@@ -68,7 +72,13 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
       const ir::EdgeLoop& loop = plan_.loops[static_cast<std::size_t>(planned.loop)];
       const auto bytes = static_cast<std::size_t>(loop.tasks * loop.task_bytes);
       if (i == loop.first_step) {
-        steps_.push_back({op.phase, loop.last_step, {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])}, {context_.workspace.first(bytes)}, {}, 0, {}});
+        steps_.push_back({op.phase,
+                          loop.last_step,
+                          {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])},
+                          {context_.workspace.first(bytes)},
+                          {},
+                          0,
+                          {}});
       }
       open = -1;
       continue;
@@ -76,7 +86,8 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
     kernels::BoundCall call = kernels::bind_call<T>(op, bound);
     if (!call.run) continue;
     if (planned.band < 0) {
-      steps_.push_back({op.phase, i, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, {}});
+      steps_.push_back(
+          {op.phase, i, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, {}});
     } else if (planned.band != open) {
       const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(planned.band)];
       steps_.push_back({op.phase, band.last_step, {}, {}, cut_rows(band), band.band_rows, nullptr});
@@ -85,8 +96,10 @@ void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<con
     }
     open = planned.band;
     if (open >= 0) {
-      GNEISS_ASSERT(call.band.rows == planned.band_rows, "{} was planned to run by bands of rows", ir::traits(op.kind).name);
-      const auto bytes = static_cast<std::size_t>(ir::band_workspace_bytes(planned, plan_.bands[static_cast<std::size_t>(open)].tasks));
+      GNEISS_ASSERT(call.band.rows == planned.band_rows, "{} was planned to run by bands of rows",
+                    ir::traits(op.kind).name);
+      const auto bytes = static_cast<std::size_t>(
+          ir::band_workspace_bytes(planned, plan_.bands[static_cast<std::size_t>(open)].tasks));
       steps_.back().workspaces.push_back(context_.workspace.subspan(used, bytes));
       used += bytes;
     }
@@ -149,7 +162,8 @@ void Executor<T>::run_bands(const Step& step) const {
     step.swept->map(band.begin, band.end);
     for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
   };
-  kernels::for_each_band(context_.threads, step.cuts, step.band_rows, run_all, [&](std::int64_t task) { step.swept->through(task); });
+  kernels::for_each_band(context_.threads, step.cuts, step.band_rows, run_all,
+                         [&](std::int64_t task) { step.swept->through(task); });
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.finish) step.calls[i].band.finish({context_.threads, step.workspaces[i]}, tasks);
   }
@@ -159,7 +173,8 @@ template <class T>
 FileRows Executor<T>::feature_rows() const {
   const data::Features& features = dataset_.features;
   const bool halves = features.dtype != HalfType::kNone;
-  const auto* data = halves ? static_cast<const void*>(features.halves.data()) : static_cast<const void*>(features.dense.data());
+  const auto* data =
+      halves ? static_cast<const void*>(features.halves.data()) : static_cast<const void*>(features.dense.data());
   const auto each = static_cast<std::int64_t>(halves ? sizeof(std::uint16_t) : sizeof(float));
   return {static_cast<std::byte*>(const_cast<void*>(data)), features.cols * each, false};
 }
@@ -173,9 +188,11 @@ std::vector<FileRows> Executor<T>::file_rows(const ir::RowBand& band) {
     const auto add = [&](ir::ValueId v, bool written) {
       if (v == ir::kNoValue) return;
       const ir::Storage storage = plan_.placements[static_cast<std::size_t>(v)].storage;
-      if (storage == ir::Storage::kInput && plan_.features_streamed && op.phase != ir::Phase::kSetup) rows.try_emplace(v, feature_rows());
+      if (storage == ir::Storage::kInput && plan_.features_streamed && op.phase != ir::Phase::kSetup)
+        rows.try_emplace(v, feature_rows());
       if (storage != ir::Storage::kFile) return;
-      const std::int64_t row_bytes = plan_.stride(v) * ir::scalar_bytes(plan_.program.type(v).scalar, plan_.value_bytes);
+      const std::int64_t row_bytes =
+          plan_.stride(v) * ir::scalar_bytes(plan_.program.type(v).scalar, plan_.value_bytes);
       FileRows& at = rows.try_emplace(v, FileRows{address(v), row_bytes, false}).first->second;
       at.written = at.written || written;
     };
@@ -196,7 +213,8 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   from.halves = [this](ir::ValueId v) { return halves(v); };
   from.index = [this](ir::ValueId v) {
     if (v == ir::kNoValue) return MatrixView<std::int32_t>();
-    return MatrixView<std::int32_t>(reinterpret_cast<std::int32_t*>(address(v)), plan_.program.rows(v), plan_.program.type(v).cols);
+    return MatrixView<std::int32_t>(reinterpret_cast<std::int32_t*>(address(v)), plan_.program.rows(v),
+                                    plan_.program.type(v).cols);
   };
   from.in_edges = [this](std::int32_t g) { return structures_.in_edges(g); };
   from.out_edges = [this](std::int32_t g) { return structures_.out_edges(g); };
@@ -220,7 +238,8 @@ kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights)
   for (const ir::Op& op : plan_.program.ops) {
     if (ir::is_loss(op.kind) && plan_.program.rows(op.inputs[0]) != dataset_.num_nodes()) use_loss_rows(&from);
   }
-  if (!dataset_.labels.targets.empty()) from.labelled = kernels::labelled_entries(context_.threads, from.targets, from.loss_rows);
+  if (!dataset_.labels.targets.empty())
+    from.labelled = kernels::labelled_entries(context_.threads, from.targets, from.loss_rows);
   return from;
 }
 
@@ -261,16 +280,24 @@ template <class T>
 std::byte* Executor<T>::address(ir::ValueId value) {
   const ir::Placement& place = plan_.placements[static_cast<std::size_t>(value)];
   switch (place.storage) {
-    case ir::Storage::kParameter: return reinterpret_cast<std::byte*>(parameters_.data()) + place.offset_bytes;
-    case ir::Storage::kGradient: return reinterpret_cast<std::byte*>(gradients_.data()) + place.offset_bytes;
-    case ir::Storage::kState: return reinterpret_cast<std::byte*>(states_.data()) + place.offset_bytes;
-    case ir::Storage::kConstant: return constants_.data() + place.offset_bytes;
-    case ir::Storage::kFile: return file_.data() + place.offset_bytes;
-    case ir::Storage::kArena: return arena_.data() + place.offset_bytes;
-    case ir::Storage::kBand: return bands_.data() + place.offset_bytes;
+    case ir::Storage::kParameter:
+      return reinterpret_cast<std::byte*>(parameters_.data()) + place.offset_bytes;
+    case ir::Storage::kGradient:
+      return reinterpret_cast<std::byte*>(gradients_.data()) + place.offset_bytes;
+    case ir::Storage::kState:
+      return reinterpret_cast<std::byte*>(states_.data()) + place.offset_bytes;
+    case ir::Storage::kConstant:
+      return constants_.data() + place.offset_bytes;
+    case ir::Storage::kFile:
+      return file_.data() + place.offset_bytes;
+    case ir::Storage::kArena:
+      return arena_.data() + place.offset_bytes;
+    case ir::Storage::kBand:
+      return bands_.data() + place.offset_bytes;
     case ir::Storage::kInput:
     case ir::Storage::kLoop:
-    case ir::Storage::kNone: break;
+    case ir::Storage::kNone:
+      break;
   }
   return nullptr;
 }

@@ -1,8 +1,9 @@
 // Runs a Plan in process.
 //
-// All memory is taken at construction: parameters, gradients, states, constants, one arena, whose start is workspace too. Every op is bound
-// to its kernel once; a step is a walk over bound calls and allocates nothing. Calls that the plan fuses by rows run together: a task
-// is a run of rows, cut by the data alone, and passes through all of them band by band.
+// All memory is taken at construction: parameters, gradients, states, constants, one arena, whose start is workspace
+// too. Every op is bound to its kernel once; a step is a walk over bound calls and allocates nothing. Calls that the
+// plan fuses by rows run together: a task is a run of rows, cut by the data alone, and passes through all of them band
+// by band.
 #pragma once
 
 #include <cstddef>
@@ -24,23 +25,23 @@ namespace gneiss::runtime {
 template <class T>
 class Executor {
  public:
-  /// Binds `plan` to `dataset`; both must outlive the executor, as must `class_weights`. The loss counts the dataset's training
-  /// nodes. Errors: kOutOfMemory with the plan's size.
-  /// `loops`: a function for each loop over edges of the plan, which only f32 has. `file`: plan.file_bytes bytes of a FileMemory that
-  /// outlives the executor too.
+  /// Binds `plan` to `dataset`; both must outlive the executor, as must `class_weights`. The loss counts the dataset's
+  /// training nodes. Errors: kOutOfMemory with the plan's size. `loops`: a function for each loop over edges of the
+  /// plan, which only f32 has. `file`: plan.file_bytes bytes of a FileMemory that outlives the executor too.
   Executor(const ir::Plan& plan, const data::Dataset& dataset, DerivedGraphs derived,
            std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops = {},
            std::span<std::byte> file = {});
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// To be called when the setup phase is through for good: gives back its part of the arena, and pages of files, which reading
-  /// brings again.
+  /// To be called when the setup phase is through for good: gives back its part of the arena, and pages of files, which
+  /// reading brings again.
   void end_setup();
-  /// After that, and when what else only the setup read is gone: makes the edges that the steps walk by themselves (Plan::loss_blocks).
+  /// After that, and when what else only the setup read is gone: makes the edges that the steps walk by themselves
+  /// (Plan::loss_blocks).
   void make_loss_blocks() { structures_.fill_loss_blocks(plan_, context_.threads); }
-  /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once: structures go when the
-  /// last of its ops that reads them is through, if no other phase does.
+  /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once:
+  /// structures go when the last of its ops that reads them is through, if no other phase does.
   void run(ir::Phase phase, kernels::StepKey key);
 
   /// Values of a stored dense result.
@@ -62,7 +63,7 @@ class Executor {
     std::int32_t last_step;  ///< of those of the plan that it is
     std::vector<kernels::BoundCall> calls;
     std::vector<std::span<std::byte>> workspaces;  ///< of each call
-    std::vector<std::int64_t> cuts;                ///< rows at which tasks start, and their number; empty: one call by itself
+    std::vector<std::int64_t> cuts;  ///< rows at which tasks start, and their number; empty: one call by itself
     std::int64_t band_rows = 0;
     std::unique_ptr<SweptRows> swept;  ///< those in files, of a step in bands
   };
@@ -98,7 +99,7 @@ class Executor {
   Buffer<std::byte> constants_;
   std::span<std::byte> file_;
   Buffer<std::byte> arena_;
-  Buffer<std::byte> bands_;  ///< plan.band_bytes for each thread
+  Buffer<std::byte> bands_;   ///< plan.band_bytes for each thread
   data::Labels loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,
   Buffer<NodeId> loss_rows_;  ///< and all their indices
   // Copies, only where T is not the dataset's own type.

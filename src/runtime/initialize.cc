@@ -28,13 +28,27 @@ void initialize(std::string_view name, const ir::Init& init, std::uint64_t seed,
     for (T& v : values) v = static_cast<T>(deviation * random.normal());
   };
   switch (init.kind) {
-    case Kind::kZeros: std::fill(values.begin(), values.end(), T{0}); break;
-    case Kind::kOnes: std::fill(values.begin(), values.end(), T{1}); break;
-    case Kind::kConstant: std::fill(values.begin(), values.end(), static_cast<T>(init.value)); break;
-    case Kind::kUniform: uniform(init.value); break;
-    case Kind::kGlorot: uniform(std::sqrt(6.0 / static_cast<double>(std::max<std::int64_t>(1, init.fan_in + init.fan_out)))); break;
-    case Kind::kHe: normal(std::sqrt(2.0 / static_cast<double>(std::max<std::int64_t>(1, init.fan_in)))); break;
-    case Kind::kNormal: normal(init.value); break;
+    case Kind::kZeros:
+      std::fill(values.begin(), values.end(), T{0});
+      break;
+    case Kind::kOnes:
+      std::fill(values.begin(), values.end(), T{1});
+      break;
+    case Kind::kConstant:
+      std::fill(values.begin(), values.end(), static_cast<T>(init.value));
+      break;
+    case Kind::kUniform:
+      uniform(init.value);
+      break;
+    case Kind::kGlorot:
+      uniform(std::sqrt(6.0 / static_cast<double>(std::max<std::int64_t>(1, init.fan_in + init.fan_out))));
+      break;
+    case Kind::kHe:
+      normal(std::sqrt(2.0 / static_cast<double>(std::max<std::int64_t>(1, init.fan_in))));
+      break;
+    case Kind::kNormal:
+      normal(init.value);
+      break;
   }
 }
 

@@ -56,11 +56,14 @@ void Optimizer<T>::step(const kernels::Context& context, double lr, std::span<T>
   for (const ParameterRange& range : ranges_) {
     const auto begin = static_cast<std::size_t>(range.begin);
     const auto size = static_cast<std::size_t>(range.size);
-    const auto part = [&](Buffer<T>& buffer) { return buffer.empty() ? std::span<T>() : buffer.span().subspan(begin, size); };
+    const auto part = [&](Buffer<T>& buffer) {
+      return buffer.empty() ? std::span<T>() : buffer.span().subspan(begin, size);
+    };
     const std::span<T> w = values.subspan(begin, size);
     const std::span<const T> g = gradients.subspan(begin, size);
     if (config_.kind == OptimizerKind::kSgd) {
-      kernels::sgd_step<T>(context, {step_, lr, config_.momentum, range.weight_decay, config_.nesterov, w, g, part(first_)});
+      kernels::sgd_step<T>(context,
+                           {step_, lr, config_.momentum, range.weight_decay, config_.nesterov, w, g, part(first_)});
     } else {
       kernels::adam_step<T>(context, {step_, lr, config_.beta1, config_.beta2, config_.eps, range.weight_decay,
                                       config_.kind == OptimizerKind::kAdamW, w, g, part(first_), part(second_)});

@@ -12,7 +12,8 @@ const graph::Graph& base_of(const ir::GraphDef& def, const graph::Graph& given, 
 }
 
 graph::Graph with_self_loops(ir::GraphOrigin origin, const graph::Graph& from) {
-  return origin == ir::GraphOrigin::kAddRemainingSelfLoops ? graph::add_remaining_self_loops(from) : graph::replace_self_loops(from);
+  return origin == ir::GraphOrigin::kAddRemainingSelfLoops ? graph::add_remaining_self_loops(from)
+                                                           : graph::replace_self_loops(from);
 }
 
 }  // namespace
@@ -23,7 +24,8 @@ DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program) {
     ir::GraphDef& def = program->graphs[g];
     GNEISS_CHECK(g == 0 || def.origin != ir::GraphOrigin::kGiven, ErrorCode::kUnsupported,
                  "program '{}' needs {} given graphs; full-graph training has one", program->name, g + 1);
-    const bool waits = def.base == 0 && graph::num_self_loops(given) == 0;  // its edges are the given ones and a loop at each node
+    const bool waits =
+        def.base == 0 && graph::num_self_loops(given) == 0;  // its edges are the given ones and a loop at each node
     if (g > 0 && !waits) {
       const auto base = static_cast<std::size_t>(def.base);
       if (base > 0 && !derived[base]) derived[base] = with_self_loops(program->graphs[base].origin, given);
@@ -39,7 +41,8 @@ DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program) {
   return derived;
 }
 
-void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan, DerivedGraphs* derived) {
+void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan,
+                     DerivedGraphs* derived) {
   const std::vector<ir::GraphDef>& graphs = plan.program.graphs;
   derived->resize(graphs.size());
   for (std::size_t g = 1; g < graphs.size(); ++g) {
@@ -61,7 +64,8 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
         made = graph::selection(given.num_nodes(), rows);
         break;
     }
-    GNEISS_ASSERT(made && made->num_edges() == def.num_edges, "graph {} was planned with {} edges", def.name, def.num_edges);
+    GNEISS_ASSERT(made && made->num_edges() == def.num_edges, "graph {} was planned with {} edges", def.name,
+                  def.num_edges);
   }
 }
 
@@ -72,11 +76,14 @@ Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, Deriv
     if (plan.graph_uses[g].transpose) transposes_[g] = graph::transpose(in_[g], plan.graph_uses[g].slots, threads);
     out_.push_back(plan.graph_uses[g].transpose ? transposes_[g].pattern() : SparsePattern());
     const ir::GraphUse& use = plan.graph_uses[g];
-    in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads) : graph::SourceBlocks());
-    out_blocks_.push_back(use.out_block > 0 ? graph::block_sources(out_[g], use.out_block, threads) : graph::SourceBlocks());
+    in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads)
+                                          : graph::SourceBlocks());
+    out_blocks_.push_back(use.out_block > 0 ? graph::block_sources(out_[g], use.out_block, threads)
+                                            : graph::SourceBlocks());
   }
   for (const ir::LossBlocks& part : plan.loss_blocks) {
-    loss_blocks_.push_back(graph::room_for_part((part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)]));
+    loss_blocks_.push_back(
+        graph::room_for_part((part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)]));
   }
   if (!dataset.features.sparse) return;
   features_in_ = dataset.features.pattern();
@@ -92,8 +99,10 @@ void Structures::fill_loss_blocks(const ir::Plan& plan, int threads) {
   const std::vector<std::uint8_t> marked = graph::marks(dataset_.num_nodes(), dataset_.split.train);
   for (std::size_t i = 0; i < plan.loss_blocks.size(); ++i) {
     const ir::LossBlocks& part = plan.loss_blocks[i];
-    const graph::SourceBlocks& whole = (part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)];
-    graph::fill_part(whole, part.sources ? graph::EntryEnd::kColumn : graph::EntryEnd::kRow, marked, threads, &loss_blocks_[i]);
+    const graph::SourceBlocks& whole =
+        (part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)];
+    graph::fill_part(whole, part.sources ? graph::EntryEnd::kColumn : graph::EntryEnd::kRow, marked, threads,
+                     &loss_blocks_[i]);
   }
 }
 

@@ -1,4 +1,5 @@
-// The sparse structures that a plan runs on: graphs derived from the dataset's, their transposes, the CSC copy of the features.
+// The sparse structures that a plan runs on: graphs derived from the dataset's, their transposes, the CSC copy of the
+// features.
 #pragma once
 
 #include <memory>
@@ -13,21 +14,25 @@
 
 namespace gneiss::runtime {
 
-/// Graphs by their number in the program; none for graph 0, which is the dataset's own and is not copied, and for those not made.
+/// Graphs by their number in the program; none for graph 0, which is the dataset's own and is not copied, and for those
+/// not made.
 using DerivedGraphs = std::vector<std::optional<graph::Graph>>;
 
-/// Writes edge counts and symmetry of every GraphDef (self loops added, weights kept) into the program. Makes the graphs whose edges have to be
-/// counted for that: not those of a graph without self loops, which a plan may be able to do without.
-/// Errors: kUnsupported if the program has several given graphs.
+/// Writes edge counts and symmetry of every GraphDef (self loops added, weights kept) into the program. Makes the
+/// graphs whose edges have to be counted for that: not those of a graph without self loops, which a plan may be able to
+/// do without. Errors: kUnsupported if the program has several given graphs.
 DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program);
 
-/// Makes what a plan needs besides: graphs that were not made yet, and those that the passes added for the rows of the loss (ascending nodes).
-void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan, DerivedGraphs* derived);
+/// Makes what a plan needs besides: graphs that were not made yet, and those that the passes added for the rows of the
+/// loss (ascending nodes).
+void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan,
+                     DerivedGraphs* derived);
 
 /// Patterns by graph and direction, for the life of a run.
 class Structures {
  public:
-  /// Takes the derived graphs; builds the transposes and source blocks that the plan asks for. `dataset` must outlive this.
+  /// Takes the derived graphs; builds the transposes and source blocks that the plan asks for. `dataset` must outlive
+  /// this.
   Structures(const data::Dataset& dataset, const ir::Plan& plan, DerivedGraphs derived, int threads);
 
   const SparsePattern* in_edges(std::int32_t graph) const { return &in_[static_cast<std::size_t>(graph)]; }
@@ -39,8 +44,8 @@ class Structures {
   /// Plan::loss_blocks[i], filled by fill_loss_blocks.
   BlockedPattern loss_blocks(std::int32_t i) const { return loss_blocks_[static_cast<std::size_t>(i)].view(); }
   void fill_loss_blocks(const ir::Plan& plan, int threads);
-  /// Frees the ids of edges that nothing reads any more, of the graphs and transposes that were made here: when the step `last` of the
-  /// setup phase is through; -1: before the first.
+  /// Frees the ids of edges that nothing reads any more, of the graphs and transposes that were made here: when the
+  /// step `last` of the setup phase is through; -1: before the first.
   void drop_unread(const ir::Plan& plan, std::int32_t last);
 
   const SparsePattern* features(bool transposed) const { return transposed ? &features_out_ : &features_in_; }

@@ -16,7 +16,9 @@ SweptRows::SweptRows(std::vector<FileRows> files, std::span<const std::int64_t> 
 void SweptRows::start() { std::fill(states_.begin(), states_.end(), State::kOpen); }
 
 void SweptRows::map(std::int64_t begin, std::int64_t end) const {
-  for (const FileRows& file : files_) map_pages(file.data + begin * file.row_bytes, static_cast<std::size_t>((end - begin) * file.row_bytes), file.written);
+  for (const FileRows& file : files_)
+    map_pages(file.data + begin * file.row_bytes, static_cast<std::size_t>((end - begin) * file.row_bytes),
+              file.written);
 }
 
 void SweptRows::through(std::int64_t task) {
@@ -46,8 +48,12 @@ SweptRows::Run SweptRows::run_around(std::int64_t task) const {
 
 void SweptRows::give_back(const Run& run) const {
   for (const FileRows& file : files_) {
-    const auto address = [&](std::int64_t of_row) { return reinterpret_cast<std::uintptr_t>(file.data + of_row * file.row_bytes); };
-    const auto page_of = [&](std::uintptr_t at, bool next) { return (at + (next ? kHugePage - 1 : 0)) / kHugePage * kHugePage; };
+    const auto address = [&](std::int64_t of_row) {
+      return reinterpret_cast<std::uintptr_t>(file.data + of_row * file.row_bytes);
+    };
+    const auto page_of = [&](std::uintptr_t at, bool next) {
+      return (at + (next ? kHugePage - 1 : 0)) / kHugePage * kHugePage;
+    };
     const std::uintptr_t from = std::max(address(0), page_of(address(row(run.first)), !run.with_page_before));
     const std::uintptr_t to = std::min(address(cuts_.back()), page_of(address(row(run.last)), run.with_page_behind));
     if (from < to) give_back_tail(reinterpret_cast<std::byte*>(from), 0, to - from);

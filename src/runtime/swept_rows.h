@@ -16,9 +16,9 @@ struct FileRows {
   bool written;
 };
 
-/// Maps pages before a band works on them, and gives them back when tasks are through: those of tasks side by side together, some MiB at a
-/// time and in whole huge pages. To give pages back interrupts every processor that may know them, and what is left of a huge page is
-/// mapped again 4 KiB at a time.
+/// Maps pages before a band works on them, and gives them back when tasks are through: those of tasks side by side
+/// together, some MiB at a time and in whole huge pages. To give pages back interrupts every processor that may know
+/// them, and what is left of a huge page is mapped again 4 KiB at a time.
 class SweptRows {
  public:
   /// `cuts`: rows at which tasks start, and their number; they have to stay.

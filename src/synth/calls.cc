@@ -59,7 +59,8 @@ class Writer {
     const std::int32_t part = plan_.loss_blocks_of(op_);
     if (part >= 0) return fields->push_back({"blocks", fmt::format("p.loss_blocks_{}.view()", part)});
     if ((backwards ? use.out_block : use.in_block) == 0) return;
-    fields->push_back({"blocks", fmt::format("p.{}_blocks_{}.view()", backwards ? "out" : "in", names_.graph(graph()))});
+    fields->push_back(
+        {"blocks", fmt::format("p.{}_blocks_{}.view()", backwards ? "out" : "in", names_.graph(graph()))});
   }
 
   /// Adds the 16-bit form of a value, where it has one.
@@ -78,7 +79,8 @@ class Writer {
 
   Call spmm() const {
     const bool backwards = flag("transpose");
-    std::vector<Field> fields = {{"pattern", edges(backwards)}, {"x", in(0)}, {"w", ir::weighs_edges(op_) ? weights(1) : "{}"}};
+    std::vector<Field> fields = {
+        {"pattern", edges(backwards)}, {"x", in(0)}, {"w", ir::weighs_edges(op_) ? weights(1) : "{}"}};
     if (op_.attrs.integer("heads", 1) != 1) fields.push_back({"heads", count("heads", 1)});
     fields.insert(fields.end(), {{"reduce", reduce()}, {"y", out()}, {"arg", out(1)}});
     blocks(backwards, &fields);
@@ -465,7 +467,8 @@ bool counts_rows_alone(const ir::Program& program) {
 }
 
 bool has_targets(const ir::Program& program) {
-  return std::any_of(program.ops.begin(), program.ops.end(), [](const Op& op) { return op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse; });
+  return std::any_of(program.ops.begin(), program.ops.end(),
+                     [](const Op& op) { return op.kind == OpKind::bce_with_logits || op.kind == OpKind::mse; });
 }
 
 std::vector<Call> calls_of(const ir::Plan& plan, const Specification& specification, const Names& names,

@@ -27,7 +27,6 @@ std::string loops_source(const ir::Plan& plan, const Names& names);
 /// The headers that it includes, by name and text, and those that they include.
 const std::vector<std::pair<std::string, std::string>>& loop_headers();
 /// What a compiler is told about it.
-inline constexpr const char* kLoopOptions =
-    "-O3 -fopenmp-simd -fno-math-errno -fno-trapping-math";
+inline constexpr const char* kLoopOptions = "-O3 -fopenmp-simd -fno-math-errno -fno-trapping-math";
 
 }  // namespace gneiss::synth

@@ -26,7 +26,8 @@ using ir::Op;
 using ir::OpKind;
 
 bool has_band_kernel(const std::string& kernel) {
-  constexpr std::string_view kKernels[] = {"attention", "attention_grad", "bce_with_logits", "cross_entropy", "gemm", "mse", "sum_rows"};
+  constexpr std::string_view kKernels[] = {"attention", "attention_grad", "bce_with_logits", "cross_entropy", "gemm",
+                                           "mse",       "sum_rows"};
   return std::find(std::begin(kKernels), std::end(kKernels), kernel) != std::end(kKernels);
 }
 
@@ -229,11 +230,18 @@ std::string setup_source(const Source& from) {
   std::string made;
   for (std::size_t i = 0; i < plan.loss_blocks.size(); ++i) {
     const ir::LossBlocks& part = plan.loss_blocks[i];
-    const std::string whole = fmt::format("p.{}_blocks_{}", part.out_edges ? "out" : "in", from.names.graph(part.graph));
-    made += fmt::format("  p.loss_blocks_{0} = graph::room_for_part({1});\n  graph::fill_part({1}, graph::EntryEnd::{2}, in_loss, p.threads, &p.loss_blocks_{0});\n", i,
-                        whole, part.sources ? "kColumn" : "kRow");
+    const std::string whole =
+        fmt::format("p.{}_blocks_{}", part.out_edges ? "out" : "in", from.names.graph(part.graph));
+    made += fmt::format(
+        "  p.loss_blocks_{0} = graph::room_for_part({1});\n  graph::fill_part({1}, graph::EntryEnd::{2}, in_loss, "
+        "p.threads, &p.loss_blocks_{0});\n",
+        i, whole, part.sources ? "kColumn" : "kRow");
   }
-  if (!made.empty()) made = "\n  // Edges that end in training nodes.\n  const std::vector<std::uint8_t> in_loss = graph::marks(kNodes, p.dataset.split.train);\n" + made;
+  if (!made.empty())
+    made =
+        "\n  // Edges that end in training nodes.\n  const std::vector<std::uint8_t> in_loss = graph::marks(kNodes, "
+        "p.dataset.split.train);\n" +
+        made;
   const std::string body = calls + freed + made;
   const std::string function =
       body.empty() ? "void setup(Program&) {\n  // Nothing is.\n}\n" : "void setup(Program& p) {\n" + body + "}\n";

@@ -183,8 +183,9 @@ std::string graph_function(const Source& from) {
         "NodeId{0});\n";
   }
   if (has_targets(program)) {
-    text += counts_rows_alone(program) ? "  p.labelled = labelled_entries(p.threads, targets(p.loss_labels), p.loss_rows);\n"
-                                       : "  p.labelled = labelled_entries(p.threads, targets(p.dataset.labels), p.dataset.split.train);\n";
+    text += counts_rows_alone(program)
+                ? "  p.labelled = labelled_entries(p.threads, targets(p.loss_labels), p.loss_rows);\n"
+                : "  p.labelled = labelled_entries(p.threads, targets(p.dataset.labels), p.dataset.split.train);\n";
   }
   for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
     const ir::RowBand& band = from.plan().bands[b];
@@ -321,8 +322,8 @@ void save_parameters(const Program& p, const std::string& path, std::int64_t epo
     std::vector<std::int64_t> shape = param.stored_shape;
     if (shape.empty()) shape = {param.rows, param.cols};
     body += call("  ", "file.add",
-                 {quote(param.name), fmt::format("{{{}}}", fmt::join(shape, ", ")), "p." + from.names.value(param.value),
-                  param.stored_transposed ? "true" : "false"});
+                 {quote(param.name), fmt::format("{{{}}}", fmt::join(shape, ", ")),
+                  "p." + from.names.value(param.value), param.stored_transposed ? "true" : "false"});
   }
   body += "  file.write(path);\n}\n";
   return source_file("First values of the parameters, and the file that they are saved in.",

@@ -58,8 +58,8 @@ std::string graph_members(const Source& from) {
   for (std::size_t i = 0; i < from.plan().loss_blocks.size(); ++i) {
     const ir::LossBlocks& part = from.plan().loss_blocks[i];
     list.push_back({fmt::format("graph::SourceBlocks loss_blocks_{};", i),
-                    fmt::format("of {}_blocks_{}, {} rows of the loss alone", part.out_edges ? "out" : "in", from.names.graph(part.graph),
-                                part.sources ? "from" : "of")});
+                    fmt::format("of {}_blocks_{}, {} rows of the loss alone", part.out_edges ? "out" : "in",
+                                from.names.graph(part.graph), part.sources ? "from" : "of")});
   }
   if (from.spec.data.sparse_features) {
     list.push_back({"SparsePattern feature_rows;", "where the stored values of the features stand"});
@@ -72,7 +72,8 @@ std::string graph_members(const Source& from) {
     list.push_back({"data::Labels loss_labels;", "of the training nodes"});
     list.push_back({"std::vector<NodeId> loss_rows;", "all of them"});
   }
-  if (has_targets(program)) list.push_back({"std::int64_t labelled = 0;", "entries of the targets that the loss is a mean of"});
+  if (has_targets(program))
+    list.push_back({"std::int64_t labelled = 0;", "entries of the targets that the loss is a mean of"});
   for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
     list.push_back({fmt::format("std::vector<std::int64_t> cuts_{};", b),
                     fmt::format("rows at which the {} tasks of a loop over bands start", from.plan().bands[b].tasks)});

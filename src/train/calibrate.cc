@@ -104,8 +104,7 @@ struct Neighbours {
       index = static_cast<NodeId>(rank * kScatter % static_cast<std::uint64_t>(sources));
     }
     for (std::int64_t r = 0; r <= rows; ++r) offsets[static_cast<std::size_t>(r)] = r * degree;
-    for (std::int64_t r = 0; r < rows; ++r)
-      std::sort(indices.begin() + r * degree, indices.begin() + (r + 1) * degree);
+    for (std::int64_t r = 0; r < rows; ++r) std::sort(indices.begin() + r * degree, indices.begin() + (r + 1) * degree);
   }
   SparsePattern pattern() const { return {rows, sources, offsets, indices, {}}; }
   double edges() const { return static_cast<double>(indices.size()); }
@@ -173,8 +172,8 @@ class Calibration {
   }
   Context context() const { return {threads_, {}}; }
 
-  /// Median seconds of a call: of at least three, and of as many as 40 ms hold, so that a moment when something else had a core
-  /// is one of many.
+  /// Median seconds of a call: of at least three, and of as many as 40 ms hold, so that a moment when something else
+  /// had a core is one of many.
   double median(const std::function<void()>& call) const {
     call();
     std::vector<double> seconds;
@@ -245,14 +244,16 @@ class Calibration {
     const Neighbours graph(kRead / row_bytes / degree, sources, degree);
     const graph::SourceBlocks blocks = graph::block_sources(graph.pattern(), block, threads_);
     const auto bytes = static_cast<double>(row_bytes);
-    return {spmm_seconds(graph, columns, blocks.view()), static_cast<double>(blocks.segments.size()), bytes, graph.edges() * bytes,
-            static_cast<double>(graph.rows) * bytes};
+    return {spmm_seconds(graph, columns, blocks.view()), static_cast<double>(blocks.segments.size()), bytes,
+            graph.edges() * bytes, static_cast<double>(graph.rows) * bytes};
   }
 
-  double passing_seconds(const BlockWalk& walk) const { return passes::segment_passes_seconds(rates_, walk.segments, walk.row_bytes, walk.write_bytes); }
+  double passing_seconds(const BlockWalk& walk) const {
+    return passes::segment_passes_seconds(rates_, walk.segments, walk.row_bytes, walk.write_bytes);
+  }
 
-  /// Short segments besides long ones, both of many lengths, tell what it takes to begin one. Both in turn and more than once: what
-  /// another process does to the caches meanwhile is more than the difference.
+  /// Short segments besides long ones, both of many lengths, tell what it takes to begin one. Both in turn and more
+  /// than once: what another process does to the caches meanwhile is more than the difference.
   void measure_segments() {
     constexpr std::int64_t kColumns = 32;
     constexpr std::int64_t kBlock = 8'192;
@@ -269,7 +270,8 @@ class Calibration {
     rates_.segments = kColumns / seconds[kTurns / 2];
   }
 
-  /// In long segments, so that little of a walk is not the rows that are read: half of it at most, should the other rates not fit.
+  /// In long segments, so that little of a walk is not the rows that are read: half of it at most, should the other
+  /// rates not fit.
   void measure_block_gather() {
     constexpr std::int64_t kDegreeInBlock = 64;
     constexpr double kLeastGathered = 0.5;
@@ -280,13 +282,14 @@ class Calibration {
         const auto block = std::min(static_cast<std::int64_t>(size / (columns * sizeof(float))), graph::kMostBlockCols);
         const BlockWalk walk = walk_blocks(static_cast<std::int64_t>(columns), block, block, kDegreeInBlock);
         const double besides = walk.segments * columns / rates_.segments + passing_seconds(walk);
-        rates_.block_gather.rates.push_back(walk.read_bytes / std::max(walk.seconds - besides, kLeastGathered * walk.seconds));
+        rates_.block_gather.rates.push_back(walk.read_bytes /
+                                            std::max(walk.seconds - besides, kLeastGathered * walk.seconds));
       }
     }
   }
 
-  /// By the columns of the result and the other small size; the third size is large: the operand with the small size is read from
-  /// memory, as features are, while a result of many columns stays in a cache, as in a band of rows.
+  /// By the columns of the result and the other small size; the third size is large: the operand with the small size is
+  /// read from memory, as features are, while a result of many columns stays in a cache, as in a band of rows.
   RateGrid measure_gemm(Orientation orientation) {
     RateGrid grid{{16, 32, 128}, {32, 128, 512, 4096}, {}};
     for (const double columns : grid.columns) {
@@ -295,7 +298,8 @@ class Calibration {
         constexpr double kWideFloats = 160'000 * 32;
         const auto n = static_cast<std::int64_t>(columns);
         const auto small = static_cast<std::int64_t>(size);
-        const auto large = static_cast<std::int64_t>(std::clamp(std::min(kReadFloats / size, kWideFloats / columns), 1024.0, 160'000.0));
+        const auto large = static_cast<std::int64_t>(
+            std::clamp(std::min(kReadFloats / size, kWideFloats / columns), 1024.0, 160'000.0));
         const bool tn = orientation == Orientation::kTN;
         kernels::GemmArgs<float> args{in(large, small), in(small, n, kPoolFloats / 2), out(tn ? small : large, n),
                                       orientation};
@@ -360,7 +364,8 @@ class Calibration {
     const MatrixView<float> ds_src = out(kNodes, kHeads, 4 * kNodes * kColumns);
     const ConstMatrixView<float> dy = in(kNodes, kColumns, 2 * kNodes * kColumns);
     const ConstMatrixView<float> dots = in(kNodes, kHeads, 3 * kNodes * kColumns);
-    const kernels::AttentionGradArgs<float> grad{graph.pattern(), z, s_src, s_dst, lse, dots, dy, {}, kHeads, 0.2, dz, ds_src};
+    const kernels::AttentionGradArgs<float> grad{graph.pattern(), z,   s_src, s_dst, lse, dots, dy, {},
+                                                 kHeads,          0.2, dz,    ds_src};
     Buffer<std::byte> workspace(kernels::attention_grad_workspace_bytes(kNodes, kHeads, sizeof(float)));
     const Context scratch{threads_, workspace.span()};
     const double backward = median([&] { kernels::attention_grad<float>(scratch, grad); });
@@ -392,8 +397,8 @@ class Calibration {
     rates_.exponentials = static_cast<double>(kRows) * 32 / std::max(seconds - stream, kLeastShare * seconds);
   }
 
-  /// A file of rows, as features are moved to, read by tasks that end anywhere in a page, with and without mapping it anew. Without a place for such a
-  /// file the default stays.
+  /// A file of rows, as features are moved to, read by tasks that end anywhere in a page, with and without mapping it
+  /// anew. Without a place for such a file the default stays.
   void measure_mapping() {
     constexpr std::int64_t kTasks = 64;
     constexpr std::int64_t kTaskRows = 600;
@@ -407,7 +412,8 @@ class Calibration {
     std::deque<ScratchFile> files;
     files.emplace_back(kBytes).write(pool_.data(), kBytes);
     const MappedFile mapped = ScratchFile::map_in_a_row(files);
-    auto* data = reinterpret_cast<float*>(const_cast<std::byte*>(mapped.bytes().data()));  // mapped and given back, not written
+    auto* data =
+        reinterpret_cast<float*>(const_cast<std::byte*>(mapped.bytes().data()));  // mapped and given back, not written
     const std::vector<std::int64_t> cuts = kernels::cut_rows({}, kRows, kTasks);
     const auto sweep = [&](std::vector<runtime::FileRows> rows) {
       runtime::SweptRows swept(std::move(rows), cuts);
@@ -466,11 +472,13 @@ std::string describe(const Rates& rates) {
   text += table("elementwise: GB/s read and written, by MiB", rates.stream, kMiB, 1e9, false);
   text += fmt::format("  attention: {:.0f} M softmax weights/s forward, {:.0f} M/s backward, besides the gather\n",
                       rates.attention / 1e6, rates.attention_grad / 1e6);
-  text +=
-      fmt::format("  dropout: {:.0f} M values/s; blocked spmm: {:.1f} ns to begin a segment of 32 columns; {:.2f} us a call\n",
-                  rates.dropout / 1e6, 32e9 / rates.segments, 1e6 * rates.call_seconds);
-  text += fmt::format("  exponentials: {:.0f} M values/s; rows in a file: {:.0f} GB/s mapped and given back{}\n", rates.exponentials / 1e6, rates.map / 1e9,
-                      rates.map == passes::default_rates().map ? " (not measured: no room for a file in the temporary folder)" : "");
+  text += fmt::format(
+      "  dropout: {:.0f} M values/s; blocked spmm: {:.1f} ns to begin a segment of 32 columns; {:.2f} us a call\n",
+      rates.dropout / 1e6, 32e9 / rates.segments, 1e6 * rates.call_seconds);
+  text += fmt::format(
+      "  exponentials: {:.0f} M values/s; rows in a file: {:.0f} GB/s mapped and given back{}\n",
+      rates.exponentials / 1e6, rates.map / 1e9,
+      rates.map == passes::default_rates().map ? " (not measured: no room for a file in the temporary folder)" : "");
   text += fmt::format("  γ: density in % below which the sparse product of features wins, for {} x {} features\n",
                       kFeatureRows, kFeatureCols);
   text += fmt::format("    {:>8} {:>9} {:>9} {:>14}\n", "columns", "forward", "gradient", "after dropout");
@@ -478,7 +486,8 @@ std::string describe(const Rates& rates) {
     const auto percent = [&](bool gradient, bool dropped) {
       return 100 * passes::sparse_threshold(rates, {kFeatureRows, kFeatureCols, 0, dropped}, columns, gradient);
     };
-    text += fmt::format("    {:8.0f} {:9.1f} {:9.1f} {:14.1f}\n", columns, percent(false, false), percent(true, false), percent(true, true));
+    text += fmt::format("    {:8.0f} {:9.1f} {:9.1f} {:14.1f}\n", columns, percent(false, false), percent(true, false),
+                        percent(true, true));
   }
   return text;
 }

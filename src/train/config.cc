@@ -71,7 +71,8 @@ void Config::set(std::string_view key, std::string_view value, Origin origin, co
   if (key.substr(0, kArgPrefix.size()) == kArgPrefix) {
     const std::string_view name = key.substr(kArgPrefix.size());
     if (!is_identifier(name)) {
-      throw Error(ErrorCode::kUsage, fmt::format("'{}' is no name of a model argument", name), where, "names are letters, digits and '_'");
+      throw Error(ErrorCode::kUsage, fmt::format("'{}' is no name of a model argument", name), where,
+                  "names are letters, digits and '_'");
     }
     const std::string row = "model." + std::string(name);
     if (find_setting(row) != nullptr && row != "model.name") return set(row, value, origin, where);
@@ -157,7 +158,8 @@ std::vector<std::pair<std::string, ModelArg>> Config::model_args() const {
   std::vector<std::pair<std::string, ModelArg>> args;
   for (const Setting& setting : settings()) {
     const bool of_model = setting.key.rfind("model.", 0) == 0 && setting.key != "model.name";
-    if (of_model && is_set(setting.key)) args.emplace_back(setting.key.substr(6), typed_arg(setting, text(setting.key)));
+    if (of_model && is_set(setting.key))
+      args.emplace_back(setting.key.substr(6), typed_arg(setting, text(setting.key)));
   }
   for (const auto& [key, entry] : entries_) {
     if (key.rfind(kArgPrefix, 0) == 0) args.emplace_back(key.substr(kArgPrefix.size()), guess_arg(entry.value));
@@ -173,7 +175,8 @@ std::string Config::to_yaml() const {
     for (const auto& [key, entry] : entries_) {
       if (key.rfind(kArgPrefix, 0) != 0) continue;
       const bool is_text = std::holds_alternative<std::string>(guess_arg(entry.value));
-      args += fmt::format("    {}: {}\n", key.substr(kArgPrefix.size()), is_text ? yaml_text(entry.value) : entry.value);
+      args +=
+          fmt::format("    {}: {}\n", key.substr(kArgPrefix.size()), is_text ? yaml_text(entry.value) : entry.value);
     }
     if (!args.empty()) yaml += "  args:\n" + args;
   };

@@ -1,8 +1,8 @@
 // The settings of a run and where each value came from.
 //
 // Precedence, lowest first: the table's default, a training script in the model's text, the run file, the command line.
-// Run files are YAML, read strictly: an unknown key, a wrong type, a key given twice, anchors and aliases are errors that
-// name line and column.
+// Run files are YAML, read strictly: an unknown key, a wrong type, a key given twice, anchors and aliases are errors
+// that name line and column.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ using ModelArg = std::variant<std::int64_t, double, bool, std::string>;
 
 class Config {
  public:
-  /// Sets a key ("optim.lr", or "model.args.NAME" for an argument of the model). A value of higher origin stays. Errors:
-  /// kUsage for an unknown key (with the nearest) or a bad value; `where` names the place, e.g. "--lr" or "run.yaml:3:5".
+  /// Sets a key ("optim.lr", or "model.args.NAME" for an argument of the model). A value of higher origin stays.
+  /// Errors: kUsage for an unknown key (with the nearest) or a bad value; `where` names the place, e.g. "--lr" or
+  /// "run.yaml:3:5".
   void set(std::string_view key, std::string_view value, Origin origin, const std::string& where);
   /// Reads a run file over the values at hand. Errors: kUsage with file:line:column; kBadData if it cannot be read.
   void load_yaml(const std::filesystem::path& path);
@@ -52,7 +53,8 @@ class Config {
   std::vector<std::string> list(std::string_view key) const;
   std::vector<double> reals(std::string_view key) const;
 
-  /// Every argument for the model that was given: the rows of the table's model group by their own names, then model.args.
+  /// Every argument for the model that was given: the rows of the table's model group by their own names, then
+  /// model.args.
   std::vector<std::pair<std::string, ModelArg>> model_args() const;
 
   /// What the run file says, even where a flag replaces it; "" if it does not name the key.

@@ -5,7 +5,8 @@
 //   optim:
 //     lr: 0.01
 //
-// Events instead of yaml-cpp's tree: a tree hides keys given twice, expands aliases, and is built before a limit can act.
+// Events instead of yaml-cpp's tree: a tree hides keys given twice, expands aliases, and is built before a limit can
+// act.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
@@ -41,7 +42,8 @@ class Reader : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (levels_.empty()) return;  // an empty file sets nothing
     refuse_anchor(mark, anchor);
-    if (levels_.back().is_map && !levels_.back().has_key) fail(mark, "a key is missing before ':'", "write it as key: value");
+    if (levels_.back().is_map && !levels_.back().has_key)
+      fail(mark, "a key is missing before ':'", "write it as key: value");
     if (levels_.size() == 1 && is_group(levels_.back().key)) {
       levels_.back().has_key = false;  // `optim:` with nothing under it
       return;
@@ -50,14 +52,19 @@ class Reader : public YAML::EventHandler {
     fail(at, fmt::format("'{}' has no value", path()), "give it a value or remove the line");
   }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { fail(mark, "an alias (*name) is not allowed here", "write the value out"); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    fail(mark, "an alias (*name) is not allowed here", "write the value out");
+  }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     refuse_anchor(mark, anchor);
-    if (levels_.empty()) fail(mark, "expected a mapping of settings, got a single value", "write lines such as 'model: gcn'");
+    if (levels_.empty())
+      fail(mark, "expected a mapping of settings, got a single value", "write lines such as 'model: gcn'");
     Level& level = levels_.back();
     if (!level.is_map) {
-      if (value.find(',') != std::string::npos) fail(mark, fmt::format("an item of '{}' contains a comma", path()), "write its parts as items of their own");
+      if (value.find(',') != std::string::npos)
+        fail(mark, fmt::format("an item of '{}' contains a comma", path()), "write its parts as items of their own");
       level.items.push_back(value);
       return;
     }
@@ -66,9 +73,11 @@ class Reader : public YAML::EventHandler {
     assign(mark, value, tag == "!");
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     refuse_anchor(mark, anchor);
-    if (levels_.empty() || !levels_.back().is_map || !levels_.back().has_key) fail(mark, "a list is not expected here", "write lines such as 'model: gcn'");
+    if (levels_.empty() || !levels_.back().is_map || !levels_.back().has_key)
+      fail(mark, "a list is not expected here", "write lines such as 'model: gcn'");
     push(mark, false);
   }
   void OnSequenceEnd() override {
@@ -77,14 +86,16 @@ class Reader : public YAML::EventHandler {
     const std::string key = path();
     levels_.back().has_key = false;
     const Setting* setting = find_setting(key);
-    const bool takes_list = setting != nullptr && (setting->type == SettingType::kTextList || setting->type == SettingType::kRealList);
+    const bool takes_list =
+        setting != nullptr && (setting->type == SettingType::kTextList || setting->type == SettingType::kRealList);
     if (setting != nullptr && !takes_list) {
       fail(list.mark, fmt::format("{}: expected {}, got a list", key, expected_value(*setting)), "give one value");
     }
     config_->set(key, join(list.items, ","), Origin::kFile, place(name_, list.mark));
   }
 
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     refuse_anchor(mark, anchor);
     if (!levels_.empty()) {
       const bool after_key = levels_.back().is_map && levels_.back().has_key;
@@ -93,7 +104,9 @@ class Reader : public YAML::EventHandler {
         fail(mark, fmt::format("unknown group '{}'", key), unknown_name_hint(key, groups()));
       }
       if (!after_key || (levels_.size() == 2 && key != "model.args") || levels_.size() > 2) {
-        fail(mark, after_key ? fmt::format("'{}': expected a value, got a mapping", key) : "a mapping is not expected here", "docs/cli.md lists all settings");
+        fail(mark,
+             after_key ? fmt::format("'{}': expected a value, got a mapping", key) : "a mapping is not expected here",
+             "docs/cli.md lists all settings");
       }
     }
     push(mark, true);
@@ -122,7 +135,8 @@ class Reader : public YAML::EventHandler {
   }
   void push(const YAML::Mark& mark, bool is_map) {
     if (levels_.size() >= kMaxDepth) fail(mark, "settings are nested too deeply", "docs/cli.md lists all settings");
-    levels_.push_back({.is_map = is_map, .mark = mark, .key = {}, .key_mark = {}, .has_key = false, .seen = {}, .items = {}});
+    levels_.push_back(
+        {.is_map = is_map, .mark = mark, .key = {}, .key_mark = {}, .has_key = false, .seen = {}, .items = {}});
   }
 
   void take_key(const YAML::Mark& mark, const std::string& key) {
@@ -141,15 +155,20 @@ class Reader : public YAML::EventHandler {
   void assign(const YAML::Mark& mark, const std::string& value, bool quoted) {
     std::string key = path();
     if (levels_.size() == 1) {
-      if (find_setting(key + ".name") == nullptr) fail(mark, fmt::format("'{}': expected a mapping, got '{}'", key, value), fmt::format("write its settings below '{}:', one a line", key));
+      if (find_setting(key + ".name") == nullptr)
+        fail(mark, fmt::format("'{}': expected a mapping, got '{}'", key, value),
+             fmt::format("write its settings below '{}:', one a line", key));
       key += ".name";
     }
     const Setting* setting = find_setting(key);
-    if (key == "model.args") fail(mark, "model.args: expected a mapping of names to values", "write args: {name: value}");
-    const bool numeric = setting != nullptr && setting->type != SettingType::kText && setting->type != SettingType::kChoice &&
-                         setting->type != SettingType::kTextList && setting->type != SettingType::kBytes;
+    if (key == "model.args")
+      fail(mark, "model.args: expected a mapping of names to values", "write args: {name: value}");
+    const bool numeric = setting != nullptr && setting->type != SettingType::kText &&
+                         setting->type != SettingType::kChoice && setting->type != SettingType::kTextList &&
+                         setting->type != SettingType::kBytes;
     if (quoted && numeric) {
-      fail(mark, fmt::format("{}: expected {}, got the text \"{}\"", key, expected_value(*setting), value), "remove the quotes");
+      fail(mark, fmt::format("{}: expected {}, got the text \"{}\"", key, expected_value(*setting), value),
+           "remove the quotes");
     }
     config_->set(key, value, Origin::kFile, place(name_, mark));
   }
@@ -183,7 +202,8 @@ class Reader : public YAML::EventHandler {
     for (const Setting& setting : settings()) names.push_back(setting.key.substr(setting.key.find('.') + 1));
     const std::string nearest_short = nearest_name(name, names);
     for (const Setting& setting : settings()) {
-      if (setting.key.substr(setting.key.find('.') + 1) == nearest_short) return fmt::format("did you mean '{}'?", setting.key);
+      if (setting.key.substr(setting.key.find('.') + 1) == nearest_short)
+        return fmt::format("did you mean '{}'?", setting.key);
     }
     return "groups: " + join(groups(), ", ");
   }
@@ -208,7 +228,8 @@ class Reader : public YAML::EventHandler {
 
 void Config::parse_yaml(std::string_view text, const std::string& name) {
   if (text.find('\0') != std::string_view::npos) {
-    throw Error(ErrorCode::kUsage, "a run file holds a zero byte; it is no text", name, "a run file is YAML; docs/cli.md shows one");
+    throw Error(ErrorCode::kUsage, "a run file holds a zero byte; it is no text", name,
+                "a run file is YAML; docs/cli.md shows one");
   }
   std::istringstream stream{std::string(text)};
   Config updated = *this;  // a bad file changes nothing
@@ -218,7 +239,8 @@ void Config::parse_yaml(std::string_view text, const std::string& name) {
     while (parser.HandleNextDocument(reader)) {
     }
   } catch (const YAML::Exception& e) {
-    throw Error(ErrorCode::kUsage, fmt::format("not YAML: {}", e.msg), place(name, e.mark), "a run file is YAML; docs/cli.md shows one");
+    throw Error(ErrorCode::kUsage, fmt::format("not YAML: {}", e.msg), place(name, e.mark),
+                "a run file is YAML; docs/cli.md shows one");
   }
   *this = std::move(updated);
 }

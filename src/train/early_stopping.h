@@ -1,8 +1,9 @@
 // Which epoch was best, and when to give up.
 //
-// Best is judged on the validation metric, the validation loss, or both; of equal epochs the first wins. Judging by both is
-// the GAT authors' rule: patience starts anew when either reaches its best so far, and an epoch is best when both do. The
-// objective is the validation loss with the L2 penalty of the weights, which gnn-benchmark (Shchur et al., 2018) goes by.
+// Best is judged on the validation metric, the validation loss, or both; of equal epochs the first wins. Judging by
+// both is the GAT authors' rule: patience starts anew when either reaches its best so far, and an epoch is best when
+// both do. The objective is the validation loss with the L2 penalty of the weights, which gnn-benchmark (Shchur et al.,
+// 2018) goes by.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 void check_loss(double loss, const char* which, std::uint64_t seed, std::int64_t epoch) {
   if (std::isfinite(loss)) return;
   throw Error(ErrorCode::kNumeric, fmt::format("the {} loss is {}", which, std::isnan(loss) ? "NaN" : "infinite"),
-              fmt::format("epoch {} of the run with seed {}", epoch, seed), "lower --lr, set --clip-norm, or look for huge feature values (gneiss data validate)");
+              fmt::format("epoch {} of the run with seed {}", epoch, seed),
+              "lower --lr, set --clip-norm, or look for huge feature values (gneiss data validate)");
 }
 
 /// True if among `nodes` some task has two classes.
@@ -96,20 +97,23 @@ struct Run {
 
 void check_split(const data::Dataset& dataset, const data::Split& split, Metric metric) {
   if (split.train.empty()) {
-    throw Error(ErrorCode::kBadData,
-                fmt::format("no labelled node to train on (the split has {} training nodes)", dataset.split.train.size()),
-                dataset.name, "choose another --split, e.g. --split random or --split ratio:60/20/20");
+    throw Error(
+        ErrorCode::kBadData,
+        fmt::format("no labelled node to train on (the split has {} training nodes)", dataset.split.train.size()),
+        dataset.name, "choose another --split, e.g. --split random or --split ratio:60/20/20");
   }
   if (metric != Metric::kRocAuc) return;
-  const std::pair<const char*, const std::vector<NodeId>*> parts[] = {{"training", &split.train}, {"validation", &split.val}, {"test", &split.test}};
+  const std::pair<const char*, const std::vector<NodeId>*> parts[] = {
+      {"training", &split.train}, {"validation", &split.val}, {"test", &split.test}};
   for (const auto& [name, nodes] : parts) {
     if (nodes->empty() || has_two_classes(dataset.labels, *nodes)) continue;
-    throw Error(ErrorCode::kBadData, fmt::format("rocauc is undefined on the {} nodes: they hold a single class", name), dataset.name, "use --metric accuracy or another --split");
+    throw Error(ErrorCode::kBadData, fmt::format("rocauc is undefined on the {} nodes: they hold a single class", name),
+                dataset.name, "use --metric accuracy or another --split");
   }
 }
 
-RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options, Evaluator& evaluator,
-                    std::uint64_t seed, const Watcher& watcher, std::span<float> best_weights) {
+RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options,
+                    Evaluator& evaluator, std::uint64_t seed, const Watcher& watcher, std::span<float> best_weights) {
   RunRecord record;
   record.seed = seed;
   record.epochs.reserve(static_cast<std::size_t>(options.epochs));

@@ -1,8 +1,8 @@
 // The full-graph driver: epochs, evaluation, early stopping and the choice of the best weights of one run.
 //
-// An epoch is one forward and backward pass over the whole graph and one update; an evaluation is one inference pass, its
-// validation loss and the scores of all three parts. The weights of the best evaluation are kept and put back at the end.
-// After the first epoch nothing is allocated: all records have their place before.
+// An epoch is one forward and backward pass over the whole graph and one update; an evaluation is one inference pass,
+// its validation loss and the scores of all three parts. The weights of the best evaluation are kept and put back at
+// the end. After the first epoch nothing is allocated: all records have their place before.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +51,8 @@ struct RunRecord {
   std::uint64_t seed = 0;
   std::vector<EpochRecord> epochs;
   std::int64_t best_epoch = 0;
-  Scores best;  ///< scores of the kept weights
-  double best_val_loss = 0;  ///< as the monitor sees it: with the penalty for kObjective
+  Scores best;                 ///< scores of the kept weights
+  double best_val_loss = 0;    ///< as the monitor sees it: with the penalty for kObjective
   bool stopped_early = false;  ///< patience ran out
   bool interrupted = false;    ///< should_stop said so
 };
@@ -66,10 +66,10 @@ struct Watcher {
 /// Errors: kBadData if there is no labelled training node, or a part has no defined score (rocauc of a single class).
 void check_split(const data::Dataset& dataset, const data::Split& split, Metric metric);
 
-/// Trains one run from fresh weights of `seed`; `best_weights` receives the snapshot of the best epoch (the last one when
-/// there is nothing to validate on). The session is left with these weights and their logits.
-/// Errors: kNumeric naming run seed and epoch when a loss is NaN or infinite.
-RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options, Evaluator& evaluator,
-                    std::uint64_t seed, const Watcher& watcher, std::span<float> best_weights);
+/// Trains one run from fresh weights of `seed`; `best_weights` receives the snapshot of the best epoch (the last one
+/// when there is nothing to validate on). The session is left with these weights and their logits. Errors: kNumeric
+/// naming run seed and epoch when a loss is NaN or infinite.
+RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options,
+                    Evaluator& evaluator, std::uint64_t seed, const Watcher& watcher, std::span<float> best_weights);
 
 }  // namespace gneiss::train

@@ -45,8 +45,8 @@ std::vector<Tensor> weight_tensors(const Session<float>& session, std::int64_t b
 }
 
 /// What the model was made of, so that predict and embed can make it again.
-std::map<std::string, std::string> model_metadata(const Config& config, const data::Dataset& dataset, const language::Source& source,
-                                                  std::int64_t run) {
+std::map<std::string, std::string> model_metadata(const Config& config, const data::Dataset& dataset,
+                                                  const language::Source& source, std::int64_t run) {
   nlohmann::ordered_json args = nlohmann::ordered_json::object();
   for (const auto& [name, value] : config.model_args()) {
     std::visit([&, &key = name](const auto& v) { args[key] = v; }, value);
@@ -60,7 +60,8 @@ std::map<std::string, std::string> model_metadata(const Config& config, const da
           {"gneiss.dataset", dataset.name},
           {"gneiss.features", std::to_string(dataset.features.cols)},
           {"gneiss.classes", std::to_string(dataset.labels.num_classes)},
-          {"gneiss.class_names", nlohmann::json(dataset.class_names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
+          {"gneiss.class_names",
+           nlohmann::json(dataset.class_names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
           {"gneiss.split", load.split},
           {"gneiss.data_seed", std::to_string(load.seed)},
           {"gneiss.run", std::to_string(run)}};
@@ -112,7 +113,8 @@ class Trainer {
     report_.warnings = workload_->session().warnings;
     report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
     if (!session.plan().fit.empty()) report_.notes.push_back(session.plan().fit);
-    for (const language::Diagnostic& warning : session.compiled().diagnostics) report_.notes.push_back(language::render(warning));
+    for (const language::Diagnostic& warning : session.compiled().diagnostics)
+      report_.notes.push_back(language::render(warning));
     report_.config = config_.values();
     report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
     if (watcher_.on_start) watcher_.on_start(report_);
@@ -124,7 +126,8 @@ class Trainer {
       workload_->reload(run);
     }
     if (run == 0) report_.data_bytes = workload_->dataset().bytes();
-    if (session_ == nullptr) session_ = std::make_unique<Session<float>>(workload_->dataset(), workload_->session(), &workload_->dataset());
+    if (session_ == nullptr)
+      session_ = std::make_unique<Session<float>>(workload_->dataset(), workload_->session(), &workload_->dataset());
     if (run == 0) {
       describe_start(*session_);
       weights_ = Buffer<float>(session_->snapshot_size());

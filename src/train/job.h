@@ -38,15 +38,15 @@ struct PlanReport {
   std::int64_t data_bytes = 0;
   std::string feature_dtype;  ///< f32, bf16 or f16
   int threads = 0;
-  std::int64_t session_bytes = 0;   ///< what training allocates beyond the data
-  std::int64_t freed_bytes = 0;     ///< of that and of the data, once what is done once is done
-  std::int64_t baseline_bytes = 0;  ///< the process before any data
+  std::int64_t session_bytes = 0;    ///< what training allocates beyond the data
+  std::int64_t freed_bytes = 0;      ///< of that and of the data, once what is done once is done
+  std::int64_t baseline_bytes = 0;   ///< the process before any data
   std::int64_t load_peak_bytes = 0;  ///< while the data were read
   std::int64_t peak_bytes = 0;
-  std::string rates;               ///< which rates the times below and the choices go by
-  double setup_seconds = 0;        ///< modelled: what runs once
-  double epoch_seconds = 0;        ///< modelled: forward, backward and update
-  double evaluation_seconds = 0;   ///< modelled: one evaluation
+  std::string rates;              ///< which rates the times below and the choices go by
+  double setup_seconds = 0;       ///< modelled: what runs once
+  double epoch_seconds = 0;       ///< modelled: forward, backward and update
+  double evaluation_seconds = 0;  ///< modelled: one evaluation
   std::vector<std::string> warnings;
   ReorderReport reorder;
   std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
@@ -64,8 +64,9 @@ struct SynthReport {
   std::int64_t steps = 0;          ///< kernel calls of all phases
   std::vector<std::string> warnings;
 };
-/// Plans the training as `train` with the same settings would, and writes it as a program for `target` into `folder`. Errors: kUsage
-/// for an unknown target, a folder that is taken, and settings that programs do not follow; as train for the rest.
+/// Plans the training as `train` with the same settings would, and writes it as a program for `target` into `folder`.
+/// Errors: kUsage for an unknown target, a folder that is taken, and settings that programs do not follow; as train for
+/// the rest.
 SynthReport synthesize(Config config, std::string_view target, const std::filesystem::path& folder, bool force);
 
 /// A model from a run folder on a data set.
@@ -75,8 +76,9 @@ struct Restored {
   std::unique_ptr<Session<float>> session;  ///< holds logits and embedding
   std::vector<std::string> class_names;
 };
-/// Rebuilds the trained model and runs it once. `data` replaces the run's data set unless empty; other settings of `overrides`
-/// (threads, data options) win over the run's. Errors: kBadData for a folder that is no run or does not fit the data.
+/// Rebuilds the trained model and runs it once. `data` replaces the run's data set unless empty; other settings of
+/// `overrides` (threads, data options) win over the run's. Errors: kBadData for a folder that is no run or does not fit
+/// the data.
 Restored restore(const std::filesystem::path& run, const Config& overrides);
 
 /// Scores of a run folder's model on its split.

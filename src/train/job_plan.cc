@@ -53,19 +53,22 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
 void predict_times(const SessionOptions& options, PlanReport* report) {
   const ir::Plan& plan = report->plan;
   const int sweeps = 3 + 2 * runtime::Optimizer<float>::state_values(options.optimizer);
-  const double update = passes::stream_seconds(options.passes.rates, static_cast<double>(plan.parameter_bytes) * sweeps);
+  const double update =
+      passes::stream_seconds(options.passes.rates, static_cast<double>(plan.parameter_bytes) * sweeps);
   report->setup_seconds = plan.seconds(ir::Phase::kSetup);
   report->epoch_seconds = plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward) + update;
   report->evaluation_seconds = plan.seconds(ir::Phase::kInference);
 }
 
-/// What training would make; where this machine has too little memory for it, what one with enough would, and a warning.
+/// What training would make; where this machine has too little memory for it, what one with enough would, and a
+/// warning.
 Blueprint blueprint_of(const Workload& workload, bool limit_given, SessionOptions* options, PlanReport* report) {
   try {
     return make_blueprint(workload.dataset(), *options);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kOutOfMemory || limit_given) throw;
-    report->warnings.push_back(fmt::format("this plan is one for a machine with more memory: {} ({})", error.message(), error.where()));
+    report->warnings.push_back(
+        fmt::format("this plan is one for a machine with more memory: {} ({})", error.message(), error.where()));
   }
   report->printed.clear();
   options->passes.excess_bytes = nullptr;
@@ -79,12 +82,15 @@ PlanReport plan(Config config, const std::vector<std::string>& print_after) {
   PlanReport report;
   SessionOptions options = workload.session();
   options.passes.print_after.insert(print_after.begin(), print_after.end());
-  options.passes.print = [&](std::string_view pass, const std::string& text) { report.printed.emplace_back(pass, text); };
+  options.passes.print = [&](std::string_view pass, const std::string& text) {
+    report.printed.emplace_back(pass, text);
+  };
   Blueprint blueprint = blueprint_of(workload, config.has("train.mem"), &options, &report);
   report.model = config.text("model.name");
   report.dataset = workload.dataset().name;
   report.plan = std::move(blueprint.plan);
-  for (const ir::Param& param : report.plan.program.params) report.parameters += param.trainable ? param.rows * param.cols : 0;
+  for (const ir::Param& param : report.plan.program.params)
+    report.parameters += param.trainable ? param.rows * param.cols : 0;
   report.data_bytes = workload.dataset().bytes();
   report.feature_dtype = half_name(workload.dataset().features.dtype);
   const PlannedBytes planned = planned_bytes(report.plan, workload.dataset(), options);
@@ -108,13 +114,16 @@ std::string describe(const PlanReport& report) {
   text += fmt::format("order of nodes: {}\n", describe(report.reorder));
   text += fmt::format("features kept as {}", report.feature_dtype);
   const std::int64_t saved = report.plan.bytes_saved_by_halves();
-  if (saved > 0) text += fmt::format(": {:.2f} MiB less than f32, constants made from them included", static_cast<double>(saved) / kMiB);
+  if (saved > 0)
+    text +=
+        fmt::format(": {:.2f} MiB less than f32, constants made from them included", static_cast<double>(saved) / kMiB);
   if (!report.plan.fit.empty()) text += fmt::format("\nmade to fit: {}", report.plan.fit);
   text += "\n\n";
   text += fmt::format("{:20} {:>9}  {:>6} {:>6}  decisions\n", "pass", "ms", "ops", "after");
   for (const ir::PassReport& pass : report.plan.passes) {
     text += fmt::format("{:20} {:9.3f}  {:6} {:6}", pass.name, pass.milliseconds, pass.ops_before, pass.ops_after);
-    for (std::size_t i = 0; i < pass.decisions.size(); ++i) text += (i == 0 ? "  " : fmt::format("\n{:48}", "")) + pass.decisions[i];
+    for (std::size_t i = 0; i < pass.decisions.size(); ++i)
+      text += (i == 0 ? "  " : fmt::format("\n{:48}", "")) + pass.decisions[i];
     text += '\n';
   }
   text += '\n' + ir::describe(report.plan) + "\nmemory\n";
@@ -145,13 +154,18 @@ std::string to_json(const PlanReport& report, int indent) {
   json["constant_bytes"] = report.plan.constant_bytes;
   json["file_bytes"] = report.plan.file_bytes;
   json["rates"] = report.rates;
-  json["predicted_seconds"] = {{"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}};
+  json["predicted_seconds"] = {
+      {"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}};
   json["warnings"] = report.warnings;
   json["reorder"] = Json::parse(to_json(report.reorder));
   json["fit"] = report.plan.fit;
   json["passes"] = Json::array();
   for (const ir::PassReport& pass : report.plan.passes) {
-    json["passes"].push_back({{"name", pass.name}, {"milliseconds", pass.milliseconds}, {"ops_before", pass.ops_before}, {"ops_after", pass.ops_after}, {"decisions", pass.decisions}});
+    json["passes"].push_back({{"name", pass.name},
+                              {"milliseconds", pass.milliseconds},
+                              {"ops_before", pass.ops_before},
+                              {"ops_after", pass.ops_after},
+                              {"decisions", pass.decisions}});
   }
   json["steps"] = Json::array();
   for (const ir::Step& step : report.plan.steps) {
@@ -160,7 +174,13 @@ std::string to_json(const PlanReport& report, int indent) {
     for (const ir::ValueId value : op.results) {
       if (value != ir::kNoValue) bytes += report.plan.placements[static_cast<std::size_t>(value)].bytes;
     }
-    json["steps"].push_back({{"op", ir::traits(op.kind).name}, {"phase", ir::phase_name(op.phase)}, {"variant", step.variant}, {"result_bytes", bytes}, {"flops", step.flops}, {"traffic_bytes", step.bytes}, {"predicted_seconds", step.seconds}});
+    json["steps"].push_back({{"op", ir::traits(op.kind).name},
+                             {"phase", ir::phase_name(op.phase)},
+                             {"variant", step.variant},
+                             {"result_bytes", bytes},
+                             {"flops", step.flops},
+                             {"traffic_bytes", step.bytes},
+                             {"predicted_seconds", step.seconds}});
   }
   for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);

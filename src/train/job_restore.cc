@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 const std::string& metadata(const SafeTensors& model, const std::string& key, const fs::path& file) {
   const auto found = model.metadata.find(key);
   if (found == model.metadata.end()) {
-    throw Error(ErrorCode::kBadData, fmt::format("the weights have no '{}' in their metadata", key), file.string(), "it was not written by gneiss train");
+    throw Error(ErrorCode::kBadData, fmt::format("the weights have no '{}' in their metadata", key), file.string(),
+                "it was not written by gneiss train");
   }
   return found->second;
 }
@@ -27,7 +28,8 @@ std::int64_t metadata_number(const SafeTensors& model, const std::string& key, c
   const std::string& text = metadata(model, key, file);
   long long value = 0;
   if (!parse_integer(text, &value) || value < 0 || value > (1LL << 31)) {
-    throw Error(ErrorCode::kBadData, fmt::format("metadata '{}': expected a number, got '{}'", key, text.substr(0, 40)), file.string());
+    throw Error(ErrorCode::kBadData, fmt::format("metadata '{}': expected a number, got '{}'", key, text.substr(0, 40)),
+                file.string());
   }
   return value;
 }
@@ -59,13 +61,16 @@ void stand_in_labels(std::int64_t classes, data::Dataset* dataset) {
 void check_fit(const SafeTensors& model, const data::Dataset& dataset, const fs::path& weights) {
   const std::int64_t features = metadata_number(model, "gneiss.features", weights);
   if (dataset.features.cols != features) {
-    throw Error(ErrorCode::kBadData, fmt::format("the model takes {} features, '{}' has {}", features, dataset.name, dataset.features.cols),
+    throw Error(ErrorCode::kBadData,
+                fmt::format("the model takes {} features, '{}' has {}", features, dataset.name, dataset.features.cols),
                 weights.string(), "give the data set that the model was trained on, or one with the same features");
   }
   const std::int64_t classes = metadata_number(model, "gneiss.classes", weights);
   if (dataset.labels.num_classes != classes) {
-    throw Error(ErrorCode::kBadData, fmt::format("the model knows {} classes, '{}' has {}", classes, dataset.name, dataset.labels.num_classes),
-                weights.string(), "give the data set that the model was trained on, or one with the same classes");
+    throw Error(
+        ErrorCode::kBadData,
+        fmt::format("the model knows {} classes, '{}' has {}", classes, dataset.name, dataset.labels.num_classes),
+        weights.string(), "give the data set that the model was trained on, or one with the same classes");
   }
 }
 
@@ -73,12 +78,15 @@ void load_weights(const SafeTensors& model, const fs::path& weights, Session<flo
   for (const ir::Param& param : session->params()) {
     const Tensor* tensor = model.find(param.name);
     if (tensor == nullptr) {
-      throw Error(ErrorCode::kBadData, fmt::format("the weights lack '{}'", param.name), weights.string(), "the folder's model.gneiss and model.safetensors do not belong together");
+      throw Error(ErrorCode::kBadData, fmt::format("the weights lack '{}'", param.name), weights.string(),
+                  "the folder's model.gneiss and model.safetensors do not belong together");
     }
     std::vector<std::int64_t> shape = param.stored_shape;
     if (shape.empty()) shape = {param.rows, param.cols};
     if (tensor->shape != shape) {
-      throw Error(ErrorCode::kBadData, fmt::format("'{}' has shape [{}], the model needs [{}]", param.name, fmt::join(tensor->shape, ", "), fmt::join(shape, ", ")),
+      throw Error(ErrorCode::kBadData,
+                  fmt::format("'{}' has shape [{}], the model needs [{}]", param.name, fmt::join(tensor->shape, ", "),
+                              fmt::join(shape, ", ")),
                   weights.string(), "the folder's model.gneiss and model.safetensors do not belong together");
     }
     session->set_parameter(param.name, to_f32(*tensor));
@@ -99,14 +107,16 @@ std::vector<std::string> stored_class_names(const SafeTensors& model) {
 
 Restored restore(const fs::path& run, const Config& overrides) {
   if (!is_run_folder(run)) {
-    throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)", run.string(), "gneiss train writes one and says where");
+    throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
+                run.string(), "gneiss train writes one and says where");
   }
   const fs::path weights = run / "model.safetensors";
   const SafeTensors model = read_safetensors(weights);
   Restored restored;
   restored.config = run_config(run, model, overrides);
   Config& config = restored.config;
-  restored.dataset = std::make_unique<data::Dataset>(data::load(resolve_data(config), load_options(config, metadata_number(model, "gneiss.run", weights), 1)));
+  restored.dataset = std::make_unique<data::Dataset>(
+      data::load(resolve_data(config), load_options(config, metadata_number(model, "gneiss.run", weights), 1)));
   data::Dataset& dataset = *restored.dataset;
   const std::int64_t classes = metadata_number(model, "gneiss.classes", weights);
   if (dataset.labels.kind == data::LabelKind::kNone) stand_in_labels(classes, &dataset);
@@ -133,7 +143,9 @@ EvalReport evaluate(Restored& restored) {
 }
 
 std::string to_json(const EvalReport& report, int indent) {
-  const auto number = [](double value) { return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr); };
+  const auto number = [](double value) {
+    return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+  };
   nlohmann::ordered_json json;
   json["metric"] = report.metric;
   json["test"] = {{report.metric, number(report.scores.test)}};

@@ -56,7 +56,8 @@ Metric parse_metric(std::string_view name) {
   const auto& names = metric_names();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw Error(ErrorCode::kUsage, fmt::format("unknown metric '{}'", name), "train.metric", unknown_name_hint(name, names));
+    throw Error(ErrorCode::kUsage, fmt::format("unknown metric '{}'", name), "train.metric",
+                unknown_name_hint(name, names));
   }
   return static_cast<Metric>(found - names.begin());
 }
@@ -81,10 +82,13 @@ Evaluator::Evaluator(Metric metric, const data::Labels& labels, int threads) : m
     throw Error(ErrorCode::kUsage,
                 fmt::format("metric '{}' is for {}, the labels are {}", metric_name(metric),
                             regression_labels ? "classes" : "regressions", regression_labels ? "numbers" : "classes"),
-                "train.metric", regression_labels ? "use rmse, mse or mae" : "use accuracy, micro_f1, macro_f1 or rocauc");
+                "train.metric",
+                regression_labels ? "use rmse, mse or mae" : "use accuracy, micro_f1, macro_f1 or rocauc");
   }
   if (metric == Metric::kRocAuc && labels.kind == data::LabelKind::kSingle && labels.num_classes != 2) {
-    throw Error(ErrorCode::kUsage, fmt::format("rocauc needs two classes or many labels per node, the data set has {} exclusive classes", labels.num_classes),
+    throw Error(ErrorCode::kUsage,
+                fmt::format("rocauc needs two classes or many labels per node, the data set has {} exclusive classes",
+                            labels.num_classes),
                 "train.metric", "use accuracy or macro_f1");
   }
   counts_.resize(index(labels.num_classes));
@@ -175,8 +179,8 @@ void Evaluator::count_f1(MatrixView<const float> logits, std::span<const NodeId>
   }
 }
 
-// scikit-learn's rules: micro adds up the counts of all classes; macro averages the classes that occur in the labels or the
-// predictions (exclusive classes) or all tasks (many labels), and a task without any positive scores 0.
+// scikit-learn's rules: micro adds up the counts of all classes; macro averages the classes that occur in the labels or
+// the predictions (exclusive classes) or all tasks (many labels), and a task without any positive scores 0.
 double Evaluator::f1(MatrixView<const float> logits, std::span<const NodeId> rows, bool micro) {
   count_f1(logits, rows);
   Counts total;
@@ -199,8 +203,9 @@ double Evaluator::f1(MatrixView<const float> logits, std::span<const NodeId> row
 }
 
 double Evaluator::roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows) {
-  parallel_tasks(static_cast<int>(scored_.size()), std::ssize(areas_),
-                 [&](std::int64_t task, int thread) { areas_[index(task)] = task_roc_auc(logits, rows, task, &scored_[index(thread)]); });
+  parallel_tasks(static_cast<int>(scored_.size()), std::ssize(areas_), [&](std::int64_t task, int thread) {
+    areas_[index(task)] = task_roc_auc(logits, rows, task, &scored_[index(thread)]);
+  });
   double sum = 0;
   std::int64_t tasks = 0;
   for (const double area : areas_) {

@@ -1,8 +1,9 @@
 // Scores of predictions: accuracy, F1, ROC-AUC, and errors of regressions.
 //
-// Equal to OGB's evaluators (ogb nodeproppred/evaluate.py) and scikit-learn's f1_score: unlabelled entries (class -1, target
-// NaN) do not count; many tasks are scored one by one and averaged; ROC-AUC averages over the tasks that have both classes
-// and gives tied scores their mean rank. An Evaluator owns all scratch memory, so scoring in every epoch allocates nothing.
+// Equal to OGB's evaluators (ogb nodeproppred/evaluate.py) and scikit-learn's f1_score: unlabelled entries (class -1,
+// target NaN) do not count; many tasks are scored one by one and averaged; ROC-AUC averages over the tasks that have
+// both classes and gives tied scores their mean rank. An Evaluator owns all scratch memory, so scoring in every epoch
+// allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +34,14 @@ data::Split labelled_split(const data::Dataset& dataset);
 
 class Evaluator {
  public:
-  /// `labels` must outlive the evaluator. threads: for rocauc, whose tasks they share; a score does not depend on their number.
-  /// Errors: kUsage if the metric does not go with the labels (e.g. rocauc of more than two exclusive classes).
+  /// `labels` must outlive the evaluator. threads: for rocauc, whose tasks they share; a score does not depend on their
+  /// number. Errors: kUsage if the metric does not go with the labels (e.g. rocauc of more than two exclusive classes).
   Evaluator(Metric metric, const data::Labels& labels, int threads = 1);
 
   Metric metric() const { return metric_; }
 
-  /// Score of `logits` [n, outputs] over `rows`; NaN where it is undefined (no labelled row, a single class for ROC-AUC).
+  /// Score of `logits` [n, outputs] over `rows`; NaN where it is undefined (no labelled row, a single class for
+  /// ROC-AUC).
   double score(MatrixView<const float> logits, std::span<const NodeId> rows);
 
  private:
@@ -53,11 +55,12 @@ class Evaluator {
     bool positive;
   };
   /// NaN where not both classes are there. scored: scratch.
-  double task_roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows, std::int64_t task, std::vector<Scored>* scored) const;
+  double task_roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows, std::int64_t task,
+                      std::vector<Scored>* scored) const;
   double regression(MatrixView<const float> logits, std::span<const NodeId> rows) const;
 
   struct Counts {
-    std::int64_t hits = 0;       ///< predicted and true
+    std::int64_t hits = 0;  ///< predicted and true
     std::int64_t predicted = 0;
     std::int64_t actual = 0;
   };

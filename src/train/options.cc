@@ -62,7 +62,8 @@ runtime::OptimizerConfig optimizer_config(const Config& config) {
                                      : runtime::OptimizerKind::kAdam;
   const std::vector<double> betas = config.reals("optim.betas");
   if (betas.size() != 2) {
-    throw Error(ErrorCode::kUsage, fmt::format("optim.betas: expected two numbers, got {}", betas.size()), config.where("optim.betas"), "write --betas 0.9,0.999");
+    throw Error(ErrorCode::kUsage, fmt::format("optim.betas: expected two numbers, got {}", betas.size()),
+                config.where("optim.betas"), "write --betas 0.9,0.999");
   }
   optimizer.lr = config.real("optim.lr");
   optimizer.beta1 = betas[0];
@@ -71,7 +72,8 @@ runtime::OptimizerConfig optimizer_config(const Config& config) {
   optimizer.momentum = config.real("optim.momentum");
   optimizer.nesterov = config.flag("optim.nesterov");
   if (optimizer.nesterov && optimizer.momentum == 0) {
-    throw Error(ErrorCode::kUsage, "optim.nesterov needs a momentum", config.where("optim.nesterov"), "add --momentum 0.9");
+    throw Error(ErrorCode::kUsage, "optim.nesterov needs a momentum", config.where("optim.nesterov"),
+                "add --momentum 0.9");
   }
   optimizer.weight_decay = config.real("optim.weight_decay");
   optimizer.decay_first_layer_only = config.text("optim.weight_decay_on") == "first";
@@ -89,14 +91,17 @@ passes::LossSpec loss_spec(const Config& config, const data::Labels& labels) {
   if (name == "mse") kind = Kind::kMse;
   const bool both_float = kind != Kind::kCrossEntropy && usual != Kind::kCrossEntropy;
   if (kind != usual && !both_float) {
-    throw Error(ErrorCode::kUsage, fmt::format("loss '{}' does not go with labels of {}", name, usual == Kind::kCrossEntropy ? "one class per node" : "many values per node"),
+    throw Error(ErrorCode::kUsage,
+                fmt::format("loss '{}' does not go with labels of {}", name,
+                            usual == Kind::kCrossEntropy ? "one class per node" : "many values per node"),
                 config.where("loss.name"), "leave the loss out: it is chosen by the labels");
   }
   passes::LossSpec loss;
   loss.kind = kind;
   loss.label_smoothing = config.real("loss.label_smoothing");
   if (loss.label_smoothing > 0 && kind != Kind::kCrossEntropy) {
-    throw Error(ErrorCode::kUsage, "loss.label_smoothing is for the cross entropy", config.where("loss.label_smoothing"), "leave it out");
+    throw Error(ErrorCode::kUsage, "loss.label_smoothing is for the cross entropy",
+                config.where("loss.label_smoothing"), "leave it out");
   }
   return loss;
 }
@@ -128,11 +133,16 @@ std::vector<float> class_weights(const Config& config, const data::Dataset& data
   if (text == "balanced") return balanced_weights(dataset);
   std::vector<float> weights;
   for (const double value : config.reals("loss.class_weights")) {
-    if (value < 0) throw Error(ErrorCode::kUsage, fmt::format("loss.class_weights: {} is negative", value), where, "weights are 0 or more");
+    if (value < 0)
+      throw Error(ErrorCode::kUsage, fmt::format("loss.class_weights: {} is negative", value), where,
+                  "weights are 0 or more");
     weights.push_back(static_cast<float>(value));
   }
   if (static_cast<std::int64_t>(weights.size()) != dataset.labels.num_classes) {
-    throw Error(ErrorCode::kUsage, fmt::format("loss.class_weights: {} weights for {} classes", weights.size(), dataset.labels.num_classes), where, "give one per class, or 'balanced'");
+    throw Error(
+        ErrorCode::kUsage,
+        fmt::format("loss.class_weights: {} weights for {} classes", weights.size(), dataset.labels.num_classes), where,
+        "give one per class, or 'balanced'");
   }
   return weights;
 }
@@ -156,7 +166,9 @@ passes::SparsePath sparse_path(const std::string& name) {
 }  // namespace
 
 void apply_script(const language::ScriptSettings& script, const std::string& where, Config* config) {
-  const auto set = [&](std::string_view key, const std::string& value) { config->set(key, value, Origin::kScript, where); };
+  const auto set = [&](std::string_view key, const std::string& value) {
+    config->set(key, value, Origin::kScript, where);
+  };
   if (script.epochs) set("train.epochs", std::to_string(*script.epochs));
   if (script.optimizer.empty()) return;
   set("optim.name", script.optimizer);
@@ -263,11 +275,14 @@ FullGraphOptions full_graph_options(const Config& config, const data::Dataset& d
   options.schedule.patience = config.integer("schedule.patience");
   options.schedule.threshold = config.real("schedule.threshold");
   if (options.schedule.warmup_epochs > options.epochs) {
-    throw Error(ErrorCode::kUsage, fmt::format("schedule.warmup_epochs: {} is more than the {} epochs", options.schedule.warmup_epochs, options.epochs),
+    throw Error(ErrorCode::kUsage,
+                fmt::format("schedule.warmup_epochs: {} is more than the {} epochs", options.schedule.warmup_epochs,
+                            options.epochs),
                 config.where("schedule.warmup_epochs"), "shorten the warm-up or raise --epochs");
   }
   if (options.schedule.min_lr > options.lr) {
-    throw Error(ErrorCode::kUsage, fmt::format("schedule.min_lr: {} is above the learning rate {}", options.schedule.min_lr, options.lr),
+    throw Error(ErrorCode::kUsage,
+                fmt::format("schedule.min_lr: {} is above the learning rate {}", options.schedule.min_lr, options.lr),
                 config.where("schedule.min_lr"), "lower it or raise --lr");
   }
   return options;
@@ -284,7 +299,8 @@ std::string resolve_file(const Config& config, std::string_view key) {
 std::string resolve_data(const Config& config) {
   const std::string& name = config.text("data.name");
   if (name.empty()) {
-    throw Error(ErrorCode::kUsage, "no data set is named", "data", "name a generator, a file or a folder, e.g. gneiss train karate");
+    throw Error(ErrorCode::kUsage, "no data set is named", "data",
+                "name a generator, a file or a folder, e.g. gneiss train karate");
   }
   if (data::is_generator(name)) return name;
   const std::string in_file = config.file_text("data.name");
@@ -295,7 +311,8 @@ std::string resolve_data(const Config& config) {
   }
   const std::string found = find_path(config, name);
   if (found.empty()) {
-    throw Error(ErrorCode::kBadData, fmt::format("the run file's data set '{}' is not here", name), config.where("data.name"),
+    throw Error(ErrorCode::kBadData, fmt::format("the run file's data set '{}' is not here", name),
+                config.where("data.name"),
                 "say where it lies with --data: the data set itself, or a folder that holds it");
   }
   return found;

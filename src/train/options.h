@@ -29,18 +29,18 @@ bool split_changes(const Config& config);
 /// Bytes that a scratch file (base/file.h) may take: a quarter of the room for them.
 std::int64_t scratch_file_limit();
 
-/// What the model is compiled and planned with, by the rates measured on this machine if there are any. Errors: kUsage for a loss that does not go with the labels and for class
-/// weights of another number than the classes.
+/// What the model is compiled and planned with, by the rates measured on this machine if there are any. Errors: kUsage
+/// for a loss that does not go with the labels and for class weights of another number than the classes.
 SessionOptions session_options(const Config& config, const data::Dataset& dataset);
 /// The driver's options. Errors: kUsage, e.g. for a warm-up longer than the run.
 FullGraphOptions full_graph_options(const Config& config, const data::Dataset& dataset);
 
-/// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a folder
-/// that holds the run file's data set by name; what a run file names, seen from here or from the run file's folder; a
-/// generator's spec as it is.
+/// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a
+/// folder that holds the run file's data set by name; what a run file names, seen from here or from the run file's
+/// folder; a generator's spec as it is.
 std::string resolve_data(const Config& config);
-/// A file that the config names (a model, features, labels), seen from here or from the run file's folder, as an absolute
-/// path; anything else unchanged.
+/// A file that the config names (a model, features, labels), seen from here or from the run file's folder, as an
+/// absolute path; anything else unchanged.
 std::string resolve_file(const Config& config, std::string_view key);
 
 /// A built-in model's text or a file's. Errors: kUsage with the nearest built-in; kBadData if the file cannot be read.

@@ -28,7 +28,8 @@ class ParameterFile {
   ParameterFile& operator=(const ParameterFile&) = delete;
 
   /// shape: as stored; transposed: stored as the transpose of `values`.
-  void add(const char* name, std::initializer_list<std::int64_t> shape, MatrixView<const float> values, bool transposed);
+  void add(const char* name, std::initializer_list<std::int64_t> shape, MatrixView<const float> values,
+           bool transposed);
   /// Writes the file, whole or not at all. Errors: kDisk.
   void write(const std::string& path) const;
 

@@ -29,15 +29,18 @@ std::vector<PassingIds> passing_ids(const ir::Plan& plan) {
     const ir::GraphUse& use = plan.graph_uses[g];
     const ir::GraphDef& graph = plan.program.graphs[g];
     if (g > 0 && use.used && !use.in_kept) ids.push_back({edge_bytes(graph), use.in_setup});
-    const std::int64_t out = graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + (use.slots ? sizeof(EdgeId) : 0));
+    const std::int64_t out =
+        graph.num_edges * static_cast<std::int64_t>(sizeof(NodeId) + (use.slots ? sizeof(EdgeId) : 0));
     if (use.transpose && !use.out_kept) ids.push_back({out, use.out_setup});
   }
   return ids;
 }
 
-/// At the fullest moment of the setup phase, what is not there: constants that later steps make, ids that earlier ones were the last to read.
+/// At the fullest moment of the setup phase, what is not there: constants that later steps make, ids that earlier ones
+/// were the last to read.
 std::int64_t absent_in_setup(const ir::Plan& plan, const std::vector<PassingIds>& ids) {
-  std::map<std::int64_t, std::pair<std::int32_t, std::int64_t>> constants;  // by place: the first step that writes there, bytes
+  std::map<std::int64_t, std::pair<std::int32_t, std::int64_t>>
+      constants;  // by place: the first step that writes there, bytes
   std::set<std::int32_t> moments = {0};
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan.steps.size()); ++i) {
     const ir::Op& op = plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)];
@@ -70,7 +73,8 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
   const int copies = 3 + runtime::Optimizer<float>::state_values(options.optimizer);
   std::int64_t fixed = plan.total_bytes(copies, threads_of(options)) - plan.arena_bytes;
   for (const ir::GraphDef& graph : plan.program.graphs) {  // what the executor copies of the labels
-    if (graph.origin == ir::GraphOrigin::kLossRows) fixed += graph.num_edges * (label_bytes(dataset.labels) + std::int64_t{sizeof(NodeId)});
+    if (graph.origin == ir::GraphOrigin::kLossRows)
+      fixed += graph.num_edges * (label_bytes(dataset.labels) + std::int64_t{sizeof(NodeId)});
   }
   PlannedBytes bytes;
   bytes.total = fixed + plan.arena_bytes;
@@ -79,11 +83,13 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
   bytes.steps = fixed + plan.lasting_arena_bytes;
   for (const PassingIds& passing : ids) bytes.steps -= passing.bytes;
   const std::size_t entry_bytes = plan.feature_slots ? sizeof(EdgeId) : sizeof(float);
-  std::int64_t scratch = plan.feature_transpose ? graph::transpose_scratch_bytes(plan.feature_nonzeros, entry_bytes) : 0;
+  std::int64_t scratch =
+      plan.feature_transpose ? graph::transpose_scratch_bytes(plan.feature_nonzeros, entry_bytes) : 0;
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
     const ir::GraphUse& use = plan.graph_uses[g];
     const ir::GraphDef& graph = plan.program.graphs[g];
-    if (use.transpose) scratch = std::max(scratch, graph::transpose_scratch_bytes(graph.num_edges, use.slots ? sizeof(EdgeId) : 0));
+    if (use.transpose)
+      scratch = std::max(scratch, graph::transpose_scratch_bytes(graph.num_edges, use.slots ? sizeof(EdgeId) : 0));
     bytes.structures += use.bytes + use.block_bytes;
     if (g > 0 && ir::is_made(plan, g)) bytes.derived += edge_bytes(graph);
   }

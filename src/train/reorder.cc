@@ -10,14 +10,16 @@
 namespace gneiss::train {
 namespace {
 
-// Finding an order takes as long as 3 to 10 epochs; longest where only regions bring edges together, which saves an eighth of an epoch of GCN.
+// Finding an order takes as long as 3 to 10 epochs; longest where only regions bring edges together, which saves an
+// eighth of an epoch of GCN.
 constexpr std::int64_t kLeastEpochs = 50;
 constexpr std::int64_t kLeastEpochsByRegion = 100;
-// What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch: in all epochs so many of them, and a share that rates
-// can tell.
+// What has to be saved of the time of gathers, themselves a fifth to nine tenths of an epoch: in all epochs so many of
+// them, and a share that rates can tell.
 constexpr double kLeastSavedEpochs = 7.5;
 constexpr double kLeastSaving = 0.03;
-// The share of edges within a block or region to what it was after the early rounds of the search, at most (graph::cluster_order).
+// The share of edges within a block or region to what it was after the early rounds of the search, at most
+// (graph::cluster_order).
 constexpr double kMostGrowth = 2;
 
 /// The modelled time of a sum along the edges, by how near to each other their ends are, over so many epochs.
@@ -29,10 +31,13 @@ class GatherModel {
         nodes_(graph.num_nodes()),
         columns_(width),
         by_region_(epochs >= kLeastEpochsByRegion),
-        least_saving_(std::max(kLeastSaving, kLeastSavedEpochs / static_cast<double>(std::max(kLeastEpochs, epochs)))) {}
+        least_saving_(std::max(kLeastSaving, kLeastSavedEpochs / static_cast<double>(std::max(kLeastEpochs, epochs)))) {
+  }
 
   /// Is enough of the time saved when edges come as near as `after`?
-  bool pays(const Near& before, const Near& after) const { return 1 - seconds(after) / seconds(before) >= least_saving_; }
+  bool pays(const Near& before, const Near& after) const {
+    return 1 - seconds(after) / seconds(before) >= least_saving_;
+  }
   /// Do kernels that walk the graph by blocks of sources make up for edges that lie far apart?
   bool blocks_serve() const { return in_blocks({}) < whole({}); }
   double table_bytes() const { return static_cast<double>(nodes_ * columns_) * sizeof(float); }
@@ -45,9 +50,12 @@ class GatherModel {
   }
   double whole(const Near& near) const {
     const auto nodes = static_cast<double>(nodes_);
-    return passes::gather_seconds(rates_, static_cast<double>(edges_), nodes, nodes, static_cast<double>(columns_), near);
+    return passes::gather_seconds(rates_, static_cast<double>(edges_), nodes, nodes, static_cast<double>(columns_),
+                                  near);
   }
-  double in_blocks(const Near& near) const { return passes::source_blocks_for(rates_, nodes_, nodes_, edges_, columns_, near).seconds; }
+  double in_blocks(const Near& near) const {
+    return passes::source_blocks_for(rates_, nodes_, nodes_, edges_, columns_, near).seconds;
+  }
 
   const passes::Rates& rates_;
   std::int64_t edges_;
@@ -60,15 +68,17 @@ class GatherModel {
 /// Why the automatic choice does not look for an order at all; empty if it does.
 std::string reason_to_stay(const GatherModel& gathers) {
   if (gathers.pays({}, {1, 1})) return {};
-  return fmt::format("gathered rows of {:.1f} MiB come as from a cache{}", gathers.table_bytes() / (1 << 20), gathers.blocks_serve() ? ", block by block" : "");
+  return fmt::format("gathered rows of {:.1f} MiB come as from a cache{}", gathers.table_bytes() / (1 << 20),
+                     gathers.blocks_serve() ? ", block by block" : "");
 }
 
 /// The same by a look at what the first rounds of the search have found.
 std::string reason_to_stop(const Near& before, const Near& early, const GatherModel& gathers) {
   const auto grown = [](double share, double least) { return std::max(least, std::min(1.0, kMostGrowth * share)); };
   if (gathers.pays(before, {grown(early.block, 0), grown(early.region, before.region)})) return {};
-  return fmt::format("clusters would bring few edges together ({:.1f} % within {} nodes, {:.1f} % within {} after three rounds)", 100 * early.block,
-                     kBlockNodes, 100 * early.region, kRegionNodes);
+  return fmt::format(
+      "clusters would bring few edges together ({:.1f} % within {} nodes, {:.1f} % within {} after three rounds)",
+      100 * early.block, kBlockNodes, 100 * early.region, kRegionNodes);
 }
 
 graph::Order find_order(const graph::Graph& graph, const std::string& method, int threads) {
@@ -96,8 +106,8 @@ std::int64_t gathered_width(const ir::Program& program) {
   return changing > 0 ? changing : constant;
 }
 
-ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width, std::int64_t epochs,
-                           const passes::Rates& rates, int threads, graph::Order* order) {
+ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
+                           std::int64_t epochs, const passes::Rates& rates, int threads, graph::Order* order) {
   order->clear();
   ReorderReport report;
   report.asked = method;
@@ -122,7 +132,8 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
     report.reason = "neighbours lie close together as it is";
   } else {
     *order = graph::cluster_order(graph, threads, [&](std::span<const NodeId> early) {
-      report.reason = reason_to_stop(before, graph::near_edges(graph, graph::inverse_order(early, threads), threads), gathers);
+      report.reason =
+          reason_to_stop(before, graph::near_edges(graph, graph::inverse_order(early, threads), threads), gathers);
       return report.reason.empty();
     });
   }
@@ -131,8 +142,8 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
     report.method = is_auto ? "clusters" : method;
   }
   if (is_auto && report.method == "clusters" && !gathers.pays(before, after)) {
-    report.reason = fmt::format("clusters would bring only {:.1f} % of edges within {} nodes, {:.1f} % within {}", 100 * after.block, kBlockNodes,
-                                100 * after.region, kRegionNodes);
+    report.reason = fmt::format("clusters would bring only {:.1f} % of edges within {} nodes, {:.1f} % within {}",
+                                100 * after.block, kBlockNodes, 100 * after.region, kRegionNodes);
     report.method = "none";
     after = before;
     order->clear();
@@ -149,9 +160,10 @@ std::string describe(const ReorderReport& report) {
   if (report.method == "none") {
     return report.reason.empty() ? "as given" : fmt::format("as given: {} ({:.2f} s)", report.reason, report.seconds);
   }
-  return fmt::format("{} (edges within {} nodes: {:.1f} % before, {:.1f} % after, within {}: {:.1f} %, {:.1f} %; {:.2f} s)", report.method,
-                     kBlockNodes, 100 * report.same_block_before, 100 * report.same_block_after, kRegionNodes,
-                     100 * report.same_region_before, 100 * report.same_region_after, report.seconds);
+  return fmt::format(
+      "{} (edges within {} nodes: {:.1f} % before, {:.1f} % after, within {}: {:.1f} %, {:.1f} %; {:.2f} s)",
+      report.method, kBlockNodes, 100 * report.same_block_before, 100 * report.same_block_after, kRegionNodes,
+      100 * report.same_region_before, 100 * report.same_region_after, report.seconds);
 }
 
 }  // namespace gneiss::train

@@ -28,18 +28,20 @@ struct ReorderReport {
   double same_region_after = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// Columns of the widest matrix that the program gathers by edges; 0 if it gathers none. A product counts with the narrower of its two
-/// sides, as the order of both is to choose; features themselves, whose sums are made once, count only if nothing else is gathered.
+/// Columns of the widest matrix that the program gathers by edges; 0 if it gathers none. A product counts with the
+/// narrower of its two sides, as the order of both is to choose; features themselves, whose sums are made once, count
+/// only if nothing else is gathered.
 std::int64_t gathered_width(const ir::Program& program);
 
 /// Finds the order that `method` (none, degree, rcm, clusters or auto) asks for; `order` is left empty if nodes stay
 /// where they are.
-///   auto: clusters, if the graph is too sparse for blocks of sources to pay, at least kLeastEpochs epochs will run, and gathers
-///   of rows of `width` floats are modelled to take kLeastSaving less by `rates`; else none
-ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width, std::int64_t epochs,
-                           const passes::Rates& rates, int threads, graph::Order* order);
+///   auto: clusters, if the graph is too sparse for blocks of sources to pay, at least kLeastEpochs epochs will run,
+///   and gathers of rows of `width` floats are modelled to take kLeastSaving less by `rates`; else none
+ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
+                           std::int64_t epochs, const passes::Rates& rates, int threads, graph::Order* order);
 
-/// One line for people, e.g. "clusters (edges within 8192 nodes: 0.3 % before, 12.2 % after, within 65536: 2.7 %, 51.9 %; 2.10 s)".
+/// One line for people, e.g. "clusters (edges within 8192 nodes: 0.3 % before, 12.2 % after, within 65536: 2.7 %, 51.9
+/// %; 2.10 s)".
 std::string describe(const ReorderReport& report);
 
 }  // namespace gneiss::train

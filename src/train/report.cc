@@ -21,7 +21,9 @@ Json numbers(const std::vector<double>& values) {
 
 Json part_json(const Report& report, double Scores::*part) {
   const PartReport scores = part_report(report, part);
-  return {{report.metric, {{"mean", number(scores.mean_std.mean)}, {"std", number(scores.mean_std.std)}, {"runs", numbers(scores.runs)}}}};
+  return {
+      {report.metric,
+       {{"mean", number(scores.mean_std.mean)}, {"std", number(scores.mean_std.std)}, {"runs", numbers(scores.runs)}}}};
 }
 
 Json losses(const RunRecord& run) {
@@ -33,8 +35,10 @@ Json losses(const RunRecord& run) {
 /// A setting's value as a JSON value of its type.
 Json setting_json(const std::string& key, const std::string& value) {
   const Setting* setting = find_setting(key);
-  if (setting != nullptr && (setting->type == SettingType::kText || setting->type == SettingType::kChoice)) return value;
-  if (setting != nullptr && (setting->type == SettingType::kTextList || setting->type == SettingType::kRealList)) return split_list(value);
+  if (setting != nullptr && (setting->type == SettingType::kText || setting->type == SettingType::kChoice))
+    return value;
+  if (setting != nullptr && (setting->type == SettingType::kTextList || setting->type == SettingType::kRealList))
+    return split_list(value);
   return std::visit([](const auto& v) { return Json(v); }, guess_arg(value));
 }
 
@@ -50,7 +54,8 @@ PartReport part_report(const Report& report, double Scores::*part) {
 SecondsReport epoch_seconds(const Report& report) {
   std::vector<double> seconds;
   for (const RunRecord& run : report.runs) {
-    for (std::size_t e = run.epochs.size() > 1 ? 1 : 0; e < run.epochs.size(); ++e) seconds.push_back(run.epochs[e].seconds);
+    for (std::size_t e = run.epochs.size() > 1 ? 1 : 0; e < run.epochs.size(); ++e)
+      seconds.push_back(run.epochs[e].seconds);
   }
   if (seconds.empty()) return {};
   std::sort(seconds.begin(), seconds.end());

@@ -33,7 +33,7 @@ struct Report {
   std::int64_t classes = 0;
   int threads = 0;
   std::int64_t data_bytes = 0;
-  std::string feature_dtype;               ///< f32, bf16 or f16: how features are kept
+  std::string feature_dtype;             ///< f32, bf16 or f16: how features are kept
   std::int64_t feature_bytes_saved = 0;  ///< against f32: features and constants made from them
   std::int64_t plan_peak_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
@@ -51,8 +51,8 @@ struct Report {
 /// `part`: &Scores::train, &Scores::val or &Scores::test.
 PartReport part_report(const Report& report, double Scores::*part);
 
-/// Least, middle and largest seconds of an epoch's training step over all runs. The first epoch of each run is left out when
-/// there are others: it touches memory for the first time.
+/// Least, middle and largest seconds of an epoch's training step over all runs. The first epoch of each run is left out
+/// when there are others: it touches memory for the first time.
 struct SecondsReport {
   double median = 0;
   double min = 0;

@@ -15,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail_disk(const fs::path& path, const std::string& what, const std::string& reason) {
-  throw Error(ErrorCode::kDisk, fmt::format("cannot {}: {}", what, reason), path.string(), "choose another --out, or free space");
+  throw Error(ErrorCode::kDisk, fmt::format("cannot {}: {}", what, reason), path.string(),
+              "choose another --out, or free space");
 }
 
 /// `,"name":value`, null for NaN.
@@ -30,7 +31,8 @@ void print_number(std::FILE* file, const char* name, double value) {
 std::string file_name_part(std::string_view text) {
   std::string name;
   for (const char c : text.substr(0, 60)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
     name += plain ? c : '_';
   }
   return name.empty() || name[0] == '.' ? "run" + name : name;
@@ -44,8 +46,10 @@ RunFolder::RunFolder(fs::path path, bool force) : path_(fs::absolute(path).lexic
   if (fs::exists(fs::symlink_status(path_, error))) {
     const bool replaceable = is_run_folder(path_);
     if (!force || !replaceable) {
-      throw Error(ErrorCode::kUsage, replaceable ? "there is a run folder already" : "there is something else than a run folder already",
-                  path_.string(), replaceable ? "choose another --out, or replace it with --force" : "choose another --out");
+      throw Error(ErrorCode::kUsage,
+                  replaceable ? "there is a run folder already" : "there is something else than a run folder already",
+                  path_.string(),
+                  replaceable ? "choose another --out, or replace it with --force" : "choose another --out");
     }
   }
   made_parent_ = !fs::exists(path_.parent_path(), error);
@@ -71,7 +75,8 @@ RunFolder::~RunFolder() {
 }
 
 void RunFolder::add_epoch(std::int64_t run, const EpochRecord& epoch) noexcept {
-  std::fprintf(metrics_, "{\"run\":%lld,\"epoch\":%lld", static_cast<long long>(run), static_cast<long long>(epoch.epoch));
+  std::fprintf(metrics_, "{\"run\":%lld,\"epoch\":%lld", static_cast<long long>(run),
+               static_cast<long long>(epoch.epoch));
   print_number(metrics_, "loss", epoch.loss);
   print_number(metrics_, "lr", epoch.lr);
   print_number(metrics_, "seconds", epoch.seconds);

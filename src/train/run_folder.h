@@ -1,7 +1,7 @@
 // The folder that a training leaves: config.yaml, metrics.jsonl, model.gneiss, model.safetensors, report.json.
 //
-// It is written beside its final place under a name that says so and renamed when complete: a failure leaves no folder, and
-// a folder that exists is whole. metrics.jsonl grows while training runs, one line an epoch, without allocating.
+// It is written beside its final place under a name that says so and renamed when complete: a failure leaves no folder,
+// and a folder that exists is whole. metrics.jsonl grows while training runs, one line an epoch, without allocating.
 #pragma once
 
 #include <cstdio>

@@ -19,8 +19,8 @@ constexpr std::size_t kMaxRank = 16;
 /// Bytes of one element; 0 for an unknown type.
 std::uint64_t dtype_bytes(const std::string& dtype) {
   static const std::map<std::string, std::uint64_t> sizes = {
-      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2}, {"I16", 2},
-      {"F16", 2},  {"BF16", 2}, {"U32", 4}, {"I32", 4},     {"F32", 4},     {"U64", 8}, {"I64", 8}, {"F64", 8}};
+      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2}, {"I16", 2}, {"F16", 2},
+      {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},     {"U64", 8},     {"I64", 8}, {"F64", 8}};
   const auto found = sizes.find(dtype);
   return found == sizes.end() ? 0 : found->second;
 }
@@ -95,7 +95,8 @@ void check_size(const Tensor& tensor, std::uint64_t element_bytes, const Range& 
 }
 
 void check_tiling(std::vector<Range> ranges, std::uint64_t data_bytes, const std::string& where) {
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   std::uint64_t next = 0;
   for (const Range& range : ranges) {
     if (range.begin != next) fail(where, fmt::format("tensors overlap or leave a gap at byte {} of the data", next));
@@ -143,7 +144,8 @@ std::vector<float> to_f32(const Tensor& tensor) {
     std::memcpy(wide.data(), tensor.data.data(), tensor.data.size());
     std::copy(wide.begin(), wide.end(), values.begin());
   } else {
-    throw Error(ErrorCode::kBadData, fmt::format("tensor '{}' has type {}, expected F32 or F64", tensor.name, tensor.dtype));
+    throw Error(ErrorCode::kBadData,
+                fmt::format("tensor '{}' has type {}, expected F32 or F64", tensor.name, tensor.dtype));
   }
   return values;
 }
@@ -153,7 +155,8 @@ std::string encode_safetensors(const SafeTensors& content) {
   if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
   std::uint64_t offset = 0;
   for (const Tensor& tensor : content.tensors) {
-    header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.data.size()}}};
+    header[tensor.name] = {
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.data.size()}}};
     offset += tensor.data.size();
   }
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -1,8 +1,9 @@
 // The safetensors format: named tensors in one file that PyTorch, JAX and others read without running code.
 //
-// Layout: u64 little-endian header length; JSON {name: {dtype, shape, data_offsets: [begin, end]}, "__metadata__": {…}},
-// padded with spaces to 8 bytes; then the data, which the offsets tile without gaps. The reader checks all of it before it
-// touches the data. Own code because no C++ library of it is packaged. Source: github.com/huggingface/safetensors.
+// Layout: u64 little-endian header length; JSON {name: {dtype, shape, data_offsets: [begin, end]}, "__metadata__":
+// {…}}, padded with spaces to 8 bytes; then the data, which the offsets tile without gaps. The reader checks all of it
+// before it touches the data. Own code because no C++ library of it is packaged. Source:
+// github.com/huggingface/safetensors.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct Tensor {
   std::string name;
   std::string dtype;  ///< "F32", "F64", "I64", …
   std::vector<std::int64_t> shape;
-  std::string data;   ///< row-major, little-endian
+  std::string data;  ///< row-major, little-endian
 
   std::int64_t elements() const;
 };

@@ -37,8 +37,9 @@ language::Source find_source(const std::string& model) {
 
 language::CompileResult compile_for(const data::Dataset& dataset, const SessionOptions& options) {
   language::CompileOptions compile;
-  compile.inputs = {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(), dataset.graph.symmetric(),
-                    dataset.features.cols,     dataset.features.sparse,   dataset.labels.num_classes};
+  compile.inputs = {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(),
+                    dataset.graph.symmetric(), dataset.features.cols,     dataset.features.sparse,
+                    dataset.labels.num_classes};
   compile.args = options.model_args;
   const language::Source source = find_source(options.model);
   language::CompileResult result = language::compile(source, compile);
@@ -59,8 +60,8 @@ void apply_order(const language::ScheduleEntry& entry, passes::Options* passes) 
   }
 }
 
-/// What the program's own schedule asks for; a choice made for the run stands above it, and passes that the run switches off are off
-/// besides. The order of the nodes is chosen before there is a session.
+/// What the program's own schedule asks for; a choice made for the run stands above it, and passes that the run
+/// switches off are off besides. The order of the nodes is chosen before there is a session.
 void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes::Options* passes) {
   const bool order_is_open = passes->order == passes::OrderChoice::kAuto;
   const bool path_is_open = passes->sparse_path == passes::SparsePath::kAuto;
@@ -75,7 +76,9 @@ void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes
       passes->source_blocks = entry.value == "on" ? passes::SourceBlocking::kOn : passes::SourceBlocking::kOff;
     }
     if (entry.key == "hoist") passes->disabled.insert("hoist_constants");
-    if (entry.key == "fuse") passes->disabled.insert({"fuse_messages", "fuse_attention", "fuse_elementwise", "fuse_edges", "fuse_rows", "split_bands"});
+    if (entry.key == "fuse")
+      passes->disabled.insert(
+          {"fuse_messages", "fuse_attention", "fuse_elementwise", "fuse_edges", "fuse_rows", "split_bands"});
   }
 }
 
@@ -95,15 +98,21 @@ void check_constants(const ir::Plan& plan, const data::Dataset& dataset, runtime
   for (const ir::Op& op : plan.program.ops) {
     if (op.phase != ir::Phase::kSetup || op.kind == ir::OpKind::input || op.results.empty()) continue;
     const ir::ValueId value = op.results[0];
-    const bool stored = value != ir::kNoValue && plan.placements[static_cast<std::size_t>(value)].storage != ir::Storage::kNone;
+    const bool stored =
+        value != ir::kNoValue && plan.placements[static_cast<std::size_t>(value)].storage != ir::Storage::kNone;
     if (!stored || !ir::is_half(plan.program.type(value).scalar)) continue;
-    const std::span<const std::uint16_t> constants(executor->halves(value), static_cast<std::size_t>(plan.program.elements(value)));
+    const std::span<const std::uint16_t> constants(executor->halves(value),
+                                                   static_cast<std::size_t>(plan.program.elements(value)));
     if (std::all_of(constants.begin(), constants.end(), is_finite)) continue;
     const Buffer<std::uint16_t>& features = dataset.features.halves;
     if (!std::all_of(features.begin(), features.end(), is_finite)) return;
     const std::string_view name = half_name(dataset.features.dtype);
-    throw Error(ErrorCode::kBadData, fmt::format("line {} of the model: aggregated features go beyond the range of {}", op.location.line, name), dataset.name,
-                "use --feature-dtype bf16, which has the range of f32; or keep what is aggregated in f32 with --passes-off half_constants");
+    throw Error(
+        ErrorCode::kBadData,
+        fmt::format("line {} of the model: aggregated features go beyond the range of {}", op.location.line, name),
+        dataset.name,
+        "use --feature-dtype bf16, which has the range of f32; or keep what is aggregated in f32 with --passes-off "
+        "half_constants");
   }
 }
 
@@ -114,7 +123,8 @@ std::vector<runtime::ParameterRange> parameter_ranges(const ir::Plan& plan, cons
     if (!param.trainable) continue;
     const ir::Placement& place = plan.placements[static_cast<std::size_t>(param.value)];
     const bool decays = !config.decay_first_layer_only || param.layer == 0;
-    ranges.push_back({place.offset_bytes / plan.value_bytes, place.bytes / plan.value_bytes, decays ? config.weight_decay : 0});
+    ranges.push_back(
+        {place.offset_bytes / plan.value_bytes, place.bytes / plan.value_bytes, decays ? config.weight_decay : 0});
   }
   return ranges;
 }
@@ -123,15 +133,19 @@ std::vector<runtime::ParameterRange> parameter_ranges(const ir::Plan& plan, cons
 
 passes::LossSpec::Kind default_loss(const data::Labels& labels) {
   switch (labels.kind) {
-    case data::LabelKind::kMulti: return passes::LossSpec::Kind::kBceWithLogits;
-    case data::LabelKind::kRegression: return passes::LossSpec::Kind::kMse;
-    default: return passes::LossSpec::Kind::kCrossEntropy;
+    case data::LabelKind::kMulti:
+      return passes::LossSpec::Kind::kBceWithLogits;
+    case data::LabelKind::kRegression:
+      return passes::LossSpec::Kind::kMse;
+    default:
+      return passes::LossSpec::Kind::kCrossEntropy;
   }
 }
 
 static std::int64_t num_edges_into(const graph::Graph& graph, std::span<const NodeId> rows) {
   std::int64_t edges = 0;
-  for (const NodeId v : rows) edges += graph.offsets()[static_cast<std::size_t>(v) + 1] - graph.offsets()[static_cast<std::size_t>(v)];
+  for (const NodeId v : rows)
+    edges += graph.offsets()[static_cast<std::size_t>(v) + 1] - graph.offsets()[static_cast<std::size_t>(v)];
   return edges;
 }
 
@@ -148,7 +162,8 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.value_bytes = value_bytes;
   passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
   passes.feature_dtype = dataset.features.dtype;
-  passes.file_room.features = value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
+  passes.file_room.features =
+      value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
   passes.recompute_limits.besides_bytes = dataset.bytes();
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
@@ -156,7 +171,8 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.loss_rows.label_bytes = label_bytes(dataset.labels);
   for (std::size_t g = 0; g < blueprint.graphs.size(); ++g) {
     const bool by_itself = g > 0 && blueprint.graphs[g];
-    const std::int64_t loops = g > 0 && !by_itself ? passes.loss_rows.count : 0;  // one at each node besides the given edges
+    const std::int64_t loops =
+        g > 0 && !by_itself ? passes.loss_rows.count : 0;  // one at each node besides the given edges
     passes.loss_rows.edges.push_back(num_edges_into(by_itself ? *blueprint.graphs[g] : dataset.graph, rows) + loops);
   }
   blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
@@ -191,8 +207,8 @@ struct Session<T>::Impl {
 
   const ir::Program& program() const { return blueprint.plan.program; }
 
-  /// A plan whose loops over edges are compiled and whose room in a file is taken. Where one of them cannot be done, it is a plan
-  /// without.
+  /// A plan whose loops over edges are compiled and whose room in a file is taken. Where one of them cannot be done, it
+  /// is a plan without.
   Blueprint make_ready_blueprint() {
     if (sizeof(T) != sizeof(float)) {
       options.passes.edge_loops = false;
@@ -210,7 +226,8 @@ struct Session<T>::Impl {
       return true;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnsupported && error.code() != ErrorCode::kDisk) throw;
-      warnings.push_back(fmt::format("no loops over edges were compiled, the model runs on the kernels there are: {}", text_of(error)));
+      warnings.push_back(fmt::format("no loops over edges were compiled, the model runs on the kernels there are: {}",
+                                     text_of(error)));
     }
     options.passes.edge_loops = false;
     return false;
@@ -235,8 +252,9 @@ struct Session<T>::Impl {
     return text;
   }
 
-  /// The dataset in the form that suits the plan: without the edges of the given graph if nothing walks them, with features that
-  /// every epoch reads on huge pages instead of a file's small ones if there are epochs enough to pay for the copy.
+  /// The dataset in the form that suits the plan: without the edges of the given graph if nothing walks them, with
+  /// features that every epoch reads on huge pages instead of a file's small ones if there are epochs enough to pay for
+  /// the copy.
   const data::Dataset& prepared_dataset() {
     constexpr double kStepsForCopy = 10;
     GNEISS_ASSERT(expendable == nullptr || expendable == &dataset, "a session changes nothing but its own dataset");
@@ -253,7 +271,8 @@ struct Session<T>::Impl {
     const ir::Plan& plan = blueprint.plan;
     const ir::GraphUse& given = plan.graph_uses[0];
     if (expendable != nullptr && !given.in_kept && given.in_setup < 0) expendable->graph.drop_edges();
-    if (expendable != nullptr) expendable->labels.targets.rest();  // they were read for checks; the loss comes after the setup
+    if (expendable != nullptr)
+      expendable->labels.targets.rest();  // they were read for checks; the loss comes after the setup
     executor.run(ir::Phase::kSetup, {seed, 0});
     check_constants(plan, dataset, &executor);
     executor.end_setup();
@@ -269,7 +288,8 @@ struct Session<T>::Impl {
       if (param.name == name) return param;
       names.push_back(param.name);
     }
-    throw Error(ErrorCode::kUsage, fmt::format("the model has no parameter '{}'", name), {}, unknown_name_hint(name, names));
+    throw Error(ErrorCode::kUsage, fmt::format("the model has no parameter '{}'", name), {},
+                unknown_name_hint(name, names));
   }
 
   MatrixView<const T> output(std::string_view name) const {
@@ -355,7 +375,8 @@ double Session<T>::loss_over(std::span<const NodeId> rows) {
   const data::Labels& labels = impl.dataset.labels;
   const ConstMatrixView<float> targets(labels.targets.data(), z.rows, z.cols);
   switch (impl.options.loss.kind) {
-    case passes::LossSpec::Kind::kNone: break;
+    case passes::LossSpec::Kind::kNone:
+      break;
     case passes::LossSpec::Kind::kCrossEntropy:
       kernels::cross_entropy<T>(context, {z, labels.classes, rows, impl.options.class_weights,
                                           impl.options.loss.label_smoothing, loss_view, gradient});
@@ -363,7 +384,9 @@ double Session<T>::loss_over(std::span<const NodeId> rows) {
     case passes::LossSpec::Kind::kBceWithLogits:
       kernels::bce_with_logits<T>(context, {z, targets, rows, loss_view, gradient});
       break;
-    case passes::LossSpec::Kind::kMse: kernels::mse<T>(context, {z, targets, rows, loss_view, gradient}); break;
+    case passes::LossSpec::Kind::kMse:
+      kernels::mse<T>(context, {z, targets, rows, loss_view, gradient});
+      break;
   }
   return static_cast<double>(loss);
 }
@@ -412,7 +435,8 @@ void Session<T>::set_parameter(std::string_view name, std::span<const T> stored_
     for (std::int64_t c = 0; c < values.cols; ++c) {
       const std::int64_t at = param.stored_transposed ? c * values.rows + r : r * values.cols + c;
       const T value = stored_values[static_cast<std::size_t>(at)];
-      GNEISS_CHECK(!frozen || values.at(r, c) == value, ErrorCode::kUsage, "'{}' is part of what was computed before the first step: set it before", name);
+      GNEISS_CHECK(!frozen || values.at(r, c) == value, ErrorCode::kUsage,
+                   "'{}' is part of what was computed before the first step: set it before", name);
       values.at(r, c) = value;
     }
   }

@@ -1,7 +1,7 @@
 // One model on one dataset: compiled, planned, allocated and ready to step.
 //
-// A session owns the plan, the parameters and the executor; it knows nothing of epochs, files or scores. In f32 it is what
-// training uses; in f64 it runs the same plan on the reference kernels, for gradient checks.
+// A session owns the plan, the parameters and the executor; it knows nothing of epochs, files or scores. In f32 it is
+// what training uses; in f64 it runs the same plan on the reference kernels, for gradient checks.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct SessionOptions {
   passes::Options passes;
   runtime::OptimizerConfig optimizer;
   std::uint64_t seed = 0;
-  int threads = 0;  ///< 0: all that the process may use
+  int threads = 0;                    ///< 0: all that the process may use
   std::vector<std::string> warnings;  ///< what went wrong on the way to these options and did not stop them
 };
 
@@ -47,16 +47,18 @@ struct Blueprint {
   ir::Plan plan;
 };
 
-/// Compiles and plans without allocating what the plan asks for (`value_bytes` 4 for f32, 8 for f64). Errors as Session.
+/// Compiles and plans without allocating what the plan asks for (`value_bytes` 4 for f32, 8 for f64). Errors as
+/// Session.
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes = 4);
 
 template <class T>
 class Session {
  public:
-  /// Compiles the model for the dataset and allocates everything a run needs. The dataset must outlive the session. `expendable`
-  /// is that dataset if nobody else wants its edges and features: what no phase reads of them, or none but the setup phase, is freed
-  /// here and in set_up, and features in a file's pages may move to memory of their own.
-  /// Errors: kUsage with rendered diagnostics if the model does not compile; kBadData if the dataset lacks what it needs.
+  /// Compiles the model for the dataset and allocates everything a run needs. The dataset must outlive the session.
+  /// `expendable` is that dataset if nobody else wants its edges and features: what no phase reads of them, or none but
+  /// the setup phase, is freed here and in set_up, and features in a file's pages may move to memory of their own.
+  /// Errors: kUsage with rendered diagnostics if the model does not compile; kBadData if the dataset lacks what it
+  /// needs.
   Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable = nullptr);
   ~Session();
 
@@ -80,10 +82,10 @@ class Session {
   /// The L2 penalty of the weights at hand; see runtime::Optimizer::penalty.
   double penalty() const;
 
-  MatrixView<const T> logits() const;           ///< of the last evaluate(): [n, classes]
+  MatrixView<const T> logits() const;  ///< of the last evaluate(): [n, classes]
   /// Of the last forward_backward(), until the next call: [n, classes]. Needs passes.keep_training_logits.
   MatrixView<const T> training_logits() const;
-  MatrixView<const T> embedding() const;        ///< of the last evaluate(): [n, d]
+  MatrixView<const T> embedding() const;  ///< of the last evaluate(): [n, d]
 
   const std::vector<ir::Param>& params() const;  ///< trained parameters and states
   /// Values of a parameter or state by its key, in the stored shape and orientation (PyG's).

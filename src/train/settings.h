@@ -34,7 +34,8 @@ const Setting* find_setting(std::string_view key);
 std::vector<std::string> setting_keys();
 /// "a number", "one of a, b" …: what a value must be, for messages and help.
 std::string expected_value(const Setting& setting);
-/// Checks a value and returns it in canonical form ("yes" -> "true", "32G" -> "34359738368"). Errors: kUsage naming `where`.
+/// Checks a value and returns it in canonical form ("yes" -> "true", "32G" -> "34359738368"). Errors: kUsage naming
+/// `where`.
 std::string check_value(const Setting& setting, std::string_view text, const std::string& where);
 
 /// The option list of docs/cli.md: one table per group.

@@ -20,12 +20,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Pages that any training touches and no plan can see: code of the kernel library and its generated kernels, thread stacks.
+/// Pages that any training touches and no plan can see: code of the kernel library and its generated kernels, thread
+/// stacks.
 constexpr std::int64_t kRuntimeBytes = std::int64_t{12} << 20;
 
 language::ProgramInputs program_inputs(const data::Dataset& dataset) {
-  return {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(), dataset.graph.symmetric(),
-          dataset.features.cols,     dataset.features.sparse,   dataset.labels.num_classes};
+  return {dataset.num_nodes(),   dataset.graph.num_edges(), dataset.graph.weighted(),  dataset.graph.symmetric(),
+          dataset.features.cols, dataset.features.sparse,   dataset.labels.num_classes};
 }
 
 /// Features of a file may take this part of the memory while they are renamed, and afterwards.
@@ -46,10 +47,12 @@ void replace_text(Config* config, std::string_view key, const std::string& value
 
 }  // namespace
 
-Workload::Workload(Config* config, PlanFor plan_for) : config_(config), plan_for_(plan_for), baseline_bytes_(current_rss_bytes()) {
+Workload::Workload(Config* config, PlanFor plan_for)
+    : config_(config), plan_for_(plan_for), baseline_bytes_(current_rss_bytes()) {
   model_source(resolve_file(*config, "model.name"));  // a wrong name shows before the data are read
   replace_text(config, "data.name", resolve_data(*config));
-  for (const char* key : {"model.name", "data.features", "data.labels"}) replace_text(config, key, resolve_file(*config, key));
+  for (const char* key : {"model.name", "data.features", "data.labels"})
+    replace_text(config, key, resolve_file(*config, key));
   dataset_ = data::load(config->text("data.name"), load_options(*config, 0, 1));
   apply_model_text();
   put_in_order();
@@ -60,7 +63,8 @@ Workload::Workload(Config* config, PlanFor plan_for) : config_(config), plan_for
   const std::string& split = config->text("data.split");
   if (split == "all") {
     if (config->is_set("train.runs") && runs_ != dataset_.num_splits) {
-      throw Error(ErrorCode::kUsage, fmt::format("--split all makes {} runs, --runs asks for {}", dataset_.num_splits, runs_),
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("--split all makes {} runs, --runs asks for {}", dataset_.num_splits, runs_),
                   config->where("train.runs"), "leave --runs out, or use --split cycle");
     }
     runs_ = dataset_.num_splits;
@@ -85,16 +89,20 @@ void Workload::put_in_order() {
   const std::string& method = config_->text("train.reorder");
   const data::Features& features = dataset_.features;
   const std::int64_t memory = memory_for_training();
-  const bool fit = features.bytes() <= memory / kMemoryToFeatures || (suit_scratch_file(features) && features.bytes() <= memory);
+  const bool fit =
+      features.bytes() <= memory / kMemoryToFeatures || (suit_scratch_file(features) && features.bytes() <= memory);
   if (method == "auto" && !fit && in_file(features)) {
     reorder_.asked = method;
-    reorder_.reason = fmt::format("features of {:.0f} MB stay in their file", 1e-6 * static_cast<double>(features.bytes()));
+    reorder_.reason =
+        fmt::format("features of {:.0f} MB stay in their file", 1e-6 * static_cast<double>(features.bytes()));
     return;
   }
   // One order is for all runs.
-  const std::int64_t epochs =
-      config_->has("passes.epochs") ? config_->integer("passes.epochs") : config_->integer("train.epochs") * config_->integer("train.runs");
-  reorder_ = choose_order(dataset_.graph, method, gathered_width_, epochs, load_rates(this_machine()).rates, thread_count(*config_), &order_);
+  const std::int64_t epochs = config_->has("passes.epochs")
+                                  ? config_->integer("passes.epochs")
+                                  : config_->integer("train.epochs") * config_->integer("train.runs");
+  reorder_ = choose_order(dataset_.graph, method, gathered_width_, epochs, load_rates(this_machine()).rates,
+                          thread_count(*config_), &order_);
   if (!order_.empty()) {
     const auto start = Clock::now();
     rename_nodes();
@@ -110,7 +118,8 @@ std::int64_t Workload::memory_for_training() const {
 void Workload::rename_nodes() {
   data::Move move = data::Move::kInPlace;
   if (suit_scratch_file(dataset_.features)) {
-    move = dataset_.features.bytes() <= memory_for_training() / kMemoryToFeatures ? data::Move::kToFileAtOnce : data::Move::kToFile;
+    move = dataset_.features.bytes() <= memory_for_training() / kMemoryToFeatures ? data::Move::kToFileAtOnce
+                                                                                  : data::Move::kToFile;
   }
   data::permute(order_, thread_count(*config_), &dataset_, move);
 }
@@ -134,7 +143,8 @@ void Workload::set_session() {
   const std::int64_t limit = memory_for_training();
   session_.passes.excess_bytes = [this, limit](const ir::Plan& plan) { return peak_bytes(plan) - limit; };
   if (given) return;
-  session_.passes.limit_name = fmt::format("the memory of this machine, {:.2f} GiB", static_cast<double>(limit) / (1 << 30));
+  session_.passes.limit_name =
+      fmt::format("the memory of this machine, {:.2f} GiB", static_cast<double>(limit) / (1 << 30));
   session_.passes.limit_remedy = "train where there is more";
 }
 

@@ -1,5 +1,5 @@
-// The data set of a config, loaded and in the order that training wants, with the options that the session and the driver
-// take for it.
+// The data set of a config, loaded and in the order that training wants, with the options that the session and the
+// driver take for it.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ enum class PlanFor { kThisMachine, kAnyMachine };
 
 class Workload {
  public:
-  /// Loads the data for the first run and completes `config`: paths become absolute, a training script in the model's text
-  /// adds its settings, `--split all` its number of runs. `config` must outlive the workload. Errors: as load and the options.
+  /// Loads the data for the first run and completes `config`: paths become absolute, a training script in the model's
+  /// text adds its settings, `--split all` its number of runs. `config` must outlive the workload. Errors: as load and
+  /// the options.
   Workload(Config* config, PlanFor plan_for);
 
   /// Loads the data with the split of another run. No session may hold the old data.
@@ -36,8 +37,8 @@ class Workload {
   std::int64_t baseline_bytes() const { return baseline_bytes_; }
   /// Peak memory while the data were read, the process before included.
   std::int64_t load_peak_bytes() const { return load_peak_bytes_; }
-  /// Peak memory of the training: the larger of what reading the data took, and the process with its data, the plan, and
-  /// what the driver keeps.
+  /// Peak memory of the training: the larger of what reading the data took, and the process with its data, the plan,
+  /// and what the driver keeps.
   std::int64_t peak_bytes(const ir::Plan& plan) const;
 
  private:

@@ -29,14 +29,17 @@ std::string npy_bytes(const std::string& descr, const std::string& shape, const 
 std::string npy_matrix(MatrixView<const float> matrix) {
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(matrix.size()));
-  for (std::int64_t r = 0; r < matrix.rows; ++r) values.insert(values.end(), matrix.row(r), matrix.row(r) + matrix.cols);
-  return npy_bytes("<f4", fmt::format("({}, {})", matrix.rows, matrix.cols), values.data(), values.size() * sizeof(float));
+  for (std::int64_t r = 0; r < matrix.rows; ++r)
+    values.insert(values.end(), matrix.row(r), matrix.row(r) + matrix.cols);
+  return npy_bytes("<f4", fmt::format("({}, {})", matrix.rows, matrix.cols), values.data(),
+                   values.size() * sizeof(float));
 }
 
 /// A field of a csv: quoted where it must be (RFC 4180); in a tsv tabs and line breaks become spaces.
 std::string field(std::string text, char separator) {
   if (separator == '\t') {
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
     return text;
   }
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
@@ -151,7 +154,8 @@ std::string output_format(const std::string& asked, const std::filesystem::path&
     if (std::find(known.begin(), known.end(), name) == known.end()) name = "csv";
   }
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    throw Error(ErrorCode::kUsage, fmt::format("unknown output format '{}'", name), "--as", unknown_name_hint(name, known));
+    throw Error(ErrorCode::kUsage, fmt::format("unknown output format '{}'", name), "--as",
+                unknown_name_hint(name, known));
   }
   return name;
 }

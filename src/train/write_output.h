@@ -16,8 +16,8 @@ struct OutputOptions {
 };
 
 /// The predictions of all nodes: node id, class (and its name if the data name classes), probabilities if asked for.
-/// Many labels per node: the tasks predicted, joined by ';'. A regression: its values. npy: int32 [n] of classes, or f32
-/// [n, classes] of probabilities (values of a regression).
+/// Many labels per node: the tasks predicted, joined by ';'. A regression: its values. npy: int32 [n] of classes, or
+/// f32 [n, classes] of probabilities (values of a regression).
 std::string format_predictions(const Restored& restored, const OutputOptions& options);
 /// One row per node: id and values. npy: f32 [n, d], rows in the order of the data set.
 std::string format_embedding(const Restored& restored, const OutputOptions& options);

@@ -35,7 +35,8 @@ void redirect(const fs::path& path, int descriptor) {
   close(file);
 }
 
-pid_t start(const fs::path& folder, const std::vector<std::string>& arguments, const std::vector<std::pair<std::string, std::string>>& environment) {
+pid_t start(const fs::path& folder, const std::vector<std::string>& arguments,
+            const std::vector<std::pair<std::string, std::string>>& environment) {
   std::vector<std::string> words = {GNEISS_BINARY};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
@@ -85,7 +86,8 @@ Workplace::~Workplace() {
   fs::remove_all(folder_, ignored);
 }
 
-CommandResult Workplace::gneiss(const std::vector<std::string>& arguments, const std::vector<std::pair<std::string, std::string>>& environment) const {
+CommandResult Workplace::gneiss(const std::vector<std::string>& arguments,
+                                const std::vector<std::pair<std::string, std::string>>& environment) const {
   return finish(folder_, start(folder_, arguments, environment));
 }
 

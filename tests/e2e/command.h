@@ -24,7 +24,8 @@ class Workplace {
   ~Workplace();
 
   /// gneiss with these arguments and additions to the environment; its working folder is this one.
-  CommandResult gneiss(const std::vector<std::string>& arguments, const std::vector<std::pair<std::string, std::string>>& environment = {}) const;
+  CommandResult gneiss(const std::vector<std::string>& arguments,
+                       const std::vector<std::pair<std::string, std::string>>& environment = {}) const;
   /// Starts it, sends `signal` once stderr or metrics show that epochs run, and waits for the end.
   CommandResult gneiss_with_signal(const std::vector<std::string>& arguments, int signal) const;
 

@@ -14,8 +14,9 @@ TEST_P(SameBits, ForOneTwoAndFiveThreads) {
   std::string first;
   for (const char* threads : {"1", "2", "5"}) {
     const std::string out = std::string("run") + threads;
-    const CommandResult result = place.gneiss({"train", "dcsbm:nodes=3000,degree=20,features=300,density=0.05,seed=9", "--model", model, "--norm", "batch",
-                                               "--epochs", "20", "--threads", threads, "--weight-decay", "5e-4", "--clip-norm", "1", "--out", out});
+    const CommandResult result = place.gneiss({"train", "dcsbm:nodes=3000,degree=20,features=300,density=0.05,seed=9",
+                                               "--model", model, "--norm", "batch", "--epochs", "20", "--threads",
+                                               threads, "--weight-decay", "5e-4", "--clip-norm", "1", "--out", out});
     ASSERT_EQ(result.code, 0) << result.err;
     const std::string weights = place.read(out + "/model.safetensors");
     ASSERT_GT(weights.size(), 1000U);
@@ -24,7 +25,8 @@ TEST_P(SameBits, ForOneTwoAndFiveThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, SameBits, ::testing::Values("gcn", "sage", "gin", "gat", "mlp"), [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Models, SameBits, ::testing::Values("gcn", "sage", "gin", "gat", "mlp"),
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace gneiss::testing

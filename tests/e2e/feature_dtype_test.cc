@@ -35,7 +35,8 @@ TEST_P(FeatureDtype, TrainsAsWellAsF32) {
         << model;
     const Json graph = train(GetParam(), kGraph);
     const Json full = train("f32", kGraph);
-    // Runs that differ by rounding alone part ways: 240 test nodes stray by some points. Spoilt features would lose thirty.
+    // Runs that differ by rounding alone part ways: 240 test nodes stray by some points. Spoilt features would lose
+    // thirty.
     EXPECT_NEAR(graph["test"]["accuracy"]["mean"].get<double>(), full["test"]["accuracy"]["mean"].get<double>(), 0.08)
         << model;
     EXPECT_EQ(graph["feature_dtype"], GetParam());

@@ -45,8 +45,12 @@ std::atomic<long> allocations{0};
 #ifndef __SANITIZE_ADDRESS__
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted_aligned(bytes, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted_aligned(bytes, static_cast<std::size_t>(alignment)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted_aligned(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return counted_aligned(bytes, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -87,7 +91,8 @@ TEST_P(Allocations, NoneAfterTheFirstEpoch) {
   EXPECT_EQ(allocations, 0) << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Allocations, ::testing::Values("gcn", "sage", "gin", "gat"), [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Models, Allocations, ::testing::Values("gcn", "sage", "gin", "gat"),
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST(Allocations, AreCountedAtAll) {
   if (kSanitized) GTEST_SKIP() << "memory is not counted under the address sanitizer";
@@ -106,13 +111,15 @@ std::vector<double> losses_of(train::Session<float>& session, const data::Datase
   train::FullGraphOptions driver;
   driver.epochs = 5;
   std::vector<double> losses;
-  train::train_run(session, split, driver, evaluator, 1, {[&](const train::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
+  train::train_run(session, split, driver, evaluator, 1,
+                   {[&](const train::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
   return losses;
 }
 
 TEST(StreamedFeatures, GiveTheLossesOfFeaturesInMemory) {
   const Workplace place;
-  ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=6000,classes=4,features=100,seed=3", "--out", "graph"}).code, 0);
+  ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=6000,classes=4,features=100,seed=3", "--out", "graph"}).code,
+            0);
   const auto train = [&](const char* model, bool stream, bool permuted) {
     data::Dataset dataset = data::load(place.path("graph").string(), {});
     if (permuted) {
@@ -136,14 +143,16 @@ TEST(StreamedFeatures, GiveTheLossesOfFeaturesInMemory) {
     ASSERT_EQ(streamed.size(), 5U);
     for (std::size_t i = 0; i < streamed.size(); ++i) {
       EXPECT_NEAR(streamed[i], in_memory[i], 1e-4 * in_memory[i]) << model << " epoch " << i + 1;
-      EXPECT_NEAR(permuted[i], in_memory[i], 1e-4 * in_memory[i]) << model << " epoch " << i + 1 << ", nodes renamed in the file's pages";
+      EXPECT_NEAR(permuted[i], in_memory[i], 1e-4 * in_memory[i])
+          << model << " epoch " << i + 1 << ", nodes renamed in the file's pages";
     }
   }
 }
 
 TEST(StreamedFeatures, AreSmallOnlyWhereTheSetupDoesNotReadThemAsAWhole) {
   const Workplace place;
-  ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=6000,classes=4,features=100,seed=3", "--out", "graph"}).code, 0);
+  ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=6000,classes=4,features=100,seed=3", "--out", "graph"}).code,
+            0);
   data::Dataset dataset = data::load(place.path("graph").string(), {});
   const auto streams = [&](const char* model, passes::StreamLimits limits) {
     train::SessionOptions options;
@@ -154,12 +163,15 @@ TEST(StreamedFeatures, AreSmallOnlyWhereTheSetupDoesNotReadThemAsAWhole) {
     return session.plan().features_streamed;
   };
   constexpr std::int64_t kMore = std::int64_t{1} << 40;
-  const passes::StreamLimits small{.least_bytes = kMore, .most_time = 0, .least_bytes_of_small = 0, .most_time_of_small = 1e9};
+  const passes::StreamLimits small{
+      .least_bytes = kMore, .most_time = 0, .least_bytes_of_small = 0, .most_time_of_small = 1e9};
   EXPECT_TRUE(streams("gat", small));
   EXPECT_FALSE(streams("sage", small)) << "their mean is taken before the first epoch";
   EXPECT_TRUE(streams("sage", {.least_bytes = 0, .most_time = 1e9}));
-  EXPECT_FALSE(streams("gat", {.least_bytes = kMore, .most_time = 1e9, .least_bytes_of_small = kMore, .most_time_of_small = 1e9}));
-  EXPECT_FALSE(streams("gat", {.least_bytes = kMore, .most_time = 1e9, .least_bytes_of_small = 0, .most_time_of_small = 0}));
+  EXPECT_FALSE(streams(
+      "gat", {.least_bytes = kMore, .most_time = 1e9, .least_bytes_of_small = kMore, .most_time_of_small = 1e9}));
+  EXPECT_FALSE(
+      streams("gat", {.least_bytes = kMore, .most_time = 1e9, .least_bytes_of_small = 0, .most_time_of_small = 0}));
 }
 
 TEST(ConstantsInAFile, GiveTheLossesOfConstantsInMemory) {
@@ -206,7 +218,9 @@ TEST(ConstantsInAFile, NeedNoMemory) {
   const Environment there("TMPDIR", "/var/tmp");
   if (scratch_room() < 2'000'000'000) GTEST_SKIP() << "no 2 GB of disk at /var/tmp";
   const Workplace place;
-  const CommandResult made = place.gneiss({"train", "dcsbm:nodes=70000,degree=4,features=1000", "--model", "gcn", "--order", "aggregate_first", "--hidden", "256", "--epochs", "2", "--json", "--no-save", "--threads", "2"});
+  const CommandResult made =
+      place.gneiss({"train", "dcsbm:nodes=70000,degree=4,features=1000", "--model", "gcn", "--order", "aggregate_first",
+                    "--hidden", "256", "--epochs", "2", "--json", "--no-save", "--threads", "2"});
   ASSERT_EQ(made.code, 0) << made.err;
   const nlohmann::json json = nlohmann::json::parse(made.out);
   const auto peak = json["peak_rss_bytes"].get<double>();
@@ -234,9 +248,11 @@ TEST_P(PeakMemory, StaysWithinThePlan) {
   const nlohmann::json json = nlohmann::json::parse(result.out);
   const auto peak = json["peak_rss_bytes"].get<double>();
   const auto plan = json["plan_peak_bytes"].get<double>();
-  EXPECT_LE(peak, 1.1 * plan) << GetParam().name << ": measured " << peak / 1048576 << " MiB, planned " << plan / 1048576;
+  EXPECT_LE(peak, 1.1 * plan) << GetParam().name << ": measured " << peak / 1048576 << " MiB, planned "
+                              << plan / 1048576;
   // A plan that is far too large would be of no use either.
-  EXPECT_GE(peak, 0.4 * plan) << GetParam().name << ": measured " << peak / 1048576 << " MiB, planned " << plan / 1048576;
+  EXPECT_GE(peak, 0.4 * plan) << GetParam().name << ": measured " << peak / 1048576 << " MiB, planned "
+                              << plan / 1048576;
 }
 
 TEST(PeakMemoryOfAFolder, LeavesOutWhatOnlyTheSetupReads) {
@@ -244,12 +260,14 @@ TEST(PeakMemoryOfAFolder, LeavesOutWhatOnlyTheSetupReads) {
   const Workplace place;
   ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=20000,degree=200,features=600", "--out", "graph"}).code, 0);
   const auto peak_of = [&](const std::string& epochs) {
-    const CommandResult result = place.gneiss({"train", "graph", "--epochs", "2", "--plan-epochs", epochs, "--json", "--no-save", "--threads", "2"});
+    const CommandResult result = place.gneiss(
+        {"train", "graph", "--epochs", "2", "--plan-epochs", epochs, "--json", "--no-save", "--threads", "2"});
     EXPECT_EQ(result.code, 0) << result.err;
     const nlohmann::json json = nlohmann::json::parse(result.out);
     const auto peak = json["peak_rss_bytes"].get<double>();
     const auto plan = json["plan_peak_bytes"].get<double>();
-    EXPECT_LE(peak, 1.1 * plan) << epochs << " epochs: measured " << peak / 1048576 << " MiB, planned " << plan / 1048576;
+    EXPECT_LE(peak, 1.1 * plan) << epochs << " epochs: measured " << peak / 1048576 << " MiB, planned "
+                                << plan / 1048576;
     EXPECT_GE(peak, 0.4 * plan) << epochs;
     return peak - json["data_bytes"].get<double>();
   };
@@ -260,13 +278,17 @@ TEST(PeakMemoryOfAFolder, LeavesOutWhatOnlyTheSetupReads) {
 
 INSTANTIATE_TEST_SUITE_P(
     Runs, PeakMemory,
-    ::testing::Values(Case{"small", {"karate"}}, Case{"gcn", {"dcsbm:nodes=30000,degree=20,features=64", "--num-layers", "3", "--hidden", "64"}},
-                      Case{"dense", {"dcsbm:nodes=20000,degree=200,features=64", "--num-layers", "3", "--hidden", "32", "--source-blocks", "on"}},
-                      Case{"sage", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "sage", "--hidden", "64"}},
-                      Case{"gin", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "gin", "--hidden", "64", "--norm", "batch"}},
-                      Case{"gat", {"dcsbm:nodes=10000,degree=20,features=64", "--model", "gat", "--hidden", "32"}},
-                      Case{"halves", {"dcsbm:nodes=30000,degree=20,features=500", "--hidden", "512", "--feature-dtype", "bf16"}},
-                      Case{"sparse", {"dcsbm:nodes=30000,degree=10,features=2000,density=0.01", "--hidden", "32"}}),
+    ::testing::Values(
+        Case{"small", {"karate"}},
+        Case{"gcn", {"dcsbm:nodes=30000,degree=20,features=64", "--num-layers", "3", "--hidden", "64"}},
+        Case{"dense",
+             {"dcsbm:nodes=20000,degree=200,features=64", "--num-layers", "3", "--hidden", "32", "--source-blocks",
+              "on"}},
+        Case{"sage", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "sage", "--hidden", "64"}},
+        Case{"gin", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "gin", "--hidden", "64", "--norm", "batch"}},
+        Case{"gat", {"dcsbm:nodes=10000,degree=20,features=64", "--model", "gat", "--hidden", "32"}},
+        Case{"halves", {"dcsbm:nodes=30000,degree=20,features=500", "--hidden", "512", "--feature-dtype", "bf16"}},
+        Case{"sparse", {"dcsbm:nodes=30000,degree=10,features=2000,density=0.01", "--hidden", "32"}}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -67,9 +67,11 @@ class FastRecipe : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FastRecipe, OneSeedIsNearTheLiterature) {
   const std::string recipe = GetParam();
-  if (!fs::exists(data_folder() / "planetoid_cora")) GTEST_SKIP() << "no data sets in " << data_folder() << " (GNEISS_DATA says where)";
+  if (!fs::exists(data_folder() / "planetoid_cora"))
+    GTEST_SKIP() << "no data sets in " << data_folder() << " (GNEISS_DATA says where)";
   const Workplace place;
-  const CommandResult result = place.gneiss({"train", (kRecipes / (recipe + ".yaml")).string(), "--data", data_folder().string(), "--json", "--no-save"});
+  const CommandResult result = place.gneiss(
+      {"train", (kRecipes / (recipe + ".yaml")).string(), "--data", data_folder().string(), "--json", "--no-save"});
   ASSERT_EQ(result.code, 0) << result.err;
   for (const Reference& row : references()) {
     if (row.recipe != recipe) continue;
@@ -81,12 +83,14 @@ TEST_P(FastRecipe, OneSeedIsNearTheLiterature) {
   FAIL() << recipe << " has no reference";
 }
 
-INSTANTIATE_TEST_SUITE_P(Planetoid, FastRecipe, ::testing::Values("cora_gcn", "citeseer_gcn", "cora_sage"), [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Planetoid, FastRecipe, ::testing::Values("cora_gcn", "citeseer_gcn", "cora_sage"),
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST(Newcomer, ALayerInTenLinesTrains) {
   const Workplace place;
   const std::string model = std::string(GNEISS_SOURCE_DIR) + "/examples/gated_mean.gneiss";
-  const CommandResult result = place.gneiss({"train", "karate", "--model", model, "--epochs", "100", "--json", "--out", "run"});
+  const CommandResult result =
+      place.gneiss({"train", "karate", "--model", model, "--epochs", "100", "--json", "--out", "run"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_GE(nlohmann::json::parse(result.out)["test"]["accuracy"]["mean"], 0.8);
   EXPECT_EQ(place.gneiss({"eval", "run"}).code, 0);
@@ -95,7 +99,8 @@ TEST(Newcomer, ALayerInTenLinesTrains) {
 TEST(Newcomer, AMorphlingScriptTrainsWithItsOwnSettings) {
   const Workplace place;
   const std::string model = std::string(GNEISS_SOURCE_DIR) + "/examples/morphling_sage.gneiss";
-  const CommandResult result = place.gneiss({"train", "karate", "--model", model, "--epochs", "40", "--json", "--no-save"});
+  const CommandResult result =
+      place.gneiss({"train", "karate", "--model", model, "--epochs", "40", "--json", "--no-save"});
   ASSERT_EQ(result.code, 0) << result.err;
   const nlohmann::json json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["loss"].size(), 40U);  // the flag wins over the script
@@ -104,7 +109,8 @@ TEST(Newcomer, AMorphlingScriptTrainsWithItsOwnSettings) {
 
 TEST(Newcomer, AMistakeInAModelNamesItsPlace) {
   const Workplace place;
-  place.write("mine.gneiss", "layer mine(x: node[F], out: int) -> node[out] {\n  param W: [F, out] = glorot;\n  return x * V;\n}\n");
+  place.write("mine.gneiss",
+              "layer mine(x: node[F], out: int) -> node[out] {\n  param W: [F, out] = glorot;\n  return x * V;\n}\n");
   const CommandResult result = place.gneiss({"train", "karate", "--model", "mine.gneiss"});
   EXPECT_EQ(result.code, 2);
   EXPECT_NE(result.err.find("mine.gneiss:3:14: error["), std::string::npos) << result.err;

@@ -1,4 +1,5 @@
-// Training through the command: accuracy, what --json and the run folder hold, precedence, predictions that equal the scores.
+// Training through the command: accuracy, what --json and the run folder hold, precedence, predictions that equal the
+// scores.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -45,8 +46,10 @@ class EveryModel : public ::testing::TestWithParam<Expected> {};
 TEST_P(EveryModel, ReachesItsAccuracy) {
   const Workplace place;
   const Expected& expected = GetParam();
-  const Json karate = json_of(place.gneiss({"train", "karate", "--model", expected.model, "--runs", "5", "--epochs", "100", "--json", "--no-save"}));
-  const Json graph = json_of(place.gneiss({"train", kGraph, "--model", expected.model, "--norm", expected.norm, "--runs", "2", "--epochs", "60", "--json", "--no-save"}));
+  const Json karate = json_of(place.gneiss(
+      {"train", "karate", "--model", expected.model, "--runs", "5", "--epochs", "100", "--json", "--no-save"}));
+  const Json graph = json_of(place.gneiss({"train", kGraph, "--model", expected.model, "--norm", expected.norm,
+                                           "--runs", "2", "--epochs", "60", "--json", "--no-save"}));
   EXPECT_GE(karate["test"]["accuracy"]["mean"], expected.karate);
   EXPECT_GE(graph["test"]["accuracy"]["mean"], expected.graph);
   EXPECT_TRUE(place.list().empty()) << place.list().front();
@@ -54,7 +57,8 @@ TEST_P(EveryModel, ReachesItsAccuracy) {
 
 // What chance gives: karate 0.5, the planted communities 0.25.
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
-                         ::testing::Values(Expected{"gcn", "none", 0.85, 0.9}, Expected{"sage", "none", 0.85, 0.9}, Expected{"gin", "batch", 0.8, 0.85}, Expected{"gat", "none", 0.8, 0.9},
+                         ::testing::Values(Expected{"gcn", "none", 0.85, 0.9}, Expected{"sage", "none", 0.85, 0.9},
+                                           Expected{"gin", "batch", 0.8, 0.85}, Expected{"gat", "none", 0.8, 0.9},
                                            Expected{"mlp", "none", 0.3, 0.5}),
                          [](const auto& test) { return test.param.model; });
 
@@ -73,7 +77,8 @@ std::vector<std::vector<std::string>> csv_rows(const std::string& text) {
 TEST(Reorder, ResultsStayInTheGivenOrder) {
   const Workplace place;
   const auto train = [&](const std::string& reorder) {
-    return json_of(place.gneiss({"train", "dcsbm:nodes=20000,degree=12,classes=40,features=16,seed=5", "--reorder", reorder, "--epochs", "12", "--json", "--out", reorder}));
+    return json_of(place.gneiss({"train", "dcsbm:nodes=20000,degree=12,classes=40,features=16,seed=5", "--reorder",
+                                 reorder, "--epochs", "12", "--json", "--out", reorder}));
   };
   const Json given = train("none");
   EXPECT_EQ(given["reorder"]["method"], "none");
@@ -136,7 +141,8 @@ TEST(TrainJson, HoldsWhatToolsRead) {
 
 TEST(TrainJson, ValuesOfTheRunsGiveMeanAndDeviation) {
   const Workplace place;
-  const Json scores = json_of(place.gneiss(words("train dcsbm:nodes=200 --runs 4 --epochs 5 --json --no-save")))["test"]["accuracy"];
+  const Json scores =
+      json_of(place.gneiss(words("train dcsbm:nodes=200 --runs 4 --epochs 5 --json --no-save")))["test"]["accuracy"];
   double mean = 0;
   for (const Json& run : scores["runs"]) mean += run.get<double>() / 4;
   double squares = 0;
@@ -149,12 +155,14 @@ TEST(RunFolder, HoldsEverythingAndRepeatsTheRun) {
   const Workplace place;
   const Json first = json_of(place.gneiss(words("train karate --model gin --norm batch --epochs 30 --json --out run")));
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(place.path("run"))) names.insert(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(place.path("run")))
+    names.insert(entry.path().filename().string());
   EXPECT_THAT(names, ElementsAre("config.yaml", "metrics.jsonl", "model.gneiss", "model.safetensors", "report.json"));
   std::istringstream lines(place.read("run/metrics.jsonl"));
   std::string line;
   std::size_t epoch = 0;
-  while (std::getline(lines, line)) EXPECT_DOUBLE_EQ(Json::parse(line)["loss"], first["loss"][epoch++].get<double>()) << line;
+  while (std::getline(lines, line))
+    EXPECT_DOUBLE_EQ(Json::parse(line)["loss"], first["loss"][epoch++].get<double>()) << line;
   EXPECT_EQ(epoch, 30U);
   const std::string weights = place.read("run/model.safetensors");
   EXPECT_THAT(weights, HasSubstr("num_batches_tracked"));
@@ -192,10 +200,12 @@ class Restore : public ::testing::TestWithParam<const char*> {};
 TEST_P(Restore, PredictionsEqualTheTrainingsScores) {
   const Workplace place;
   const std::string model = GetParam();
-  const Json trained = json_of(place.gneiss({"train", kGraph, "--model", model, "--norm", "batch", "--epochs", "15", "--runs", "2", "--json", "--out", "run"}));
+  const Json trained = json_of(place.gneiss({"train", kGraph, "--model", model, "--norm", "batch", "--epochs", "15",
+                                             "--runs", "2", "--json", "--out", "run"}));
   const Json scored = json_of(place.gneiss(words("eval run --json")));
   const auto saved = trained["saved_run"].get<std::size_t>();
-  for (const char* part : {"train", "val", "test"}) EXPECT_EQ(scored[part]["accuracy"], trained[part]["accuracy"]["runs"][saved]) << part;
+  for (const char* part : {"train", "val", "test"})
+    EXPECT_EQ(scored[part]["accuracy"], trained[part]["accuracy"]["runs"][saved]) << part;
   const CommandResult classes = place.gneiss(words("predict run --probabilities --as jsonl"));
   std::istringstream lines(classes.out);
   std::string line;
@@ -210,7 +220,8 @@ TEST_P(Restore, PredictionsEqualTheTrainingsScores) {
   EXPECT_EQ(nodes, 600);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Restore, ::testing::Values("gcn", "sage", "gin", "gat"), [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Models, Restore, ::testing::Values("gcn", "sage", "gin", "gat"),
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST(Predict, WritesEveryFormat) {
   const Workplace place;
@@ -242,7 +253,8 @@ TEST(Predict, RefusesWhatDoesNotFit) {
 
 TEST(RunFile, FlagsWinOverItAndItOverDefaults) {
   const Workplace place;
-  place.write("run.yaml", "data: karate\nmodel: {name: sage, hidden_channels: 8}\noptim: {lr: 0.5}\ntrain: {epochs: 7, seed: 3}\n");
+  place.write("run.yaml",
+              "data: karate\nmodel: {name: sage, hidden_channels: 8}\noptim: {lr: 0.5}\ntrain: {epochs: 7, seed: 3}\n");
   const Json json = json_of(place.gneiss(words("train run.yaml --epochs 4 --no-save --json --num_layers 3")));
   EXPECT_EQ(json["loss"].size(), 4U);
   EXPECT_EQ(json["model"], "sage");
@@ -271,7 +283,8 @@ TEST(RunFile, DataMaySayWhereTheDataLie) {
 TEST(Stop, ASignalSavesAndExits75) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const Workplace place;
-    const CommandResult result = place.gneiss_with_signal(words("train dcsbm:nodes=2000 --epochs 1000000 --runs 3 --json --out run"), signal);
+    const CommandResult result =
+        place.gneiss_with_signal(words("train dcsbm:nodes=2000 --epochs 1000000 --runs 3 --json --out run"), signal);
     EXPECT_EQ(result.code, 75) << result.err;
     EXPECT_THAT(result.err, HasSubstr("stopped on request after epoch"));
     const Json json = Json::parse(result.out);
@@ -283,7 +296,8 @@ TEST(Stop, ASignalSavesAndExits75) {
 }
 
 TEST(Stop, ASignalInTheMiddleOfAProductHarmsNothing) {
-  // A handler that runs on a thread inside a generated kernel damages the heap, but not every time: hence several tries.
+  // A handler that runs on a thread inside a generated kernel damages the heap, but not every time: hence several
+  // tries.
   for (int i = 0; i < 5; ++i) {
     const Workplace place;
     const CommandResult result = place.gneiss_with_signal(
@@ -306,8 +320,10 @@ TEST(Failure, LeavesNothingBehind) {
 
 TEST(Split, CycleAndAllTakeTheRunsOwn) {
   const Workplace place;
-  const Json shchur = json_of(place.gneiss(words("train dcsbm:nodes=400,seed=2 --split shchur --split-per-run --runs 3 --epochs 3 --json --no-save --seed 1")));
-  const Json fixed = json_of(place.gneiss(words("train dcsbm:nodes=400,seed=2 --split shchur --runs 3 --epochs 3 --json --no-save --seed 1")));
+  const Json shchur = json_of(place.gneiss(words(
+      "train dcsbm:nodes=400,seed=2 --split shchur --split-per-run --runs 3 --epochs 3 --json --no-save --seed 1")));
+  const Json fixed = json_of(
+      place.gneiss(words("train dcsbm:nodes=400,seed=2 --split shchur --runs 3 --epochs 3 --json --no-save --seed 1")));
   EXPECT_EQ(shchur["losses"][0], fixed["losses"][0]);
   EXPECT_NE(shchur["losses"][1], fixed["losses"][1]);
 }
@@ -315,8 +331,8 @@ TEST(Split, CycleAndAllTakeTheRunsOwn) {
 TEST(Split, ARunsOwnDrawIsOfTheSameDataAndIsFoundAgain) {
   const Workplace place;
   // The generator's text names no seed: the runs' splits differ, the graph must not.
-  const Json json = json_of(place.gneiss(
-      words("train dcsbm:nodes=400,classes=3 --split ratio:30/20/50 --split-per-run --runs 3 --epochs 15 --json --out run")));
+  const Json json = json_of(place.gneiss(words(
+      "train dcsbm:nodes=400,classes=3 --split ratio:30/20/50 --split-per-run --runs 3 --epochs 15 --json --out run")));
   const Json scored = json_of(place.gneiss(words("eval run --json")));
   const Json runs = json["test"]["accuracy"]["runs"];
   EXPECT_EQ(scored["test"]["accuracy"], runs[json["saved_run"].get<std::size_t>()]);
@@ -326,17 +342,22 @@ TEST(Split, ARunsOwnDrawIsOfTheSameDataAndIsFoundAgain) {
 TEST(Schedule, AndClippingAndSmoothingReachTheLoss) {
   const Workplace place;
   const Json plain = json_of(place.gneiss(words("train karate --epochs 10 --json --no-save")))["loss"];
-  for (const char* option : {"--schedule cosine", "--warmup-epochs 5", "--clip-norm 0.01", "--label-smoothing 0.3", "--class-weights 1,3", "--optimizer adamw --weight-decay 0.1",
-                             "--optimizer sgd --momentum 0.9", "--betas 0.5,0.9", "--weight-decay 0.1", "--schedule plateau --plateau-patience 0 --monitor loss --plateau-threshold 1"}) {
-    const Json other = json_of(place.gneiss(words(std::string("train karate --epochs 10 --json --no-save ") + option)))["loss"];
+  for (const char* option :
+       {"--schedule cosine", "--warmup-epochs 5", "--clip-norm 0.01", "--label-smoothing 0.3", "--class-weights 1,3",
+        "--optimizer adamw --weight-decay 0.1", "--optimizer sgd --momentum 0.9", "--betas 0.5,0.9",
+        "--weight-decay 0.1", "--schedule plateau --plateau-patience 0 --monitor loss --plateau-threshold 1"}) {
+    const Json other =
+        json_of(place.gneiss(words(std::string("train karate --epochs 10 --json --no-save ") + option)))["loss"];
     EXPECT_NE(other, plain) << option;
   }
 }
 
 TEST(Monitor, TheObjectiveCountsThePenaltyOfTheWeights) {
   const Workplace place;
-  // A decay so strong that the penalty rules: the weights shrink and the objective falls long after the loss has begun to rise.
-  const std::string run = "train karate --epochs 60 --lr 0.05 --weight-decay 1 --patience 5 --json --no-save --monitor ";
+  // A decay so strong that the penalty rules: the weights shrink and the objective falls long after the loss has begun
+  // to rise.
+  const std::string run =
+      "train karate --epochs 60 --lr 0.05 --weight-decay 1 --patience 5 --json --no-save --monitor ";
   const Json by_loss = json_of(place.gneiss(words(run + "loss")));
   const Json by_objective = json_of(place.gneiss(words(run + "objective")));
   EXPECT_GT(by_objective["best_epoch"][0].get<int>(), by_loss["best_epoch"][0].get<int>());
@@ -344,15 +365,18 @@ TEST(Monitor, TheObjectiveCountsThePenaltyOfTheWeights) {
 
 TEST(Memory, ALimitIsKeptOrRefused) {
   const Workplace place;
-  const std::string run = "dcsbm:nodes=60000,features=32,classes=8 --model gat --num-layers 4 --hidden-channels 64 --epochs 3 --json";
+  const std::string run =
+      "dcsbm:nodes=60000,features=32,classes=8 --model gat --num-layers 4 --hidden-channels 64 --epochs 3 --json";
   const Json free = json_of(place.gneiss(words("train " + run + " --no-save")));
   const auto limit = static_cast<std::int64_t>(free["plan_peak_bytes"].get<double>() * 0.85);
   const Json tight = json_of(place.gneiss(words("train " + run + " --no-save --mem " + std::to_string(limit))));
   EXPECT_LE(tight["plan_peak_bytes"].get<std::int64_t>(), limit);
   ASSERT_FALSE(tight["notes"].empty());
-  const auto says_how = AllOf(HasSubstr("MiB more than --mem: values are made again in backward"), HasSubstr("of a modelled step"));
+  const auto says_how =
+      AllOf(HasSubstr("MiB more than --mem: values are made again in backward"), HasSubstr("of a modelled step"));
   EXPECT_THAT(tight["notes"].back().get<std::string>(), says_how);
-  EXPECT_THAT(json_of(place.gneiss(words("plan " + run + " --mem " + std::to_string(limit))))["fit"].get<std::string>(), says_how);
+  EXPECT_THAT(json_of(place.gneiss(words("plan " + run + " --mem " + std::to_string(limit))))["fit"].get<std::string>(),
+              says_how);
   EXPECT_EQ(json_of(place.gneiss(words("plan " + run)))["fit"], "");
 #if !defined(__SANITIZE_ADDRESS__)
   EXPECT_LE(tight["peak_rss_bytes"].get<std::int64_t>(), limit * 11 / 10);
@@ -370,7 +394,8 @@ TEST(Memory, WhatTheMachineDoesNotHaveIsRefusedAndCanBePlanned) {
   const Workplace place;
   const auto memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (memory > 3e11) GTEST_SKIP() << "this machine has the memory";
-  const std::string run = "karate --model gcn --num-layers 16 --hidden-channels 40000";  // weights of 90 GB, four times with gradients and Adam's
+  const std::string run = "karate --model gcn --num-layers 16 --hidden-channels 40000";  // weights of 90 GB, four times
+                                                                                         // with gradients and Adam's
   const CommandResult refused = place.gneiss(words("train " + run + " --out run"));
   EXPECT_EQ(refused.code, 4);
   EXPECT_THAT(refused.err, HasSubstr("MiB more than it may"));
@@ -386,7 +411,8 @@ TEST(Plan, PrintsOpsBytesAndPeakWithoutTraining) {
   const Workplace place;
   const CommandResult plan = place.gneiss(words("plan karate --model gat --print-after=differentiate"));
   EXPECT_EQ(plan.code, 0) << plan.err;
-  for (const char* part : {"after differentiate", "attention", "arena", "peak", "MiB"}) EXPECT_THAT(plan.out, HasSubstr(part));
+  for (const char* part : {"after differentiate", "attention", "arena", "peak", "MiB"})
+    EXPECT_THAT(plan.out, HasSubstr(part));
   const Json json = json_of(place.gneiss(words("plan karate --passes-off cse,dce --json")));
   for (const Json& pass : json["passes"]) EXPECT_NE(pass["name"], "cse");
   const CommandResult unknown = place.gneiss(words("plan karate --passes-off csee"));
@@ -433,16 +459,19 @@ TEST(Doctor, CalibratesAndPlansGoByIt) {
   ASSERT_EQ(std::distance(fs::directory_iterator(place.path("cache/gneiss")), fs::directory_iterator()), 1);
   const fs::path file = fs::directory_iterator(place.path("cache/gneiss"))->path();
   EXPECT_THAT(place.gneiss({"doctor"}, cache).out, HasSubstr(file.string()));
-  EXPECT_THAT(json_of(place.gneiss({"plan", "karate", "--json"}, cache))["rates"].get<std::string>(), HasSubstr("this machine"));
+  EXPECT_THAT(json_of(place.gneiss({"plan", "karate", "--json"}, cache))["rates"].get<std::string>(),
+              HasSubstr("this machine"));
 
   place.write("cache/gneiss/" + file.filename().string(), "{\"machine\": ");
   for (const char* command : {"plan karate", "train karate --epochs 2 --no-save"}) {
     const CommandResult warned = place.gneiss(words(command), cache);
     EXPECT_EQ(warned.code, 0) << warned.err;
-    EXPECT_THAT(warned.err, AllOf(HasSubstr("warning: "), HasSubstr(file.string()), HasSubstr("is damaged"), HasSubstr("gneiss doctor --calibrate")));
+    EXPECT_THAT(warned.err, AllOf(HasSubstr("warning: "), HasSubstr(file.string()), HasSubstr("is damaged"),
+                                  HasSubstr("gneiss doctor --calibrate")));
   }
   place.write("no-folder", "");
-  const CommandResult nowhere = place.gneiss({"doctor", "--calibrate"}, {{"XDG_CACHE_HOME", place.path("no-folder").string()}});
+  const CommandResult nowhere =
+      place.gneiss({"doctor", "--calibrate"}, {{"XDG_CACHE_HOME", place.path("no-folder").string()}});
   EXPECT_EQ(nowhere.code, 4) << nowhere.err;
   EXPECT_THAT(nowhere.err, HasSubstr("no-folder"));
 }

@@ -36,7 +36,8 @@ std::string damaged(std::string text, RandomStream* random) {
 
 TEST(Fuzz, RunFilesNeverCrash) {
   const std::string seed =
-      "data: {name: karate, split: public}\nmodel:\n  name: gat\n  heads: 8\n  args: {a: 1, b: \"x\"}\noptim:\n  lr: 0.01\n  betas: [0.9, 0.99]\n"
+      "data: {name: karate, split: public}\nmodel:\n  name: gat\n  heads: 8\n  args: {a: 1, b: \"x\"}\noptim:\n  lr: "
+      "0.01\n  betas: [0.9, 0.99]\n"
       "loss: {class_weights: balanced}\npasses: {off: [cse]}\ntrain: {epochs: 20}\n";
   RandomStream random(1, 0);
   int refused = 0;

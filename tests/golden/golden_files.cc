@@ -22,14 +22,21 @@ double read_element(const data::NpyArray& array, std::int64_t index) {
     return static_cast<double>(value);
   };
   switch (array.type) {
-    case data::DType::kF64: return at(double{});
-    case data::DType::kF32: return at(float{});
-    case data::DType::kI64: return at(std::int64_t{});
-    case data::DType::kI32: return at(std::int32_t{});
-    case data::DType::kI16: return at(std::int16_t{});
+    case data::DType::kF64:
+      return at(double{});
+    case data::DType::kF32:
+      return at(float{});
+    case data::DType::kI64:
+      return at(std::int64_t{});
+    case data::DType::kI32:
+      return at(std::int32_t{});
+    case data::DType::kI16:
+      return at(std::int16_t{});
     case data::DType::kU8:
-    case data::DType::kBool: return at(std::uint8_t{});
-    default: throw std::runtime_error("golden member of an unexpected type: " + array.where);
+    case data::DType::kBool:
+      return at(std::uint8_t{});
+    default:
+      throw std::runtime_error("golden member of an unexpected type: " + array.where);
   }
 }
 
@@ -83,7 +90,8 @@ std::vector<std::string> model_names() {
 
 std::vector<double> values(const data::NpzFile& file, const std::string& member) {
   const data::NpyArray array = file.array(member);
-  if (array.fortran && array.shape.size() > 1) throw std::runtime_error("golden member in Fortran order: " + array.where);
+  if (array.fortran && array.shape.size() > 1)
+    throw std::runtime_error("golden member in Fortran order: " + array.where);
   std::vector<double> out(static_cast<std::size_t>(array.count));
   for (std::int64_t i = 0; i < array.count; ++i) out[static_cast<std::size_t>(i)] = read_element(array, i);
   return out;

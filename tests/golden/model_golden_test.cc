@@ -1,8 +1,8 @@
 // Gneiss beside PyG: the same weights in, the same logits, gradients and losses out.
 //
-// Each golden (make_goldens.py, computed in float64) is run twice: in f32 as users train, within the bounds that rounding
-// allows, and in f64 on the reference kernels, where agreement must be nearly exact, so that a small mistake in the
-// mathematics cannot hide in rounding. Goldens of sparse features run with them kept sparse and made dense.
+// Each golden (make_goldens.py, computed in float64) is run twice: in f32 as users train, within the bounds that
+// rounding allows, and in f64 on the reference kernels, where agreement must be nearly exact, so that a small mistake
+// in the mathematics cannot hide in rounding. Goldens of sparse features run with them kept sparse and made dense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -112,7 +112,8 @@ class Comparison {
 
   void check_gradients() {
     double overall = 0;
-    for (const std::string& key : golden_.keys("grad")) overall = std::max(overall, largest(golden_.values("grad." + key)));
+    for (const std::string& key : golden_.keys("grad"))
+      overall = std::max(overall, largest(golden_.values("grad." + key)));
     for (const std::string& key : golden_.keys("grad")) {
       const std::vector<double> expected = golden_.values("grad." + key);
       // A gradient that is zero but for rounding (a bias in front of a batch norm) has no scale of its own.

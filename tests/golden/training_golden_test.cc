@@ -54,7 +54,8 @@ void check_optimizer(const Json& all, const std::string& name, double bound) {
   const auto points = golden.at("points").get<std::vector<std::vector<double>>>();
   const runtime::OptimizerConfig config = optimizer_config(golden);
   const std::size_t n = c.size();
-  runtime::Optimizer<T> optimizer(config, {{0, static_cast<std::int64_t>(n), config.weight_decay}}, static_cast<std::int64_t>(n));
+  runtime::Optimizer<T> optimizer(config, {{0, static_cast<std::int64_t>(n), config.weight_decay}},
+                                  static_cast<std::int64_t>(n));
   std::vector<std::byte> workspace(1 << 20);
   const kernels::Context context{1, workspace};
 
@@ -67,7 +68,8 @@ void check_optimizer(const Json& all, const std::string& name, double bound) {
       gradient[i] = static_cast<T>(sum);
     }
     optimizer.step(context, config.lr, x, gradient);
-    for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(x[i], points[step][i], bound) << name << " step " << step << " x" << i;
+    for (std::size_t i = 0; i < n; ++i)
+      EXPECT_NEAR(x[i], points[step][i], bound) << name << " step " << step << " x" << i;
   }
 }
 

@@ -25,19 +25,25 @@ ModelArgs with(ModelArgs base, const ModelArgs& more) {
 std::vector<ModelCase> all_cases() {
   const ModelArgs small = {{"hidden_channels", std::int64_t{4}}, {"num_layers", std::int64_t{3}}};
   std::vector<ModelCase> cases;
-  const auto add = [&](const std::string& model, const ModelArgs& args) { cases.push_back({model, with(small, args)}); };
+  const auto add = [&](const std::string& model, const ModelArgs& args) {
+    cases.push_back({model, with(small, args)});
+  };
   const auto text = [](const char* value) { return language::ArgValue(std::string(value)); };
   for (const char* model : {"gcn", "sage", "gin", "gat"}) {
     const ModelArgs heads = std::string(model) == "gat" ? ModelArgs{{"heads", std::int64_t{2}}} : ModelArgs{};
     add(model, heads);
     add(model, with(heads, {{"dropout", 0.4}}));
-    for (const char* norm : {"batch", "layer", "layer_graph"}) add(model, with(heads, {{"norm", text(norm)}, {"act", text("elu")}}));
+    for (const char* norm : {"batch", "layer", "layer_graph"})
+      add(model, with(heads, {{"norm", text(norm)}, {"act", text("elu")}}));
     for (const char* jk : {"last", "cat", "max"}) add(model, with(heads, {{"jk", text(jk)}, {"act", text("tanh")}}));
     add(model, with(heads, {{"residual", true}, {"act", text("tanh")}}));
   }
   for (const char* aggr : {"mean", "max", "sum", "min"}) add("sage", {{"aggr", text(aggr)}, {"act", text("tanh")}});
   add("gin", {{"train_eps", true}, {"act", text("tanh")}});
-  add("gat", {{"heads", std::int64_t{2}}, {"output_heads", std::int64_t{3}}, {"act", text("tanh")}, {"attention_dropout", 0.3}});
+  add("gat", {{"heads", std::int64_t{2}},
+              {"output_heads", std::int64_t{3}},
+              {"act", text("tanh")},
+              {"attention_dropout", 0.3}});
   add("gat", {{"heads", std::int64_t{2}}, {"v2", true}, {"act", text("tanh")}});
   add("mlp", {{"act", text("tanh")}});
   return cases;

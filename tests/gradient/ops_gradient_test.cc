@@ -1,5 +1,5 @@
-// Every op of the IR that has a gradient, through the whole pipeline, against central differences in f64 on a graph that is
-// directed, asymmetric and weighted, with a hub, isolated nodes, self loops and parallel edges.
+// Every op of the IR that has a gradient, through the whole pipeline, against central differences in f64 on a graph
+// that is directed, asymmetric and weighted, with a hub, isolated nodes, self loops and parallel edges.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -54,14 +54,17 @@ class Model {
     return builder_.add(OpKind::add, {from, to});
   }
   /// Away from zero, for functions that need it.
-  ValueId positive(ValueId v) { return builder_.add(OpKind::affine, {builder_.add(OpKind::sigmoid, {v})}, {{"scale", 1.0}, {"shift", 0.5}}); }
+  ValueId positive(ValueId v) {
+    return builder_.add(OpKind::affine, {builder_.add(OpKind::sigmoid, {v})}, {{"scale", 1.0}, {"shift", 0.5}});
+  }
   static Attrs graph() { return {{"graph", std::int64_t{0}}}; }
   static Attrs graph(Attrs more) {
     more.set("graph", std::int64_t{0});
     return more;
   }
   ir::Program finish(ValueId v) {
-    if (program_.type(v).domain == ir::Domain::kEdge) v = builder_.add(OpKind::segment_reduce, {v}, graph({{"fn", std::string("sum")}}));
+    if (program_.type(v).domain == ir::Domain::kEdge)
+      v = builder_.add(OpKind::segment_reduce, {v}, graph({{"fn", std::string("sum")}}));
     if (program_.type(v).domain == ir::Domain::kGlobal) v = builder_.add(OpKind::mul, {node(program_.type(v).cols), v});
     const ValueId logits = builder_.add(OpKind::gemm, {v, param(program_.type(v).cols, kOutputs)});
     program_.outputs.push_back({"logits", logits});
@@ -89,7 +92,9 @@ std::vector<Case> all_cases() {
     cases.push_back({op, std::move(name), std::move(build)});
   };
   add(OpKind::gemm, "nn", [](Model& m) { return m.b().add(OpKind::gemm, {m.node(4), m.param(4, 6)}); });
-  add(OpKind::gemm, "nt", [](Model& m) { return m.b().add(OpKind::gemm, {m.node(4), m.param(6, 4)}, {{"tb", std::int64_t{1}}}); });
+  add(OpKind::gemm, "nt", [](Model& m) {
+    return m.b().add(OpKind::gemm, {m.node(4), m.param(6, 4)}, {{"tb", std::int64_t{1}}});
+  });
   for (const auto& [op, name] : {std::pair(OpKind::add, "add"), {OpKind::sub, "sub"}, {OpKind::mul, "mul"}}) {
     add(op, std::string(name) + "_same", [op](Model& m) { return m.b().add(op, {m.node(6), m.node(6)}); });
     add(op, std::string(name) + "_row", [op](Model& m) { return m.b().add(op, {m.node(6), m.param(1, 6)}); });
@@ -104,40 +109,62 @@ std::vector<Case> all_cases() {
   add(OpKind::div, "by_row", [](Model& m) { return m.b().add(OpKind::div, {m.node(6), m.param(1, 3, 1.7)}); });
   add(OpKind::maximum, "maximum", [](Model& m) { return m.b().add(OpKind::maximum, {m.node(6), m.node(6)}); });
   add(OpKind::minimum, "minimum", [](Model& m) { return m.b().add(OpKind::minimum, {m.node(6), m.node(6)}); });
-  add(OpKind::affine, "affine", [](Model& m) { return m.b().add(OpKind::affine, {m.node(6)}, {{"scale", -1.5}, {"shift", 0.25}}); });
+  add(OpKind::affine, "affine", [](Model& m) {
+    return m.b().add(OpKind::affine, {m.node(6)}, {{"scale", -1.5}, {"shift", 0.25}});
+  });
   for (const OpKind op : {OpKind::relu, OpKind::sigmoid, OpKind::tanh, OpKind::exp}) {
     add(op, "unary", [op](Model& m) { return m.b().add(op, {m.node(6)}); });
   }
-  add(OpKind::leaky_relu, "slope", [](Model& m) { return m.b().add(OpKind::leaky_relu, {m.edge(4)}, {{"alpha", 0.2}}); });
+  add(OpKind::leaky_relu, "slope", [](Model& m) {
+    return m.b().add(OpKind::leaky_relu, {m.edge(4)}, {{"alpha", 0.2}});
+  });
   add(OpKind::elu, "alpha", [](Model& m) { return m.b().add(OpKind::elu, {m.node(6)}, {{"alpha", 1.3}}); });
   for (const OpKind op : {OpKind::log, OpKind::sqrt, OpKind::rsqrt}) {
     add(op, "positive", [op](Model& m) { return m.b().add(op, {m.positive(m.node(6))}); });
   }
-  add(OpKind::dropout, "node", [](Model& m) { return m.b().add(OpKind::dropout, {m.node(6)}, {{"p", 0.4}, {"stream", std::int64_t{3}}}); });
-  add(OpKind::dropout, "edge", [](Model& m) { return m.b().add(OpKind::dropout, {m.edge(2)}, {{"p", 0.4}, {"stream", std::int64_t{4}}}); });
+  add(OpKind::dropout, "node", [](Model& m) {
+    return m.b().add(OpKind::dropout, {m.node(6)}, {{"p", 0.4}, {"stream", std::int64_t{3}}});
+  });
+  add(OpKind::dropout, "edge", [](Model& m) {
+    return m.b().add(OpKind::dropout, {m.edge(2)}, {{"p", 0.4}, {"stream", std::int64_t{4}}});
+  });
   add(OpKind::sum_rows, "node", [](Model& m) { return m.b().add(OpKind::sum_rows, {m.node(6)}); });
   add(OpKind::sum_rows, "edge", [](Model& m) { return m.b().add(OpKind::sum_rows, {m.edge(3)}); });
-  add(OpKind::sum_groups, "heads", [](Model& m) { return m.b().add(OpKind::sum_groups, {m.node(6)}, {{"groups", std::int64_t{2}}}); });
+  add(OpKind::sum_groups, "heads", [](Model& m) {
+    return m.b().add(OpKind::sum_groups, {m.node(6)}, {{"groups", std::int64_t{2}}});
+  });
   add(OpKind::expand_groups, "heads", [](Model& m) {
     return m.b().add(OpKind::expand_groups, {m.node(2)}, {{"groups", std::int64_t{2}}, {"cols", std::int64_t{6}}});
   });
-  add(OpKind::sum_heads, "heads", [](Model& m) { return m.b().add(OpKind::sum_heads, {m.node(6)}, {{"heads", std::int64_t{2}}}); });
-  add(OpKind::tile_heads, "heads", [](Model& m) { return m.b().add(OpKind::tile_heads, {m.node(3)}, {{"heads", std::int64_t{2}}}); });
+  add(OpKind::sum_heads, "heads", [](Model& m) {
+    return m.b().add(OpKind::sum_heads, {m.node(6)}, {{"heads", std::int64_t{2}}});
+  });
+  add(OpKind::tile_heads, "heads", [](Model& m) {
+    return m.b().add(OpKind::tile_heads, {m.node(3)}, {{"heads", std::int64_t{2}}});
+  });
   add(OpKind::concat, "three", [](Model& m) { return m.b().add(OpKind::concat, {m.node(2), m.node(3), m.node(1)}); });
-  add(OpKind::slice, "middle", [](Model& m) { return m.b().add(OpKind::slice, {m.node(6)}, {{"begin", std::int64_t{2}}, {"cols", std::int64_t{3}}}); });
+  add(OpKind::slice, "middle", [](Model& m) {
+    return m.b().add(OpKind::slice, {m.node(6)}, {{"begin", std::int64_t{2}}, {"cols", std::int64_t{3}}});
+  });
   add(OpKind::batch_norm, "node", [](Model& m) {
-    return m.b().add_all(OpKind::batch_norm, {m.node(6), m.param(1, 6), m.param(1, 6), m.param(1, 6), m.param(1, 6)})[0];
+    return m.b().add_all(OpKind::batch_norm,
+                         {m.node(6), m.param(1, 6), m.param(1, 6), m.param(1, 6), m.param(1, 6)})[0];
   });
   for (const char* mode : {"node", "graph"}) {
     add(OpKind::layer_norm, mode, [mode](Model& m) {
-      return m.b().add_all(OpKind::layer_norm, {m.node(6), m.param(1, 6), m.param(1, 6)}, {{"mode", std::string(mode)}})[0];
+      return m.b().add_all(OpKind::layer_norm, {m.node(6), m.param(1, 6), m.param(1, 6)},
+                           {{"mode", std::string(mode)}})[0];
     });
   }
-  add(OpKind::gather_src, "gather", [](Model& m) { return m.b().add(OpKind::gather_src, {m.node(4)}, Model::graph()); });
-  add(OpKind::gather_dst, "gather", [](Model& m) { return m.b().add(OpKind::gather_dst, {m.node(4)}, Model::graph()); });
+  add(OpKind::gather_src, "gather",
+      [](Model& m) { return m.b().add(OpKind::gather_src, {m.node(4)}, Model::graph()); });
+  add(OpKind::gather_dst, "gather",
+      [](Model& m) { return m.b().add(OpKind::gather_dst, {m.node(4)}, Model::graph()); });
   for (const char* name : {"sum", "mean", "max", "min"}) {
     // A nonlinear edge value, so that fusion leaves the reduction alone.
-    add(OpKind::segment_reduce, name, [name](Model& m) { return m.b().add(OpKind::segment_reduce, {m.b().add(OpKind::tanh, {m.edge(4)})}, fn(name)); });
+    add(OpKind::segment_reduce, name, [name](Model& m) {
+      return m.b().add(OpKind::segment_reduce, {m.b().add(OpKind::tanh, {m.edge(4)})}, fn(name));
+    });
     add(OpKind::spmm, std::string(name) + "_plain", [name](Model& m) {
       return m.b().add(OpKind::segment_reduce, {m.b().add(OpKind::gather_src, {m.node(4)}, Model::graph())}, fn(name));
     });
@@ -193,13 +220,21 @@ std::vector<Case> all_cases() {
     return m.b().add(OpKind::concat, {y, sharpness});
   });
   add(OpKind::attention, "heads", [](Model& m) {
-    return m.b().add(OpKind::attention, {m.node(6), m.node(2), m.node(2)}, Model::graph({{"heads", std::int64_t{2}}, {"slope", 0.3}}));
+    return m.b().add(OpKind::attention, {m.node(6), m.node(2), m.node(2)},
+                     Model::graph({{"heads", std::int64_t{2}}, {"slope", 0.3}}));
   });
-  add(OpKind::gemm, "added", [](Model& m) { return m.b().add(OpKind::add, {m.node(4), m.b().add(OpKind::gemm, {m.node(4), m.param(4, 4)})}); });
-  add(OpKind::gemm, "added_row", [](Model& m) { return m.b().add(OpKind::add, {m.b().add(OpKind::gemm, {m.node(4), m.param(4, 4)}), m.param(1, 4)}); });
-  add(OpKind::mul, "added", [](Model& m) { return m.b().add(OpKind::add, {m.node(6), m.b().add(OpKind::mul, {m.node(2), m.param(1, 6)})}); });
+  add(OpKind::gemm, "added", [](Model& m) {
+    return m.b().add(OpKind::add, {m.node(4), m.b().add(OpKind::gemm, {m.node(4), m.param(4, 4)})});
+  });
+  add(OpKind::gemm, "added_row", [](Model& m) {
+    return m.b().add(OpKind::add, {m.b().add(OpKind::gemm, {m.node(4), m.param(4, 4)}), m.param(1, 4)});
+  });
+  add(OpKind::mul, "added", [](Model& m) {
+    return m.b().add(OpKind::add, {m.node(6), m.b().add(OpKind::mul, {m.node(2), m.param(1, 6)})});
+  });
   add(OpKind::sum_groups, "inner", [](Model& m) {
-    return m.b().add(OpKind::sum_groups, {m.b().add(OpKind::mul, {m.node(6), m.param(1, 6)})}, {{"groups", std::int64_t{2}}});
+    return m.b().add(OpKind::sum_groups, {m.b().add(OpKind::mul, {m.node(6), m.param(1, 6)})},
+                     {{"groups", std::int64_t{2}}});
   });
   add(OpKind::spx_gemm, "dropped", [](Model& m) {
     const ValueId x = m.b().add(OpKind::dropout, {m.x()}, {{"p", 0.3}, {"stream", std::int64_t{1}}});
@@ -223,14 +258,16 @@ void expect_gradients(const Case& test_case, bool sparse, const passes::Options&
   const ir::Program program = model.finish(test_case.build(model));
   const data::Dataset dataset = dataset_for(sparse);
   const testing::GradientReport report = testing::check_gradients(program, dataset, options);
-  EXPECT_LT(report.relative_error, 1e-6) << ir::traits(test_case.op).name << " " << test_case.name << ": " << report.worst;
+  EXPECT_LT(report.relative_error, 1e-6) << ir::traits(test_case.op).name << " " << test_case.name << ": "
+                                         << report.worst;
   EXPECT_GT(report.largest_gradient, 1e-3) << ir::traits(test_case.op).name << ": nothing flows back";
 }
 
 passes::Options mse() {
   passes::Options options;
   options.loss.kind = passes::LossSpec::Kind::kMse;
-  options.sparse_path = passes::SparsePath::kSparse;  // so dense are these few features that the sparse product would not run
+  options.sparse_path =
+      passes::SparsePath::kSparse;  // so dense are these few features that the sparse product would not run
   return options;
 }
 
@@ -266,10 +303,29 @@ TEST(OpsGradient, EitherOrder) {
 
 TEST(OpsGradient, CoversEveryDifferentiableOp) {
   // Ops that never lie between a parameter and the loss: leaves, effects, and the backward ops themselves.
-  const std::set<std::string> exempt = {
-      "input", "param", "constant", "edge_weight", "degree", "to_dense", "to_float", "to_half", "maximum_grad", "unary_grad", "batch_norm_inference",
-      "batch_norm_grad", "batch_norm_update", "layer_norm_grad", "segment_arg_grad", "spmm_arg_grad", "spmm_arg_weight_grad",
-      "edge_softmax_grad", "attention_grad", "mul_add", "cross_entropy", "bce_with_logits", "mse"};
+  const std::set<std::string> exempt = {"input",
+                                        "param",
+                                        "constant",
+                                        "edge_weight",
+                                        "degree",
+                                        "to_dense",
+                                        "to_float",
+                                        "to_half",
+                                        "maximum_grad",
+                                        "unary_grad",
+                                        "batch_norm_inference",
+                                        "batch_norm_grad",
+                                        "batch_norm_update",
+                                        "layer_norm_grad",
+                                        "segment_arg_grad",
+                                        "spmm_arg_grad",
+                                        "spmm_arg_weight_grad",
+                                        "edge_softmax_grad",
+                                        "attention_grad",
+                                        "mul_add",
+                                        "cross_entropy",
+                                        "bce_with_logits",
+                                        "mse"};
   std::set<std::string> covered;
   for (const Case& test_case : all_cases()) covered.insert(std::string(ir::traits(test_case.op).name));
   for (const OpKind kind : ir::all_op_kinds()) {

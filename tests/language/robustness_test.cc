@@ -29,7 +29,8 @@ class Dice {
 std::vector<std::string> corpus() {
   std::vector<std::string> texts;
   for (const std::string& name : language::builtin_model_names()) texts.push_back(language::builtin_model(name)->text);
-  for (const char* file : {"syntax.txt", "names.txt", "types.txt", "staging.txt", "scripts.txt", "starplat.txt", "programs.txt"}) {
+  for (const char* file :
+       {"syntax.txt", "names.txt", "types.txt", "staging.txt", "scripts.txt", "starplat.txt", "programs.txt"}) {
     for (const LanguageCase& item : read_cases(file)) texts.push_back(source_of(item).text);
   }
   return texts;

@@ -65,7 +65,8 @@ ir::Plan plan_under(const std::string& schedule, bool sparse_features = false, c
 }
 
 std::int64_t count(const ir::Plan& plan, ir::OpKind kind) {
-  return std::count_if(plan.program.ops.begin(), plan.program.ops.end(), [&](const ir::Op& op) { return op.kind == kind; });
+  return std::count_if(plan.program.ops.begin(), plan.program.ops.end(),
+                       [&](const ir::Op& op) { return op.kind == kind; });
 }
 
 TEST(Schedule, SetsTheSparsePath) {
@@ -73,7 +74,8 @@ TEST(Schedule, SetsTheSparsePath) {
   EXPECT_EQ(count(plan_under("schedule { order = transform_first; sparse = dense; }", true), ir::OpKind::spx_gemm), 0);
   passes::Options run;
   run.sparse_path = passes::SparsePath::kDense;
-  EXPECT_EQ(count(plan_under("schedule { order = transform_first; sparse = sparse; }", true, run), ir::OpKind::spx_gemm), 0);
+  EXPECT_EQ(
+      count(plan_under("schedule { order = transform_first; sparse = sparse; }", true, run), ir::OpKind::spx_gemm), 0);
 }
 
 TEST(Schedule, SetsBlocksOfSources) {

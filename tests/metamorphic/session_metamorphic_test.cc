@@ -1,5 +1,5 @@
-// What must not change a result: the names of the nodes, the order of the edges in the file, the number of threads, which
-// optional passes run, the order of transform and aggregate, memory that is filled with NaN before it is used.
+// What must not change a result: the names of the nodes, the order of the edges in the file, the number of threads,
+// which optional passes run, the order of transform and aggregate, memory that is filled with NaN before it is used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,10 +74,12 @@ Trace<T> trace(const data::Dataset& dataset, const train::SessionOptions& option
 template <class T>
 void expect_close(const Trace<T>& a, const Trace<T>& b, double tolerance, const std::string& what) {
   ASSERT_EQ(a.losses.size(), b.losses.size());
-  for (std::size_t i = 0; i < a.losses.size(); ++i) EXPECT_NEAR(a.losses[i], b.losses[i], tolerance) << what << " step " << i;
+  for (std::size_t i = 0; i < a.losses.size(); ++i)
+    EXPECT_NEAR(a.losses[i], b.losses[i], tolerance) << what << " step " << i;
   ASSERT_EQ(a.logits.size(), b.logits.size());
   double worst = 0;
-  for (std::size_t i = 0; i < a.logits.size(); ++i) worst = std::max(worst, std::abs(static_cast<double>(a.logits[i] - b.logits[i])));
+  for (std::size_t i = 0; i < a.logits.size(); ++i)
+    worst = std::max(worst, std::abs(static_cast<double>(a.logits[i] - b.logits[i])));
   EXPECT_LT(worst, tolerance * 10) << what;
 }
 
@@ -158,7 +160,8 @@ TEST(Metamorphic, BlocksOfSourcesChangeRoundingOnly) {
       expect_close(whole, cut, 1e-4, model.first + " in blocks of sources");
       for (const int threads : {2, 5}) {
         options.threads = threads;
-        EXPECT_EQ(cut.weights, trace<float>(*dataset, options, 5).weights) << model.first << ", " << threads << " threads";
+        EXPECT_EQ(cut.weights, trace<float>(*dataset, options, 5).weights)
+            << model.first << ", " << threads << " threads";
       }
     }
   }
@@ -169,14 +172,17 @@ TEST(Metamorphic, PanelsOfColumnsChangeNoBit) {
   const data::Dataset communities = community_graph();
   for (const std::string model : {"gcn", "sage", "gin"}) {
     for (const data::Dataset* dataset : {&awkward, &communities}) {
-      train::SessionOptions options = options_for({model, {{"hidden_channels", std::int64_t{72}}, {"num_layers", std::int64_t{3}}}});
+      train::SessionOptions options =
+          options_for({model, {{"hidden_channels", std::int64_t{72}}, {"num_layers", std::int64_t{3}}}});
       options.passes.disabled = {"fuse_rows"};  // a product by bands adds its gradient up in other parts
       // Rows of 32 columns come a hundred times as fast as wider ones, and blocks do not pay.
       options.passes.rates.gather = {{32, 64}, {1}, {1e12, 1e10}};
       options.passes.rates.block_gather = {{32}, {1}, {1e6}};
       options.passes.rates.stream = {{1}, {1}, {1e14}};
       const ir::Plan plan = train::make_blueprint(*dataset, options).plan;
-      const auto panels = std::count_if(plan.steps.begin(), plan.steps.end(), [](const ir::Step& step) { return step.variant == "cpu_panels" && step.band < 0; });
+      const auto panels = std::count_if(plan.steps.begin(), plan.steps.end(), [](const ir::Step& step) {
+        return step.variant == "cpu_panels" && step.band < 0;
+      });
       EXPECT_GE(panels, 2) << model;
       const Trace<float> by_panels = trace<float>(*dataset, options, 5);
       options.threads = 3;
@@ -198,7 +204,8 @@ TEST(Metamorphic, BandsOfRowsChangeRoundingOnly) {
     const Trace<float> bands = trace<float>(dataset, options, 5);
     for (const int threads : {2, 5}) {
       options.threads = threads;
-      EXPECT_EQ(bands.weights, trace<float>(dataset, options, 5).weights) << model.first << ", " << threads << " threads";
+      EXPECT_EQ(bands.weights, trace<float>(dataset, options, 5).weights)
+          << model.first << ", " << threads << " threads";
     }
     options.passes.disabled = {"fuse_rows"};
     expect_close(bands, trace<float>(dataset, options, 5), 1e-5, model.first + " an op at a time");
@@ -240,12 +247,16 @@ TEST(Metamorphic, LogitsOfTheLossAloneChangeRoundingOnly) {
   std::vector<std::pair<std::string, Args>> list = models();
   list.push_back({"gcn", {{"norm", std::string("batch")}, {"jk", std::string("cat")}}});
   list.push_back({"sage", {{"aggr", std::string("max")}, {"num_layers", std::int64_t{3}}}});
-  list.push_back({"gat", {{"heads", std::int64_t{2}}, {"hidden_channels", std::int64_t{8}}, {"attention_dropout", 0.0}}});
-  list.push_back({"gat", {{"heads", std::int64_t{2}}, {"hidden_channels", std::int64_t{8}}, {"attention_dropout", 0.0}, {"v2", true}}});
+  list.push_back(
+      {"gat", {{"heads", std::int64_t{2}}, {"hidden_channels", std::int64_t{8}}, {"attention_dropout", 0.0}}});
+  list.push_back(
+      {"gat",
+       {{"heads", std::int64_t{2}}, {"hidden_channels", std::int64_t{8}}, {"attention_dropout", 0.0}, {"v2", true}}});
   testing::AwkwardOptions many_labels;
   many_labels.labels = data::LabelKind::kMulti;
   int restricted = 0;
-  for (const data::Dataset& dataset : {testing::awkward_dataset({}), testing::awkward_dataset(many_labels), community_graph()}) {
+  for (const data::Dataset& dataset :
+       {testing::awkward_dataset({}), testing::awkward_dataset(many_labels), community_graph()}) {
     for (const auto& model : list) {
       train::SessionOptions options = options_for(model);
       options.loss.kind = train::default_loss(dataset.labels);
@@ -262,7 +273,8 @@ TEST(Metamorphic, LogitsOfTheLossAloneChangeRoundingOnly) {
       EXPECT_EQ(trace<float>(dataset, options, 5).weights, one.weights) << model.first;
     }
   }
-  EXPECT_GT(restricted, 3 * static_cast<int>(list.size()) / 2) << "most models end in what can be done for some rows alone";
+  EXPECT_GT(restricted, 3 * static_cast<int>(list.size()) / 2)
+      << "most models end in what can be done for some rows alone";
 }
 
 TEST(Metamorphic, EdgesOfTheLossAloneChangeNoBit) {
@@ -306,7 +318,9 @@ TEST(Metamorphic, WhatIsMadeAgainInBackwardIsTheSameToTheBit) {
       // So would bands of other sizes: sums over rows are sums over the bands' tasks.
       options.passes.disabled = {"fuse_rows"};
       const Trace<float> kept = trace<float>(dataset, options, 5);
-      options.passes.excess_bytes = [](const ir::Plan& plan) { return std::ssize(passes::recomputable(plan.program)); };  // all of it
+      options.passes.excess_bytes = [](const ir::Plan& plan) {
+        return std::ssize(passes::recomputable(plan.program));
+      };  // all of it
       const ir::Plan plan = train::make_blueprint(dataset, options).plan;
       const bool again = std::any_of(plan.program.ops.begin(), plan.program.ops.end(), [&](const ir::Op& op) {
         return op.phase == ir::Phase::kBackward && !op.results.empty() && op.results[0] != ir::kNoValue &&
@@ -323,7 +337,13 @@ TEST(Metamorphic, WhatIsMadeAgainInBackwardIsTheSameToTheBit) {
 
 TEST(Metamorphic, WhatIsMadeAgainForEachBandIsTheSame) {
   const data::Dataset dataset = community_graph();
-  train::SessionOptions options = options_for({"gat", {{"heads", std::int64_t{4}}, {"hidden_channels", std::int64_t{32}}, {"num_layers", std::int64_t{3}}, {"dropout", 0.0}, {"input_dropout", 0.0}, {"attention_dropout", 0.0}}});
+  train::SessionOptions options = options_for({"gat",
+                                               {{"heads", std::int64_t{4}},
+                                                {"hidden_channels", std::int64_t{32}},
+                                                {"num_layers", std::int64_t{3}},
+                                                {"dropout", 0.0},
+                                                {"input_dropout", 0.0},
+                                                {"attention_dropout", 0.0}}});
   const Trace<float> kept = trace<float>(dataset, options, 5);
   options.passes.order = passes::OrderChoice::kTransformFirst;
   options.passes.source_blocks = passes::SourceBlocking::kOff;
@@ -342,7 +362,8 @@ TEST(Metamorphic, WhatIsMadeAgainForEachBandIsTheSame) {
     return excess;
   };
   const ir::Plan plan = train::make_blueprint(dataset, options).plan;
-  const auto recompute = std::find_if(plan.passes.begin(), plan.passes.end(), [](const auto& pass) { return pass.name == "recompute"; });
+  const auto recompute =
+      std::find_if(plan.passes.begin(), plan.passes.end(), [](const auto& pass) { return pass.name == "recompute"; });
   EXPECT_THAT(recompute->decisions, Contains(HasSubstr("for each band")));
   // Bands may have other sizes, and sums over rows are sums over their tasks.
   expect_close(kept, trace<float>(dataset, options, 5), 1e-5, "gat");
@@ -414,8 +435,8 @@ TEST(Metamorphic, SelfLoopsThatAreNoEdgesChangeRoundingOnly) {
   EXPECT_EQ(left_out, 8);
 }
 
-/// The dataset with node v renamed to rename[v] and its edges listed in another order: destinations from last to first. Parallel
-/// edges keep theirs, because of several self loops on a node the last one's weight counts (PyG's rule).
+/// The dataset with node v renamed to rename[v] and its edges listed in another order: destinations from last to first.
+/// Parallel edges keep theirs, because of several self loops on a node the last one's weight counts (PyG's rule).
 data::Dataset renamed(const data::Dataset& from, const std::vector<NodeId>& rename) {
   const auto n = static_cast<std::size_t>(from.num_nodes());
   const auto m = static_cast<std::size_t>(from.graph.num_edges());
@@ -478,7 +499,8 @@ TEST(Metamorphic, OrdersOfNodesChangeRoundingOnly) {
   for (const bool directed : {false, true}) {
     const auto load = [&] { return directed ? testing::awkward_dataset({.nodes = 60}) : community_graph(); };
     const data::Dataset given = load();
-    for (const graph::Order& order : {graph::degree_order(given.graph), graph::rcm_order(given.graph), graph::cluster_order(given.graph, 1)}) {
+    for (const graph::Order& order :
+         {graph::degree_order(given.graph), graph::rcm_order(given.graph), graph::cluster_order(given.graph, 1)}) {
       data::Dataset moved = load();
       data::permute(order, 1, &moved);
       for (auto model : models()) {
@@ -488,7 +510,8 @@ TEST(Metamorphic, OrdersOfNodesChangeRoundingOnly) {
         const auto classes = static_cast<std::size_t>(given.labels.num_classes);
         std::vector<double> back(b.logits.size());
         for (std::size_t i = 0; i < order.size(); ++i) {
-          std::copy_n(b.logits.data() + i * classes, classes, back.data() + static_cast<std::size_t>(order[i]) * classes);
+          std::copy_n(b.logits.data() + i * classes, classes,
+                      back.data() + static_cast<std::size_t>(order[i]) * classes);
         }
         b.logits = back;
         expect_close(a, b, 1e-9, model.first);

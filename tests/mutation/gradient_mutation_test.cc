@@ -1,5 +1,5 @@
-// Mutants of the backward pass, each a defect that has been published in some GNN system: every one must be caught by the
-// check that the gradient tests use. If a mutant passes, those tests prove nothing about it.
+// Mutants of the backward pass, each a defect that has been published in some GNN system: every one must be caught by
+// the check that the gradient tests use. If a mutant passes, those tests prove nothing about it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,9 +57,14 @@ std::vector<Mutant> all_mutants() {
                      }});
   mutants.push_back({"the mean kernel is run on the transpose", "sage", smooth,
                      on_backward(OpKind::spmm, [](Op* op) { op->attrs.set("fn", std::string("mean")); })});
-  mutants.push_back({"dropout draws anew on the way back", "gcn", {{"act", text("tanh")}, {"dropout", 0.5}},
-                     on_backward(OpKind::dropout, [](Op* op) { op->attrs.set("stream", op->attrs.integer("stream", 0) + 17); })});
-  mutants.push_back({"dropout forgets to rescale", "gcn", {{"act", text("tanh")}, {"dropout", 0.5}},
+  mutants.push_back(
+      {"dropout draws anew on the way back",
+       "gcn",
+       {{"act", text("tanh")}, {"dropout", 0.5}},
+       on_backward(OpKind::dropout, [](Op* op) { op->attrs.set("stream", op->attrs.integer("stream", 0) + 17); })});
+  mutants.push_back({"dropout forgets to rescale",
+                     "gcn",
+                     {{"act", text("tanh")}, {"dropout", 0.5}},
                      on_backward(OpKind::dropout, [](Op* op) { op->attrs.set("p", 0.0); })});
   mutants.push_back({"softmax is taken for elementwise", "gat", v2, [](ir::Program*, Op* op) {
                        if (op->kind != OpKind::edge_softmax_grad) return false;
@@ -73,24 +78,28 @@ std::vector<Mutant> all_mutants() {
                        return true;
                      }});
   mutants.push_back({"the source scores' gradient is reduced at the destination", "gat", v2, [](ir::Program*, Op* op) {
-                       if (!backward(*op, OpKind::segment_reduce) || op->attrs.text("side", "dst") != "src") return false;
+                       if (!backward(*op, OpKind::segment_reduce) || op->attrs.text("side", "dst") != "src")
+                         return false;
                        op->attrs.set("side", std::string("dst"));
                        return true;
                      }});
   mutants.push_back({"attention's backward forgets the leaky ReLU of the scores", "gat", heads,
                      on_backward(OpKind::attention_grad, [](Op* op) { op->attrs.set("slope", 1.0); })});
-  mutants.push_back({"attention's backward takes the result for its tangent", "gat", heads,
-                     [](ir::Program* program, Op* op) {
-                       // The gradient of the destination's scores is <dy, tangent>; <dy, y> comes before it.
-                       if (!backward(*op, OpKind::sum_groups) || op->inputs.size() != 2) return false;
-                       const Op& maker = program->ops[static_cast<std::size_t>(ir::producers(*program)[static_cast<std::size_t>(op->inputs[1])])];
-                       if (maker.kind != OpKind::attention || op->inputs[1] != maker.results[1]) return false;
-                       op->inputs[1] = maker.results[0];
-                       return true;
-                     }});
+  mutants.push_back(
+      {"attention's backward takes the result for its tangent", "gat", heads, [](ir::Program* program, Op* op) {
+         // The gradient of the destination's scores is <dy, tangent>; <dy, y> comes before it.
+         if (!backward(*op, OpKind::sum_groups) || op->inputs.size() != 2) return false;
+         const Op& maker =
+             program->ops[static_cast<std::size_t>(ir::producers(*program)[static_cast<std::size_t>(op->inputs[1])])];
+         if (maker.kind != OpKind::attention || op->inputs[1] != maker.results[1]) return false;
+         op->inputs[1] = maker.results[0];
+         return true;
+       }});
   mutants.push_back({"attention's backward runs along in-edges", "gat", heads,
                      on_backward(OpKind::attention_grad, [](Op* op) { op->attrs.set("transpose", std::int64_t{0}); })});
-  mutants.push_back({"the ReLU's gradient ignores its sign", "gcn", {{"act", text("relu")}},
+  mutants.push_back({"the ReLU's gradient ignores its sign",
+                     "gcn",
+                     {{"act", text("relu")}},
                      on_backward(OpKind::unary_grad, [](Op* op) {
                        op->attrs.set("fn", std::string("leaky_relu"));
                        op->attrs.set("alpha", 1.0);
@@ -105,13 +114,17 @@ std::vector<Mutant> all_mutants() {
                        op->inputs.pop_back();
                        return true;
                      }});
-  mutants.push_back({"batch norm's gradient takes the statistics for constants", "gcn", {{"act", text("tanh")}, {"norm", text("batch")}},
+  mutants.push_back({"batch norm's gradient takes the statistics for constants",
+                     "gcn",
+                     {{"act", text("tanh")}, {"norm", text("batch")}},
                      [](ir::Program*, Op* op) {
                        if (op->kind != OpKind::batch_norm_grad) return false;
                        op->attrs.set("eps", 10.0);
                        return true;
                      }});
-  mutants.push_back({"the bias gradient is that of another layer", "gcn", {{"act", text("tanh")}, {"hidden_channels", std::int64_t{3}}},
+  mutants.push_back({"the bias gradient is that of another layer",
+                     "gcn",
+                     {{"act", text("tanh")}, {"hidden_channels", std::int64_t{3}}},
                      [](ir::Program* p, Op* op) {
                        if (!backward(*op, OpKind::sum_rows)) return false;
                        for (const Op& other : p->ops) {
@@ -152,7 +165,9 @@ void forget_the_mean(ir::Program* program, std::int64_t training_nodes) {
     const ir::ValueId scaled = static_cast<ir::ValueId>(program->values.size());
     program->values.push_back({"scaled", program->type(gradient)});
     for (Op& reader : program->ops) std::replace(reader.inputs.begin(), reader.inputs.end(), gradient, scaled);
-    Op scale{OpKind::affine, {gradient}, {scaled}, {{"scale", static_cast<double>(training_nodes)}, {"shift", 0.0}}, program->ops[i].phase, {}};
+    Op scale{
+        OpKind::affine,        {gradient}, {scaled}, {{"scale", static_cast<double>(training_nodes)}, {"shift", 0.0}},
+        program->ops[i].phase, {}};
     program->ops.insert(program->ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, scale);
     return;
   }
@@ -162,7 +177,9 @@ void forget_the_mean(ir::Program* program, std::int64_t training_nodes) {
 TEST(GradientMutation, ForgettingTheMeanOfTheLossIsCaught) {
   const data::Dataset dataset = testing::awkward_dataset({});
   const ir::Program program = testing::compile_builtin("gcn", dataset, {{"act", std::string("tanh")}});
-  const auto mutate = [&](ir::Program* p) { forget_the_mean(p, static_cast<std::int64_t>(dataset.split.train.size())); };
+  const auto mutate = [&](ir::Program* p) {
+    forget_the_mean(p, static_cast<std::int64_t>(dataset.split.train.size()));
+  };
   EXPECT_GT(testing::check_gradients(program, dataset, {}, mutate).relative_error, 1e-3);
 }
 

@@ -73,13 +73,14 @@ void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, kernels::Orienta
   }
 }
 
-constexpr kernels::Orientation kOrientations[] = {kernels::Orientation::kNN, kernels::Orientation::kTN, kernels::Orientation::kNT};
+constexpr kernels::Orientation kOrientations[] = {kernels::Orientation::kNN, kernels::Orientation::kTN,
+                                                  kernels::Orientation::kNT};
 
 TEST(DenseKernels, GemmAgrees) {
   const std::int64_t sizes[][3] = {{0, 3, 4},       {3, 0, 4},      {3, 4, 0},      {1, 1, 1},
                                    {5, 7, 3},       {33, 16, 602},  {9000, 16, 33}, {16, 33, 9001},
                                    {602, 32, 4100}, {70, 47, 9000}, {25, 80, 300},  {13, 101, 130},
-                                   {32, 40, 9000}, {32, 7, 9000},  {48, 1, 9000}};  // tn: made as the transpose
+                                   {32, 40, 9000},  {32, 7, 9000},  {48, 1, 9000}};  // tn: made as the transpose
   for (const auto& [m, n, k] : sizes) {
     for (const kernels::Orientation orientation : kOrientations) {
       for (const std::int64_t pad : {0, 3}) check_gemm(m, n, k, orientation, pad);
@@ -140,7 +141,8 @@ TEST(DenseKernels, UnaryGradAgrees) {
 }
 
 TEST(DenseKernels, BinaryAgreesForEveryBroadcast) {
-  const Shape results[] = {{1, 1, 0}, {7, 12, 3}, {2500, 24, 0}, {3, 0, 0}, {1, 5, 0}, {40, 1, 0}, {37, 3, 0}, {9000, 5, 0}, {1000, 15, 0}};
+  const Shape results[] = {{1, 1, 0},  {7, 12, 3}, {2500, 24, 0}, {3, 0, 0},    {1, 5, 0},
+                           {40, 1, 0}, {37, 3, 0}, {9000, 5, 0},  {1000, 15, 0}};
   for (int fn = 0; fn <= static_cast<int>(kernels::Binary::kMinimum); ++fn) {
     for (const auto& [rows, cols, pad] : results) {
       for (const std::int64_t a_rows : {rows, std::int64_t{1}}) {
@@ -158,7 +160,8 @@ TEST(DenseKernels, BinaryAgreesForEveryBroadcast) {
             for (Matrix<float>* over : {&a, &b}) {
               if (over->rows != rows || over->cols != cols) continue;
               check("binary in place " + std::to_string(fn), kernels::binary_variants<float>(),
-                    {static_cast<kernels::Binary>(fn), a.view(), b.view(), over->view()}, {{&over->values, relative_bound(4)}});
+                    {static_cast<kernels::Binary>(fn), a.view(), b.view(), over->view()},
+                    {{&over->values, relative_bound(4)}});
             }
           }
         }
@@ -230,7 +233,8 @@ TEST(DenseKernels, MulAddAgrees) {
 TEST(DenseKernels, ColumnsAgree) {
   using kernels::ColumnGroups;
   for (const std::int64_t rows : {0, 1, 7, 3000}) {
-    for (const auto& [heads, d] : {std::pair<std::int64_t, std::int64_t>{1, 5}, {3, 5}, {8, 5}, {1, 8}, {4, 8}, {8, 8}, {1, 16}, {1, 48}}) {
+    for (const auto& [heads, d] :
+         {std::pair<std::int64_t, std::int64_t>{1, 5}, {3, 5}, {8, 5}, {1, 8}, {4, 8}, {8, 8}, {1, 16}, {1, 48}}) {
       for (const ColumnGroups fn :
            {ColumnGroups::kSumGroups, ColumnGroups::kExpandGroups, ColumnGroups::kSumHeads, ColumnGroups::kTileHeads}) {
         const std::int64_t narrow = fn == ColumnGroups::kSumGroups || fn == ColumnGroups::kExpandGroups ? heads : d;
@@ -238,7 +242,8 @@ TEST(DenseKernels, ColumnsAgree) {
         Matrix<float> x = random_matrix(rows, grows ? narrow : heads * d, 1, 1);
         Matrix<float> y(rows, grows ? heads * d : narrow, 2);
         const auto bound = relative_bound(static_cast<double>(std::max<std::int64_t>(8, d)));  // for each addition
-        check("column_groups", kernels::column_groups_variants<float>(), {fn, heads, x.view(), y.view()}, {{&y.values, bound}});
+        check("column_groups", kernels::column_groups_variants<float>(), {fn, heads, x.view(), y.view()},
+              {{&y.values, bound}});
         for (const std::int64_t weight_rows : {std::int64_t{1}, std::int64_t{rows}}) {
           if (fn != ColumnGroups::kSumGroups || rows == 0) continue;
           Matrix<float> weights = random_matrix(weight_rows, heads * d, 1, 2);
@@ -254,7 +259,8 @@ TEST(DenseKernels, ColumnsAgree) {
   }
 }
 
-/// Rows of heads of eight columns, and of one head of whole vectors, are summed some at a time, the last ones of a call by themselves: with the same bits.
+/// Rows of heads of eight columns, and of one head of whole vectors, are summed some at a time, the last ones of a call
+/// by themselves: with the same bits.
 TEST(DenseKernels, InnerProductsOfARowAloneHaveTheSameBits) {
   constexpr std::int64_t kRows = 37;
   for (const auto& [heads, width] : {std::pair<std::int64_t, std::int64_t>{4, 8}, {8, 8}, {1, 16}, {1, 32}, {1, 80}}) {
@@ -262,13 +268,15 @@ TEST(DenseKernels, InnerProductsOfARowAloneHaveTheSameBits) {
       Matrix<float> x = random_matrix(kRows, heads * width, 1, 1);
       Matrix<float> weights = random_matrix(weight_rows, heads * width, 1, 2);
       Matrix<float> y(kRows, heads), alone(kRows, heads);
-      kernels::column_groups<float>({1, {}}, {kernels::ColumnGroups::kSumGroups, heads, x.view(), y.view(), weights.view()});
+      kernels::column_groups<float>({1, {}},
+                                    {kernels::ColumnGroups::kSumGroups, heads, x.view(), y.view(), weights.view()});
       for (std::int64_t r = 0; r < kRows; ++r) {
         const std::int64_t w = weight_rows == 1 ? 0 : r;
-        kernels::column_groups<float>({1, {}}, {kernels::ColumnGroups::kSumGroups, heads, x.view().band(r, r + 1), alone.view().band(r, r + 1),
-                                                weights.view().band(w, w + 1)});
+        kernels::column_groups<float>({1, {}}, {kernels::ColumnGroups::kSumGroups, heads, x.view().band(r, r + 1),
+                                                alone.view().band(r, r + 1), weights.view().band(w, w + 1)});
       }
-      EXPECT_EQ(y.values, alone.values) << heads << " heads of " << width << " columns, " << weight_rows << " rows of weights";
+      EXPECT_EQ(y.values, alone.values) << heads << " heads of " << width << " columns, " << weight_rows
+                                        << " rows of weights";
     }
   }
 }
@@ -360,7 +368,8 @@ TEST(DenseKernels, CrossEntropyAgrees) {
           args.logits = dlogits.view();
           args.dlogits = dlogits.view();
           check("cross_entropy in place", kernels::cross_entropy_variants<float>(), args,
-                {{&loss.values, relative_bound(32)}, {&dlogits.values, relative_bound(16)}}, kernels::loss_workspace_bytes(n));
+                {{&loss.values, relative_bound(32)}, {&dlogits.values, relative_bound(16)}},
+                kernels::loss_workspace_bytes(n));
         }
       }
     }
@@ -384,15 +393,18 @@ TEST(DenseKernels, MultilabelAndSquaredLossesAgree) {
             outputs, kernels::loss_workspace_bytes(n));
       const std::int64_t labelled = kernels::labelled_entries(2, targets.view(), rows);
       check("bce_with_logits, counted before", kernels::bce_with_logits_variants<float>(),
-            {logits.view(), targets.view(), rows, loss.view(), dlogits.view(), labelled}, outputs, kernels::loss_workspace_bytes(n));
+            {logits.view(), targets.view(), rows, loss.view(), dlogits.view(), labelled}, outputs,
+            kernels::loss_workspace_bytes(n));
       check("mse, counted before", kernels::mse_variants<float>(),
-            {logits.view(), targets.view(), rows, loss.view(), dlogits.view(), labelled}, outputs, kernels::loss_workspace_bytes(n));
+            {logits.view(), targets.view(), rows, loss.view(), dlogits.view(), labelled}, outputs,
+            kernels::loss_workspace_bytes(n));
       dlogits.values = logits.values;
       check("bce_with_logits in place", kernels::bce_with_logits_variants<float>(),
-            {dlogits.view(), targets.view(), rows, loss.view(), dlogits.view()}, outputs, kernels::loss_workspace_bytes(n));
+            {dlogits.view(), targets.view(), rows, loss.view(), dlogits.view()}, outputs,
+            kernels::loss_workspace_bytes(n));
       const std::vector<Output> loss_only = {outputs[0]};
-      check("bce_with_logits", kernels::bce_with_logits_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), {}},
-            loss_only, kernels::loss_workspace_bytes(n));
+      check("bce_with_logits", kernels::bce_with_logits_variants<float>(),
+            {logits.view(), targets.view(), rows, loss.view(), {}}, loss_only, kernels::loss_workspace_bytes(n));
       check("mse", kernels::mse_variants<float>(), {logits.view(), targets.view(), rows, loss.view(), {}}, loss_only,
             kernels::loss_workspace_bytes(n));
     }

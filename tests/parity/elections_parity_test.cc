@@ -27,7 +27,8 @@ struct Voters {
     RandomStream random(5, 1);
     for (NodeId v = 0; v < nodes; ++v) {
       for (NodeId k = 0; k < v % 81; ++k) {
-        indices.push_back(v % 7 == 0 && k == 0 ? v : static_cast<NodeId>(random.below(static_cast<std::uint64_t>(nodes))));
+        indices.push_back(v % 7 == 0 && k == 0 ? v
+                                               : static_cast<NodeId>(random.below(static_cast<std::uint64_t>(nodes))));
         weights.push_back(static_cast<std::int32_t>(1 + random.below(5)));
       }
       offsets.push_back(static_cast<EdgeId>(indices.size()));
@@ -97,7 +98,13 @@ TEST(ElectionsParityTest, CountsVotesAsAMapDoes) {
     const ClusterSizes clusters(std::move(members), kNodes / labels_used + (labels_used == kNodes ? 1 : 5));
     for (const EdgeId most : {EdgeId{1}, EdgeId{8}, EdgeId{24}, kMostVoters}) {
       for (const bool weighted : {false, true}) {
-        Election election{.voters = voters.pattern(), .most_voters = most, .weights = {}, .sizes = {}, .labels = labels, .clusters = clusters, .salt = 12345};
+        Election election{.voters = voters.pattern(),
+                          .most_voters = most,
+                          .weights = {},
+                          .sizes = {},
+                          .labels = labels,
+                          .clusters = clusters,
+                          .salt = 12345};
         if (weighted) {
           election.weights = voters.weights;
           election.sizes = sizes;
@@ -115,7 +122,8 @@ TEST(ElectionsParityTest, CountsVotesAsAMapDoes) {
           elect(election, nodes, wanted, settled);
           for (std::size_t v = 0; v < nodes.size(); ++v) {
             ASSERT_EQ((Outcome{wanted[v], settled[v] != 0}), expected[v])
-                << target << ", node " << v << ", " << labels_used << " labels, " << most << " voters, weighted " << weighted;
+                << target << ", node " << v << ", " << labels_used << " labels, " << most << " voters, weighted "
+                << weighted;
           }
         });
       }
@@ -128,7 +136,8 @@ TEST(ElectionsParityTest, DoesNotAskWhoIsSettled) {
   const std::vector<NodeId> indices = {1, 2};
   const std::vector<NodeId> labels = {0, 1, 1};
   const ClusterSizes clusters(Buffer<std::int32_t>::copy_of(std::vector<std::int32_t>{1, 2, 0}), 9);
-  const Election election{.voters = {3, 3, offsets, indices, {}}, .weights = {}, .sizes = {}, .labels = labels, .clusters = clusters};
+  const Election election{
+      .voters = {3, 3, offsets, indices, {}}, .weights = {}, .sizes = {}, .labels = labels, .clusters = clusters};
   on_every_target([&](const std::string& target) {
     std::vector<NodeId> wanted(3, -1);
     std::vector<std::uint8_t> settled = {0, 0, 0};
@@ -144,7 +153,8 @@ TEST(ElectionsParityTest, RefusesMoreVotersThanItCounts) {
   const ClusterSizes clusters(Buffer<std::int32_t>::copy_of(std::vector<std::int32_t>{1}), 9);
   const std::vector<EdgeId> offsets = {0, 0};
   const std::vector<NodeId> labels = {0};
-  Election election{.voters = {1, 1, offsets, {}, {}}, .weights = {}, .sizes = {}, .labels = labels, .clusters = clusters};
+  Election election{
+      .voters = {1, 1, offsets, {}, {}}, .weights = {}, .sizes = {}, .labels = labels, .clusters = clusters};
   std::vector<NodeId> wanted(1);
   std::vector<std::uint8_t> settled(1);
   EXPECT_NO_THROW(elect(election, labels, wanted, settled));
@@ -156,7 +166,9 @@ TEST(ElectionsParityTest, RefusesMoreVotersThanItCounts) {
 
 TEST(ClusterSizesTest, KnowsWhoHasRoomAfterEveryMove) {
   ClusterSizes clusters(Buffer<std::int32_t>::copy_of(std::vector<std::int32_t>{3, 2, 0}), 3);
-  const auto room = [&](std::int32_t size) { return std::vector<bool>{clusters.has_room(0, size), clusters.has_room(1, size), clusters.has_room(2, size)}; };
+  const auto room = [&](std::int32_t size) {
+    return std::vector<bool>{clusters.has_room(0, size), clusters.has_room(1, size), clusters.has_room(2, size)};
+  };
   EXPECT_EQ(room(1), (std::vector<bool>{false, true, true}));
   EXPECT_EQ(room(2), (std::vector<bool>{false, false, true}));
   clusters.move(0, 1, 1);

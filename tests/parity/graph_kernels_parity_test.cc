@@ -1,4 +1,5 @@
-// Variants of the ops over graphs but spmm against the reference: every graph, width, head count, weighting and direction.
+// Variants of the ops over graphs but spmm against the reference: every graph, width, head count, weighting and
+// direction.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -53,7 +54,8 @@ TEST_P(GraphKernels, SddmmAgrees) {
 struct AttentionInputs {
   Matrix<float> z, s_src, s_dst, gate;
 
-  AttentionInputs(const KernelGraph& g, std::int64_t d, std::int64_t heads, bool gated, std::int64_t pad, float range = 3)
+  AttentionInputs(const KernelGraph& g, std::int64_t d, std::int64_t heads, bool gated, std::int64_t pad,
+                  float range = 3)
       : z(random_matrix(g.cols, d, pad, 1)),
         s_src(random_matrix(g.cols, heads, pad, 2, -range, range)),
         s_dst(random_matrix(g.rows, heads, pad, 3, -range, range)),
@@ -137,30 +139,34 @@ TEST_P(GraphKernels, AttentionAgreesOnFarScores) {
     float range;
     double slope;
   };
-  for (const auto& [range, slope] : {Case{15, 0.2}, Case{60, 0.2}, Case{400, 0.2}, Case{400, 0}, Case{3, 1}, Case{3, 1.5}, Case{3, -0.1}}) {
+  for (const auto& [range, slope] :
+       {Case{15, 0.2}, Case{60, 0.2}, Case{400, 0.2}, Case{400, 0}, Case{3, 1}, Case{3, 1.5}, Case{3, -0.1}}) {
     for (const auto& [d, heads] : {std::pair<std::int64_t, std::int64_t>{20, 1}, {32, 4}, {15, 5}}) {
       if (g().edges() * d > kMostElements) continue;
       AttentionInputs in(g(), d, heads, false, 0, range);
       Matrix<float> y(g().rows, d), tangent(g().rows, d), lse(g().rows, heads);
-      const kernels::AttentionArgs<float> args{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {},
-                                               heads,          slope,       y.view(),        tangent.view(),  lse.view()};
+      const kernels::AttentionArgs<float> args{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {}, heads,
+                                               slope,          y.view(),    tangent.view(),  lse.view()};
       // A score is rounded relative to its size, and a weight takes the error of its exponent.
       const double rounding = 64 + 8 * range;
-      const std::string what = "attention of scores up to " + std::to_string(range) + ", slope " + std::to_string(slope);
-      EXPECT_GE(expect_parity<kernels::AttentionArgs<float>>(
-                    {what,
-                     kernels::attention_variants<float>(),
-                     args,
-                     scratch_of(args),
-                     {{&y.values, relative_bound(rounding)}, {&tangent.values, relative_bound(rounding)}, {&lse.values, relative_bound(16)}}}),
+      const std::string what =
+          "attention of scores up to " + std::to_string(range) + ", slope " + std::to_string(slope);
+      EXPECT_GE(expect_parity<kernels::AttentionArgs<float>>({what,
+                                                              kernels::attention_variants<float>(),
+                                                              args,
+                                                              scratch_of(args),
+                                                              {{&y.values, relative_bound(rounding)},
+                                                               {&tangent.values, relative_bound(rounding)},
+                                                               {&lse.values, relative_bound(16)}}}),
                 1);
       if (slope < 0) continue;  // grad_sizes needs derivatives that are not negative
       kernels::attention_variants<float>().back().run({}, args);
       Matrix<float> dy = random_matrix(g().rows, d, 0, 5);
       Matrix<float> dots = inner_by_heads(dy, y, heads);
       Matrix<float> dz(g().cols, d), ds_src(g().cols, heads);
-      const kernels::AttentionGradArgs<float> grad{g().out_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), lse.view(), dots.view(),
-                                                   dy.view(),       {},          heads,           slope,           dz.view(),  ds_src.view()};
+      const kernels::AttentionGradArgs<float> grad{g().out_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(),
+                                                   lse.view(),      dots.view(), dy.view(),       {},
+                                                   heads,           slope,       dz.view(),       ds_src.view()};
       Matrix<float> dz_size(g().cols, d), ds_src_size(g().cols, heads);
       grad_sizes(grad, &dz_size, &ds_src_size);
       EXPECT_GE(expect_parity<kernels::AttentionGradArgs<float>>(
@@ -168,7 +174,8 @@ TEST_P(GraphKernels, AttentionAgreesOnFarScores) {
                      kernels::attention_grad_variants<float>(),
                      grad,
                      kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
-                     {{&dz.values, sum_bound(dz_size.values, rounding)}, {&ds_src.values, sum_bound(ds_src_size.values, rounding)}}}),
+                     {{&dz.values, sum_bound(dz_size.values, rounding)},
+                      {&ds_src.values, sum_bound(ds_src_size.values, rounding)}}}),
                 1);
     }
   }
@@ -186,8 +193,9 @@ TEST_P(GraphKernels, AttentionGradAgrees) {
       Matrix<float> dy = random_matrix(g().rows, d, pad_of(d), 5);
       Matrix<float> dots = inner_by_heads(dy, y, heads);
       Matrix<float> dz(g().cols, d, pad_of(d)), ds_src(g().cols, heads, 1);
-      kernels::AttentionGradArgs<float> args{g().out_edges(), in.z.view(),    in.s_src.view(), in.s_dst.view(), lse.view(), dots.view(),
-                                             dy.view(),       in.gate.view(), heads,           0.2,             dz.view(),  ds_src.view()};
+      kernels::AttentionGradArgs<float> args{g().out_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(),
+                                             lse.view(),      dots.view(), dy.view(),       in.gate.view(),
+                                             heads,           0.2,         dz.view(),       ds_src.view()};
       Matrix<float> dz_size = dz, ds_src_size = ds_src;
       grad_sizes(args, &dz_size, &ds_src_size);
       // Weights inherit the rounding of exp's argument, some 64 units; then come the sums over edges and columns.
@@ -199,14 +207,15 @@ TEST_P(GraphKernels, AttentionGradAgrees) {
                kernels::attention_grad_variants<float>(),
                args,
                kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
-               {{&dz.values, sum_bound(dz_size.values, terms)}, {&ds_src.values, sum_bound(ds_src_size.values, terms)}}}),
+               {{&dz.values, sum_bound(dz_size.values, terms)},
+                {&ds_src.values, sum_bound(ds_src_size.values, terms)}}}),
           1);
     }
   }
 }
 
-/// Blocks of one source, of a few with a rest, and one block of all (on large graphs three blocks alone); scores near each other, and too
-/// far apart for a bound of a row.
+/// Blocks of one source, of a few with a rest, and one block of all (on large graphs three blocks alone); scores near
+/// each other, and too far apart for a bound of a row.
 TEST_P(GraphKernels, AttentionAgreesBlockByBlock) {
   const KernelGraph sorted = sorted_rows(g());
   const std::int64_t most = std::max(sorted.rows, sorted.cols);
@@ -219,33 +228,40 @@ TEST_P(GraphKernels, AttentionAgreesBlockByBlock) {
         if (g().edges() * d > kMostElements) continue;
         AttentionInputs in(sorted, d, heads, gated, 0, range);
         Matrix<float> y(g().rows, d, pad_of(d)), tangent(g().rows, d, pad_of(d)), lse(g().rows, heads);
-        kernels::AttentionArgs<float> args{sorted.in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), in.gate.view(), heads, 0.2, y.view(),
-                                           tangent.view(),    lse.view(),  in_blocks.view()};
-        const std::string what = "attention d=" + std::to_string(d) + " heads " + std::to_string(heads) + " in blocks of " + std::to_string(block);
+        kernels::AttentionArgs<float> args{
+            sorted.in_edges(), in.z.view(),    in.s_src.view(), in.s_dst.view(), in.gate.view(), heads, 0.2,
+            y.view(),          tangent.view(), lse.view(),      in_blocks.view()};
+        const std::string what = "attention d=" + std::to_string(d) + " heads " + std::to_string(heads) +
+                                 " in blocks of " + std::to_string(block);
         // A block may raise the running maximum once more than there are batches.
         const double rounding = 64 + 8 * range + static_cast<double>(in_blocks.block_chunks.size());
-        EXPECT_EQ(expect_parity<kernels::AttentionArgs<float>>(
-                      {what,
-                       kernels::attention_variants<float>(),
-                       args,
-                       scratch_of(args),
-                       {{&y.values, relative_bound(rounding)}, {&tangent.values, relative_bound(rounding)}, {&lse.values, relative_bound(16)}}}),
+        EXPECT_EQ(expect_parity<kernels::AttentionArgs<float>>({what,
+                                                                kernels::attention_variants<float>(),
+                                                                args,
+                                                                scratch_of(args),
+                                                                {{&y.values, relative_bound(rounding)},
+                                                                 {&tangent.values, relative_bound(rounding)},
+                                                                 {&lse.values, relative_bound(16)}}}),
                   2);
         kernels::attention_variants<float>().back().run({}, args);
         Matrix<float> dy = random_matrix(g().rows, d, 0, 5);
         Matrix<float> dots = inner_by_heads(dy, y, heads);
         Matrix<float> dz(g().cols, d, pad_of(d)), ds_src(g().cols, heads);
-        const kernels::AttentionGradArgs<float> grad{sorted.out_edges(), in.z.view(),    in.s_src.view(), in.s_dst.view(), lse.view(),    dots.view(),      dy.view(),
-                                                     in.gate.view(),     heads,          0.2,             dz.view(),       ds_src.view(), out_blocks.view()};
+        const kernels::AttentionGradArgs<float> grad{
+            sorted.out_edges(), in.z.view(),   in.s_src.view(),  in.s_dst.view(), lse.view(),
+            dots.view(),        dy.view(),     in.gate.view(),   heads,           0.2,
+            dz.view(),          ds_src.view(), out_blocks.view()};
         Matrix<float> dz_size = dz, ds_src_size = ds_src;
         grad_sizes(grad, &dz_size, &ds_src_size);
-        const double terms = rounding + static_cast<double>(d / heads) + longest_row(sorted.out_edges()) + static_cast<double>(out_blocks.block_chunks.size());
+        const double terms = rounding + static_cast<double>(d / heads) + longest_row(sorted.out_edges()) +
+                             static_cast<double>(out_blocks.block_chunks.size());
         EXPECT_EQ(expect_parity<kernels::AttentionGradArgs<float>>(
                       {what + ", backward",
                        kernels::attention_grad_variants<float>(),
                        grad,
                        kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float)),
-                       {{&dz.values, sum_bound(dz_size.values, terms)}, {&ds_src.values, sum_bound(ds_src_size.values, terms)}}}),
+                       {{&dz.values, sum_bound(dz_size.values, terms)},
+                        {&ds_src.values, sum_bound(ds_src_size.values, terms)}}}),
                   2);
       }
     }
@@ -266,18 +282,21 @@ TEST_P(GraphKernels, AttentionOfARowAloneHasTheSameBits) {
     if (g().edges() * d > kMostElements) continue;
     AttentionInputs in(g(), d, heads, false, 0);
     Matrix<float> y(g().rows, d), tangent(g().rows, d), lse(g().rows, heads);
-    const kernels::AttentionArgs<float> all{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {}, heads, 0.2,
-                                            y.view(),       tangent.view(), lse.view()};
+    const kernels::AttentionArgs<float> all{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {},
+                                            heads,          0.2,         y.view(),        tangent.view(),  lse.view()};
     Matrix<float> dy = random_matrix(g().rows, d, 0, 5);
     Matrix<float> dots = random_matrix(g().rows, heads, 0, 6);
     Matrix<float> dz(g().cols, d), ds_src(g().cols, heads);
-    const kernels::AttentionGradArgs<float> grad{g().out_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), lse.view(), dots.view(),
-                                                 dy.view(),       {},          heads,           0.2,             dz.view(),  ds_src.view()};
-    Buffer<std::byte> scratch(std::max(scratch_of(all), kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float))));
+    const kernels::AttentionGradArgs<float> grad{g().out_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(),
+                                                 lse.view(),      dots.view(), dy.view(),       {},
+                                                 heads,           0.2,         dz.view(),       ds_src.view()};
+    Buffer<std::byte> scratch(
+        std::max(scratch_of(all), kernels::attention_grad_workspace_bytes(g().rows, heads, sizeof(float))));
     kernels::attention<float>({2, scratch.span()}, all);
     kernels::attention_grad<float>({2, scratch.span()}, grad);
     std::array<EdgeId, 2> offsets;
-    Matrix<float> y_alone(g().rows, d), tangent_alone(g().rows, d), lse_alone(g().rows, heads), dz_alone(g().cols, d), ds_alone(g().cols, heads);
+    Matrix<float> y_alone(g().rows, d), tangent_alone(g().rows, d), lse_alone(g().rows, heads), dz_alone(g().cols, d),
+        ds_alone(g().cols, heads);
     for (std::int64_t v = 0; v < g().rows; ++v) {
       kernels::AttentionArgs<float> one = all;
       one.pattern = row_alone(all.pattern, v, &offsets);
@@ -311,7 +330,8 @@ TEST_P(GraphKernels, AttentionAgreesOnScoresThatAreNoNumbers) {
     AttentionInputs in(g(), 32, 4, false, 0);
     for (std::int64_t h = 0; h < 4; ++h) in.s_src.at(g().cols / 2, h) = odd;
     Matrix<float> y(g().rows, 32), wanted(g().rows, 32);
-    const kernels::AttentionArgs<float> args{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {}, 4, 0.2, y.view(), {}, {}};
+    const kernels::AttentionArgs<float> args{
+        g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {}, 4, 0.2, y.view(), {}, {}};
     Buffer<std::byte> scratch(scratch_of(args));
     kernels::AttentionArgs<float> reference = args;
     reference.y = wanted.view();

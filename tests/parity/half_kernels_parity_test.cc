@@ -85,9 +85,8 @@ void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, kernels::Orienta
       const std::vector<float> want = c.values;
       std::fill(c.values.begin(), c.values.end(), 77.0F);
       variant(variants, "cpu").run({3, workspace.span()}, halved);
-      EXPECT_TRUE(same_bits(c.values, want))
-          << target << ", " << half_name(type) << ", " << m << " " << n << " " << k << ", orientation "
-          << static_cast<int>(orientation);
+      EXPECT_TRUE(same_bits(c.values, want)) << target << ", " << half_name(type) << ", " << m << " " << n << " " << k
+                                             << ", orientation " << static_cast<int>(orientation);
     });
   }
 }
@@ -139,8 +138,7 @@ void check_spmm(const KernelGraph& graph, bool transposed, std::int64_t d, bool 
     const Matrix<float> want = y;
     std::fill(y.values.begin(), y.values.end(), 77.0F);
     variant(variants, "cpu_half").run({3, {}}, halved);
-    EXPECT_TRUE(same_bits(y.values, want.values))
-        << graph.name << ", " << target << ", d " << d;
+    EXPECT_TRUE(same_bits(y.values, want.values)) << graph.name << ", " << target << ", d " << d;
     HalfMatrix rounded{type, y.stride, std::vector<std::uint16_t>(y.values.size(), 0x1234)};
     kernels::SpmmArgs<float> stored = halved;
     stored.y.data = nullptr;

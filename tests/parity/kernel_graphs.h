@@ -103,7 +103,8 @@ inline std::vector<KernelGraph> kernel_graphs() {
   std::vector<std::pair<NodeId, NodeId>> batches;
   for (const NodeId edges : {4, 8, 16, 32, 64, 512}) {
     for (const NodeId length : {edges - 1, edges, edges + 1}) {
-      for (auto [row, u] : random_edges(1, 60, length, 13)) batches.push_back({edges / 4 + (length - edges + 1) * 129, u});
+      for (auto [row, u] : random_edges(1, 60, length, 13))
+        batches.push_back({edges / 4 + (length - edges + 1) * 129, u});
     }
   }
   graphs.push_back(make_kernel_graph("batches", 400, 60, std::move(batches)));

@@ -58,8 +58,8 @@ struct Output {
 inline auto relative_bound(double units) {
   return [units](std::size_t, double want) { return units * kEps * (1 + std::abs(want)); };
 }
-/// For a sum of `terms` products: half a unit a term of the sum of absolute values, and some slack for scaling. Below the smallest
-/// normal number there are no relative bounds.
+/// For a sum of `terms` products: half a unit a term of the sum of absolute values, and some slack for scaling. Below
+/// the smallest normal number there are no relative bounds.
 inline auto sum_bound(const std::vector<float>& magnitudes, double terms) {
   return [&magnitudes, terms](std::size_t i, double) {
     return kEps * (terms + 4) * magnitudes[i] + static_cast<double>(std::numeric_limits<float>::min());

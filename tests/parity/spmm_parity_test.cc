@@ -13,10 +13,12 @@
 namespace gneiss::testing {
 namespace {
 
-/// spmm on one pattern, with outputs; `magnitudes` holds the same sum over absolute values. Rows of x lie `x_pad` columns farther apart.
-/// Rows of sums and means of an even number of columns are scaled. Returns how many variants besides the reference took it.
+/// spmm on one pattern, with outputs; `magnitudes` holds the same sum over absolute values. Rows of x lie `x_pad`
+/// columns farther apart. Rows of sums and means of an even number of columns are scaled. Returns how many variants
+/// besides the reference took it.
 int check_spmm(const std::string& what, const SparsePattern& pattern, std::int64_t d, std::int64_t heads, bool weighted,
-               Reduce reduce, double terms, std::int64_t pad, const BlockedPattern& blocks = {}, std::int64_t x_pad = 0) {
+               Reduce reduce, double terms, std::int64_t pad, const BlockedPattern& blocks = {},
+               std::int64_t x_pad = 0) {
   Matrix<float> x = random_matrix(pattern.cols, d, pad + x_pad, 1);
   Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, heads, 0, 2);
   Matrix<float> y(pattern.rows, d, pad);
@@ -38,8 +40,11 @@ int check_spmm(const std::string& what, const SparsePattern& pattern, std::int64
   bound.y = magnitudes.view();
   bound.arg = {};
   kernels::spmm_variants<float>().back().run({}, bound);
-  Parity<kernels::SpmmArgs<float>> problem{
-      what, kernels::spmm_variants<float>(), args, kernels::spmm_workspace_bytes(args), {{&y.values, sum_bound(magnitudes.values, extreme ? 0 : terms)}}};
+  Parity<kernels::SpmmArgs<float>> problem{what,
+                                           kernels::spmm_variants<float>(),
+                                           args,
+                                           kernels::spmm_workspace_bytes(args),
+                                           {{&y.values, sum_bound(magnitudes.values, extreme ? 0 : terms)}}};
   if (extreme) problem.exact.push_back(&arg.values);
   const int taken = expect_parity(problem);
   EXPECT_GE(taken, 1);
@@ -72,17 +77,21 @@ TEST_P(GraphKernels, SpmmAgreesOnLargeTables) {
   }
 }
 
-/// The first rows by themselves, whose edges are far from the last, and all rows, whose last edges are not: edges are read in different ways
-/// (spmm-inl.h), from tables in and out of the cache.
+/// The first rows by themselves, whose edges are far from the last, and all rows, whose last edges are not: edges are
+/// read in different ways (spmm-inl.h), from tables in and out of the cache.
 TEST_P(GraphKernels, SpmmOfTheFirstRowsHasTheSameBits) {
   const SparsePattern& pattern = g().in_edges();
   std::int64_t rows = pattern.rows;
-  while (rows > 0 && pattern.offsets[static_cast<std::size_t>(rows)] + kernels::cpu::FetchAhead::kMostFar > g().edges()) --rows;
+  while (rows > 0 && pattern.offsets[static_cast<std::size_t>(rows)] + kernels::cpu::FetchAhead::kMostFar > g().edges())
+    --rows;
   if (rows == 0) GTEST_SKIP() << "few edges";
   const auto variants = kernels::spmm_variants<float>();
-  const auto cpu = std::find_if(variants.begin(), variants.end(), [](const auto& variant) { return variant.name == "cpu"; });
+  const auto cpu =
+      std::find_if(variants.begin(), variants.end(), [](const auto& variant) { return variant.name == "cpu"; });
   ASSERT_NE(cpu, variants.end());
-  const std::int64_t large = kernels::cpu::FetchAhead::most_in_cache() / std::int64_t{sizeof(float)} / std::max<std::int64_t>(1, pattern.cols) + 1;
+  const std::int64_t large = kernels::cpu::FetchAhead::most_in_cache() / std::int64_t{sizeof(float)} /
+                                 std::max<std::int64_t>(1, pattern.cols) +
+                             1;
   for (const std::int64_t pad : {std::int64_t{0}, large}) {
     for (const std::int64_t d : {std::int64_t{5}, std::int64_t{32}, std::int64_t{100}}) {
       for (const bool weighted : {false, true}) {
@@ -90,7 +99,8 @@ TEST_P(GraphKernels, SpmmOfTheFirstRowsHasTheSameBits) {
         const Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, 1, 0, 2);
         Matrix<float> all(pattern.rows, d);
         Matrix<float> first(rows, d);
-        kernels::SpmmArgs<float> args{pattern, {x.values.data(), x.rows, d, x.stride}, w.values, 1, Reduce::kSum, all.view(), {}};
+        kernels::SpmmArgs<float> args{
+            pattern, {x.values.data(), x.rows, d, x.stride}, w.values, 1, Reduce::kSum, all.view(), {}};
         cpu->run({2, {}}, args);
         args.pattern = pattern.band(0, rows);
         args.y = first.view();
@@ -102,7 +112,8 @@ TEST_P(GraphKernels, SpmmOfTheFirstRowsHasTheSameBits) {
   }
 }
 
-/// A result of more rows than the cache has, which is stored past it: the bits are those of one that is stored as usual.
+/// A result of more rows than the cache has, which is stored past it: the bits are those of one that is stored as
+/// usual.
 TEST_P(GraphKernels, SpmmOfLargeResultsHasTheSameBits) {
   const SparsePattern& pattern = g().in_edges();
   if (pattern.rows == 0) return;
@@ -120,13 +131,15 @@ TEST_P(GraphKernels, SpmmOfLargeResultsHasTheSameBits) {
     ASSERT_TRUE(kernels::cpu::stores_past_caches(args.y, 0));
     kernels::spmm<float>({2, {}}, args);
     for (std::int64_t v = 0; v < pattern.rows; ++v) {
-      ASSERT_EQ(std::memcmp(args.y.row(v), usual.view().row(v), static_cast<std::size_t>(d) * sizeof(float)), 0) << "row " << v << " of " << d << " columns";
+      ASSERT_EQ(std::memcmp(args.y.row(v), usual.view().row(v), static_cast<std::size_t>(d) * sizeof(float)), 0)
+          << "row " << v << " of " << d << " columns";
       for (std::int64_t c = d; c < std::min(stride, d + 64); ++c) ASSERT_EQ(args.y.at(v, c), 0) << "behind row " << v;
     }
   }
 }
 
-/// Panels that divide the columns, leave a narrow one, and are wider than all; elements are the same sums as of whole rows.
+/// Panels that divide the columns, leave a narrow one, and are wider than all; elements are the same sums as of whole
+/// rows.
 TEST_P(GraphKernels, SpmmByPanelsHasTheSameBits) {
   for (const SparsePattern& pattern : {g().in_edges(), g().out_edges()}) {
     for (const std::int64_t d : {std::int64_t{33}, std::int64_t{64}, std::int64_t{100}}) {
@@ -136,7 +149,8 @@ TEST_P(GraphKernels, SpmmByPanelsHasTheSameBits) {
           const Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, 1, 0, 2);
           Matrix<float> scales = random_matrix(weighted ? pattern.rows : 0, 1, 0, 3);
           Matrix<float> whole(pattern.rows, d, 5);
-          kernels::SpmmArgs<float> args{pattern, {x.values.data(), x.rows, d, x.stride}, w.values, 1, reduce, whole.view(), {}};
+          kernels::SpmmArgs<float> args{
+              pattern, {x.values.data(), x.rows, d, x.stride}, w.values, 1, reduce, whole.view(), {}};
           args.scales = scales.view();
           for (const std::int64_t panel : {std::int64_t{7}, std::int64_t{32}, std::int64_t{128}}) {
             Matrix<float> by_panels(pattern.rows, d, 5);
@@ -198,7 +212,7 @@ TEST_P(GraphKernels, SpmmAgreesBlockByBlock) {
     std::int64_t d, heads;
     bool weighted;
   };
-  const Case cases[] = {{1, 1, false},   {32, 1, false}, {33, 1, true}, {41, 1, false}, {64, 1, true}, {65, 1, false},
+  const Case cases[] = {{1, 1, false},   {32, 1, false}, {33, 1, true}, {41, 1, false}, {64, 1, true},  {65, 1, false},
                         {200, 1, false}, {300, 1, true}, {24, 8, true}, {42, 21, true}, {600, 20, true}};
   const KernelGraph sorted = sorted_rows(g());
   for (const SparsePattern& pattern : {sorted.in_edges(), sorted.out_edges()}) {

@@ -19,7 +19,7 @@ std::vector<Edge> awkward_edges(const AwkwardOptions& options) {
   for (NodeId v = 1; v + 2 < last; v += 2) edges.push_back({0, v});
   for (NodeId v = 1; v + 3 < last; ++v) edges.push_back({v, static_cast<NodeId>(v + 3)});
   if (options.self_loops) edges.insert(edges.end(), {{2, 2}, {3, 3}, {3, 3}});  // one of them twice
-  edges.push_back({1, 4});  // parallel to 1 -> 4 above
+  edges.push_back({1, 4});                                                      // parallel to 1 -> 4 above
   edges.push_back({5, 1});
   edges.push_back({5, 1});
   return edges;

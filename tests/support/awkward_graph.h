@@ -1,5 +1,5 @@
-// A small dataset with everything that hides mistakes on nicer ones: directed, asymmetric, weighted, a hub, isolated nodes, self
-// loops, parallel edges; features and weights without ties.
+// A small dataset with everything that hides mistakes on nicer ones: directed, asymmetric, weighted, a hub, isolated
+// nodes, self loops, parallel edges; features and weights without ties.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,9 @@ namespace {
 
 ir::Program compile(const language::Source& source, const data::Dataset& dataset, const ModelArgs& args) {
   language::CompileOptions options;
-  options.inputs = {dataset.num_nodes(),   dataset.graph.num_edges(), dataset.graph.weighted(), dataset.graph.symmetric(),
-                    dataset.features.cols, dataset.features.sparse,   dataset.labels.num_classes};
+  options.inputs = {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(),
+                    dataset.graph.symmetric(), dataset.features.cols,     dataset.features.sparse,
+                    dataset.labels.num_classes};
   options.args = args;
   language::CompileResult result = language::compile(source, options);
   if (!result.ok()) throw std::runtime_error(language::render(result.diagnostics));

@@ -41,7 +41,8 @@ GradientReport check_gradients(const ir::Program& program, const data::Dataset& 
   runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
   for (ir::Param param : plan.program.params) {
     // Zero biases would put isolated nodes onto the kink of a ReLU, where there is no derivative to compare with.
-    if (param.trainable && param.init.kind == ir::Init::Kind::kZeros) param.init = {ir::Init::Kind::kUniform, 0.5, 0, 0};
+    if (param.trainable && param.init.kind == ir::Init::Kind::kZeros)
+      param.init = {ir::Init::Kind::kUniform, 0.5, 0, 0};
     const MatrixView<double> values = executor.view(param.value);
     runtime::initialize<double>(param.name, param.init, 3, {values.data, static_cast<std::size_t>(values.size())});
   }
@@ -58,9 +59,11 @@ GradientReport check_gradients(const ir::Program& program, const data::Dataset& 
   for (const ir::Param& param : plan.program.params) {
     if (!param.trainable) continue;
     const MatrixView<double> values = executor.view(param.value);
-    const auto offset = static_cast<std::size_t>(plan.placements[static_cast<std::size_t>(param.value)].offset_bytes) / sizeof(double);
+    const auto offset =
+        static_cast<std::size_t>(plan.placements[static_cast<std::size_t>(param.value)].offset_bytes) / sizeof(double);
     double scale = 1e-3;
-    for (std::int64_t i = 0; i < values.size(); ++i) scale = std::max(scale, std::abs(computed[offset + static_cast<std::size_t>(i)]));
+    for (std::int64_t i = 0; i < values.size(); ++i)
+      scale = std::max(scale, std::abs(computed[offset + static_cast<std::size_t>(i)]));
     report.largest_gradient = std::max(report.largest_gradient, scale);
     for (std::int64_t i = 0; i < values.size(); ++i) {
       const double value = values.data[i];
@@ -70,7 +73,8 @@ GradientReport check_gradients(const ir::Program& program, const data::Dataset& 
       values.data[i] = value - step;
       const double below = loss();
       values.data[i] = value;
-      const double error = std::abs((above - below) / (2 * step) - computed[offset + static_cast<std::size_t>(i)]) / scale;
+      const double error =
+          std::abs((above - below) / (2 * step) - computed[offset + static_cast<std::size_t>(i)]) / scale;
       if (error > report.relative_error) {
         report.relative_error = error;
         report.worst = fmt::format("{}[{}]", param.name, i);

@@ -14,7 +14,7 @@ namespace gneiss::testing {
 /// parameter's largest gradient and 1e-3. `program` ends in output "logits"; its parameters get values by their Init.
 struct GradientReport {
   double relative_error = 0;
-  std::string worst;       ///< name and index of the worst entry
+  std::string worst;  ///< name and index of the worst entry
   double largest_gradient = 0;
 };
 /// `mutate`, if given, damages the finished program before memory and kernels are planned: a test of the test.

@@ -22,7 +22,8 @@ inline ModelArgs small_for(const std::string& model, ModelArgs more = {}) {
   return small(more);
 }
 
-inline ir::Plan plan_of(const std::string& model, const data::Dataset& dataset, const ModelArgs& args, passes::Options options = {}) {
+inline ir::Plan plan_of(const std::string& model, const data::Dataset& dataset, const ModelArgs& args,
+                        passes::Options options = {}) {
   ir::Program program = compile_builtin(model, dataset, args);
   runtime::derive_graphs(dataset.graph, &program);
   options.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
@@ -30,7 +31,8 @@ inline ir::Plan plan_of(const std::string& model, const data::Dataset& dataset, 
 }
 
 inline std::int64_t count(const ir::Plan& plan, ir::OpKind kind) {
-  return std::count_if(plan.program.ops.begin(), plan.program.ops.end(), [&](const ir::Op& op) { return op.kind == kind; });
+  return std::count_if(plan.program.ops.begin(), plan.program.ops.end(),
+                       [&](const ir::Op& op) { return op.kind == kind; });
 }
 
 }  // namespace gneiss::testing

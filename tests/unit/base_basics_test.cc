@@ -103,7 +103,8 @@ TEST(FileTest, ReadsAndMaps) {
 TEST(ParallelTest, AllChunksHoldOrOneDoesNot) {
   for (const int threads : {1, 2, 5}) {
     for (const std::int64_t wrong : {-1, 0, 41, 99}) {
-      const bool all = all_chunks(threads, 100, 7, [&](std::int64_t begin, std::int64_t end) { return wrong < begin || wrong >= end; });
+      const bool all = all_chunks(threads, 100, 7,
+                                  [&](std::int64_t begin, std::int64_t end) { return wrong < begin || wrong >= end; });
       EXPECT_EQ(all, wrong < 0) << threads << " threads, " << wrong;
     }
     EXPECT_TRUE(all_chunks(threads, 0, 7, [](std::int64_t, std::int64_t) { return false; }));
@@ -184,7 +185,8 @@ TEST(FileTest, ScratchFilesInARowLieAsTheirHugePagesDo) {
       std::string text(size, ' ');
       for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + (all.size() + i) / 1000 % 26);
       ScratchFile& file = files.emplace_back(size, all.size());
-      for (std::size_t i = 0; i < size; i += 999983) file.write(text.data() + i, std::min<std::size_t>(999983, size - i));
+      for (std::size_t i = 0; i < size; i += 999983)
+        file.write(text.data() + i, std::min<std::size_t>(999983, size - i));
       all += text;
     }
     mapped = std::make_unique<MappedFile>(ScratchFile::map_in_a_row(files));

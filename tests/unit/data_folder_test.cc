@@ -181,7 +181,9 @@ TEST_F(FolderTest, ChecksumsOfLongFilesAreThoseOfTheWhole) {
 
 TEST_F(FolderTest, SymmetryIsTheManifestsWordWhereChecksumsVouchForIt) {
   Dataset directed = load("dcsbm:nodes=300,classes=3,features=8");
-  directed.graph = graph::build_graph({Buffer<NodeId>::copy_of(std::vector<NodeId>{0, 1}), Buffer<NodeId>::copy_of(std::vector<NodeId>{1, 2}), {}}, 300);
+  directed.graph = graph::build_graph(
+      {Buffer<NodeId>::copy_of(std::vector<NodeId>{0, 1}), Buffer<NodeId>::copy_of(std::vector<NodeId>{1, 2}), {}},
+      300);
   ASSERT_FALSE(directed.graph.symmetric());
   save(directed, target_);
   EXPECT_FALSE(load(target_.string()).graph.symmetric());
@@ -249,7 +251,8 @@ TEST_F(FolderTest, LargeArraysAreCheckedWhereTheyLie) {
   std::vector<std::int64_t> offsets;
   for (std::int64_t v = 0; v <= kNodes; ++v) offsets.push_back(v * kRow);
   std::vector<std::int32_t> ids;
-  for (std::int64_t e = 0; e < kNodes * kRow; ++e) ids.push_back(static_cast<std::int32_t>(2 * (e % kRow) + e / kRow % 2));
+  for (std::int64_t e = 0; e < kNodes * kRow; ++e)
+    ids.push_back(static_cast<std::int32_t>(2 * (e % kRow) + e / kRow % 2));
   const auto folder = by_hand("manifest.json", R"({"format": "gneiss", "version": 1, "num_nodes": 1000})");
   const auto load_with = [&](std::size_t offset, std::int64_t end, std::size_t edge, std::int32_t source) {
     auto wrong_offsets = offsets;
@@ -277,7 +280,8 @@ TEST_F(FolderTest, LargeArraysAreCheckedWhereTheyLie) {
 }
 
 TEST_F(FolderTest, NamesWhatIsWrong) {
-  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 0, 0})).message(), HasSubstr("offsets end at 0, but there are 3 edges"));
+  EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 0, 0})).message(),
+              HasSubstr("offsets end at 0, but there are 3 edges"));
   EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 3, 2})).message(),
               HasSubstr("row offset [2] is 2, expected 3..3"));
   EXPECT_THAT(error_with("in_indptr.npy", npy_i8("(3,)", {0, 2, 9})).message(),

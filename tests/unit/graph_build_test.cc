@@ -60,7 +60,9 @@ TEST(BuildTest, NamesTheFirstBadRowOfMany) {
   std::vector<EdgeId> offsets(kNodes + 1);
   std::vector<NodeId> sources(2 * kNodes);
   const auto refusal = [&] {
-    return error_of([&] { Graph(kNodes, Buffer<EdgeId>::copy_of(offsets), Buffer<NodeId>::copy_of(sources), {}, false); }).message();
+    return error_of(
+               [&] { Graph(kNodes, Buffer<EdgeId>::copy_of(offsets), Buffer<NodeId>::copy_of(sources), {}, false); })
+        .message();
   };
   const auto reset = [&] {
     for (std::size_t v = 0; v < offsets.size(); ++v) offsets[v] = static_cast<EdgeId>(2 * v);
@@ -215,7 +217,8 @@ TEST(TransposeTest, SortsColumnByColumnInManyBucketsOnAnyNumberOfThreads) {
     EXPECT_EQ(list(with_values.indices), list(t.indices));
     EXPECT_THAT(list(with_values.slots), IsEmpty());
     for (std::size_t i = 0; i < values.size(); ++i) {
-      ASSERT_EQ(with_values.values[i], values[static_cast<std::size_t>(t.slots[i])]) << "entry " << i << ", " << threads << " threads";
+      ASSERT_EQ(with_values.values[i], values[static_cast<std::size_t>(t.slots[i])])
+          << "entry " << i << ", " << threads << " threads";
     }
     for (std::size_t c = 0; c < columns.size(); ++c) {
       std::vector<std::array<EdgeId, 2>> entries;
@@ -251,7 +254,8 @@ std::vector<std::array<std::int64_t, 2>> entries(const SourceBlocks& blocks) {
     for (std::int64_t s = blocks.chunks[static_cast<std::size_t>(blocks.block_chunks[b])].segment; s < end; ++s) {
       const RowSegment& segment = blocks.segments[static_cast<std::size_t>(s)];
       for (std::int32_t i = 0; i < segment.length; ++i) {
-        list.push_back({segment.row, static_cast<std::int64_t>(b) * blocks.block_cols + blocks.ids[static_cast<std::size_t>(id++)]});
+        list.push_back({segment.row,
+                        static_cast<std::int64_t>(b) * blocks.block_cols + blocks.ids[static_cast<std::size_t>(id++)]});
       }
     }
   }
@@ -278,12 +282,15 @@ TEST(SourceBlocksTest, PartsKeepWhatIsMarked) {
   const std::vector<std::uint8_t> marked = marks(kNodes, rows);
   for (const EntryEnd end : {EntryEnd::kRow, EntryEnd::kColumn}) {
     std::vector<std::array<std::int64_t, 2>> expected = entries(whole);
-    std::erase_if(expected, [&](const auto& entry) { return marked[static_cast<std::size_t>(entry[end == EntryEnd::kRow ? 0 : 1])] == 0; });
+    std::erase_if(expected, [&](const auto& entry) {
+      return marked[static_cast<std::size_t>(entry[end == EntryEnd::kRow ? 0 : 1])] == 0;
+    });
     for (const int threads : {1, 3}) {
       SourceBlocks part = room_for_part(whole);
       fill_part(whole, end, marked, threads, &part);
       EXPECT_EQ(entries(part), expected);
-      for (NodeId v = 0; v < kNodes; ++v) EXPECT_EQ(part.segments[static_cast<std::size_t>(v)].row, v) << "the first block names every row";
+      for (NodeId v = 0; v < kNodes; ++v)
+        EXPECT_EQ(part.segments[static_cast<std::size_t>(v)].row, v) << "the first block names every row";
     }
   }
 }

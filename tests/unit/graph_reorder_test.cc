@@ -33,8 +33,8 @@ EdgeList edge_list(const Pairs& pairs, bool weighted = false) {
   return edges;
 }
 
-/// `groups` communities of `size` nodes under shuffled ids, `inside` edges a node in its community and one to anywhere. Of a community
-/// edges reach the first `reached` nodes, or all.
+/// `groups` communities of `size` nodes under shuffled ids, `inside` edges a node in its community and one to anywhere.
+/// Of a community edges reach the first `reached` nodes, or all.
 Graph communities(NodeId groups, NodeId size, int inside, bool undirected, NodeId reached = 0) {
   if (reached == 0) reached = size;
   const NodeId n = groups * size;
@@ -50,7 +50,8 @@ Graph communities(NodeId groups, NodeId size, int inside, bool undirected, NodeI
       pairs.emplace_back(node(static_cast<std::uint64_t>(v)),
                          node(first + random.below(static_cast<std::uint64_t>(reached))));
     const std::uint64_t anywhere = random.below(static_cast<std::uint64_t>(n));
-    if (static_cast<NodeId>(anywhere) % size < reached) pairs.emplace_back(node(static_cast<std::uint64_t>(v)), node(anywhere));
+    if (static_cast<NodeId>(anywhere) % size < reached)
+      pairs.emplace_back(node(static_cast<std::uint64_t>(v)), node(anywhere));
   }
   return build_graph(edge_list(pairs), n, {.to_undirected = undirected});
 }
@@ -200,7 +201,8 @@ TEST(PermuteTest, SortsRowsOfAnyLengthWithParallelEdges) {
   const Graph moved = permute(graph, order, 2);
   for (NodeId v = 0; v < kNodes; ++v) {
     std::vector<NodeId> expected;
-    for (EdgeId k = graph.offsets()[static_cast<std::size_t>(v)]; k < graph.offsets()[static_cast<std::size_t>(v) + 1]; ++k) {
+    for (EdgeId k = graph.offsets()[static_cast<std::size_t>(v)]; k < graph.offsets()[static_cast<std::size_t>(v) + 1];
+         ++k) {
       expected.push_back(position[static_cast<std::size_t>(graph.sources()[static_cast<std::size_t>(k)])]);
     }
     std::sort(expected.begin(), expected.end());
@@ -251,7 +253,8 @@ TEST(NearEdgesTest, CountsEveryEdgeOnAnyNumberOfThreads) {
   std::int64_t in_block = 0;
   std::int64_t in_region = 0;
   for (std::int64_t v = 0; v < graph.num_nodes(); ++v) {
-    for (EdgeId k = graph.offsets()[static_cast<std::size_t>(v)]; k < graph.offsets()[static_cast<std::size_t>(v) + 1]; ++k) {
+    for (EdgeId k = graph.offsets()[static_cast<std::size_t>(v)]; k < graph.offsets()[static_cast<std::size_t>(v) + 1];
+         ++k) {
       const NodeId from = position[static_cast<std::size_t>(graph.sources()[static_cast<std::size_t>(k)])];
       const NodeId to = position[static_cast<std::size_t>(v)];
       in_block += from / kBlockNodes == to / kBlockNodes ? 1 : 0;

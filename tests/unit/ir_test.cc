@@ -47,7 +47,8 @@ Program sample() {
 TEST(IrText, PrintsWhatItParses) {
   const std::string text = print(sample());
   EXPECT_EQ(print(parse(text)), text);
-  EXPECT_NE(text.find("%gemm.2: node<0>[4] = gemm(%x.0, %convs.0.lin.weight.1) @forward !3:9"), std::string::npos) << text;
+  EXPECT_NE(text.find("%gemm.2: node<0>[4] = gemm(%x.0, %convs.0.lin.weight.1) @forward !3:9"), std::string::npos)
+      << text;
 }
 
 TEST(IrText, ParsedProgramIsEqualInSubstance) {
@@ -103,15 +104,43 @@ TEST(IrShapeRules, GiveTypesOrReasons) {
       {OpKind::mul, {edge_type(0, 2), edge_type(1, 6)}, {}, "different rows", {}},
       {OpKind::gather_src, {edge_type(0, 2)}, g, "not a node value", {}},
       {OpKind::gather_src, {node_type(0, 2)}, {{"graph", std::int64_t{9}}}, "graph 9 does not exist", {}},
-      {OpKind::spmm, {node_type(0, 6), edge_type(0, 2)}, {{"graph", std::int64_t{0}}, {"heads", std::int64_t{2}}}, "", node_type(0, 6)},
-      {OpKind::spmm, {node_type(0, 6), edge_type(0, 3)}, {{"graph", std::int64_t{0}}, {"heads", std::int64_t{2}}}, "weights are", {}},
-      {OpKind::spmm, {node_type(0, 6), node_type(0, 1)}, {{"graph", std::int64_t{0}}, {"scaled", std::int64_t{1}}}, "", node_type(0, 6)},
-      {OpKind::spmm, {node_type(0, 6), node_type(0, 2)}, {{"graph", std::int64_t{0}}, {"scaled", std::int64_t{1}}}, "no factor for rows", {}},
-      {OpKind::spmm, {node_type(0, 6), edge_type(0, 1), edge_type(0, 1)}, {{"graph", std::int64_t{0}}}, "more than values and weights", {}},
+      {OpKind::spmm,
+       {node_type(0, 6), edge_type(0, 2)},
+       {{"graph", std::int64_t{0}}, {"heads", std::int64_t{2}}},
+       "",
+       node_type(0, 6)},
+      {OpKind::spmm,
+       {node_type(0, 6), edge_type(0, 3)},
+       {{"graph", std::int64_t{0}}, {"heads", std::int64_t{2}}},
+       "weights are",
+       {}},
+      {OpKind::spmm,
+       {node_type(0, 6), node_type(0, 1)},
+       {{"graph", std::int64_t{0}}, {"scaled", std::int64_t{1}}},
+       "",
+       node_type(0, 6)},
+      {OpKind::spmm,
+       {node_type(0, 6), node_type(0, 2)},
+       {{"graph", std::int64_t{0}}, {"scaled", std::int64_t{1}}},
+       "no factor for rows",
+       {}},
+      {OpKind::spmm,
+       {node_type(0, 6), edge_type(0, 1), edge_type(0, 1)},
+       {{"graph", std::int64_t{0}}},
+       "more than values and weights",
+       {}},
       {OpKind::segment_reduce, {node_type(0, 2)}, g, "not an edge value", {}},
       {OpKind::sum_groups, {node_type(0, 6)}, {{"groups", std::int64_t{4}}}, "not a multiple", {}},
-      {OpKind::slice, {node_type(0, 6)}, {{"begin", std::int64_t{4}}, {"cols", std::int64_t{3}}}, "columns 4..7 of 6", {}},
-      {OpKind::batch_norm, {node_type(0, 6), global_type(1, 6), global_type(1, 6), global_type(1, 5), global_type(1, 6)}, {}, "operand 3", {}},
+      {OpKind::slice,
+       {node_type(0, 6)},
+       {{"begin", std::int64_t{4}}, {"cols", std::int64_t{3}}},
+       "columns 4..7 of 6",
+       {}},
+      {OpKind::batch_norm,
+       {node_type(0, 6), global_type(1, 6), global_type(1, 6), global_type(1, 5), global_type(1, 6)},
+       {},
+       "operand 3",
+       {}},
       {OpKind::cross_entropy, {global_type(3, 3)}, {}, "not a node value", {}},
       {OpKind::relu, {node_type(0, 1), node_type(0, 1)}, {}, "takes 1 to 1 operands, got 2", {}},
   };
@@ -141,7 +170,14 @@ TEST(IrVerifier, FindsWhatIsWrong) {
   EXPECT_FALSE(defects_after([](Program& p) { p.outputs[0].value = 99; }).empty()) << "output";
   EXPECT_FALSE(defects_after([](Program& p) { p.values[3].name = p.values[2].name; }).empty()) << "names";
   EXPECT_FALSE(defects_after([](Program& p) { p.params.push_back(p.params[0]); }).empty()) << "keys";
-  EXPECT_THROW(verify([] { Program p = sample(); p.ops.pop_back(); return p; }(), "a pass"), Error);
+  EXPECT_THROW(verify(
+                   [] {
+                     Program p = sample();
+                     p.ops.pop_back();
+                     return p;
+                   }(),
+                   "a pass"),
+               Error);
 }
 
 TEST(IrOps, NamesAreFoundAgain) {

@@ -1,4 +1,5 @@
-// The cost model's arithmetic: interpolation between measured rates, γ, what counts as a table of rates, and where operands come from.
+// The cost model's arithmetic: interpolation between measured rates, γ, what counts as a table of rates, and where
+// operands come from.
 #include "passes/cost.h"
 
 #include <gtest/gtest.h>
@@ -19,10 +20,13 @@ namespace {
 ir::Plan plan_of(const char* model, const Options& options) {
   gneiss::testing::AwkwardOptions many;
   many.nodes = 2000;
-  return gneiss::testing::plan_of(model, gneiss::testing::awkward_dataset(many), gneiss::testing::small_for(model), options);
+  return gneiss::testing::plan_of(model, gneiss::testing::awkward_dataset(many), gneiss::testing::small_for(model),
+                                  options);
 }
 
-const ir::Op& op_of(const ir::Plan& plan, std::size_t step) { return plan.program.ops[static_cast<std::size_t>(plan.steps[step].op)]; }
+const ir::Op& op_of(const ir::Plan& plan, std::size_t step) {
+  return plan.program.ops[static_cast<std::size_t>(plan.steps[step].op)];
+}
 
 bool has_rows(const ir::Plan& plan, ir::ValueId v) {
   const ir::Type& type = plan.program.type(v);
@@ -99,7 +103,9 @@ TEST(Reuse, WithoutBandsTheTrafficSinceTheLastTouchCounts) {
         double since = 0;
         for (std::size_t j = i; j-- > 0;) {
           const ir::Op& op = op_of(plan, j);
-          if (std::count(op.inputs.begin(), op.inputs.end(), v) + std::count(op.results.begin(), op.results.end(), v) > 0) break;
+          if (std::count(op.inputs.begin(), op.inputs.end(), v) + std::count(op.results.begin(), op.results.end(), v) >
+              0)
+            break;
           since += plan.steps[j].bytes;
         }
         away = std::max(away, since);
@@ -119,23 +125,29 @@ TEST(Reuse, RowsThatAProductOfTheBandReadsAnywayAreNotFetchedForOthers) {
   int pairs = 0;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const ir::Op& first = op_of(plan, i);
-    if (first.kind == ir::OpKind::gemm || first.inputs.size() != 1 || ir::reads_whole(first, 0) || !has_rows(plan, first.inputs[0])) continue;
+    if (first.kind == ir::OpKind::gemm || first.inputs.size() != 1 || ir::reads_whole(first, 0) ||
+        !has_rows(plan, first.inputs[0]))
+      continue;
     for (std::size_t j = i + 1; j < plan.steps.size(); ++j) {
       const ir::Op& product = op_of(plan, j);
-      if (product.kind != ir::OpKind::gemm || std::count(product.inputs.begin(), product.inputs.end(), first.inputs[0]) == 0) continue;
+      if (product.kind != ir::OpKind::gemm ||
+          std::count(product.inputs.begin(), product.inputs.end(), first.inputs[0]) == 0)
+        continue;
       ++pairs;
       ir::Plan banded = plan;
       banded.bands = {ir::RowBand{static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 2000, 1, 100, false}};
       for (std::size_t k = i; k <= j; ++k) banded.steps[k].band = 0;
       count_reuse(&banded);
       EXPECT_EQ(banded.steps[i].away_bytes, 0) << "step " << i << " before the product of step " << j;
-      EXPECT_GE(banded.steps[i].cached_bytes, static_cast<double>(plan.program.elements(first.inputs[0])) * sizeof(float));
+      EXPECT_GE(banded.steps[i].cached_bytes,
+                static_cast<double>(plan.program.elements(first.inputs[0])) * sizeof(float));
     }
   }
   EXPECT_GT(pairs, 0);
 }
 
-/// Expects every sum of rows along the edges to take less where the nodes at their ends lie near each other, and products as much.
+/// Expects every sum of rows along the edges to take less where the nodes at their ends lie near each other, and
+/// products as much.
 void expect_near_rows_faster(ir::Plan plan) {
   Rates rates = default_rates();
   rates.gather = {{32}, {1 << 20, 64 << 20}, {200e9, 20e9}};
@@ -146,7 +158,8 @@ void expect_near_rows_faster(ir::Plan plan) {
   int gathers = 0;
   for (const ir::Step& step : plan.steps) {
     const ir::OpKind kind = plan.program.ops[static_cast<std::size_t>(step.op)].kind;
-    const bool gathers_rows = kind == ir::OpKind::spmm || kind == ir::OpKind::attention || kind == ir::OpKind::attention_grad;
+    const bool gathers_rows =
+        kind == ir::OpKind::spmm || kind == ir::OpKind::attention || kind == ir::OpKind::attention_grad;
     const double seconds = step_seconds(rates, plan, step);
     if (gathers_rows) {
       EXPECT_LT(seconds, step_seconds(rates, far, step));
@@ -188,15 +201,17 @@ TEST(Reuse, WhatHasLeftTheCacheTakesLonger) {
   Options options;
   options.disabled.insert("fuse_rows");
   const ir::Plan plan = plan_of("gcn", options);
-  const auto relu = std::find_if(plan.steps.begin(), plan.steps.end(),
-                                 [&](const ir::Step& step) { return plan.program.ops[static_cast<std::size_t>(step.op)].kind == ir::OpKind::relu; });
+  const auto relu = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const ir::Step& step) {
+    return plan.program.ops[static_cast<std::size_t>(step.op)].kind == ir::OpKind::relu;
+  });
   ASSERT_NE(relu, plan.steps.end());
   ir::Step near = *relu;
   near.away_bytes = 0;
   ir::Step far = near;
   far.away_bytes = 1e9;
   const Rates& rates = default_rates();
-  EXPECT_GT(step_seconds(rates, plan, far) - rates.call_seconds, 5 * (step_seconds(rates, plan, near) - rates.call_seconds));
+  EXPECT_GT(step_seconds(rates, plan, far) - rates.call_seconds,
+            5 * (step_seconds(rates, plan, near) - rates.call_seconds));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Passes that leave work out or do it twice: rows that the loss does not count, values and features that memory has no room for.
+// Passes that leave work out or do it twice: rows that the loss does not count, values and features that memory has no
+// room for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,12 +34,16 @@ TEST(LossRows, TheLastAggregationIsOfTheRowsOfTheLossAlone) {
     const ir::Plan plan = plan_of(model, dataset, no_gate, options);
     std::vector<std::int64_t> rows;
     for (const Op& op : plan.program.ops) {
-      const bool aggregation = op.kind == OpKind::attention || (op.kind == OpKind::spmm && plan.program.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))].origin != ir::GraphOrigin::kLossRows);
+      const bool aggregation = op.kind == OpKind::attention ||
+                               (op.kind == OpKind::spmm &&
+                                plan.program.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))].origin !=
+                                    ir::GraphOrigin::kLossRows);
       if (aggregation && op.phase == ir::Phase::kForward) rows.push_back(plan.program.rows(op.results[0]));
       if (op.kind == OpKind::cross_entropy) {
         EXPECT_EQ(plan.program.rows(op.inputs[0]), 3) << model;
       }
-      if (op.phase == ir::Phase::kInference && !op.results.empty() && plan.program.type(op.results[0]).domain == ir::Domain::kNode) {
+      if (op.phase == ir::Phase::kInference && !op.results.empty() &&
+          plan.program.type(op.results[0]).domain == ir::Domain::kNode) {
         EXPECT_EQ(plan.program.rows(op.results[0]), dataset.num_nodes()) << model << ": evaluation keeps all rows";
       }
     }
@@ -63,12 +68,15 @@ TEST(LossRows, SumsAreMarkedWhereTheirEdgesWouldTakeTooMuch) {
   options.factor_degree = 0;
   options.source_blocks = passes::SourceBlocking::kOn;
   for (const char* model : {"gcn", "sage", "gin"}) {
-    const ir::Plan plan = plan_of(model, dataset, small_for(model, {{"dropout", 0.5}, {"input_dropout", 0.5}}), options);
+    const ir::Plan plan =
+        plan_of(model, dataset, small_for(model, {{"dropout", 0.5}, {"input_dropout", 0.5}}), options);
     std::vector<std::string> ends;
     for (const Op& op : plan.program.ops) {
       if (!op.attrs.has("loss")) continue;
       EXPECT_NE(op.phase, ir::Phase::kInference) << model << ": evaluation keeps all rows";
-      EXPECT_EQ(op.attrs.integer("loss_edges", 0), options.loss_rows.edges[static_cast<std::size_t>(op.attrs.integer("graph", 0))]) << model;
+      EXPECT_EQ(op.attrs.integer("loss_edges", 0),
+                options.loss_rows.edges[static_cast<std::size_t>(op.attrs.integer("graph", 0))])
+          << model;
       EXPECT_GE(plan.loss_blocks_of(op), 0) << model;
       ends.push_back(op.attrs.text("loss", ""));
     }
@@ -87,10 +95,13 @@ TEST(LossRows, SumsAreMarkedWhereTheirEdgesWouldTakeTooMuch) {
 TEST(LossRows, TheNarrowerEndIsSelected) {
   passes::Options options;
   options.loss_rows = {3, {5, 8}, 4, 1e9};
-  const ir::Plan plan = plan_of("gat", testing::awkward_dataset({}), small_for("gat", {{"attention_dropout", 0.0}}), options);
+  const ir::Plan plan =
+      plan_of("gat", testing::awkward_dataset({}), small_for("gat", {{"attention_dropout", 0.0}}), options);
   std::int64_t selections = 0;
   for (const Op& op : plan.program.ops) {
-    if (op.kind != OpKind::spmm || plan.program.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))].origin != ir::GraphOrigin::kLossRows) continue;
+    if (op.kind != OpKind::spmm || plan.program.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))].origin !=
+                                       ir::GraphOrigin::kLossRows)
+      continue;
     ++selections;
     EXPECT_EQ(plan.program.type(op.results[0]).cols, 1) << "scores of one head, not the rows that they are made of";
   }
@@ -138,37 +149,52 @@ TEST(Recompute, TakesWhatIsCheapWithoutALimit) {
     const ir::Plan cheap = plan_of(model, dataset, args, options);
     EXPECT_LT(cheap.lasting_arena_bytes, kept.lasting_arena_bytes) << model;
     options.recompute_limits.exchange = 1e3;
-    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": little for its time";
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program))
+        << model << ": little for its time";
     options.recompute_limits = {0, 0.01, -1, -1};
-    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": no time for it";
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program))
+        << model << ": no time for it";
     options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3, 0, 0};
-    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(cheap.program)) << model << ": worth more time";
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(cheap.program))
+        << model << ": worth more time";
     options.recompute_limits.least_more_bytes = std::int64_t{1} << 40;
-    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": a few bytes more";
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program))
+        << model << ": a few bytes more";
     options.recompute_limits.least_more_bytes = 0;
     options.recompute_limits.exchange = 1e3;
-    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": not worth more time";
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program))
+        << model << ": not worth more time";
     options.recompute_limits = {0, 0.01, -1, 0.2, 1e-3, std::int64_t{1} << 50, 0};
-    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": little of all memory";
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program))
+        << model << ": little of all memory";
     options.recompute_limits = {std::int64_t{1} << 40, 0.01, 1e9, 1e9};
-    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program)) << model << ": a small arena";
+    EXPECT_EQ(ir::print(plan_of(model, dataset, args, options).program), ir::print(kept.program))
+        << model << ": a small arena";
   }
 }
 
 TEST(Recompute, MakesActivationsOnceOrForEachBandThatReadsThem) {
-  const ModelArgs args = {{"hidden_channels", std::int64_t{32}}, {"num_layers", std::int64_t{3}}, {"heads", std::int64_t{4}}, {"dropout", 0.0}, {"input_dropout", 0.0}, {"attention_dropout", 0.0}};
+  const ModelArgs args = {{"hidden_channels", std::int64_t{32}},
+                          {"num_layers", std::int64_t{3}},
+                          {"heads", std::int64_t{4}},
+                          {"dropout", 0.0},
+                          {"input_dropout", 0.0},
+                          {"attention_dropout", 0.0}};
   const ir::Program program = plan_of("gat", testing::awkward_dataset({}), args).program;
-  const auto elu = std::find_if(program.ops.begin(), program.ops.end(), [&](const Op& op) { return program.value_name(op.results[0]).starts_with("elu"); });
+  const auto elu = std::find_if(program.ops.begin(), program.ops.end(),
+                                [&](const Op& op) { return program.value_name(op.results[0]).starts_with("elu"); });
   const auto gemm = std::find_if(elu, program.ops.end(), [&](const Op& op) { return op.inputs[0] == elu->results[0]; });
   ASSERT_NE(gemm, program.ops.end());
   const ir::ValueId activation = elu->results[0];
   const auto made_in_backward = [&](const std::set<ir::ValueId>& for_each_band) {
     const ir::Program again = passes::recompute(program, {activation, gemm->results[0]}, for_each_band);
     return std::count_if(again.ops.begin(), again.ops.end(), [&](const Op& op) {
-      return op.phase == ir::Phase::kBackward && again.value_name(op.results[0]).starts_with(program.value_name(activation) + ".again");
+      return op.phase == ir::Phase::kBackward &&
+             again.value_name(op.results[0]).starts_with(program.value_name(activation) + ".again");
     });
   };
-  // For the product of the next layer, whose rows the backward of its attention gathers, and for the product's gradients after that.
+  // For the product of the next layer, whose rows the backward of its attention gathers, and for the product's
+  // gradients after that.
   EXPECT_EQ(made_in_backward({}), 1);
   EXPECT_EQ(made_in_backward({activation}), 2);
 }
@@ -179,7 +205,8 @@ TEST(StreamFeatures, LeavesFeaturesInTheirFileWhereEveryOpReadsThemRowByRow) {
   options.file_room.features = true;
   options.stream_limits = {0, 1e9};
   for (const char* model : {"gcn", "sage", "gat"}) {
-    options.order = std::string(model) == "sage" ? passes::OrderChoice::kAggregateFirst : passes::OrderChoice::kTransformFirst;
+    options.order =
+        std::string(model) == "sage" ? passes::OrderChoice::kAggregateFirst : passes::OrderChoice::kTransformFirst;
     const ir::Plan plan = plan_of(model, dataset, small_for(model), options);
     EXPECT_TRUE(plan.features_streamed) << model;
     std::int64_t reads = 0;
@@ -231,9 +258,11 @@ TEST(StreamFeatures, LeavesWhatIsMadeOfThemOnceInAFile) {
     EXPECT_TRUE(made) << model;
     for (const ir::Step& step : plan.steps) {
       const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
-      if (op.kind != OpKind::spmm || op.phase != ir::Phase::kSetup || plan.program.type(op.results[0]).cols == 1) continue;
+      if (op.kind != OpKind::spmm || op.phase != ir::Phase::kSetup || plan.program.type(op.results[0]).cols == 1)
+        continue;
       const ir::Storage storage = plan.placements[static_cast<std::size_t>(op.results[0])].storage;
-      EXPECT_TRUE(storage == ir::Storage::kFile || storage == ir::Storage::kBand) << model << ": no sum is whole in memory";
+      EXPECT_TRUE(storage == ir::Storage::kFile || storage == ir::Storage::kBand)
+          << model << ": no sum is whole in memory";
     }
     passes::Options no_room = options;
     no_room.file_room.scratch_bytes = 16;
@@ -243,7 +272,8 @@ TEST(StreamFeatures, LeavesWhatIsMadeOfThemOnceInAFile) {
   }
   options.source_blocks = passes::SourceBlocking::kOn;
   const ir::Plan blocked = plan_of("sage", dataset, small(), options);
-  for (const ir::ValueId v : blocked.file_constants) EXPECT_EQ(blocked.program.type(v).cols, 1) << "block by block, all of a sum is in memory once";
+  for (const ir::ValueId v : blocked.file_constants)
+    EXPECT_EQ(blocked.program.type(v).cols, 1) << "block by block, all of a sum is in memory once";
 }
 
 TEST(Structures, IdsOfEdgesAreNeededUpToTheLastStepOfTheSetupThatReadsThem) {
@@ -253,7 +283,9 @@ TEST(Structures, IdsOfEdgesAreNeededUpToTheLastStepOfTheSetupThatReadsThem) {
   options.disabled = {"factor_weights"};
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small(), options);
   const auto step_of = [&](OpKind kind) {
-    const auto at = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const ir::Step& step) { return plan.program.ops[static_cast<std::size_t>(step.op)].kind == kind; });
+    const auto at = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const ir::Step& step) {
+      return plan.program.ops[static_cast<std::size_t>(step.op)].kind == kind;
+    });
     return static_cast<std::int32_t>(at - plan.steps.begin());
   };
   const ir::GraphUse& looped = plan.graph_uses.back();

@@ -31,9 +31,11 @@ std::vector<Life> lives(const ir::Program& program) {
   std::vector<Life> all(program.values.size(), {-1, -1});
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     for (const ir::ValueId r : program.ops[i].results) {
-      if (r != ir::kNoValue) all[static_cast<std::size_t>(r)] = {static_cast<std::int64_t>(i), static_cast<std::int64_t>(i)};
+      if (r != ir::kNoValue)
+        all[static_cast<std::size_t>(r)] = {static_cast<std::int64_t>(i), static_cast<std::int64_t>(i)};
     }
-    for (const ir::ValueId v : program.ops[i].inputs) all[static_cast<std::size_t>(v)].end = static_cast<std::int64_t>(i);
+    for (const ir::ValueId v : program.ops[i].inputs)
+      all[static_cast<std::size_t>(v)].end = static_cast<std::int64_t>(i);
   }
   return all;
 }
@@ -54,9 +56,12 @@ TEST(PlanMemory, ValuesAliveTogetherNeverOverlap) {
         if (pb.storage != ir::Storage::kArena) continue;
         // A result may take the place of an operand that dies in the op that makes it, so touching ends are no overlap
         // where the later value's op works in place; strictly overlapping lives are.
-        const bool together = all[a].begin < all[b].end && all[b].begin < all[a].end && all[a].end != all[b].begin && all[b].end != all[a].begin;
-        const bool apart = pa.offset_bytes + pa.bytes <= pb.offset_bytes || pb.offset_bytes + pb.bytes <= pa.offset_bytes;
-        EXPECT_TRUE(!together || apart) << model << ": %" << plan.program.values[a].name << " and %" << plan.program.values[b].name;
+        const bool together = all[a].begin < all[b].end && all[b].begin < all[a].end && all[a].end != all[b].begin &&
+                              all[b].end != all[a].begin;
+        const bool apart =
+            pa.offset_bytes + pa.bytes <= pb.offset_bytes || pb.offset_bytes + pb.bytes <= pa.offset_bytes;
+        EXPECT_TRUE(!together || apart) << model << ": %" << plan.program.values[a].name << " and %"
+                                        << plan.program.values[b].name;
       }
     }
     EXPECT_LE(peak, plan.arena_bytes) << model;
@@ -93,7 +98,8 @@ TEST(PlanMemory, ValuesOfABandShareAPlaceRowByRowOnly) {
           const ir::Placement& pa = plan.placements[static_cast<std::size_t>(a)];
           const ir::Placement& pb = plan.placements[static_cast<std::size_t>(b)];
           if (a == b || pa.storage != ir::Storage::kArena || pb.storage != ir::Storage::kArena) continue;
-          const bool apart = pa.offset_bytes + pa.bytes <= pb.offset_bytes || pb.offset_bytes + pb.bytes <= pa.offset_bytes;
+          const bool apart =
+              pa.offset_bytes + pa.bytes <= pb.offset_bytes || pb.offset_bytes + pb.bytes <= pa.offset_bytes;
           const bool same_rows = pa.offset_bytes == pb.offset_bytes && plan.program.type(a) == plan.program.type(b);
           EXPECT_TRUE(apart || (same_rows && whole.count(a) + whole.count(b) == 0))
               << model << ": %" << plan.program.value_name(a) << " and %" << plan.program.value_name(b);
@@ -111,7 +117,8 @@ TEST(FuseRows, GroupsALayerWithWhatFollowsIt) {
     for (const Op& op : ops_of(plan, band)) names += std::string(ir::traits(op.kind).name) + " ";
     groups.push_back(names);
   }
-  // Forward: a product, what follows it, the next product; an aggregation and its bias. Backward: gradients and their sums.
+  // Forward: a product, what follows it, the next product; an aggregation and its bias. Backward: gradients and their
+  // sums.
   EXPECT_THAT(groups, ::testing::Contains("gemm relu dropout gemm "));
   EXPECT_THAT(groups, ::testing::Contains("spmm add cross_entropy sum_rows "));
   EXPECT_THAT(groups, ::testing::Contains(::testing::HasSubstr("gemm dropout unary_grad sum_rows gemm ")));
@@ -127,7 +134,7 @@ TEST(FuseRows, WeightGradientsOfWideFeaturesRunByThemselves) {
       return op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0 && plan.program.type(op.inputs[0]).cols == width;
     });
     ASSERT_NE(gradient, plan.steps.end());
-    EXPECT_EQ(gradient->band < 0, width > 256) << width;
+    EXPECT_EQ(gradient->band<0, width> 256) << width;
   }
 }
 
@@ -145,7 +152,8 @@ TEST(FuseRows, TheBandOfTheLossGoesOnIntoBackward) {
     EXPECT_EQ(ops.front().phase, ir::Phase::kForward) << model;
     EXPECT_EQ(ops.back().phase, ir::Phase::kBackward) << model;
     const ir::ValueId gradient = plan.program.ops[static_cast<std::size_t>(loss->op)].results[1];
-    EXPECT_EQ(plan.placements[static_cast<std::size_t>(gradient)].storage, ir::Storage::kBand) << model << ": no other band reads it";
+    EXPECT_EQ(plan.placements[static_cast<std::size_t>(gradient)].storage, ir::Storage::kBand)
+        << model << ": no other band reads it";
   }
 }
 
@@ -154,7 +162,12 @@ TEST(FuseRows, WhatIsMadeAgainIsMadeInTheBandThatReadsIt) {
   many.nodes = 2000;
   passes::Options options;
   options.recompute_limits = {0, 0.01, 0.2};
-  const testing::ModelArgs args = {{"hidden_channels", std::int64_t{16}}, {"num_layers", std::int64_t{3}}, {"heads", std::int64_t{2}}, {"dropout", 0.0}, {"input_dropout", 0.0}, {"attention_dropout", 0.0}};
+  const testing::ModelArgs args = {{"hidden_channels", std::int64_t{16}},
+                                   {"num_layers", std::int64_t{3}},
+                                   {"heads", std::int64_t{2}},
+                                   {"dropout", 0.0},
+                                   {"input_dropout", 0.0},
+                                   {"attention_dropout", 0.0}};
   const ir::Plan plan = plan_of("gat", testing::awkward_dataset(many), args, options);
   std::int64_t made_beside = 0;
   for (const Op& op : plan.program.ops) {
@@ -162,7 +175,8 @@ TEST(FuseRows, WhatIsMadeAgainIsMadeInTheBandThatReadsIt) {
     const ir::Placement& z = plan.placements[static_cast<std::size_t>(op.inputs[0])];
     made_beside += z.storage == ir::Storage::kBand ? 1 : 0;
     for (std::size_t k = 2; k < op.inputs.size(); ++k) {
-      EXPECT_NE(plan.placements[static_cast<std::size_t>(op.inputs[k])].storage, ir::Storage::kBand) << "read on other rows";
+      EXPECT_NE(plan.placements[static_cast<std::size_t>(op.inputs[k])].storage, ir::Storage::kBand)
+          << "read on other rows";
     }
   }
   EXPECT_GT(made_beside, 0) << ir::print(plan.program);
@@ -177,7 +191,9 @@ TEST(FuseRows, NoOpOfABandNeedsWhatAnotherHasOnlyInTheEnd) {
       std::set<ir::ValueId> made;
       const std::vector<Op> ops = ops_of(plan, band);
       for (const Op& op : ops) {
-        EXPECT_TRUE(op.phase == ops[0].phase || (op.phase == ir::Phase::kBackward && ops[0].phase == ir::Phase::kForward)) << model;
+        EXPECT_TRUE(op.phase == ops[0].phase ||
+                    (op.phase == ir::Phase::kBackward && ops[0].phase == ir::Phase::kForward))
+            << model;
         EXPECT_EQ(plan.program.rows(ir::row_value(op)), band.rows);
         for (std::size_t k = 0; k < op.inputs.size(); ++k) {
           if (made.count(op.inputs[k]) == 0) continue;
@@ -194,7 +210,7 @@ TEST(PlanMemory, WhatAConstantIsMadeOfInPlaceLiesThere) {
   testing::AwkwardOptions unweighted;
   unweighted.weighted = false;
   passes::Options options;
-  options.factor_degree = 0;  // the aggregated features are scaled by rows at last,
+  options.factor_degree = 0;                    // the aggregated features are scaled by rows at last,
   options.disabled.insert("fuse_elementwise");  // by an op of its own
   options.order = passes::OrderChoice::kAggregateFirst;
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
@@ -258,7 +274,8 @@ TEST(PlanMemory, TheSetupIsCountedByItself) {
     for (const ir::ValueId r : op.results) {
       const ir::Placement place = r == ir::kNoValue ? ir::Placement() : plan.placements[static_cast<std::size_t>(r)];
       if (place.storage != ir::Storage::kArena) continue;
-      EXPECT_LE(place.offset_bytes + place.bytes, op.phase == ir::Phase::kSetup ? plan.setup_arena_bytes : plan.lasting_arena_bytes);
+      EXPECT_LE(place.offset_bytes + place.bytes,
+                op.phase == ir::Phase::kSetup ? plan.setup_arena_bytes : plan.lasting_arena_bytes);
     }
   }
   // GCN on aggregated features: neither they nor the graph as it was given are read again.
@@ -270,7 +287,8 @@ TEST(PlanMemory, TheSetupIsCountedByItself) {
   EXPECT_TRUE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).features_kept);
   options.source_blocks = passes::SourceBlocking::kOn;
   options.factor_degree = 0;
-  EXPECT_FALSE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).graph_uses[1].in_kept) << "read cut by sources";
+  EXPECT_FALSE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).graph_uses[1].in_kept)
+      << "read cut by sources";
   options.order = passes::OrderChoice::kAggregateFirst;
   const ir::Plan cut = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
   EXPECT_TRUE(cut.graph_uses[1].used);
@@ -325,10 +343,13 @@ TEST(PlanMemory, OnlyRowsOfABandExistOfWhatNoOtherOpReads) {
         EXPECT_GE(step.band, 0) << model;
         EXPECT_EQ(step.band, band) << model;
         const std::int64_t rows = plan.bands[static_cast<std::size_t>(step.band)].band_rows;
-        EXPECT_LE(plan.placements[v].offset_bytes + rows * plan.program.values[v].type.cols * 4, plan.band_bytes) << model;
-        for (std::size_t k = 0; k < op.inputs.size(); ++k) EXPECT_FALSE(is(op.inputs[k]) && ir::reads_whole(op, k)) << model;
+        EXPECT_LE(plan.placements[v].offset_bytes + rows * plan.program.values[v].type.cols * 4, plan.band_bytes)
+            << model;
+        for (std::size_t k = 0; k < op.inputs.size(); ++k)
+          EXPECT_FALSE(is(op.inputs[k]) && ir::reads_whole(op, k)) << model;
       }
-      for (const ir::Output& output : plan.program.outputs) EXPECT_NE(output.value, static_cast<ir::ValueId>(v)) << output.name;
+      for (const ir::Output& output : plan.program.outputs)
+        EXPECT_NE(output.value, static_cast<ir::ValueId>(v)) << output.name;
     }
     EXPECT_GT(found, 3) << model;
   }
@@ -336,8 +357,8 @@ TEST(PlanMemory, OnlyRowsOfABandExistOfWhatNoOtherOpReads) {
 
 TEST(RowPadding, TakesWhereItSavesLines) {
   EXPECT_EQ(passes::lines_of_row(64), 1);
-  EXPECT_EQ(passes::lines_of_row(160), 3);       // starts at 0 or 32 of a line
-  EXPECT_EQ(passes::lines_of_row(188), 3.875);   // 2 of 16 starts touch 3 lines, the others 4
+  EXPECT_EQ(passes::lines_of_row(160), 3);      // starts at 0 or 32 of a line
+  EXPECT_EQ(passes::lines_of_row(188), 3.875);  // 2 of 16 starts touch 3 lines, the others 4
   EXPECT_EQ(passes::padded_row_bytes(188), 192);
   EXPECT_EQ(passes::padded_row_bytes(164), 192);
   EXPECT_EQ(passes::padded_row_bytes(28), 32);
@@ -351,7 +372,8 @@ TEST(RowPadding, RowsThatAreReadAtRandomLieApart) {
   testing::AwkwardOptions seven;
   seven.classes = 7;
   for (const char* model : {"gcn", "sage"}) {
-    const ir::Plan plan = plan_of(model, testing::awkward_dataset(seven), {{"hidden_channels", std::int64_t{64}}, {"num_layers", std::int64_t{2}}});
+    const ir::Plan plan = plan_of(model, testing::awkward_dataset(seven),
+                                  {{"hidden_channels", std::int64_t{64}}, {"num_layers", std::int64_t{2}}});
     std::int64_t found = 0;
     for (std::size_t v = 0; v < plan.placements.size(); ++v) {
       const ir::Placement& place = plan.placements[v];

@@ -27,7 +27,8 @@ using testing::small_for;
 data::Dataset undirected_dataset() {
   data::Dataset dataset = testing::awkward_dataset({});
   graph::EdgeList edges{Buffer<NodeId>(static_cast<std::size_t>(dataset.graph.num_edges())),
-                        Buffer<NodeId>(static_cast<std::size_t>(dataset.graph.num_edges())), {}};
+                        Buffer<NodeId>(static_cast<std::size_t>(dataset.graph.num_edges())),
+                        {}};
   std::size_t e = 0;
   for (std::size_t v = 0; v < static_cast<std::size_t>(dataset.num_nodes()); ++v) {
     for (EdgeId k = dataset.graph.offsets()[v]; k < dataset.graph.offsets()[v + 1]; ++k, ++e) {
@@ -106,7 +107,8 @@ TEST(FuseElementwise, ASumTakesThePlaceOfItsAddendOnly) {
     ++fused;
     const ir::Placement& result = plan.placements[static_cast<std::size_t>(op.results[0])];
     const ir::Placement& left = plan.placements[static_cast<std::size_t>(op.inputs[0])];
-    const bool apart = result.storage != left.storage || result.offset_bytes + result.bytes <= left.offset_bytes || left.offset_bytes + left.bytes <= result.offset_bytes;
+    const bool apart = result.storage != left.storage || result.offset_bytes + result.bytes <= left.offset_bytes ||
+                       left.offset_bytes + left.bytes <= result.offset_bytes;
     EXPECT_TRUE(apart) << ir::print(plan.program);
   }
   EXPECT_GT(fused, 0);
@@ -133,7 +135,8 @@ TEST(FuseElementwise, SumsOverEdgesScaleTheirRows) {
   for (const Op& op : plan.program.ops) {
     if (op.kind == OpKind::spmm && op.attrs.has("scaled")) ++scaled;
     if (op.kind != OpKind::mul) continue;
-    for (const ir::ValueId v : op.inputs) EXPECT_NE(plan.program.ops[static_cast<std::size_t>(makers[static_cast<std::size_t>(v)])].kind, OpKind::spmm);
+    for (const ir::ValueId v : op.inputs)
+      EXPECT_NE(plan.program.ops[static_cast<std::size_t>(makers[static_cast<std::size_t>(v)])].kind, OpKind::spmm);
   }
   EXPECT_GT(scaled, 3) << ir::print(plan.program);
 }
@@ -158,7 +161,8 @@ TEST(SelfLoops, ShortTrainingsSumOverTheGivenGraph) {
   EXPECT_TRUE(plan.graph_uses[0].transpose) << "backward follows";
   EXPECT_EQ(plan.graph_uses[1].bytes, 0);
   for (const Op& op : plan.program.ops) {
-    EXPECT_TRUE(op.kind != OpKind::spmm || op.attrs.has("scaled")) << "scaled in registers: " << ir::print(plan.program);
+    EXPECT_TRUE(op.kind != OpKind::spmm || op.attrs.has("scaled"))
+        << "scaled in registers: " << ir::print(plan.program);
   }
   EXPECT_GT(count(plan, OpKind::mul_add), 3) << ir::print(plan.program);
 }
@@ -171,7 +175,8 @@ TEST(SelfLoops, ACopyIsMadeWhereItPaysOrIsNeeded) {
   loops.self_loops = true;
   testing::AwkwardOptions weighted = loopless;
   weighted.weighted = true;
-  const auto copied = [](const std::string& model, const testing::AwkwardOptions& graph, const ModelArgs& args, const passes::Options& options) {
+  const auto copied = [](const std::string& model, const testing::AwkwardOptions& graph, const ModelArgs& args,
+                         const passes::Options& options) {
     return ir::is_made(plan_of(model, testing::awkward_dataset(graph), args, options), 1);
   };
   EXPECT_FALSE(copied("gcn", loopless, small(), short_training()));
@@ -251,7 +256,9 @@ TEST(FactorWeights, LeavesSparseGraphsAndOtherWeights) {
   EXPECT_GT(weighted_products(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options)), 0);
   options.factor_degree = 0;
   EXPECT_GT(weighted_products(plan_of("gcn", testing::awkward_dataset({}), small(), options)), 0);
-  EXPECT_GT(weighted_products(plan_of("gat", testing::awkward_dataset(unweighted), small_for("gat", {{"v2", true}}), options)), 0);
+  EXPECT_GT(weighted_products(
+                plan_of("gat", testing::awkward_dataset(unweighted), small_for("gat", {{"v2", true}}), options)),
+            0);
 }
 
 TEST(UseSymmetry, UndirectedGraphsNeedNoTranspose) {
@@ -260,7 +267,8 @@ TEST(UseSymmetry, UndirectedGraphsNeedNoTranspose) {
   const ir::Plan plan = plan_of("gcn", undirected, small());
   for (const ir::GraphUse& use : plan.graph_uses) EXPECT_FALSE(use.transpose) << ir::print(plan.program);
   const ir::Plan directed = plan_of("gcn", testing::awkward_dataset({}), small());
-  EXPECT_TRUE(std::any_of(directed.graph_uses.begin(), directed.graph_uses.end(), [](const ir::GraphUse& u) { return u.transpose; }));
+  EXPECT_TRUE(std::any_of(directed.graph_uses.begin(), directed.graph_uses.end(),
+                          [](const ir::GraphUse& u) { return u.transpose; }));
 }
 
 TEST(Structures, ATransposeNamesSlotsOnlyForValuesOfEdges) {
@@ -281,7 +289,8 @@ TEST(Structures, ATransposeNamesSlotsOnlyForValuesOfEdges) {
 
 TEST(UseSymmetry, LearnedWeightsKeepTheTranspose) {
   const ir::Plan plan = plan_of("gat", undirected_dataset(), small({{"heads", std::int64_t{2}}}));
-  EXPECT_TRUE(std::any_of(plan.graph_uses.begin(), plan.graph_uses.end(), [](const ir::GraphUse& u) { return u.transpose; }));
+  EXPECT_TRUE(
+      std::any_of(plan.graph_uses.begin(), plan.graph_uses.end(), [](const ir::GraphUse& u) { return u.transpose; }));
 }
 
 TEST(ChooseOrder, NarrowsBeforeItAggregates) {
@@ -295,7 +304,8 @@ TEST(ChooseOrder, NarrowsBeforeItAggregates) {
       EXPECT_LE(plan.program.type(op.results[0]).cols, 4);
     }
   }
-  const auto report = std::find_if(plan.passes.begin(), plan.passes.end(), [](const ir::PassReport& r) { return r.name == "choose_order"; });
+  const auto report = std::find_if(plan.passes.begin(), plan.passes.end(),
+                                   [](const ir::PassReport& r) { return r.name == "choose_order"; });
   ASSERT_NE(report, plan.passes.end());
   ASSERT_FALSE(report->decisions.empty());
   EXPECT_NE(report->decisions[0].find("A(XW) (60 -> 4 columns"), std::string::npos) << report->decisions[0];
@@ -330,7 +340,8 @@ TEST(ChooseOrder, AttentionOfOneHeadReadsTheNarrowerSide) {
     const ir::Plan plan = plan_of("gat", dataset, small_for("gat", {{"input_dropout", 0.5}}), options);
     std::vector<std::int64_t> columns;
     for (const Op& op : plan.program.ops) {
-      if (op.kind == OpKind::attention && op.phase == ir::Phase::kForward) columns.push_back(plan.program.type(op.results[0]).cols);
+      if (op.kind == OpKind::attention && op.phase == ir::Phase::kForward)
+        columns.push_back(plan.program.type(op.results[0]).cols);
     }
     return columns;
   };
@@ -370,12 +381,15 @@ TEST(DistributeProducts, ATrainedScaleMakesTheWideSumWorkOfEveryStep) {
   const auto wide_ops = [&](bool trained, ir::Phase phase) {
     const ir::Plan plan = plan_of("gin", dataset, small({{"train_eps", trained}}), options);
     return std::count_if(plan.program.ops.begin(), plan.program.ops.end(), [&](const Op& op) {
-      return op.phase == phase && op.kind != OpKind::input && !op.results.empty() && plan.program.type(op.results[0]).cols == 60;
+      return op.phase == phase && op.kind != OpKind::input && !op.results.empty() &&
+             plan.program.type(op.results[0]).cols == 60;
     });
   };
-  EXPECT_EQ(wide_ops(false, ir::Phase::kForward), 0) << "eps stays what it is: (1 + eps) X + A X is made before training";
+  EXPECT_EQ(wide_ops(false, ir::Phase::kForward), 0)
+      << "eps stays what it is: (1 + eps) X + A X is made before training";
   EXPECT_GT(wide_ops(false, ir::Phase::kSetup), 0);
-  EXPECT_EQ(wide_ops(true, ir::Phase::kForward) + wide_ops(true, ir::Phase::kSetup), 0) << "with a trained eps only narrow sums are made";
+  EXPECT_EQ(wide_ops(true, ir::Phase::kForward) + wide_ops(true, ir::Phase::kSetup), 0)
+      << "with a trained eps only narrow sums are made";
 }
 
 TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {
@@ -392,7 +406,8 @@ TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {
 
 TEST(DistributeProducts, LeavesWhatWouldBecomeWider) {
   // 5 features to 40 columns: summing 5 columns is cheaper than summing 40.
-  const ir::Plan plan = plan_of("gin", testing::awkward_dataset({}), {{"hidden_channels", std::int64_t{40}}, {"num_layers", std::int64_t{1}}});
+  const ir::Plan plan = plan_of("gin", testing::awkward_dataset({}),
+                                {{"hidden_channels", std::int64_t{40}}, {"num_layers", std::int64_t{1}}});
   for (const Op& op : plan.program.ops) {
     if (op.kind == OpKind::spmm) {
       EXPECT_LE(plan.program.type(op.results[0]).cols, 5) << ir::print(plan.program);
@@ -416,7 +431,8 @@ TEST(SparseFeatures, MeetOnlyTheSparseProduct) {
 passes::Rates sparse_rates(double forward, double gradient) {
   passes::Rates rates = passes::default_rates();
   std::fill(rates.spx_forward.rates.begin(), rates.spx_forward.rates.end(), forward);
-  for (passes::RateGrid* grid : {&rates.spx_gradient, &rates.spx_slots}) std::fill(grid->rates.begin(), grid->rates.end(), gradient);
+  for (passes::RateGrid* grid : {&rates.spx_gradient, &rates.spx_slots})
+    std::fill(grid->rates.begin(), grid->rates.end(), gradient);
   return rates;
 }
 
@@ -490,7 +506,8 @@ TEST(ChooseSparsePath, ACopyInEveryStepCountsAndEvaluationDoesWithoutIt) {
   };
   EXPECT_EQ(copies_in_a_step(sparse_plan(sparse_rates(kSlow, kSlow), {}, 0.5)), 1);
   passes::Rates dear = sparse_rates(kFast, kFast);
-  for (passes::RateGrid* grid : {&dear.spx_forward, &dear.spx_gradient, &dear.spx_slots}) std::fill(grid->rates.begin(), grid->rates.end(), 50e9);
+  for (passes::RateGrid* grid : {&dear.spx_forward, &dear.spx_gradient, &dear.spx_slots})
+    std::fill(grid->rates.begin(), grid->rates.end(), 50e9);
   std::fill(dear.stream.rates.begin(), dear.stream.rates.end(), kSlow);
   EXPECT_EQ(copies_in_a_step(sparse_plan(dear, {}, 0.5)), 0) << "writing the copy takes longer than it saves";
 }
@@ -519,8 +536,9 @@ TEST(Cost, ExponentialsTakeTheirOwnTime) {
     }
     return sum;
   };
-  for (const auto& [kind, loss] : {std::pair(OpKind::elu, Loss::kCrossEntropy), std::pair(OpKind::cross_entropy, Loss::kCrossEntropy),
-                                   std::pair(OpKind::bce_with_logits, Loss::kBceWithLogits)}) {
+  for (const auto& [kind, loss] :
+       {std::pair(OpKind::elu, Loss::kCrossEntropy), std::pair(OpKind::cross_entropy, Loss::kCrossEntropy),
+        std::pair(OpKind::bce_with_logits, Loss::kBceWithLogits)}) {
     EXPECT_GT(seconds(1e6, kind, loss), 10 * seconds(1e12, kind, loss));
     EXPECT_GT(seconds(1e12, kind, loss), 0);
   }

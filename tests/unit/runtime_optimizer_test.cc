@@ -12,7 +12,9 @@ double penalty(const OptimizerConfig& config) {
   return optimizer.penalty(std::vector<float>{3, -4, 100});
 }
 
-TEST(Optimizer, ThePenaltyIsHalfTheDecayTimesTheSquaresOfWhatDecays) { EXPECT_EQ(penalty({.kind = OptimizerKind::kAdam}), 0.25 * (9 + 16)); }
+TEST(Optimizer, ThePenaltyIsHalfTheDecayTimesTheSquaresOfWhatDecays) {
+  EXPECT_EQ(penalty({.kind = OptimizerKind::kAdam}), 0.25 * (9 + 16));
+}
 
 TEST(Optimizer, DecoupledDecayIsNoTermOfTheObjective) { EXPECT_EQ(penalty({.kind = OptimizerKind::kAdamW}), 0); }
 

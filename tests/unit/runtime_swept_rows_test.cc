@@ -23,9 +23,11 @@ std::int64_t mapped_bytes(std::span<const std::byte> memory) {
   std::vector<std::uint64_t> entries(memory.size() / page);
   std::ifstream map("/proc/self/pagemap", std::ios::binary);
   map.seekg(static_cast<std::streamoff>(first * sizeof(std::uint64_t)));
-  map.read(reinterpret_cast<char*>(entries.data()), static_cast<std::streamsize>(entries.size() * sizeof(std::uint64_t)));
+  map.read(reinterpret_cast<char*>(entries.data()),
+           static_cast<std::streamsize>(entries.size() * sizeof(std::uint64_t)));
   EXPECT_TRUE(map.good());
-  return std::count_if(entries.begin(), entries.end(), [](std::uint64_t entry) { return entry >> 63 == 1; }) * static_cast<std::int64_t>(page);
+  return std::count_if(entries.begin(), entries.end(), [](std::uint64_t entry) { return entry >> 63 == 1; }) *
+         static_cast<std::int64_t>(page);
 }
 
 /// Two values one behind the other in a file, swept over in tasks of 1.3 MB of both.
@@ -48,14 +50,17 @@ class SweptRowsTest : public ::testing::Test {
     const std::int64_t begin = cuts_[static_cast<std::size_t>(task)];
     const std::int64_t end = cuts_[static_cast<std::size_t>(task) + 1];
     swept->map(begin, end);
-    for (const FileRows& file : files_) std::fill(file.data + begin * file.row_bytes, file.data + end * file.row_bytes, static_cast<std::byte>(task + 1));
+    for (const FileRows& file : files_)
+      std::fill(file.data + begin * file.row_bytes, file.data + end * file.row_bytes, static_cast<std::byte>(task + 1));
   }
 
   void expect_all_written() {
     for (std::int64_t row = 0; row < kRows; ++row) {
       for (const FileRows& file : files_) {
         const std::byte* at = file.data + row * file.row_bytes;
-        ASSERT_TRUE(std::all_of(at, at + file.row_bytes, [&](std::byte b) { return b == static_cast<std::byte>(row / kTaskRows + 1); })) << row;
+        ASSERT_TRUE(std::all_of(at, at + file.row_bytes, [&](std::byte b) {
+          return b == static_cast<std::byte>(row / kTaskRows + 1);
+        })) << row;
       }
     }
   }
@@ -98,7 +103,8 @@ TEST_F(SweptRowsTest, ATaskThatLastsKeepsNoOthers) {
 TEST_F(SweptRowsTest, TasksMayEndInAnyOrder) {
   std::vector<std::int64_t> order(kTasks);
   std::iota(order.begin(), order.end(), 0);
-  for (std::int64_t i = 0; i < kTasks; ++i) std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(i * 7 % kTasks)]);
+  for (std::int64_t i = 0; i < kTasks; ++i)
+    std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(i * 7 % kTasks)]);
   SweptRows swept(files_, cuts_);
   for (std::size_t i = 0; i < order.size(); i += 2) {  // two at a time
     work(&swept, order[i]);

@@ -10,7 +10,8 @@
 namespace gneiss::train {
 namespace {
 
-void expect_refused(const std::string& yaml, const std::string& where, const std::string& message, const std::string& hint = {}) {
+void expect_refused(const std::string& yaml, const std::string& where, const std::string& message,
+                    const std::string& hint = {}) {
   Config config;
   try {
     config.parse_yaml(yaml, "run.yaml");
@@ -39,7 +40,8 @@ TEST(Settings, EveryDefaultIsValidAndEveryFlagIsItsOwn) {
 TEST(Settings, ThePageListsThemAsTheTableDoes) {
   std::ifstream file(GNEISS_SOURCE_DIR "/docs/cli.md");
   const std::string page(std::istreambuf_iterator<char>(file), {});
-  EXPECT_NE(page.find("<!-- settings: begin -->\n" + settings_markdown() + "\n<!-- settings: end -->"), std::string::npos)
+  EXPECT_NE(page.find("<!-- settings: begin -->\n" + settings_markdown() + "\n<!-- settings: end -->"),
+            std::string::npos)
       << "docs/cli.md: replace the part between the settings marks by the output of `gneiss help settings`";
 }
 
@@ -52,8 +54,10 @@ TEST(Settings, ValuesAreChecked) {
       return e.code() == ErrorCode::kUsage && e.where() == "--x" && e.message().find(key) != std::string::npos;
     }
   };
-  for (const char* bad : {"", "abc", "-1", "nan", "inf", "1e400", "0.1x", "--epochs"}) EXPECT_TRUE(refused("optim.lr", bad)) << bad;
-  for (const char* bad : {"0", "-3", "1.5", "1e3", "99999999999999999999"}) EXPECT_TRUE(refused("train.epochs", bad)) << bad;
+  for (const char* bad : {"", "abc", "-1", "nan", "inf", "1e400", "0.1x", "--epochs"})
+    EXPECT_TRUE(refused("optim.lr", bad)) << bad;
+  for (const char* bad : {"0", "-3", "1.5", "1e3", "99999999999999999999"})
+    EXPECT_TRUE(refused("train.epochs", bad)) << bad;
   for (const char* bad : {"maybe", "2", "TRUE!"}) EXPECT_TRUE(refused("out.save", bad)) << bad;
   EXPECT_TRUE(refused("optim.betas", "0.9,1"));
   EXPECT_TRUE(refused("data.max_bytes", "32Q"));
@@ -87,7 +91,10 @@ TEST(Config, FlagsWinOverTheFileWhateverTheOrder) {
 
 TEST(Config, AGroupsNameMayStandForTheGroup) {
   Config config;
-  config.parse_yaml("data: karate\nmodel:\n  name: sage\n  hidden_channels: 8\n  args: {project: true, aggr: max}\nschedule: cosine\n", "run.yaml");
+  config.parse_yaml(
+      "data: karate\nmodel:\n  name: sage\n  hidden_channels: 8\n  args: {project: true, aggr: max}\nschedule: "
+      "cosine\n",
+      "run.yaml");
   EXPECT_EQ(config.text("data.name"), "karate");
   EXPECT_EQ(config.text("schedule.name"), "cosine");
   const auto args = config.model_args();
@@ -99,7 +106,8 @@ TEST(Config, AGroupsNameMayStandForTheGroup) {
 
 TEST(Config, ListsAreListsInYamlAndCommasInFlags) {
   Config config;
-  config.parse_yaml("optim: {betas: [0.8, 0.9]}\nloss: {class_weights: balanced}\npasses: {off: [cse, dce]}\n", "run.yaml");
+  config.parse_yaml("optim: {betas: [0.8, 0.9]}\nloss: {class_weights: balanced}\npasses: {off: [cse, dce]}\n",
+                    "run.yaml");
   EXPECT_EQ(config.reals("optim.betas"), (std::vector<double>{0.8, 0.9}));
   EXPECT_EQ(config.list("passes.off"), (std::vector<std::string>{"cse", "dce"}));
   EXPECT_EQ(config.text("loss.class_weights"), "balanced");
@@ -107,7 +115,10 @@ TEST(Config, ListsAreListsInYamlAndCommasInFlags) {
 
 TEST(Config, ItsOwnYamlReadsBackTheSame) {
   Config config;
-  config.parse_yaml("data: \"a: b # \\\"c\\\"\"\nmodel: {name: gat, heads: 4, args: {p: 0.25, s: \"x: y\"}}\noptim: {betas: [0.8, 0.9]}\npasses: {off: [cse]}\n", "run.yaml");
+  config.parse_yaml(
+      "data: \"a: b # \\\"c\\\"\"\nmodel: {name: gat, heads: 4, args: {p: 0.25, s: \"x: y\"}}\noptim: {betas: [0.8, "
+      "0.9]}\npasses: {off: [cse]}\n",
+      "run.yaml");
   Config again;
   again.parse_yaml(config.to_yaml(), "config.yaml");
   EXPECT_EQ(again.values(), config.values());
@@ -125,7 +136,8 @@ TEST(Yaml, UnknownKeysGetTheNearest) {
   expect_refused("optim:\n  lrr: 0.1\n", "run.yaml:2:3", "unknown key 'optim.lrr'", "optim.lr");
   expect_refused("optm: {lr: 1}\n", "run.yaml:1:1", "unknown key 'optm'", "optim");
   expect_refused("lr: 0.1\n", "run.yaml:1:1", "unknown key 'lr'", "optim.lr");
-  expect_refused("train: {hidden_channels: 3}\n", "run.yaml:1:9", "unknown key 'train.hidden_channels'", "model.hidden_channels");
+  expect_refused("train: {hidden_channels: 3}\n", "run.yaml:1:9", "unknown key 'train.hidden_channels'",
+                 "model.hidden_channels");
 }
 
 TEST(Yaml, WrongTypesNameThePlace) {

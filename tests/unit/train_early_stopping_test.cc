@@ -52,9 +52,7 @@ TEST(EarlyStopping, BothNeedsBothForTheBestAndEitherForProgress) {
   EXPECT_TRUE(stopping.should_stop());
 }
 
-TEST(Schedule, ConstantIsTheBaseRate) {
-  EXPECT_EQ(Schedule({}, 0.1, 10, true).lr(7), 0.1);
-}
+TEST(Schedule, ConstantIsTheBaseRate) { EXPECT_EQ(Schedule({}, 0.1, 10, true).lr(7), 0.1); }
 
 TEST(Schedule, WarmupReachesTheBaseRate) {
   ScheduleConfig config;

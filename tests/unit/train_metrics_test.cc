@@ -29,7 +29,8 @@ data::Labels many(data::LabelKind kind, std::vector<float> targets, std::int64_t
   return labels;
 }
 
-double score(Metric metric, const data::Labels& labels, const std::vector<float>& logits, std::vector<NodeId> rows = {}) {
+double score(Metric metric, const data::Labels& labels, const std::vector<float>& logits,
+             std::vector<NodeId> rows = {}) {
   const auto n = static_cast<std::int64_t>(logits.size()) / labels.num_classes;
   if (rows.empty()) {
     rows.resize(static_cast<std::size_t>(n));
@@ -85,7 +86,8 @@ TEST(RocAuc, IsTheSameForAnyNumberOfThreads) {
   std::vector<NodeId> rows(kNodes);
   std::iota(rows.begin(), rows.end(), 0);
   const auto with = [&](int threads) {
-    return Evaluator(Metric::kRocAuc, labels, threads).score(MatrixView<const float>(logits.data(), kNodes, kTasks), rows);
+    return Evaluator(Metric::kRocAuc, labels, threads)
+        .score(MatrixView<const float>(logits.data(), kNodes, kTasks), rows);
   };
   EXPECT_GT(with(1), 0.3);
   for (const int threads : {2, 3, 40}) EXPECT_EQ(with(threads), with(1)) << threads;

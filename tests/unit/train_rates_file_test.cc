@@ -108,7 +108,8 @@ TEST_F(RatesFile, AnEarlierVersionsFileIsNotCalledDamaged) {
   save_rates(kMachine, passes::default_rates());
   change("\"block_gather_bytes\"", "\"gathered_blocks\"");
   expect_defaults(load_rates(kMachine));
-  EXPECT_THAT(load_rates(kMachine).warning, AllOf(HasSubstr("lacks rates that this version goes by"), HasSubstr("doctor --calibrate")));
+  EXPECT_THAT(load_rates(kMachine).warning,
+              AllOf(HasSubstr("lacks rates that this version goes by"), HasSubstr("doctor --calibrate")));
 }
 
 TEST_F(RatesFile, TheCacheFolderFollowsTheEnvironment) {

@@ -24,7 +24,8 @@ using ::testing::Not;
 
 constexpr std::int64_t kColumns = 32;
 
-/// Of a machine whose cache holds the rows of so many nodes and not one row more, and where blocks of sources cost too much to begin.
+/// Of a machine whose cache holds the rows of so many nodes and not one row more, and where blocks of sources cost too
+/// much to begin.
 passes::Rates cache_rates(std::int64_t nodes) {
   passes::Rates rates = passes::default_rates();
   const double bytes = static_cast<double>(nodes * kColumns) * sizeof(float);
@@ -81,7 +82,8 @@ TEST(ReorderTest, AutoStaysWhereBlocksOfSourcesServeAsWell) {
 TEST(ReorderTest, CountsTheNarrowerSideOfAProduct) {
   const auto width = [](const char* model, std::int64_t features, std::int64_t classes, std::int64_t layers) {
     const data::Dataset dataset = data::load(fmt::format("dcsbm:nodes=200,classes={},features={}", classes, features));
-    return gathered_width(testing::compile_builtin(model, dataset, {{"hidden_channels", std::int64_t{32}}, {"num_layers", layers}}));
+    return gathered_width(
+        testing::compile_builtin(model, dataset, {{"hidden_channels", std::int64_t{32}}, {"num_layers", layers}}));
   };
   EXPECT_EQ(width("gcn", 200, 90, 3), 32) << "200 features and 90 classes meet 32 channels";
   EXPECT_EQ(width("gcn", 20, 9, 3), 32);
@@ -107,14 +109,16 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   EXPECT_THAT(reason(data::load("dcsbm:nodes=200000,degree=60,classes=1,features=1,power=10"), kColumns),
               HasSubstr("clusters would bring few edges"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=8300,degree=4,features=4"), kColumns), HasSubstr("as it is"));
-  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 10, one_block_rates(), 1, &order).reason, "10 epochs would not win it back");
+  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 10, one_block_rates(), 1, &order).reason,
+            "10 epochs would not win it back");
   EXPECT_THAT(order, IsEmpty());
 }
 
 TEST(ReorderTest, AutoWantsLessOfMoreEpochs) {
   const data::Dataset dataset = data::load("dcsbm:nodes=50000,degree=12,classes=1,features=4,power=10");
   graph::Order order;
-  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 50, one_block_rates(), 1, &order).reason, HasSubstr("clusters would bring only"));
+  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 50, one_block_rates(), 1, &order).reason,
+              HasSubstr("clusters would bring only"));
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 200, one_block_rates(), 1, &order).method, "clusters");
 }
 
@@ -142,7 +146,8 @@ TEST(ReorderTest, AutoGoesByTheMachinesRates) {
   passes::Rates rates = one_block_rates();
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
   rates.gather.rates[1] = 0.95 * rates.gather.rates[0];  // memory as fast as the cache
-  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason, HasSubstr("come as from a cache"));
+  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason,
+              HasSubstr("come as from a cache"));
 }
 
 TEST(ReorderTest, AutoGoesByThePlannedEpochs) {
@@ -156,7 +161,8 @@ TEST(ReorderTest, AutoGoesByThePlannedEpochs) {
     config.set("train.reorder", "auto", Origin::kFlag, "test");
     if (*planned != 0) config.set("passes.epochs", planned, Origin::kFlag, "test");
     const Workload workload(&config, PlanFor::kAnyMachine);
-    EXPECT_EQ(workload.reorder().reason == "10 epochs would not win it back", *planned == 0) << workload.reorder().reason;
+    EXPECT_EQ(workload.reorder().reason == "10 epochs would not win it back", *planned == 0)
+        << workload.reorder().reason;
   }
 }
 

@@ -57,7 +57,8 @@ TEST(SafeTensors, RefusesBadEntriesByName) {
   expect_refused(file_of(R"({"a":3})", ""), "tensor 'a'");
   expect_refused(file_of(R"({"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}})", "abcd"), "unknown dtype 'F31'");
   expect_refused(file_of(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "abcd"), "no size");
-  expect_refused(file_of(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4,4],"data_offsets":[0,4]}})", "abcd"), "overflows");
+  expect_refused(file_of(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4,4],"data_offsets":[0,4]}})", "abcd"),
+                 "overflows");
   expect_refused(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "abcd"), "needs 8 bytes");
   expect_refused(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,5]}})", "abcd"), "outside");
   expect_refused(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "abcd"), "outside");
@@ -78,9 +79,7 @@ TEST(SafeTensors, MetadataIsText) {
   expect_refused(file_of(R"({"__metadata__":[]})", ""), "__metadata__");
 }
 
-TEST(SafeTensors, OnlyNumbersBecomeF32) {
-  EXPECT_THROW(to_f32(i64_scalar("n", 1)), Error);
-}
+TEST(SafeTensors, OnlyNumbersBecomeF32) { EXPECT_THROW(to_f32(i64_scalar("n", 1)), Error); }
 
 }  // namespace
 }  // namespace gneiss::train

@@ -1,10 +1,11 @@
 // What attention and its backward share: two weighted sums over the edges of a row in one pass, for kernels compiled
 // once for each instruction set (hence the toggled guard).
 //
-// Edges come in batches of at most kBatchEdges: first a weight per edge and head for each of the two sums is made, in a small buffer, with
-// vectors over edges x heads; then the rows of the other ends stream by once and both sums are accumulated in registers. Where a weight
-// is known from its edge alone (add_weighed, and RowGroups for rows of few edges) one function does both; where it takes a look at the row first, or is multiplied by a gate, the
-// caller fills the batch (add_rows).
+// Edges come in batches of at most kBatchEdges: first a weight per edge and head for each of the two sums is made, in a
+// small buffer, with vectors over edges x heads; then the rows of the other ends stream by once and both sums are
+// accumulated in registers. Where a weight is known from its edge alone (add_weighed, and RowGroups for rows of few
+// edges) one function does both; where it takes a look at the row first, or is multiplied by a gate, the caller fills
+// the batch (add_rows).
 #if defined(GNEISS_KERNELS_CPU_ATTENTION_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef GNEISS_KERNELS_CPU_ATTENTION_INL_H
 #undef GNEISS_KERNELS_CPU_ATTENTION_INL_H
@@ -103,10 +104,12 @@ HWY_INLINE hn::Vec<D> join([[maybe_unused]] D d, [[maybe_unused]] V low, V high)
 #endif
 }
 
-/// Edges whose values, one per head, fill a vector: lane e * kHeads + h is head h of edge e. 0: such vectors are not used.
+/// Edges whose values, one per head, fill a vector: lane e * kHeads + h is head h of edge e. 0: such vectors are not
+/// used.
 template <int kHeads>
-constexpr int kEdgesPerVector =
-    kHeads == 1 || (kHeads > 0 && kHeads % 4 == 0 && kLanes % kHeads == 0) ? static_cast<int>(kLanes / std::max(kHeads, 1)) : 0;
+constexpr int kEdgesPerVector = kHeads == 1 || (kHeads > 0 && kHeads % 4 == 0 && kLanes % kHeads == 0)
+                                    ? static_cast<int>(kLanes / std::max(kHeads, 1))
+                                    : 0;
 
 /// The values of one node, for every edge of a vector.
 template <int kHeads>
@@ -126,7 +129,8 @@ HWY_INLINE Vector repeat(const float* values) {
   }
 }
 
-/// The values of the nodes at the ends of the edges, base[node * stride + head]; the edges from `count` on repeat the first.
+/// The values of the nodes at the ends of the edges, base[node * stride + head]; the edges from `count` on repeat the
+/// first.
 template <int kHeads>
 HWY_INLINE Vector load_ends(const float* base, std::int64_t stride, const NodeId* nodes, std::int64_t count) {
   const Tag d;
@@ -237,10 +241,14 @@ struct Sums {
 template <class Fn>
 void with_heads(std::int64_t heads, const Fn& fn) {
   switch (heads) {
-    case 1: return fn(std::integral_constant<int, 1>());
-    case 4: return fn(std::integral_constant<int, 4>());
-    case 8: return fn(std::integral_constant<int, 8>());
-    default: return fn(std::integral_constant<int, 0>());
+    case 1:
+      return fn(std::integral_constant<int, 1>());
+    case 4:
+      return fn(std::integral_constant<int, 4>());
+    case 8:
+      return fn(std::integral_constant<int, 8>());
+    default:
+      return fn(std::integral_constant<int, 0>());
   }
 }
 
@@ -251,8 +259,8 @@ struct Run {
   std::int64_t known;  ///< how many indices from the first one on exist, for prefetching
 };
 
-/// Entries of one block of a pattern cut by sources, as numbers of nodes: those of a run, and those behind it for prefetching. Most runs follow
-/// one another: many are read at once.
+/// Entries of one block of a pattern cut by sources, as numbers of nodes: those of a run, and those behind it for
+/// prefetching. Most runs follow one another: many are read at once.
 class BlockIds {
  public:
   BlockIds(const BlockedPattern& blocks, std::int64_t block)
@@ -261,7 +269,8 @@ class BlockIds {
   static constexpr std::int64_t kMost = 512;  ///< entries of a run
 
   HWY_INLINE Run run(std::int64_t id, std::int64_t count) {
-    if (id < begin_ || (id + count + FetchAhead::kMostFar > end_ && end_ < static_cast<std::int64_t>(ids_.size()))) read(id);
+    if (id < begin_ || (id + count + FetchAhead::kMostFar > end_ && end_ < static_cast<std::int64_t>(ids_.size())))
+      read(id);
     return {nodes_ + (id - begin_), count, end_ - id};
   }
 
@@ -302,7 +311,8 @@ void for_each_segment(const BlockedPattern& blocks, std::int64_t chunk, const Bo
   }
 }
 
-/// Spreads the weights of an edge over the columns of vector i of a panel. kHeads: how many, where the compiler knows it, else 0.
+/// Spreads the weights of an edge over the columns of vector i of a panel. kHeads: how many, where the compiler knows
+/// it, else 0.
 template <int kHeads, int kVectors>
 class Spread {
   static constexpr bool kRepeats = kEdgesPerVector<kHeads> > 0;
@@ -388,15 +398,17 @@ void add_rows(const ConstMatrixView<float>& x, const Run& run, const Batch& batc
   }
 }
 
-/// What the weights of a row's edges are made of, and what they come to besides the sums of a panel. A weight is exp(score - bound).
+/// What the weights of a row's edges are made of, and what they come to besides the sums of a panel. A weight is
+/// exp(score - bound).
 struct WeighedRow {
-  const float* ends;    ///< of a node at the other end: kHeads scores, and for the backward as many bounds and common values
+  const float*
+      ends;  ///< of a node at the other end: kHeads scores, and for the backward as many bounds and common values
   std::int64_t stride;  ///< values of a node
   Vector own;           ///< scores of the row, for every edge of a vector
   Vector bound;         ///< the same of the bound, but for the backward
   Vector slope;
-  Vector total;         ///< sum of weights; each edge of a vector has its share
-  Vector steep;         ///< sum of weights x derivatives of the leaky ReLU, and x common values in the backward
+  Vector total;  ///< sum of weights; each edge of a vector has its share
+  Vector steep;  ///< sum of weights x derivatives of the leaky ReLU, and x common values in the backward
 };
 
 /// Weights of the edges to `nodes`, and those times the derivatives of the leaky ReLU, to arrays of whole vectors of
@@ -468,8 +480,8 @@ class WeighedSums {
     }
   }
 
-  /// Adds `count` rows. The rows and values of as many nodes from `far` on are fetched into the second-level cache, the rows of those
-  /// from `near` on into the first.
+  /// Adds `count` rows. The rows and values of as many nodes from `far` on are fetched into the second-level cache, the
+  /// rows of those from `near` on into the first.
   HWY_INLINE void add(const NodeId* nodes, std::int64_t count, const float* weights, const float* steeps,
                       const NodeId* near, const NodeId* far) {
     constexpr int kEndValues = kHeads * (kBackward ? 3 : 1);

@@ -1,12 +1,13 @@
 // Attention on the CPU: softmax weights relative to a bound of the row's scores, or to a running maximum.
 //
-// No score of a row exceeds that of its destination with the highest s_src of the head. Where the s_src of a head lie near enough to each
-// other, as nearly always, weights relative to that bound cannot all vanish: one pass over the edges does it (attention-inl.h), over those of
-// some rows together where rows have few.
-// Elsewhere, and where weights are gated, a row's edges come in batches: a batch's scores, leaky ReLUs and exponentials are vectors over
-// edges x heads in a buffer that stays in L1; its neighbours' rows are then read once and added, with their weights, to the two sums in
-// registers. Where a later batch has a higher score, what was summed before is scaled down. Rows of up to 32 edges have one batch, so
-// their sums are those of the plain softmax. Each row is one thread's, in the order of its edges.
+// No score of a row exceeds that of its destination with the highest s_src of the head. Where the s_src of a head lie
+// near enough to each other, as nearly always, weights relative to that bound cannot all vanish: one pass over the
+// edges does it (attention-inl.h), over those of some rows together where rows have few. Elsewhere, and where weights
+// are gated, a row's edges come in batches: a batch's scores, leaky ReLUs and exponentials are vectors over edges x
+// heads in a buffer that stays in L1; its neighbours' rows are then read once and added, with their weights, to the two
+// sums in registers. Where a later batch has a higher score, what was summed before is scaled down. Rows of up to 32
+// edges have one batch, so their sums are those of the plain softmax. Each row is one thread's, in the order of its
+// edges.
 //
 // Block by block of sources (attention_blocked), a row's segments continue each other: between two of them its sums lie
 // in y and tangent and its softmax in the workspace, and a last sweep over the rows makes the results of them.
@@ -32,13 +33,15 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Scores of a head that differ by more are weighed relative to the highest of each row: e^-32 times a small feature is still far from zero.
+/// Scores of a head that differ by more are weighed relative to the highest of each row: e^-32 times a small feature is
+/// still far from zero.
 constexpr float kMostRange = 32;
 
 /// The scratch of attention: the range of the scores of the sources, and what rows come to between segments.
 class Scratch {
  public:
-  Scratch(const AttentionArgs<float>& args, std::byte* memory) : values_(reinterpret_cast<float*>(memory)), heads_(args.heads) {}
+  Scratch(const AttentionArgs<float>& args, std::byte* memory)
+      : values_(reinterpret_cast<float*>(memory)), heads_(args.heads) {}
 
   /// Is there a bound for each row that its scores are near enough to?
   bool bounded() const { return values_[0] != 0; }
@@ -52,7 +55,9 @@ class Scratch {
     values_[0] = 0;
     bool in_vectors = false;
     attention::with_heads(heads_, [&](auto heads) { in_vectors = attention::kEdgesPerVector<heads> > 0; });
-    if (!in_vectors || args.gate.rows != 0 || !args.s_src.contiguous() || args.s_src.rows == 0 || args.slope < 0 || args.slope > 1) return;
+    if (!in_vectors || args.gate.rows != 0 || !args.s_src.contiguous() || args.s_src.rows == 0 || args.slope < 0 ||
+        args.slope > 1)
+      return;
     const std::int64_t grain = num_chunks(args.s_src.rows, kScoreRangeParts);
     float* ranges = values_ + 1 + heads_;
     parallel_chunks(threads, args.s_src.rows, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -74,7 +79,8 @@ class Scratch {
   }
 
  private:
-  /// The highest and lowest of each head among `count` scores, row by row of all heads. Of a NaN and a number, the number.
+  /// The highest and lowest of each head among `count` scores, row by row of all heads. Of a NaN and a number, the
+  /// number.
   void find_range(const float* scores, std::int64_t count, float* most, float* least) const {
     const Tag d;
     alignas(64) float lanes[2][kLanes];
@@ -104,7 +110,8 @@ class Scratch {
   std::int64_t heads_;
 };
 
-/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0. kBounded: weights are relative to a bound.
+/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0. kBounded: weights are
+/// relative to a bound.
 template <int kHeads, bool kBounded>
 class RowAttention {
   using Values = attention::PerHead<kHeads>;
@@ -294,7 +301,8 @@ class RowAttention {
     const float* tangent = args_.tangent.rows == 0 ? nullptr : args_.tangent.row(v) + panel_.column;
     for (int i = 0; i < panel_.vectors; ++i) {
       hn::Store(attention::load_columns(panel_, i, y), d, sums_.plain + i * kLanes);
-      hn::Store(tangent == nullptr ? hn::Zero(d) : attention::load_columns(panel_, i, tangent), d, sums_.steep + i * kLanes);
+      hn::Store(tangent == nullptr ? hn::Zero(d) : attention::load_columns(panel_, i, tangent), d,
+                sums_.steep + i * kLanes);
     }
     const float* kept = softmax_of(v);
     for (State* of_heads : {&highest_, &total_, &steep_}) {
@@ -388,7 +396,8 @@ class RowAttention {
       for (std::int64_t e = i; e < i + kEdges; ++e) {
         prefetch(args_.s_src.row(indices[std::min(e + attention::kBatchEdges, known - 1)]));
       }
-      const auto raw = hn::Add(attention::load_ends<kHeads>(args_.s_src.data, args_.s_src.stride, indices + i, count - i), own);
+      const auto raw =
+          hn::Add(attention::load_ends<kHeads>(args_.s_src.data, args_.s_src.stride, indices + i, count - i), own);
       const auto bent = hn::IfThenElse(hn::Gt(raw, hn::Zero(d)), hn::Set(d, 1.0F), slope);
       const auto score = hn::Mul(raw, bent);
       most = hn::Max(most, score);
@@ -461,7 +470,8 @@ class RowAttention {
     steep_ = hn::Mul(steep_, factor);
     for (int i = 0; i < panel_.vectors; ++i) {
       const auto by = attention::spread_repeated<kHeads>(factor, panel_, i);
-      for (float* sum : {sums_.plain + i * kLanes, sums_.steep + i * kLanes}) hn::Store(hn::Mul(hn::Load(d, sum), by), d, sum);
+      for (float* sum : {sums_.plain + i * kLanes, sums_.steep + i * kLanes})
+        hn::Store(hn::Mul(hn::Load(d, sum), by), d, sum);
     }
   }
 
@@ -472,7 +482,8 @@ class RowAttention {
       const auto scale = hn::Div(hn::Set(d, 1.0F), total_);
       const auto steepness = hn::Mul(steep_, scale);
       for (int i = 0; i < panel_.vectors; ++i) {
-        finish_columns(v, i, attention::spread_repeated<kHeads>(scale, panel_, i), attention::spread_repeated<kHeads>(steepness, panel_, i));
+        finish_columns(v, i, attention::spread_repeated<kHeads>(scale, panel_, i),
+                       attention::spread_repeated<kHeads>(steepness, panel_, i));
       }
       if (lse == nullptr) return;
       alignas(64) float lanes[kLanes];
@@ -521,9 +532,10 @@ class RowAttention {
 
 /// Calls body(row) with a RowAttention of the kind that the scores ask for.
 template <class Body>
-void with_row(const AttentionArgs<float>& args, const attention::Panel& panel, const Scratch& scratch, const Body& body) {
+void with_row(const AttentionArgs<float>& args, const attention::Panel& panel, const Scratch& scratch,
+              const Body& body) {
   attention::with_heads(args.heads, [&](auto heads) HWY_ATTR {
-    if constexpr (attention::kEdgesPerVector<heads> > 0) {
+    if constexpr (attention::kEdgesPerVector < heads >> 0) {
       if (scratch.bounded()) {
         RowAttention<heads, true> row(args, panel, scratch);
         return body(row);
@@ -543,17 +555,21 @@ void attention_chunk(const AttentionArgs<float>& args, std::byte* memory, std::i
 }
 
 /// The segments of one chunk of one block, and of the columns of a panel from `column` on.
-void attention_segments(const AttentionArgs<float>& args, std::byte* memory, std::int64_t column, std::int64_t block, std::int64_t chunk) {
+void attention_segments(const AttentionArgs<float>& args, std::byte* memory, std::int64_t column, std::int64_t block,
+                        std::int64_t chunk) {
   const Scratch scratch(args, memory);
   const attention::Panel panel(column, args.z.cols, args.heads);
   attention::BlockIds ids(args.blocks, block);
   with_row(args, panel, scratch, [&](auto& row) HWY_ATTR {
-    attention::for_each_segment(args.blocks, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR { row.run(segment, id, ids, block == 0); });
+    attention::for_each_segment(args.blocks, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR {
+      row.run(segment, id, ids, block == 0);
+    });
   });
 }
 
 /// What is left to do when all segments are through.
-void attention_ends(const AttentionArgs<float>& args, std::byte* memory, std::int64_t column, std::int64_t begin, std::int64_t end) {
+void attention_ends(const AttentionArgs<float>& args, std::byte* memory, std::int64_t column, std::int64_t begin,
+                    std::int64_t end) {
   const Scratch scratch(args, memory);
   const attention::Panel panel(column, args.z.cols, args.heads);
   with_row(args, panel, scratch, [&](auto& row) HWY_ATTR {
@@ -561,7 +577,9 @@ void attention_ends(const AttentionArgs<float>& args, std::byte* memory, std::in
   });
 }
 
-void measure_range(const Context& context, const AttentionArgs<float>& args) { Scratch(args, context.workspace.data()).measure(context.threads, args); }
+void measure_range(const Context& context, const AttentionArgs<float>& args) {
+  Scratch(args, context.workspace.data()).measure(context.threads, args);
+}
 
 std::int64_t attention_columns() { return attention::kMostColumns; }
 
@@ -580,7 +598,9 @@ HWY_EXPORT(attention_ends);
 HWY_EXPORT(attention_columns);
 HWY_EXPORT(measure_range);
 
-void prepare(const Context& context, const AttentionArgs<float>& args) { HWY_DYNAMIC_DISPATCH(measure_range)(context, args); }
+void prepare(const Context& context, const AttentionArgs<float>& args) {
+  HWY_DYNAMIC_DISPATCH(measure_range)(context, args);
+}
 
 }  // namespace
 

@@ -1,8 +1,9 @@
 // Backward of attention on the CPU: one pass over out-edges.
 //
-// First s_dst, lse and dots of a node are laid side by side, so that an edge finds all three on one cache line. The pass makes each
-// edge's softmax weight anew from them and adds the neighbours' rows of dy to two sums (attention-inl.h); the inner product with z is
-// taken once a row, or once a segment of it where edges come block by block (attention_grad_blocked).
+// First s_dst, lse and dots of a node are laid side by side, so that an edge finds all three on one cache line. The
+// pass makes each edge's softmax weight anew from them and adds the neighbours' rows of dy to two sums
+// (attention-inl.h); the inner product with z is taken once a row, or once a segment of it where edges come block by
+// block (attention_grad_blocked).
 #include "kernels/attention_grad.h"
 
 #include "kernels/band_views.h"
@@ -38,7 +39,8 @@ void pack_chunk(const AttentionGradArgs<float>& args, float* packed, std::int64_
   attention::with_heads(args.heads, [&](auto heads) { pack_rows<heads>(args, packed, begin, end); });
 }
 
-/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0. kGated: weights are multiplied by a gate.
+/// A row of a panel. kHeads: the number of heads where it is known to the compiler, else 0. kGated: weights are
+/// multiplied by a gate.
 template <int kHeads, bool kGated>
 class RowGradient {
   using Values = attention::PerHead<kHeads>;
@@ -143,7 +145,7 @@ class RowGradient {
       add_(args_.dy, run, panel_, row, sums_);
       add_shared(row.steep);
     } else {
-      if constexpr (attention::kEdgesPerVector<kHeads> > 0) {
+      if constexpr (attention::kEdgesPerVector < kHeads >> 0) {
         weigh_in_vectors(u, run);
       } else {
         weigh(u, run);
@@ -157,7 +159,8 @@ class RowGradient {
   void add_shared(Vector of_edges) {
     alignas(64) float lanes[kLanes];
     hn::Store(attention::sum_of_edges<kHeads>(of_edges), Tag(), lanes);
-    shared_.update(kHeads, [](float a, float b) { return a + b; }, Values::load(lanes, kHeads));
+    shared_.update(
+        kHeads, [](float a, float b) { return a + b; }, Values::load(lanes, kHeads));
   }
 
   /// Results of row u from the sums; `first`: in place of what is there, else in addition to it.
@@ -185,7 +188,8 @@ class RowGradient {
     const float* z = args_.z.row(u) + panel_.column;
     if (panel_.width == args_.z.cols) {
       float products[kHeads > 0 ? kHeads : kMostAttentionHeads];
-      const std::int64_t width = std::min(panel_.width, attention::kMostColumns) / heads();  // a bound that compilers see
+      const std::int64_t width =
+          std::min(panel_.width, attention::kMostColumns) / heads();  // a bound that compilers see
       inner_products(z, sums_.steep, width, heads(), products);
       for (std::int64_t h = 0; h < heads(); ++h) ds[h] += products[h];
     } else {
@@ -262,7 +266,7 @@ class RowGradient {
   std::int64_t heads_;
   std::conditional_t<kAtOnce, attention::AddWeighed, attention::AddRows> add_;
   attention::Batch batch_;
-  Vector own_;      ///< scores of the row, for every edge of a vector
+  Vector own_;  ///< scores of the row, for every edge of a vector
   attention::Sums sums_;
   Values shared_;  ///< sum of a * f'(e) * <dy, y>
 };
@@ -292,7 +296,9 @@ void grad_chunk(const AttentionGradArgs<float>& args, const float* packed, std::
 void grad_segments(const AttentionGradArgs<float>& args, const float* packed, std::int64_t block, std::int64_t chunk) {
   attention::BlockIds ids(args.blocks, block);
   for_each_panel(args, packed, [&](auto& row) HWY_ATTR {
-    attention::for_each_segment(args.blocks, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR { row.run(segment, id, ids, block == 0); });
+    attention::for_each_segment(args.blocks, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR {
+      row.run(segment, id, ids, block == 0);
+    });
   });
 }
 

@@ -1,4 +1,5 @@
-// Multilabel binary cross-entropy on vectors: the loss and its gradient share exp(-|z|); logarithms are those of products.
+// Multilabel binary cross-entropy on vectors: the loss and its gradient share exp(-|z|); logarithms are those of
+// products.
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/masked_loss.h"
 
@@ -16,12 +17,13 @@ namespace HWY_NAMESPACE {
 namespace {
 
 struct Entries {
-  Vector small;   ///< exp(-|z|); the loss is log(1 + small) + linear
+  Vector small;  ///< exp(-|z|); the loss is log(1 + small) + linear
   Vector linear;
   Vector slope;
 };
 
-/// Parts of the losses of a vector of entries, and their gradients but for the number of labelled entries; zeros where t is NaN.
+/// Parts of the losses of a vector of entries, and their gradients but for the number of labelled entries; zeros where
+/// t is NaN.
 HWY_INLINE Entries entries_of(Vector z, Vector t) {
   const Tag d;
   const Vector one = hn::Set(d, 1.0F);
@@ -30,7 +32,8 @@ HWY_INLINE Entries entries_of(Vector z, Vector t) {
   const auto is_upper = hn::Ge(z, hn::Zero(d));
   const Vector probability = hn::Div(hn::IfThenElse(is_upper, one, small), hn::Add(one, small));
   const auto unlabelled = hn::IsNaN(t);
-  return {hn::IfThenZeroElse(unlabelled, small), hn::IfThenZeroElse(unlabelled, hn::NegMulAdd(z, t, hn::IfThenElseZero(is_upper, z))),
+  return {hn::IfThenZeroElse(unlabelled, small),
+          hn::IfThenZeroElse(unlabelled, hn::NegMulAdd(z, t, hn::IfThenElseZero(is_upper, z))),
           hn::IfThenZeroElse(unlabelled, hn::Sub(probability, t))};
 }
 
@@ -40,7 +43,8 @@ class LossRows {
   LossRows(const BceWithLogitsArgs<float>& args, double labelled)
       : args_(args), scale_(hn::Set(Tag(), static_cast<float>(1 / labelled))), classes_(args.logits.cols) {}
 
-  /// Adds the losses of row r, and writes its gradients, if they are wanted (they may lie over the logits). t: its targets.
+  /// Adds the losses of row r, and writes its gradients, if they are wanted (they may lie over the logits). t: its
+  /// targets.
   void add(std::int64_t r, const float* t) {
     const float* z = args_.logits.row(r);
     float* dz = args_.dlogits.rows > 0 ? args_.dlogits.row(r) : nullptr;
@@ -51,8 +55,8 @@ class LossRows {
       if (dz != nullptr) store_first(slope, dz, classes_);
       return;
     }
-    // The last vector of a row starts among the entries of the one before, which do not count again: a masked store there would make the
-    // load of the next row's start wait until it is through.
+    // The last vector of a row starts among the entries of the one before, which do not count again: a masked store
+    // there would make the load of the next row's start wait until it is through.
     const std::int64_t last = classes_ - kLanes;
     const Vector last_z = hn::LoadU(Tag(), z + last);
     std::int64_t c = 0;

@@ -73,7 +73,8 @@ HWY_INLINE void sweep_rows_of(const BinaryArgs<float>& args, std::int64_t begin,
   const std::int64_t b_stride = args.b.rows == 1 ? 0 : args.b.stride;
   const std::int64_t c_stride = args.c.stride;
   const std::int64_t width = kVectors > 0 ? kVectors * kLanes : args.c.cols;
-  // Not from args in the loop: a compiler cannot know that what is stored is not they, and would read them again for every row.
+  // Not from args in the loop: a compiler cannot know that what is stored is not they, and would read them again for
+  // every row.
   const float* a = args.a.data + begin * a_stride;
   const float* b = args.b.data + begin * b_stride;
   float* const c_end = args.c.row(end);
@@ -88,15 +89,21 @@ HWY_INLINE void sweep_rows_of(const BinaryArgs<float>& args, std::int64_t begin,
 template <bool kAFull, bool kBFull, class Fn>
 HWY_INLINE void sweep_rows(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
   switch (args.c.cols % kLanes == 0 ? args.c.cols / kLanes : 0) {
-    case 1: return sweep_rows_of<1, kAFull, kBFull>(args, begin, end, fn);
-    case 2: return sweep_rows_of<2, kAFull, kBFull>(args, begin, end, fn);
-    case 4: return sweep_rows_of<4, kAFull, kBFull>(args, begin, end, fn);
-    case 8: return sweep_rows_of<8, kAFull, kBFull>(args, begin, end, fn);
-    default: return sweep_rows_of<0, kAFull, kBFull>(args, begin, end, fn);
+    case 1:
+      return sweep_rows_of<1, kAFull, kBFull>(args, begin, end, fn);
+    case 2:
+      return sweep_rows_of<2, kAFull, kBFull>(args, begin, end, fn);
+    case 4:
+      return sweep_rows_of<4, kAFull, kBFull>(args, begin, end, fn);
+    case 8:
+      return sweep_rows_of<8, kAFull, kBFull>(args, begin, end, fn);
+    default:
+      return sweep_rows_of<0, kAFull, kBFull>(args, begin, end, fn);
   }
 }
 
-/// Whether rows of `all` and of `other` can be taken several to a vector: `all` has every element, `other` one value a row or one row.
+/// Whether rows of `all` and of `other` can be taken several to a vector: `all` has every element, `other` one value a
+/// row or one row.
 bool narrow(const BinaryArgs<float>& args, const ConstMatrixView<float>& all, const ConstMatrixView<float>& other) {
   const auto& c = args.c;
   const bool whole = all.rows == c.rows && all.cols == c.cols && all.contiguous() && c.contiguous();
@@ -158,11 +165,13 @@ class NarrowOperand {
   std::int64_t row_;  ///< of the first element of the next vector
   std::int64_t column_ = 0;
   alignas(64) float repeated_[kOneARow ? 1 : 2 * kLanes];
-  alignas(64) std::int32_t rows_[kOneARow ? kLanes * kLanes : 1];  ///< rows from a vector's first element to each, by the column of the first
+  alignas(64) std::int32_t rows_[kOneARow ? kLanes * kLanes : 1];  ///< rows from a vector's first element to each, by
+                                                                   ///< the column of the first
 };
 
-/// Rows begin .. end of fewer elements than a vector has, as one run. A row at a time they would wait for each other where the result lies
-/// over an operand: a processor takes the masked store of one row to overlap the masked load of the next.
+/// Rows begin .. end of fewer elements than a vector has, as one run. A row at a time they would wait for each other
+/// where the result lies over an operand: a processor takes the masked store of one row to overlap the masked load of
+/// the next.
 template <bool kAll, bool kOneARow, class Fn>
 HWY_INLINE void sweep_narrow(const BinaryArgs<float>& args, std::int64_t begin, std::int64_t end, const Fn& fn) {
   const Tag d;
@@ -215,10 +224,12 @@ HWY_INLINE void sweep_chunk(const BinaryArgs<float>& args, std::int64_t begin, s
     return sweep<true, true>((end - begin) * width, args.a.data + first, args.b.data + first, args.c.data + first, fn);
   }
   if (narrow(args, args.a, args.b)) {
-    return args.b.rows == args.c.rows ? sweep_narrow<true, true>(args, begin, end, fn) : sweep_narrow<true, false>(args, begin, end, fn);
+    return args.b.rows == args.c.rows ? sweep_narrow<true, true>(args, begin, end, fn)
+                                      : sweep_narrow<true, false>(args, begin, end, fn);
   }
   if (narrow(args, args.b, args.a)) {
-    return args.a.rows == args.c.rows ? sweep_narrow<false, true>(args, begin, end, fn) : sweep_narrow<false, false>(args, begin, end, fn);
+    return args.a.rows == args.c.rows ? sweep_narrow<false, true>(args, begin, end, fn)
+                                      : sweep_narrow<false, false>(args, begin, end, fn);
   }
   const bool a_full = args.a.cols == width;
   const bool b_full = args.b.cols == width;

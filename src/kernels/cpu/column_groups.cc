@@ -15,9 +15,11 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Inner products of rows of kHeads runs of eight from `begin` on, some rows at a time; returns the first row that is left.
+/// Inner products of rows of kHeads runs of eight from `begin` on, some rows at a time; returns the first row that is
+/// left.
 template <int kHeads>
-std::int64_t sum_eights([[maybe_unused]] const ColumnGroupsArgs<float>& args, std::int64_t begin, [[maybe_unused]] std::int64_t end) {
+std::int64_t sum_eights([[maybe_unused]] const ColumnGroupsArgs<float>& args, std::int64_t begin,
+                        [[maybe_unused]] std::int64_t end) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (kLanes == 16) {
     constexpr std::int64_t kRows = 16 / kHeads;
@@ -25,7 +27,8 @@ std::int64_t sum_eights([[maybe_unused]] const ColumnGroupsArgs<float>& args, st
     for (; begin + kRows <= end; begin += kRows) {
       const float* x = args.x.row(begin);
       const float* weights = args.weights.data + begin * weight_stride;
-      const auto sums = products_of_eights<kHeads>([&](int r) { return x + r * args.x.stride; }, [&](int r) { return weights + r * weight_stride; });
+      const auto sums = products_of_eights<kHeads>([&](int r) { return x + r * args.x.stride; },
+                                                   [&](int r) { return weights + r * weight_stride; });
       if (args.y.stride == kHeads) {
         hn::StoreU(sums, Tag(), args.y.row(begin));
         continue;
@@ -39,10 +42,10 @@ std::int64_t sum_eights([[maybe_unused]] const ColumnGroupsArgs<float>& args, st
   return begin;
 }
 
-/// Inner products of whole rows of `width` columns from `begin` on, sixteen at a time; returns the first row that is left. The last ones are summed in
-/// the same order, so that a row's product does not depend on where a chunk ends.
-std::int64_t sum_whole_rows([[maybe_unused]] const ColumnGroupsArgs<float>& args, [[maybe_unused]] std::int64_t width, std::int64_t begin,
-                            [[maybe_unused]] std::int64_t end) {
+/// Inner products of whole rows of `width` columns from `begin` on, sixteen at a time; returns the first row that is
+/// left. The last ones are summed in the same order, so that a row's product does not depend on where a chunk ends.
+std::int64_t sum_whole_rows([[maybe_unused]] const ColumnGroupsArgs<float>& args, [[maybe_unused]] std::int64_t width,
+                            std::int64_t begin, [[maybe_unused]] std::int64_t end) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (kLanes == 16) {
     if (width == 0 || width % kLanes != 0) return begin;
@@ -53,9 +56,11 @@ std::int64_t sum_whole_rows([[maybe_unused]] const ColumnGroupsArgs<float>& args
       const float* x = args.x.row(begin);
       const float* weights = args.weights.data + begin * weight_stride;
       const auto within = [&](int r) { return std::min<std::int64_t>(r, rows - 1); };
-      const auto sums = rows == kRows ? sixteen_products([&](int r) { return x + r * args.x.stride; }, [&](int r) { return weights + r * weight_stride; }, width)
-                                      : sixteen_products([&](int r) { return x + within(r) * args.x.stride; },
-                                                         [&](int r) { return weights + within(r) * weight_stride; }, width);
+      const auto sums = rows == kRows
+                            ? sixteen_products([&](int r) { return x + r * args.x.stride; },
+                                               [&](int r) { return weights + r * weight_stride; }, width)
+                            : sixteen_products([&](int r) { return x + within(r) * args.x.stride; },
+                                               [&](int r) { return weights + within(r) * weight_stride; }, width);
       alignas(64) float lanes[kRows];
       hn::Store(sums, Tag(), lanes);
       for (std::int64_t r = 0; r < rows; ++r) *args.y.row(begin + r) = lanes[r];

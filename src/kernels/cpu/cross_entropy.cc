@@ -7,8 +7,8 @@
 #include <cmath>
 #include <span>
 
-#include "kernels/chunks.h"
 #include "kernels/band_views.h"
+#include "kernels/chunks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
 
@@ -42,7 +42,8 @@ struct Exponential {
   HWY_INLINE Vector operator()(Vector x) const { return without_subnormals(exp_of_score(hn::Sub(x, highest))); }
 };
 
-/// A sum of losses. Logarithms of weight 1 are added up as that of a product, as long as that is a number: every factor is at least 1.
+/// A sum of losses. Logarithms of weight 1 are added up as that of a product, as long as that is a number: every factor
+/// is at least 1.
 class LossSum {
  public:
   void add(double value) { sum_ += value; }
@@ -61,14 +62,18 @@ class LossSum {
   double product_ = 1;
 };
 
-/// Losses and gradients of counted rows, some at a time step by step: a row alone is a chain of operations from its highest logit to its
-/// gradient, at each of which a processor would wait.
+/// Losses and gradients of counted rows, some at a time step by step: a row alone is a chain of operations from its
+/// highest logit to its gradient, at each of which a processor would wait.
 class CountedRows {
  public:
   CountedRows(const CrossEntropyArgs<float>& args, double weights)
-      : args_(args), weights_(weights), classes_(args.logits.cols), spread_(args.label_smoothing / static_cast<double>(classes_)) {}
+      : args_(args),
+        weights_(weights),
+        classes_(args.logits.cols),
+        spread_(args.label_smoothing / static_cast<double>(classes_)) {}
 
-  /// Adds the weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie over the logits).
+  /// Adds the weighted loss of row r, whose node has that label; writes its gradient, if that is wanted (it may lie
+  /// over the logits).
   void add(std::int64_t r, std::int32_t label) {
     rows_[count_++] = {args_.logits.row(r), args_.dlogits.rows > 0 ? args_.dlogits.row(r) : nullptr, label};
     if (count_ == kMost) finish();
@@ -120,9 +125,9 @@ class CountedRows {
 
   bool keeps() const { return classes_ <= kMostKept; }
 
-  /// The exponentials go to `kept`, whole vectors of them, until gradients are written: where rows of logits become those of gradients, the
-  /// masked store of one row's end makes the load of the next row's start wait until it is through. Rows of more classes have few such
-  /// ends: theirs go where the gradient will be.
+  /// The exponentials go to `kept`, whole vectors of them, until gradients are written: where rows of logits become
+  /// those of gradients, the masked store of one row's end makes the load of the next row's start wait until it is
+  /// through. Rows of more classes have few such ends: theirs go where the gradient will be.
   HWY_INLINE void exponentiate(Row& row, float* kept) const {
     const Exponential fn{hn::Set(Tag(), row.highest)};
     WideSum sum;
@@ -134,7 +139,8 @@ class CountedRows {
       sum.add(value);
     }
     if (const std::int64_t left = classes_ - c; left > 0) {
-      const Vector value = hn::IfThenElseZero(hn::FirstN(Tag(), static_cast<std::size_t>(left)), fn(load_first(row.z + c, left)));
+      const Vector value =
+          hn::IfThenElseZero(hn::FirstN(Tag(), static_cast<std::size_t>(left)), fn(load_first(row.z + c, left)));
       if (keeps()) {
         hn::StoreU(value, Tag(), to + c);
       } else if (to != nullptr) {
@@ -155,12 +161,14 @@ class CountedRows {
     const auto lanes = hn::Iota(hn::RebindToSigned<Tag>(), 0);  // GCC makes any but a constant one lane by lane
     const auto gradient = [&](std::int64_t c, Vector value) HWY_ATTR {
       const auto labelled = hn::Eq(lanes, hn::Set(hn::RebindToSigned<Tag>(), row.label - static_cast<std::int32_t>(c)));
-      return hn::Sub(without_subnormals(hn::Mul(value, scale)), hn::IfThenElseZero(hn::RebindMask(Tag(), labelled), label_hit));
+      return hn::Sub(without_subnormals(hn::Mul(value, scale)),
+                     hn::IfThenElseZero(hn::RebindMask(Tag(), labelled), label_hit));
     };
     const float* from = keeps() ? kept : dz;
     std::int64_t c = 0;
     for (; c + kLanes <= classes_; c += kLanes) hn::StoreU(gradient(c, hn::LoadU(Tag(), from + c)), Tag(), dz + c);
-    if (const std::int64_t left = classes_ - c; left > 0) store_first(gradient(c, load_first(from + c, left)), dz + c, left);
+    if (const std::int64_t left = classes_ - c; left > 0)
+      store_first(gradient(c, load_first(from + c, left)), dz + c, left);
     for (c = 0; spread_ > 0 && c < classes_; ++c) dz[c] -= static_cast<float>(weight(c) * spread_ / weights_);
   }
 
@@ -228,7 +236,8 @@ void cross_entropy(const Context& context, const CrossEntropyArgs<float>& args) 
   const std::int64_t grain = reduction_grain(n);
   auto* partials = reinterpret_cast<double*>(context.workspace.data());
   parallel_chunks(context.threads, n, grain, [&](std::int64_t begin, std::int64_t end) {
-    partials[begin / grain] = HWY_DYNAMIC_DISPATCH(loss_chunk)(band_of(args, {.begin = begin, .end = end}), weights, begin, end - begin);
+    partials[begin / grain] =
+        HWY_DYNAMIC_DISPATCH(loss_chunk)(band_of(args, {.begin = begin, .end = end}), weights, begin, end - begin);
   });
   add_partials(args, weights, partials, num_chunks(n, grain));
 }

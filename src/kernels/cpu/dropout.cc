@@ -140,7 +140,8 @@ HWY_INLINE void drop_rows(const DropoutRule& rule, const DropoutArgs<float>& arg
 }
 
 void drop_node_chunk(const DropoutRule& rule, const DropoutArgs<float>& args, std::int64_t begin, std::int64_t end) {
-  drop_rows(rule, args, begin, end, [&](std::int64_t r) HWY_ATTR { return node_row(args.row_ids, args.first_row + r); });
+  drop_rows(rule, args, begin, end,
+            [&](std::int64_t r) HWY_ATTR { return node_row(args.row_ids, args.first_row + r); });
 }
 
 void drop_edge_chunk(const DropoutRule& rule, const DropoutArgs<float>& args, std::int64_t begin, std::int64_t end) {

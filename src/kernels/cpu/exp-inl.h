@@ -55,10 +55,12 @@ template <int kExtra>
 HWY_INLINE PowerAndRest split_power(Vector x) {
   const Tag d;
   const hn::RebindToSigned<Tag> di;
-  const auto rounding = hn::Set(d, 12582912.0F + 127 + kExtra);  // 1.5 * 2^23: the last bits of a sum with it are those of an integer
+  const auto rounding =
+      hn::Set(d, 12582912.0F + 127 + kExtra);  // 1.5 * 2^23: the last bits of a sum with it are those of an integer
   const auto rounded = hn::MulAdd(x, hn::Set(d, 1.44269504F), rounding);
   const auto power = hn::Sub(rounded, rounding);
-  const auto rest = hn::NegMulAdd(power, hn::Set(d, -2.12194440e-4F), hn::NegMulAdd(power, hn::Set(d, 0.693359375F), x));
+  const auto rest =
+      hn::NegMulAdd(power, hn::Set(d, -2.12194440e-4F), hn::NegMulAdd(power, hn::Set(d, 0.693359375F), x));
   return {hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, rounded))), rest};
 }
 

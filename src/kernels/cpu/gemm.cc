@@ -57,10 +57,10 @@ struct Strip {
   std::int64_t c_stride;
   std::int64_t rows;
   std::int64_t inner;
-  std::int64_t width;    ///< columns of c
-  std::int64_t a_ahead;  ///< where b is not packed: how far ahead of a(0, k) to prefetch
-  std::int64_t b_ahead;  ///< and how far ahead in b
-  const float* start;    ///< what the product is added to: c itself, an addend, or null: zeros
+  std::int64_t width;         ///< columns of c
+  std::int64_t a_ahead;       ///< where b is not packed: how far ahead of a(0, k) to prefetch
+  std::int64_t b_ahead;       ///< and how far ahead in b
+  const float* start;         ///< what the product is added to: c itself, an addend, or null: zeros
   std::int64_t start_stride;  ///< 0: one row for all
 };
 
@@ -137,8 +137,8 @@ HWY_NOINLINE void multiply_tile(const Strip& strip, std::int64_t row) {
   }
 }
 
-/// Rows of the next tile of `left`: as many as fill the registers (`full`), or fewer where one to three would be left, whose few sums
-/// wait for each other.
+/// Rows of the next tile of `left`: as many as fill the registers (`full`), or fewer where one to three would be left,
+/// whose few sums wait for each other.
 int next_tile_rows(int full, std::int64_t left) {
   for (const int rows : {12, 8, 6, 4}) {
     if (rows <= full && (rows == left || rows + 4 <= left)) return rows;
@@ -153,11 +153,20 @@ void multiply_rows(const Strip& strip) {
   for (std::int64_t row = 0; row < strip.rows;) {
     const int rows = next_tile_rows(kFull, strip.rows - row);
     switch (rows) {
-      case 12: multiply_tile<std::min(12, kFull), kVectors, kPartial, kPacked>(strip, row); break;
-      case 8: multiply_tile<std::min(8, kFull), kVectors, kPartial, kPacked>(strip, row); break;
-      case 6: multiply_tile<std::min(6, kFull), kVectors, kPartial, kPacked>(strip, row); break;
-      case 4: multiply_tile<4, kVectors, kPartial, kPacked>(strip, row); break;
-      default: multiply_tile<1, kVectors, kPartial, kPacked>(strip, row);
+      case 12:
+        multiply_tile<std::min(12, kFull), kVectors, kPartial, kPacked>(strip, row);
+        break;
+      case 8:
+        multiply_tile<std::min(8, kFull), kVectors, kPartial, kPacked>(strip, row);
+        break;
+      case 6:
+        multiply_tile<std::min(6, kFull), kVectors, kPartial, kPacked>(strip, row);
+        break;
+      case 4:
+        multiply_tile<4, kVectors, kPartial, kPacked>(strip, row);
+        break;
+      default:
+        multiply_tile<1, kVectors, kPartial, kPacked>(strip, row);
     }
     row += rows;
   }
@@ -210,10 +219,10 @@ void pack(const GemmArgs<float>& args, float* packed, std::int64_t begin, std::i
   }
 }
 
-/// Rows of a and c that stay in L1 (32 KiB) while panel after panel passes over them: whole tiles of 24 rows. Where b as a whole does
-/// not fit there beside them, a panel does and the rows stay in L2 (256 KiB): b is read once for more rows. Not where the inner size is
-/// small: c is most of what moves then, and neighbouring panels meet in its cache lines (602 columns of 32: 47 ms in blocks of 96 rows on a
-/// Zen 4, 38 in blocks of 24).
+/// Rows of a and c that stay in L1 (32 KiB) while panel after panel passes over them: whole tiles of 24 rows. Where b
+/// as a whole does not fit there beside them, a panel does and the rows stay in L2 (256 KiB): b is read once for more
+/// rows. Not where the inner size is small: c is most of what moves then, and neighbouring panels meet in its cache
+/// lines (602 columns of 32: 47 ms in blocks of 96 rows on a Zen 4, 38 in blocks of 24).
 std::int64_t row_block(std::int64_t inner, std::int64_t columns) {
   constexpr std::int64_t kSmallInner = 64;
   const bool wide = inner > kSmallInner && inner * columns > std::int64_t{8} << 10;
@@ -280,10 +289,12 @@ void multiply_packed(const GemmArgs<float>& args, const float* packed, std::int6
 /// asked for next.
 void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c, std::int64_t begin, std::int64_t end,
                          std::int64_t next_end, bool adds) {
-  // A block of a (and of b) that stays in L2 while the tiles of c pass over it, and of which what a tile reads stays in L1: lines one below
-  // the other, which meet in few sets. Where c is wide, each pass over it is worth more rows: with 96 rows results of 128 x 256 take a
-  // twentieth less time than with 64 or 128 on a Zen 4; of 602 x 32 a Xeon takes 37 ms with 96 rows, 27 with 48 (gemm_bench).
-  const std::int64_t block = std::clamp<std::int64_t>((std::int64_t{c.cols <= 64 ? 6 : 12} << 10) / args.a.cols, 32, 96);
+  // A block of a (and of b) that stays in L2 while the tiles of c pass over it, and of which what a tile reads stays in
+  // L1: lines one below the other, which meet in few sets. Where c is wide, each pass over it is worth more rows: with
+  // 96 rows results of 128 x 256 take a twentieth less time than with 64 or 128 on a Zen 4; of 602 x 32 a Xeon takes 37
+  // ms with 96 rows, 27 with 48 (gemm_bench).
+  const std::int64_t block =
+      std::clamp<std::int64_t>((std::int64_t{c.cols <= 64 ? 6 : 12} << 10) / args.a.cols, 32, 96);
   for (std::int64_t first = begin; first < end; first += block) {
     const bool more = first + 2 * block <= next_end;
     for (std::int64_t column = 0; column < c.cols;) {
@@ -308,8 +319,8 @@ void multiply_transposed(const GemmArgs<float>& args, const MatrixView<float>& c
   }
 }
 
-/// tn: are the vectors of its transpose, bᵀ·a, fuller by a tenth or more than those of c? 32 x 40 has 96 vectors with 16 lanes, 40 x 32 has 80,
-/// each with the same sums.
+/// tn: are the vectors of its transpose, bᵀ·a, fuller by a tenth or more than those of c? 32 x 40 has 96 vectors with
+/// 16 lanes, 40 x 32 has 80, each with the same sums.
 bool suits_transposed(const GemmArgs<float>& args) {
   const std::int64_t m = args.a.cols;
   const std::int64_t n = args.b.cols;
@@ -425,7 +436,8 @@ Bands transposed_bands(const GemmArgs<float>& args) {
     }
   };
   kernel.finish = [](const Context& context, const GemmArgs<float>& all, std::int64_t tasks) {
-    add_partials(context, all.c, task_partial<float>(context, transposed_bands(all), 0), tasks, HWY_DYNAMIC_DISPATCH(suits_transposed)(all));
+    add_partials(context, all.c, task_partial<float>(context, transposed_bands(all), 0), tasks,
+                 HWY_DYNAMIC_DISPATCH(suits_transposed)(all));
   };
   return kernel;
 }
@@ -438,7 +450,8 @@ void gemm(const Context& context, const GemmArgs<float>& args) {
   if ((transposed ? args.a.rows : args.a.cols) == 0) {
     start_rows(args, 0, args.c.rows);
   } else if (transposed) {
-    const bool swapped = gemm_tn_chunks(args.c.rows, args.c.cols, args.a.rows) > 1 && HWY_DYNAMIC_DISPATCH(suits_transposed)(args);
+    const bool swapped =
+        gemm_tn_chunks(args.c.rows, args.c.cols, args.a.rows) > 1 && HWY_DYNAMIC_DISPATCH(suits_transposed)(args);
     const GemmArgs<float> operands = swapped ? with_operands_swapped(args) : args;
     const auto multiply = [&](const MatrixView<float>& part, std::int64_t begin, std::int64_t end) {
       if (args.a_half.used()) {

@@ -15,8 +15,8 @@ namespace gneiss::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Products of whole vectors of D from i on, of which there is one at least, summed lane by lane; moves i behind them. Two sums side by side hide the
-/// latency of adding.
+/// Products of whole vectors of D from i on, of which there is one at least, summed lane by lane; moves i behind them.
+/// Two sums side by side hide the latency of adding.
 template <class D>
 HWY_INLINE hn::Vec<D> summed_products(D d, const float* a, const float* b, std::int64_t length, std::int64_t& i) {
   constexpr std::int64_t lanes = hn::MaxLanes(D());
@@ -66,7 +66,8 @@ HWY_INLINE void inner_products(const float* a, const float* b, std::int64_t leng
   const hn::CappedTag<float, 8> d;
   if constexpr (hn::MaxLanes(hn::CappedTag<float, 8>()) == 8) {
     for (; length == 8 && i + 4 <= count; i += 4) {
-      const auto product = [&](std::int64_t run) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + run * 8), hn::LoadU(d, b + run * 8)); };
+      const auto product = [&](std::int64_t run)
+                               HWY_ATTR { return hn::Mul(hn::LoadU(d, a + run * 8), hn::LoadU(d, b + run * 8)); };
       const auto first = add_neighbours(d, product(i), product(i + 1));
       const auto second = add_neighbours(d, product(i + 2), product(i + 3));
       const auto pairs = add_neighbours(d, first, second);
@@ -77,8 +78,8 @@ HWY_INLINE void inner_products(const float* a, const float* b, std::int64_t leng
   for (; i < count; ++i) to[i] = inner_product(a + i * length, b + i * length, length);
 }
 
-/// Sixteen inner products of runs of eight, for vectors of sixteen: of the kHeads runs of each of the rows that start at a(0), a(1), … and
-/// b(0), b(1), …. Each has the bits of inner_products.
+/// Sixteen inner products of runs of eight, for vectors of sixteen: of the kHeads runs of each of the rows that start
+/// at a(0), a(1), … and b(0), b(1), …. Each has the bits of inner_products.
 template <int kHeads, class A, class B>
 HWY_INLINE auto products_of_eights([[maybe_unused]] const A& a, [[maybe_unused]] const B& b) {
   const hn::ScalableTag<float> d;
@@ -93,13 +94,15 @@ HWY_INLINE auto products_of_eights([[maybe_unused]] const A& a, [[maybe_unused]]
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Sixteen inner products of runs of `length`, a multiple of sixteen, for vectors of sixteen: of the rows that start at a(0), a(1), … and b(0), b(1), ….
+/// Sixteen inner products of runs of `length`, a multiple of sixteen, for vectors of sixteen: of the rows that start at
+/// a(0), a(1), … and b(0), b(1), ….
 template <class A, class B>
 HWY_INLINE auto sixteen_products(const A& a, const B& b, std::int64_t length) {
   const hn::ScalableTag<float> d;
   const hn::Repartition<double, decltype(d)> two_floats;
   using V = hn::Vec<decltype(d)>;
-  // Half of the lanes of each row is added to the other half, then half of those that are left, with rows side by side as they get narrower.
+  // Half of the lanes of each row is added to the other half, then half of those that are left, with rows side by side
+  // as they get narrower.
   const auto row = [&](int r) HWY_ATTR {
     std::int64_t i = 0;
     return summed_products(d, a(r), b(r), length, i);
@@ -117,7 +120,8 @@ HWY_INLINE auto sixteen_products(const A& a, const B& b, std::int64_t length) {
   const auto pairs = [&](int r) HWY_ATTR {
     const auto low = hn::BitCast(two_floats, fours(r));
     const auto high = hn::BitCast(two_floats, fours(r + 4));
-    return hn::Add(hn::BitCast(d, hn::ConcatEven(two_floats, high, low)), hn::BitCast(d, hn::ConcatOdd(two_floats, high, low)));
+    return hn::Add(hn::BitCast(d, hn::ConcatEven(two_floats, high, low)),
+                   hn::BitCast(d, hn::ConcatOdd(two_floats, high, low)));
   };
   const V low = pairs(0);
   return add_neighbours(d, low, pairs(8));

@@ -1,5 +1,5 @@
-// The frame of the losses over matrices of targets: count the labelled entries, sweep fixed chunks or bands of rows, add
-// their parts in order.
+// The frame of the losses over matrices of targets: count the labelled entries, sweep fixed chunks or bands of rows,
+// add their parts in order.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace gneiss::kernels::cpu {
 /// What the mean divides by.
 template <class Args>
 double divisor(int threads, const Args& args) {
-  return static_cast<double>(std::max<std::int64_t>(1, args.labelled > 0 ? args.labelled : labelled_entries(threads, args.targets, args.rows)));
+  return static_cast<double>(std::max<std::int64_t>(
+      1, args.labelled > 0 ? args.labelled : labelled_entries(threads, args.targets, args.rows)));
 }
 
 template <class Args>

@@ -1,5 +1,5 @@
-// x + a * b, a vector of columns at a time: a factor with a value for each group of columns is spread over them from one register.
-// Where that does not fit, runs of columns in which each factor is either full or one value.
+// x + a * b, a vector of columns at a time: a factor with a value for each group of columns is spread over them from
+// one register. Where that does not fit, runs of columns in which each factor is either full or one value.
 #include "kernels/mul_add.h"
 
 #include <algorithm>
@@ -67,7 +67,9 @@ template <bool kFull>
 class Factor {
  public:
   Factor(const ConstMatrixView<float>& values, std::int64_t width)
-      : data_(values.data), stride_(values.rows == 1 ? 0 : values.stride), used_(hn::FirstN(Tag(), static_cast<std::size_t>(values.cols))) {
+      : data_(values.data),
+        stride_(values.rows == 1 ? 0 : values.stride),
+        used_(hn::FirstN(Tag(), static_cast<std::size_t>(values.cols))) {
     if constexpr (!kFull) {
       const std::int64_t group = width / values.cols;
       for (std::int64_t c = 0; c < std::min(width + kLanes, kMostColumns + kLanes); ++c) {
@@ -113,11 +115,14 @@ void mul_add_rows(const MulAddArgs<float>& args, std::int64_t begin, std::int64_
     float* y = y_rows.row(r);
     std::int64_t c = 0;
     for (; c + kLanes <= width; c += kLanes) {
-      hn::StoreU(hn::MulAdd(a.columns(r, a_groups, c, all), b.columns(r, b_groups, c, all), hn::LoadU(d, x + c)), d, y + c);
+      hn::StoreU(hn::MulAdd(a.columns(r, a_groups, c, all), b.columns(r, b_groups, c, all), hn::LoadU(d, x + c)), d,
+                 y + c);
     }
     if (c == width) continue;
     const auto some = hn::FirstN(d, static_cast<std::size_t>(width - c));
-    hn::BlendedStore(hn::MulAdd(a.columns(r, a_groups, c, some), b.columns(r, b_groups, c, some), hn::MaskedLoad(some, d, x + c)), some, d, y + c);
+    hn::BlendedStore(
+        hn::MulAdd(a.columns(r, a_groups, c, some), b.columns(r, b_groups, c, some), hn::MaskedLoad(some, d, x + c)),
+        some, d, y + c);
   }
 }
 

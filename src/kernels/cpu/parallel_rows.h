@@ -1,8 +1,8 @@
 // Loops of the cpu kernels: over runs of elements, and over rows in chunks of about equal numbers of edges.
 //
 // Chunks are found from the shapes and the offsets alone (never from the number of threads) and nothing is allocated:
-// a chunk's first row is a binary search on offsets. Those may be a part of a larger graph's and start anywhere. Rows cost their edges plus 2, the overhead of an empty row
-// measured against an edge of 32 columns.
+// a chunk's first row is a binary search on offsets. Those may be a part of a larger graph's and start anywhere. Rows
+// cost their edges plus 2, the overhead of an empty row measured against an edge of 32 columns.
 #pragma once
 
 #include <algorithm>

@@ -31,10 +31,13 @@ constexpr int kMostVectors = HWY_TARGET <= HWY_AVX3 ? 16 : 8;
 
 enum class Weights { kOnes, kOnePerEdge, kOnePerHead };
 
-/// How a run of edges is read. Where rows come from a cache near by, asking for each edge what holds for all of the run takes longer than its row.
+/// How a run of edges is read. Where rows come from a cache near by, asking for each edge what holds for all of the run
+/// takes longer than its row.
 enum class Reading {
-  kChecked,  ///< any edges: how far ahead there are others, whether rows are fetched twice and where weights lie is asked for each
-  kOnce,     ///< weights lie in the order of the edges, all edges that are looked ahead to exist, and rows are fetched once
+  kChecked,  ///< any edges: how far ahead there are others, whether rows are fetched twice and where weights lie is
+             ///< asked for each
+  kOnce,     ///< weights lie in the order of the edges, all edges that are looked ahead to exist, and rows are fetched
+             ///< once
   kTwice,    ///< the same, but rows are fetched twice
 };
 
@@ -96,7 +99,8 @@ class EdgeReader {
       for (std::int64_t c = 0; c < kVectors * lanes(); c += kLine) prefetch_far(far + c);
     }
     const float* near = later(ahead_.near);
-    for (std::int64_t c = 0; c < kVectors * lanes(); c += kLine) hwy::Prefetch(near + c);  // no asm statement as in prefetch(): it takes blocks 4 % longer
+    for (std::int64_t c = 0; c < kVectors * lanes(); c += kLine)
+      hwy::Prefetch(near + c);  // no asm statement as in prefetch(): it takes blocks 4 % longer
     row_ = row(i);
     if constexpr (kWeights == Weights::kOnes) return;
     const float* weight = w_ + k * heads_;

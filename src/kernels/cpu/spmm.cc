@@ -22,7 +22,8 @@ RowIds<NodeId> row_ids(const SparsePattern& pattern) { return {pattern.indices.d
 
 /// Sum or mean over rows [row_begin, row_end) of one panel.
 template <Reading kReading, class Edges, class D, int kVectors>
-HWY_INLINE void sum_rows(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end, Edges edges) {
+HWY_INLINE void sum_rows(const SpmmArgs<float>& args, const Panel& panel, std::int64_t row_begin, std::int64_t row_end,
+                         Edges edges) {
   const D d;
   const bool past_caches = stores_past_caches(args.y, panel.column);
   const RowFactors<float> factors(args);

@@ -56,8 +56,10 @@ HWY_EXPORT(grad_chunk);
 
 void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<float>& args) {
   parallel_edge_rows(context.threads, args.out_edges.offsets, 2 * args.dx.cols,
-                     [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(grad_chunk)
-                                                                 (args, begin, end); });
+                     [&](std::int64_t begin, std::int64_t end) {
+                       HWY_DYNAMIC_DISPATCH(grad_chunk)
+                       (args, begin, end);
+                     });
 }
 
 }  // namespace gneiss::kernels::cpu

@@ -4,9 +4,9 @@
 // which is read and written once a block; the first block has a segment for every row and overwrites y. It pays where a
 // segment is long enough (15 edges and more) to cover that. The rows of x are read at random from a few megabytes; ids
 // are 16-bit numbers in one stream, prefetched across segments; weights jump from segment to segment and are prefetched
-// some segments ahead. A wide x is swept panel by panel of its columns; of one head the rows of a panel and a block, of which
-// each is read many times, are copied first. Blocks come one after another, a row belongs to one chunk of a block, chunks depend
-// on the pattern alone: threads cannot change bits. Source: the CPU study's "blk" kernel.
+// some segments ahead. A wide x is swept panel by panel of its columns; of one head the rows of a panel and a block, of
+// which each is read many times, are copied first. Blocks come one after another, a row belongs to one chunk of a
+// block, chunks depend on the pattern alone: threads cannot change bits. Source: the CPU study's "blk" kernel.
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/packed_rows.h"
 #include "kernels/cpu/parallel_rows.h"
@@ -84,8 +84,8 @@ struct BlockLoop {
   }
 };
 
-void block_chunk(const SpmmArgs<float>& args, std::int64_t first_source, bool adds, std::int64_t chunk, std::int64_t begin,
-                 std::int64_t end) {
+void block_chunk(const SpmmArgs<float>& args, std::int64_t first_source, bool adds, std::int64_t chunk,
+                 std::int64_t begin, std::int64_t end) {
   sweep(args, BlockLoop{args, first_source, adds, chunk}, begin, end);
 }
 

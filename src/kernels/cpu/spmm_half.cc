@@ -48,7 +48,9 @@ void sum_panel(const Task& task) {
   const EdgeId last = pattern.nonzeros() - 1;
   const std::int64_t width = kPartial ? args.y.cols - task.column : kVectors * kLanes;
   const auto ahead = FetchAhead::from_memory(width * static_cast<std::int64_t>(sizeof(std::uint16_t)));
-  const auto row_of = [&](EdgeId k) { return x + pattern.indices[static_cast<std::size_t>(std::min(k, last))] * stride; };
+  const auto row_of = [&](EdgeId k) {
+    return x + pattern.indices[static_cast<std::size_t>(std::min(k, last))] * stride;
+  };
   const RowFactors<float> factors(args);
   alignas(64) float row[kVectors * kLanes];
   for (std::int64_t v = task.begin; v < task.end; ++v) {

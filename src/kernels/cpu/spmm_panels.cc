@@ -1,8 +1,8 @@
 // spmm by panels of columns: a panel of x is copied and summed for all rows before the next.
 //
-// The rows of a panel lie one behind another, so that a shared cache may hold them all where it does not hold whole rows. What that costs is
-// to copy x once and to read the ids once a panel; and no op that follows can take the result up row by row. Each element is the same sum in the same order as in
-// whole rows.
+// The rows of a panel lie one behind another, so that a shared cache may hold them all where it does not hold whole
+// rows. What that costs is to copy x once and to read the ids once a panel; and no op that follows can take the result
+// up row by row. Each element is the same sum in the same order as in whole rows.
 #include <algorithm>
 
 #include "kernels/cpu/cpu.h"

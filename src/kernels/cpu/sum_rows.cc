@@ -1,6 +1,6 @@
 // Column sums: one row of f64 sums a fixed chunk of rows, added in the order of the chunks.
-#include "kernels/chunks.h"
 #include "kernels/band_views.h"
+#include "kernels/chunks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/parallel_rows.h"
 
@@ -21,7 +21,8 @@ using Narrow = hn::Rebind<float, Wide>;
 constexpr std::int64_t kWideLanes = hn::MaxLanes(Wide());
 
 /// Adds columns [first, end) of rows [begin, end) to sums, one by one.
-void add_columns(const SumRowsArgs<float>& args, std::int64_t begin, std::int64_t end, std::int64_t first, double* sums) {
+void add_columns(const SumRowsArgs<float>& args, std::int64_t begin, std::int64_t end, std::int64_t first,
+                 double* sums) {
   const std::int64_t width = args.weights.empty() ? args.x.cols : args.x.cols / args.weights.cols;
   for (std::int64_t r = begin; r < end; ++r) {
     const float* x = args.x.row(r);
@@ -31,8 +32,8 @@ void add_columns(const SumRowsArgs<float>& args, std::int64_t begin, std::int64_
   }
 }
 
-/// Adds kVectors vectors of columns from `first` on of rows [begin, end) to sums, which stay in registers. With weights no
-/// vector lies in two groups.
+/// Adds kVectors vectors of columns from `first` on of rows [begin, end) to sums, which stay in registers. With weights
+/// no vector lies in two groups.
 template <int kVectors, bool kWeighted>
 void add_panel(const SumRowsArgs<float>& args, std::int64_t begin, std::int64_t end, std::int64_t first, double* sums) {
   const Wide d;

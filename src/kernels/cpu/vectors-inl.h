@@ -41,7 +41,8 @@ HWY_INLINE void store_first(Vector value, float* to, std::int64_t count) {
   std::copy_n(lanes, count, to);
 }
 
-/// x, but 0 where it is subnormal: processors take a hundred times as long over such numbers, in every product that follows.
+/// x, but 0 where it is subnormal: processors take a hundred times as long over such numbers, in every product that
+/// follows.
 HWY_INLINE Vector without_subnormals(Vector x) {
   const Tag d;
   return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, std::numeric_limits<float>::min())), x);

@@ -57,8 +57,8 @@ struct Operand {
 /// c = a * b + before * c with inner size k, on one thread. Row-major, as dnnl_sgemm is.
 void multiply(const MatrixView<float>& c, std::int64_t k, const Operand& a, const Operand& b, float before = 0.0F) {
   const OneThread guard;
-  library().sgemm(a.transposed, b.transposed, c.rows, c.cols, k, 1.0F, a.data, a.stride, b.data, b.stride, before, c.data,
-                  c.stride);
+  library().sgemm(a.transposed, b.transposed, c.rows, c.cols, k, 1.0F, a.data, a.stride, b.data, b.stride, before,
+                  c.data, c.stride);
 }
 
 /// Rows of c in one call: some 16 Mflop, so that packing b is cheap against the product.

@@ -1,7 +1,7 @@
 // Kernels that oneDNN computes, in f32. Arguments are trusted: the contracts have checked them.
 //
-// Its library is loaded when somebody first asks for it. Products choose Gneiss's own kernels; linked, it would cost every process
-// 2 MB, and those who run Gneiss an installation.
+// Its library is loaded when somebody first asks for it. Products choose Gneiss's own kernels; linked, it would cost
+// every process 2 MB, and those who run Gneiss an installation.
 #pragma once
 
 #include <string>
