@@ -5,6 +5,7 @@ SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc)
 PEER_GRAPHS ?= ogbn-arxiv flickr
+PEER_RESULTS ?= bench/results/peers-here.json
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build demo check check-synth check-accuracy check-sanitize bench bench-peers format clean
@@ -50,11 +51,12 @@ bench: ## build the benchmarks and run the ones that need nothing else
 	@cmake --build --preset bench --parallel $(JOBS)
 	@for b in build-bench/bin/*_bench; do echo "== $$b"; "$$b" || exit 1; done
 
-bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table and docs/peers.svg
+bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table and docs/results.md
 	@bench/peers/install
 	@build/bin/gneiss doctor --calibrate
 	@bench/peers/run --graphs $(PEER_GRAPHS) --json build/peers.json
-	@bench/peers/report build/peers.json
+	@bench/peers/report build/peers.json --results $(PEER_RESULTS)
+	@bench/results/render
 
 format: ## format the C++ sources
 	@tools/install-deps format
