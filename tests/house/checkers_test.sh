@@ -64,5 +64,53 @@ plant
 head -c 500000 /dev/zero >"$work/tree/src/base/big.bin"
 expect check-tree 'src/base/big.bin: larger than 400 kB'
 
+# Pages: lengths, widths, and links with their anchors.
+plant && expect check-pages ''
+plant
+seq 151 >"$work/tree/README.md"
+expect check-pages 'README.md: 151 lines, more than 150'
+plant
+mkdir "$work/tree/docs"
+seq 201 >"$work/tree/docs/performance.md"
+expect check-pages 'docs/performance.md: 201 lines, more than 200'
+plant
+{ seq -s '' 100; } >"$work/tree/README.md"
+expect check-pages 'README.md:1: 192 columns, more than 120'
+violation check-pages README.md 'ä, ö and ü are a column each: äääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää' ''
+violation check-pages README.md 'see [there](docs/none.md)' "README.md:1: link to 'docs/none.md', which is not there"
+violation check-pages README.md 'see [there](#nowhere)' "README.md:1: link to '#nowhere': the page has no such heading"
+violation check-pages README.md '`x[i](j)` is no link, [this](https://example.org) is not ours' ''
+plant
+printf '# Two words\n\nsee [there](#two-words)\n' >"$work/tree/README.md"
+expect check-pages ''
+
+# The page of ops: one that is not current, and an op that it could not name.
+ops_page() {
+  local output status=0
+  output=$("$source_dir/tools/make-ops-page" --check "$work/tree" 2>&1) || status=$?
+  if [ $status -ne 1 ] || [[ $output != *"$1"* ]]; then
+    echo "FAIL: make-ops-page (status $status) did not say '$1': $output"
+    failures=$((failures + 1))
+  fi
+}
+ops_tree() {
+  plant
+  mkdir -p "$work/tree/src/ir" "$work/tree/docs"
+  cp "$source_dir"/src/kernels/*.h "$work/tree/src/kernels/"
+  cp "$source_dir/src/ir/ops.def" "$work/tree/src/ir/"
+  cp "$source_dir/docs/ops.md" "$work/tree/docs/"
+}
+ops_tree
+"$source_dir/tools/make-ops-page" --check "$work/tree" || { echo "FAIL: the page of ops is not current"; failures=$((failures + 1)); }
+ops_tree
+echo 'GNEISS_OP(novel, 1, 1, 1, 0, same_shape)' >>"$work/tree/src/ir/ops.def"
+ops_page "op 'novel' has no src/kernels/novel.h"
+ops_tree
+sed -i 's|^/// Multiplies sparse rows|/// Multiplies rows|' "$work/tree/src/kernels/spx_gemm.h"
+ops_page 'docs/ops.md is not what'
+ops_tree
+sed -i 's|^void spx_gemm(|void other(|' "$work/tree/src/kernels/spx_gemm.h"
+ops_page 'src/kernels/spx_gemm.h has no contract of spx_gemm()'
+
 [ $failures -eq 0 ] && echo "all cases as expected"
 exit $((failures > 0))
