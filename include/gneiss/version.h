@@ -8,7 +8,7 @@
 
 namespace gneiss {
 
-/// "0.1.0".
+/// The version of this build, as "0.2.0".
 std::string version();
 
 /// One line of the doctor's report.
