@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/visible.h"
 
 namespace gneiss::data {
 namespace {
@@ -156,13 +157,6 @@ bool parse_real(std::string_view text, double* value) {
   return true;
 }
 
-std::string excerpt(std::string_view text) {
-  std::string out(text.substr(0, 40));
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
-  }
-  if (text.size() > 40) out += "…";
-  return out;
-}
+std::string excerpt(std::string_view text) { return visible(text, 40); }
 
 }  // namespace gneiss::data

@@ -56,7 +56,7 @@ bool parse_int(std::string_view text, std::int64_t* value);
 /// Also takes inf and nan in any case. Values beyond the range of double become infinity or 0.
 bool parse_real(std::string_view text, double* value);
 
-/// At most 40 characters of a field for a message, control characters replaced.
+/// At most 40 characters of a field for a message; invisible ones stand as their codes (base/visible.h).
 std::string excerpt(std::string_view text);
 
 }  // namespace gneiss::data

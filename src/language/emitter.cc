@@ -213,7 +213,10 @@ Tensor Emitter::multiply(Tensor a, Tensor b, const Span& span) {
     fail(Code::E0404, span,
          fmt::format("matrix product of {} and {}: {} columns on the left, {} rows on the right", describe(a),
                      describe(b), inner, b.dims[0]),
-         {}, std::move(notes));
+         b.dims[1] == inner
+             ? "declare it the other way round, param W: [F, out]; 'as \"weight\".T' stores it as PyTorch does"
+             : "",
+         std::move(notes));
   }
   b = as_matrix(std::move(b), span);
   if (a.domain == ir::Domain::kGlobal && a.dims.size() == 2) a = as_matrix(std::move(a), span);

@@ -1,6 +1,7 @@
 // Operators on two values: exact integers, finite fractions, texts, truths, lists, and tensors through the Emitter.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "language/evaluator.h"
@@ -87,8 +88,10 @@ Value Evaluator::integers(const std::string& op, std::int64_t a, std::int64_t b,
                   fmt::format("{} {} {} {}", a, op, b, zero ? "divides by zero" : "does not fit into 64 bits"));
   }
   if (op == "/" && result * b != a) {
-    emitter_.fail(Code::E0503, expr.span, fmt::format("{} / {} is not a whole number", a, b),
-                  fmt::format("for a fraction make one of them a float: {}.0 / {}", a, b));
+    emitter_.fail(
+        Code::E0503, expr.span, fmt::format("{} / {} is not a whole number", a, b),
+        fmt::format("a width must come out even, e.g. {} / {}; for a fraction make one of them a float: {}.0 / {}",
+                    std::max(b, a / b * b), b, a, b));
   }
   return {result};
 }

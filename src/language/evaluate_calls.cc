@@ -6,6 +6,7 @@
 #include "base/names.h"
 #include "language/builtins.h"
 #include "language/evaluator.h"
+#include "language/habits.h"
 #include "language/library.h"
 #include "language/walk.h"
 
@@ -81,7 +82,7 @@ std::vector<GivenArgument> Evaluator::evaluate_arguments(const Expr& call) {
 Value Evaluator::evaluate_call(const Expr& expr, const Expr* key_expr) {
   const Expr& callee = *expr.operands[0];
   if (callee.kind == ExprKind::kMember) return call_method(expr);
-  if (callee.kind != ExprKind::kName) emitter_.fail(Code::E0302, callee.span, "only a layer or function can be called");
+  if (callee.kind != ExprKind::kName) fail_callee(callee);
   std::string key;
   if (key_expr != nullptr) {
     key = evaluate_text(*key_expr, "a key");
@@ -108,8 +109,35 @@ Value Evaluator::evaluate_call(const Expr& expr, const Expr* key_expr) {
   std::vector<std::string> known = builtin_names();
   for (const auto& [name, definition] : layers_) known.push_back(name);
   const std::string nearest = nearest_name(callee.text, known);
-  emitter_.fail(Code::E0302, callee.span, fmt::format("unknown layer or function '{}'", callee.text),
-                nearest.empty() ? std::string() : fmt::format("did you mean '{}'?", nearest));
+  std::string help = call_habit(callee.text);
+  if (help.empty() && !nearest.empty()) help = fmt::format("did you mean '{}'?", nearest);
+  emitter_.fail(Code::E0302, callee.span, fmt::format("unknown layer or function '{}'", callee.text), std::move(help));
+}
+
+/// A call of what is no name: nn.Linear(16, 8)(x), 3(x).
+void Evaluator::fail_callee(const Expr& callee) {
+  std::string help;
+  if (callee.kind == ExprKind::kCall) {
+    const Expr& made = *callee.operands[0];
+    help = call_habit(made.text);
+    if (help.empty()) help = fmt::format("a layer is called once, with its value first: {}(x, …)", made.text);
+  }
+  emitter_.fail(Code::E0302, callee.span, "only a layer or function can be called", std::move(help));
+}
+
+/// torch.relu(x), x.relu(), self.lin(x): what to call instead; `callee` is the member.
+std::string Evaluator::method_help(const Expr& callee) {
+  const Expr* root = &callee;
+  while (root->kind == ExprKind::kMember) root = root->operands[0].get();
+  const bool module =
+      root->kind == ExprKind::kName && is_module_habit(root->text) && !frame().variables.count(root->text);
+  const bool known = find_builtin(callee.text) != nullptr || layers_.count(callee.text) != 0;
+  if (known) return fmt::format("functions have nothing in front: {}(x)", callee.text);
+  const std::string habit = call_habit(callee.text);
+  if (!habit.empty()) return habit;
+  if (is_reduction(callee.text)) return fmt::format("write {}(z@src) over in_edges", callee.text);
+  if (module) return "functions have no module in front: relu(x), linear(x, out)";
+  return "methods such as gnn.load stand in a training script";
 }
 
 std::string Evaluator::instance_prefix(const std::string* key, const std::string& name) {
@@ -280,7 +308,7 @@ Value Evaluator::convert(const Parameter& parameter, const Value& value, const S
     const std::vector<std::string>& choices = parameter.type.choices;
     if (choices.empty() || std::find(choices.begin(), choices.end(), *value.text()) != choices.end()) return value;
     emitter_.fail(Code::E0412, span, fmt::format("'{}' cannot be \"{}\"", parameter.name, *value.text()),
-                  unknown_name_hint(*value.text(), choices), {{"declared here", locate(parameter.span)}});
+                  choice_habit(*value.text(), choices), {{"declared here", locate(parameter.span)}});
   }
   emitter_.fail(Code::E0401, span, fmt::format("'{}' is {}: expected {}", parameter.name, describe(value), type), {},
                 {{"declared here", locate(parameter.span)}});

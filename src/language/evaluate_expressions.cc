@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "language/builtins.h"
 #include "language/evaluator.h"
+#include "language/habits.h"
 
 namespace gneiss::language {
 namespace {
@@ -103,7 +104,8 @@ Value Evaluator::evaluate_name(const Expr& expr) {
   if (frame().after_mistake) throw EvaluationAbort{};
   const std::vector<std::string> known = names_in_scope();
   const std::string nearest = nearest_name(name, known);
-  std::string help = nearest.empty() ? std::string() : fmt::format("did you mean '{}'?", nearest);
+  std::string help = name_habit(name);
+  if (help.empty() && !nearest.empty()) help = fmt::format("did you mean '{}'?", nearest);
   if (frame().declared.count(name) != 0) {
     emitter_.fail(Code::E0618, expr.span, fmt::format("the property '{}' has no value yet", name),
                   "a loop over vertices writes it");
@@ -194,8 +196,11 @@ Value Evaluator::evaluate_product(const Expr& expr) {
 
 Value Evaluator::evaluate_at(const Expr& expr) {
   if (expr.text != "src" && expr.text != "dst") {
-    emitter_.fail(Code::E0301, expr.text_span, fmt::format("unknown end '@{}'", expr.text),
-                  "the ends of an edge are @src and @dst");
+    const bool known = frame().variables.count(expr.text) != 0 || end_habit(expr.text).empty();
+    emitter_.fail(
+        Code::E0301, expr.text_span, fmt::format("unknown end '@{}'", expr.text),
+        known ? fmt::format("the product with a matrix is x * {}; the ends of an edge are @src and @dst", expr.text)
+              : end_habit(expr.text));
   }
   const Value value = evaluate(*expr.operands[0]);
   const Tensor* tensor = value.tensor();
@@ -216,8 +221,9 @@ Value Evaluator::evaluate_over(const Expr& expr) {
                   unknown_name_hint(name, kReductions));
   }
   if (expr.text != "in_edges" && expr.text != "out_edges") {
+    const std::string habit = edges_habit(expr.text);
     emitter_.fail(Code::E0419, expr.text_span, fmt::format("unknown edges '{}'", expr.text),
-                  "a reduction runs over in_edges or out_edges");
+                  habit.empty() ? "a reduction runs over in_edges or out_edges" : habit);
   }
   if (call.arguments.size() != 1) {
     emitter_.fail(call.arguments.empty() ? Code::E0305 : Code::E0306, call.span,
@@ -238,7 +244,8 @@ Value Evaluator::evaluate_index(const Expr& expr) {
   const Value value = evaluate(*expr.operands[0]);
   const List* list = value.list();
   if (list == nullptr)
-    emitter_.fail(Code::E0401, expr.span, fmt::format("'[…]' of {}: expected a list", describe(value)));
+    emitter_.fail(Code::E0401, expr.span, fmt::format("'[…]' of {}: expected a list", describe(value)),
+                  value.tensor() == nullptr ? "" : "columns are not cut apart; write a linear(x, out) for each part");
   const std::int64_t index = evaluate_int(*expr.operands[1], "an index");
   if (index < 0 || index >= static_cast<std::int64_t>(list->size())) {
     emitter_.fail(Code::E0413, expr.operands[1]->span, fmt::format("index {} of a list of {}", index, list->size()));

@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "language/builtins.h"
 #include "language/evaluator.h"
+#include "language/habits.h"
 
 namespace gneiss::language {
 namespace {
@@ -89,8 +90,19 @@ void Evaluator::execute_inside(const Stmt& stmt) {
         return;
       }
       refuse_foreign_call(*stmt.exprs[0]);
+      refuse_habit_call(*stmt.exprs[0]);
       misplaced(stmt, "an expression whose value is not used", "assign it to a name, or return it");
   }
+}
+
+/// print(x); loss.backward(); and other calls for an effect that nothing here has.
+void Evaluator::refuse_habit_call(const Expr& expr) {
+  if (expr.kind != ExprKind::kCall) return;
+  const Expr& callee = *expr.operands[0];
+  const bool known = find_builtin(callee.text) != nullptr || layers_.count(callee.text) != 0;
+  const std::string habit = known ? std::string() : call_habit(callee.text);
+  if (habit.empty()) return;
+  emitter_.fail(Code::E0302, callee.span, fmt::format("unknown function '{}'", callee.text), habit);
 }
 
 void Evaluator::misplaced(const Stmt& stmt, std::string_view what, std::string help) {
@@ -242,8 +254,9 @@ ir::Init Evaluator::evaluate_init(const ParamDecl& param, const std::vector<std:
       emitter_.fail(Code::E0306, param.init_span, fmt::format("'{}' takes {} arguments, got {}", name, most, given));
   };
   if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
+    const std::string habit = init_habit(name);
     emitter_.fail(Code::E0309, param.init_span, fmt::format("unknown initialiser '{}'", name),
-                  unknown_name_hint(name, kKnown));
+                  habit.empty() ? unknown_name_hint(name, kKnown) : habit + "; known: " + gneiss::join(kKnown, ", "));
   }
   const bool number = name == "constant" || name == "uniform" || name == "normal";
   takes(number ? 1 : 0, number || name == "linear" ? 1 : 0);

@@ -78,6 +78,9 @@ class Evaluator {
   /// A call of a method: in layers the graph's, in scripts the network's too.
   virtual Value call_method(const Expr& call);
   void refuse_foreign_call(const Expr& expr);
+  void refuse_habit_call(const Expr& expr);
+  [[noreturn]] void fail_callee(const Expr& callee);
+  std::string method_help(const Expr& callee);
 
   void execute(const std::vector<StmtPtr>& statements);
   void execute(const Stmt& stmt);

@@ -7,12 +7,17 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/visible.h"
+#include "language/habits.h"
+
 namespace gneiss::language {
 namespace {
 
-constexpr std::array<std::string_view, 18> kTwoCharacterSymbols = {
-    "==", "!=", "<=", ">=", "&&", "||", "->", "..", "++", "--", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "::"};
-constexpr std::string_view kOneCharacterSymbols = "+-*/%=<>!(){}[],;:.@&|?";
+/// "**" and "^" have no meaning but a habit: the parser says what to write instead.
+constexpr std::array<std::string_view, 19> kTwoCharacterSymbols = {
+    "==", "!=", "<=", ">=", "&&", "||", "->", "..", "++", "--", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "::", "**"};
+constexpr std::string_view kOneCharacterSymbols = "+-*/%=<>!(){}[],;:.@&|?^";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -24,6 +29,7 @@ class Scanner {
       : source_(source), text_(std::string_view(source.text).substr(0, end)), at_(begin), diagnostics_(*diagnostics) {}
 
   Tokens run() {
+    if (at_ == 0 && text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
     while (at_ < text_.size()) step();
     push(TokenKind::kEnd, text_.size());
     return std::move(out_);
@@ -58,8 +64,10 @@ class Scanner {
       push(TokenKind::kName, begin);
     } else if (is_digit(c) || (c == '.' && is_digit(peek(1)))) {
       number();
-    } else if (c == '"') {
-      string();
+    } else if (text_.substr(at_, 3) == "\"\"\"" || text_.substr(at_, 3) == "'''") {
+      documentation();
+    } else if (c == '"' || (c == '\'' && closes_on_line())) {
+      string(c);
     } else {
       symbol();
     }
@@ -127,16 +135,35 @@ class Scanner {
     diagnostics_.error(Code::E0105, token->span, fmt::format("'{}' does not fit into a 64-bit number", token->text));
   }
 
-  void string() {
+  /// Is there another single quote before the line ends?
+  bool closes_on_line() const {
+    const std::size_t next = text_.find_first_of("'\n", at_ + 1);
+    return next != std::string_view::npos && text_[next] == '\'';
+  }
+
+  /// A text between triple quotes, which documents in Python.
+  void documentation() {
+    const std::size_t begin = at_;
+    const std::size_t end = text_.find(text_.substr(begin, 3), begin + 3);
+    at_ = end == std::string_view::npos ? text_.size() : end + 3;
+    diagnostics_.error(Code::E0101, span_from(begin, begin + 3), "unexpected triple quotes").help =
+        "comments are written // … or /* … */";
+  }
+
+  void string(char quote) {
     const std::size_t begin = at_++;
-    while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\n') {
+    while (at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n') {
       if (text_[at_] == '\\') escape();
       if (at_ < text_.size() && text_[at_] != '\n') ++at_;
     }
-    const bool closed = peek() == '"' && at_ < text_.size();
+    const bool closed = peek() == quote && at_ < text_.size();
     const std::size_t end = at_;
     if (closed) ++at_;
     push(TokenKind::kString, begin).text = std::string(text_.substr(begin + 1, end - begin - 1));
+    if (quote != '"') {
+      diagnostics_.error(Code::E0101, span_from(begin, at_), "unexpected single quotes").help =
+          fmt::format("write \"{}\"", text_.substr(begin + 1, end - begin - 1));
+    }
     if (!closed) diagnostics_.error(Code::E0102, span_from(begin, end), "this string has no closing '\"' on its line");
   }
 
@@ -168,15 +195,30 @@ class Scanner {
     stray(begin);
   }
 
-  /// Reports a run of bytes that mean nothing, once.
+  /// Reports a run of characters that mean nothing, once.
   void stray(std::size_t begin) {
+    const Character first = character_at(text_, begin);
+    at_ = begin + first.bytes;
     while (at_ < text_.size() && (static_cast<unsigned char>(text_[at_]) >= 0x80 || text_[at_] == '\0')) ++at_;
-    const auto byte = static_cast<unsigned char>(text_[begin]);
-    const std::string shown =
-        byte >= 0x21 && byte < 0x7F ? fmt::format("'{}'", text_[begin]) : fmt::format("byte 0x{:02x}", byte);
-    Diagnostic& made = diagnostics_.error(Code::E0101, span_from(begin, at_), "unexpected " + shown);
-    if (byte == '\'') made.help = "strings are written with double quotes: \"…\"";
-    if (byte >= 0x80) made.help = "outside of strings and comments only ASCII is used";
+    Diagnostic& made = diagnostics_.error(Code::E0101, span_from(begin, at_),
+                                          fmt::format("unexpected {}", describe_character(text_, begin)));
+    made.help = first.well_formed ? character_habit(first.code) : "";
+    if (!made.help.empty()) return push_meant(begin, made.help);
+    if (first.well_formed && is_invisible(first.code)) {
+      made.help = "remove it; text copied from a page often has such characters";
+    } else if (first.code >= 0x80) {
+      made.help = "outside of strings and comments only ASCII is used";
+    }
+  }
+
+  /// The operator that stands in a help such as "write '*'": reading goes on with it, so that one mistake is one
+  /// message.
+  void push_meant(std::size_t begin, std::string_view help) {
+    constexpr std::string_view kBefore = "write '";
+    if (!help.starts_with(kBefore) || !help.ends_with('\'')) return;
+    help.remove_prefix(kBefore.size());
+    help.remove_suffix(1);
+    push(TokenKind::kSymbol, begin).text = std::string(help);
   }
 
   const Source& source_;

@@ -57,6 +57,10 @@ ExprPtr Parser::expression(int least_power) {
   const Deeper deeper(this);
   ExprPtr left = prefix();
   for (;;) {
+    if (at("**") || at("^")) {
+      left = refuse_power(std::move(left));
+      continue;
+    }
     const Operator* found = find_operator(peek());
     if (found == nullptr || found->power <= least_power) return left;
     const Span operator_span = take().span;
@@ -115,7 +119,8 @@ ExprPtr Parser::primary() {
     return inside;
   }
   const std::string got = token.kind == TokenKind::kEnd ? "the end of the file" : fmt::format("'{}'", token.text);
-  diagnostics_.error(Code::E0202, token.span, fmt::format("expected an expression, got {}", got));
+  const std::string habit = at(":") ? "values have no slices; write a linear(x, out) for each part" : habit_of_next();
+  diagnostics_.error(Code::E0202, token.span, fmt::format("expected an expression, got {}", got)).help = habit;
   throw SyntaxAbort{};
 }
 
@@ -154,11 +159,17 @@ ExprPtr Parser::postfix(ExprPtr left) {
       continue;
     }
     const Span symbol = peek().span;
-    if (accept("@")) {
+    if (at("@") && at_name(1)) {
+      take();
       made = make(ExprKind::kAt, left->span);
-      const Token& end = expect_name("'src' or 'dst'");
+      const Token& end = take();
       made->text = end.text;
       made->text_span = join(symbol, end.span);
+    } else if (at("@")) {
+      take();
+      diagnostics_.error(Code::E0201, peek().span, fmt::format("expected 'src' or 'dst', got '{}'", peek().text)).help =
+          "the product with a matrix is x * W; the ends of an edge are x@src and x@dst";
+      throw SyntaxAbort{};
     } else if (at(".") && at_name(1)) {
       take();
       made = make(ExprKind::kMember, left->span);

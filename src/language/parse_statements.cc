@@ -36,7 +36,8 @@ StmtPtr Parser::begin(StmtKind kind) const {
 std::vector<StmtPtr> Parser::block() {
   const Deeper deeper(this);
   std::vector<StmtPtr> statements;
-  const Token& opened = expect("{");
+  require_block();
+  const Token& opened = take();
   while (!at("}") && !at_end() && !diagnostics_.full()) {
     if (accept(";")) continue;
     if (StmtPtr made = statement()) statements.push_back(std::move(made));
@@ -47,7 +48,7 @@ std::vector<StmtPtr> Parser::block() {
 
 /// A block, or one statement without braces as C allows.
 std::vector<StmtPtr> Parser::body() {
-  if (at("{")) return block();
+  if (at("{") || at(":") || at("=")) return block();
   const Deeper deeper(this);
   std::vector<StmtPtr> statements;
   statements.push_back(statement_inside());
@@ -94,8 +95,11 @@ void Parser::end_statement() {
   // What is missing belongs after the last token, which is where the eye looks for it.
   const Span& last = last_span();
   const Span after = {last.source, last.end, last.end};
-  diagnostics_.error(Code::E0201, after, fmt::format("expected ';' after this statement")).help =
-      fmt::format("the next thing is {}", at_end() ? "the end of the file" : fmt::format("'{}'", peek().text));
+  const std::string habit = habit_after_statement();
+  const bool forgotten = habit == kForgotten;
+  diagnostics_.error(Code::E0201, after, fmt::format("expected ';' after this statement")).help = habit;
+  if (forgotten) return;
+  skip_word_within_line();
   throw SyntaxAbort{};
 }
 
@@ -112,6 +116,7 @@ StmtPtr Parser::statement_inside() {
     return made;
   }
   refuse_foreign_statement();
+  refuse_statement_habit();
   StmtPtr made = at("<") ? joint_update() : at_declaration() ? declaration() : simple_statement();
   end_statement();
   return made;
@@ -125,6 +130,11 @@ StmtPtr Parser::param_statement() {
   const Token& name = expect_name("the name of the parameter");
   made->name = name.text;
   made->name_span = name.span;
+  if (at("=")) {
+    diagnostics_.error(Code::E0201, peek().span, "expected ':' and a shape, got '='").help =
+        fmt::format("write: param {}: [F, out] = …;", name.text);
+    throw SyntaxAbort{};
+  }
   expect(":");
   if (!at("[")) unexpected("the shape of the parameter, such as [F, out]");
   param->shape = bracketed_list();
@@ -196,6 +206,7 @@ StmtPtr Parser::counted_for(StmtPtr made) {
   expect("in");
   made->exprs.push_back(expression());
   made->kind = StmtKind::kForEach;
+  check_loop_bounds(*made->exprs[0]);
   if (accept("..")) {
     made->kind = StmtKind::kForRange;
     made->exprs.push_back(expression());

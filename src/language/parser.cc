@@ -12,6 +12,7 @@
 #include <array>
 
 #include "base/names.h"
+#include "language/habits.h"
 #include "language/parser_impl.h"
 
 namespace gneiss::language {
@@ -65,7 +66,8 @@ bool Parser::accept(std::string_view text) {
 
 void Parser::unexpected(std::string_view wanted) {
   // At the end of a line the mistake is what is missing after the last token, not the token of the next line.
-  diagnostics_.error(Code::E0201, peek().span, fmt::format("expected {}, got {}", wanted, show(peek())));
+  diagnostics_.error(Code::E0201, peek().span, fmt::format("expected {}, got {}", wanted, show(peek()))).help =
+      habit_of_next();
   throw SyntaxAbort{};
 }
 
@@ -82,13 +84,16 @@ const Token& Parser::expect_name(std::string_view what) {
 void Parser::close(std::string_view bracket, const Token& opened) {
   if (accept(bracket)) return;
   if (at_end()) {
+    const std::string habit = comment_for_division();
     diagnostics_.error(Code::E0204, opened.span, fmt::format("'{}' is never closed", opened.text)).help =
-        fmt::format("expected '{}' before the end of the file", bracket);
+        habit.empty() ? fmt::format("expected '{}' before the end of the file", bracket) : habit;
     throw SyntaxAbort{};
   }
   Diagnostic& made =
       diagnostics_.error(Code::E0201, peek().span, fmt::format("expected '{}', got {}", bracket, show(peek())));
+  made.help = habit_of_next();
   made.notes.push_back({fmt::format("to close this '{}'", opened.text), locate(opened.span)});
+  skip_word_within_line();
   throw SyntaxAbort{};
 }
 
@@ -112,7 +117,8 @@ std::unique_ptr<Module> Parser::module() {
         Diagnostic& wrong = diagnostics_.error(
             Code::E0201, peek().span,
             fmt::format("expected 'layer', 'model', 'function' or 'schedule', got {}", show(peek())));
-        if (!nearest.empty()) wrong.help = fmt::format("did you mean '{}'?", nearest);
+        wrong.help = habit_of_definition();
+        if (wrong.help.empty() && !nearest.empty()) wrong.help = fmt::format("did you mean '{}'?", nearest);
         throw SyntaxAbort{};
       }
     } catch (const SyntaxAbort&) {
@@ -186,6 +192,7 @@ Parameter Parser::parameter(DefinitionKind kind) {
   Parameter made;
   const Token& name = expect_name("the name of a parameter");
   made.name = name.text;
+  check_parameter_form(name, kind);
   expect(":");
   made.type = type();
   if (accept("=")) made.otherwise = expression();
@@ -225,8 +232,9 @@ TypeExpr Parser::type() {
     const Token& name = expect_name("a type");
     made.name = name.text;
     if (std::find(kKnown.begin(), kKnown.end(), name.text) == kKnown.end()) {
+      const std::string habit = type_habit(name.text);
       diagnostics_.error(Code::E0207, name.span, fmt::format("unknown type '{}'", name.text)).help =
-          unknown_name_hint(name.text, kKnown);
+          habit.empty() ? unknown_name_hint(name.text, kKnown) : habit;
       made.name = "unknown";
     }
     if (at("[")) made.shape = bracketed_list();

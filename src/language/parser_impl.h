@@ -1,5 +1,5 @@
 // The parser's state, shared by its parts: parser.cc (definitions), parse_statements.cc,
-// parse_expressions.cc, parse_foreign.cc (what only StarPlat writes).
+// parse_expressions.cc, parse_foreign.cc (what only StarPlat writes), parse_habits.cc (what other languages write).
 #pragma once
 
 #include <initializer_list>
@@ -16,6 +16,9 @@
 namespace gneiss::language {
 
 struct Foreign;
+
+/// The help for a ';' that was forgotten at the end of a line: what follows is a statement of its own.
+constexpr std::string_view kForgotten = "statements end with ';'";
 
 /// Thrown to leave a construct that cannot be read; caught where the next statement or definition can begin.
 struct SyntaxAbort {};
@@ -75,6 +78,19 @@ class Parser {
   std::string type_argument();
   StmtPtr joint_update();
   std::vector<ExprPtr> angle_list();
+
+  // What is written by habit of other languages (parse_habits.cc).
+  std::string habit_of_next() const;
+  std::string habit_of_definition() const;
+  std::string habit_after_statement() const;
+  std::string comment_for_division() const;
+  bool next_is_on_another_line() const;
+  void skip_word_within_line();
+  void require_block();
+  ExprPtr refuse_power(ExprPtr base);
+  void check_loop_bounds(const Expr& over);
+  void refuse_statement_habit();
+  void check_parameter_form(const Token& name, DefinitionKind kind);
 
   // Expressions.
   ExprPtr prefix();

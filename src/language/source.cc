@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/visible.h"
+
 namespace gneiss::language {
 namespace {
 
@@ -10,40 +12,25 @@ constexpr std::size_t kLongLine = 160;
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-/// Bytes of the character at `at`; 1 if it is not well-formed UTF-8.
-std::size_t character_bytes(std::string_view text, std::size_t at) {
-  const auto lead = static_cast<unsigned char>(text[at]);
-  std::size_t bytes = 1;
-  if (lead >= 0xC2 && lead <= 0xDF) bytes = 2;
-  if (lead >= 0xE0 && lead <= 0xEF) bytes = 3;
-  if (lead >= 0xF0 && lead <= 0xF4) bytes = 4;
-  if (at + bytes > text.size()) return 1;
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if (!is_continuation(text[at + i])) return 1;
-  }
-  return bytes;
-}
-
 std::int32_t count_characters(std::string_view text) {
   std::int32_t count = 0;
-  for (std::size_t at = 0; at < text.size(); at += character_bytes(text, at)) ++count;
+  for (std::size_t at = 0; at < text.size(); at += character_at(text, at).bytes) ++count;
   return count;
 }
 
-/// Text that a terminal shows one cell per character: tabs become two spaces, what is not printable becomes '?'.
+/// Text that a terminal shows one cell per character: tabs become two spaces, what is not visible becomes '?'.
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t bytes = character_bytes(text, at);
-    const auto c = static_cast<unsigned char>(text[at]);
-    if (bytes > 1) {
-      out.append(text.substr(at, bytes));
-    } else if (c == '\t') {
+    const Character found = character_at(text, at);
+    if (found.code == '\t') {
       out += "  ";
+    } else if (!found.well_formed || is_invisible(found.code)) {
+      out += '?';
     } else {
-      out += (c >= 0x20 && c < 0x7F) ? static_cast<char>(c) : '?';
+      out += text.substr(at, found.bytes);
     }
-    at += bytes;
+    at += found.bytes;
   }
   return out;
 }

@@ -21,6 +21,7 @@
 #include "base/names.h"
 #include "language/evaluator.h"
 #include "language/foreign.h"
+#include "language/habits.h"
 #include "language/walk.h"
 
 namespace gneiss::language {
@@ -173,7 +174,11 @@ Value Evaluator::evaluate_property(const Expr& expr) {
   const std::optional<Role> role = role_of(object);
   if (!role) {
     if (frame().after_mistake) throw EvaluationAbort{};
-    emitter_.fail(Code::E0301, expr.span, fmt::format("'.{}' of something that is no vertex", expr.text));
+    const std::string object_name = object.kind == ExprKind::kName ? object.text : std::string();
+    std::string help = member_habit(object_name, expr.text);
+    if (help.empty() && is_module_habit(object_name)) help = name_habit(object_name);
+    emitter_.fail(Code::E0301, expr.span, fmt::format("'.{}' of something that is no vertex", expr.text),
+                  std::move(help));
   }
   if (*role == Role::kEdge) return edge_property(expr);
   const VertexLoop& loop = *frame().loop;
@@ -287,9 +292,11 @@ Value Evaluator::degree_of(const Expr& call, bool in_edges) {
 Value Evaluator::call_method(const Expr& call) {
   const Expr& callee = *call.operands[0];
   refuse_foreign_call(call);
-  if (!graph_named(*callee.operands[0])) {
-    emitter_.fail(Code::E0302, callee.span, fmt::format("unknown function '{}'", callee.text),
-                  "methods such as gnn.load stand in a training script");
+  const Expr& object = *callee.operands[0];
+  const bool module =
+      object.kind == ExprKind::kName && is_module_habit(object.text) && frame().variables.count(object.text) == 0;
+  if (module || !graph_named(object)) {
+    emitter_.fail(Code::E0302, callee.span, fmt::format("unknown function '{}'", callee.text), method_help(callee));
   }
   if (callee.text == "num_nodes") return {std::max<std::int64_t>(inputs_.num_nodes, 0)};
   if (callee.text == "num_edges") return {std::max<std::int64_t>(inputs_.num_edges, 0)};

@@ -15,8 +15,8 @@ namespace {
 
 using language::CompileResult;
 
-const std::vector<std::string> kDiagnosticFiles = {"characters.txt", "syntax.txt",  "names.txt",   "types.txt",
-                                                   "staging.txt",    "scripts.txt", "starplat.txt"};
+const std::vector<std::string> kDiagnosticFiles = {"characters.txt", "syntax.txt",  "names.txt",    "types.txt",
+                                                   "staging.txt",    "scripts.txt", "starplat.txt", "habits.txt"};
 
 /// Programs too long to be written down.
 language::Source source_for(const LanguageCase& item) {

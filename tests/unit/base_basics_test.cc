@@ -22,6 +22,7 @@
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/random.h"
+#include "base/visible.h"
 #include "support/data_fixtures.h"
 
 namespace gneiss {
@@ -53,6 +54,26 @@ TEST(ErrorTest, ChecksThrow) {
   EXPECT_EQ(error.code(), ErrorCode::kShape);
   EXPECT_EQ(error.message(), "3 is not 4");
   EXPECT_THAT(error_of([&] { GNEISS_ASSERT(three == 4, "broken"); }).hint(), HasSubstr("a defect of Gneiss"));
+}
+
+TEST(VisibleTest, ShowsWhatNobodySeesAsItsCode) {
+  EXPECT_EQ(visible("src,größe"), "src,größe");
+  EXPECT_EQ(visible("\xEF\xBB\xBFsrc"), "<U+FEFF>src");
+  EXPECT_EQ(visible("a\xC2\xA0 b\xE2\x80\x8B\t"), "a<U+00A0> b<U+200B><U+0009>");
+  EXPECT_EQ(visible(std::string("\0x", 2)), "<U+0000>x");
+  EXPECT_EQ(visible("na\xEFve"), "na<0xEF>ve") << "Latin-1";
+  EXPECT_EQ(visible("\xC0\xAF\xED\xA0\x80"), "<0xC0><0xAF><0xED><0xA0><0x80>") << "too long a form, a surrogate";
+  EXPECT_EQ(visible("größer", 4), "größ…");
+  EXPECT_EQ(visible("größ", 4), "größ");
+  EXPECT_EQ(visible(""), "");
+}
+
+TEST(VisibleTest, DescribesOneCharacter) {
+  EXPECT_EQ(describe_character("$", 0), "'$'");
+  EXPECT_EQ(describe_character("aé", 1), "'é' (U+00E9)");
+  EXPECT_EQ(describe_character("\xE2\x80\x8B", 0), "U+200B (a zero-width space)");
+  EXPECT_EQ(describe_character("\xE2\x81\xA3", 0), "U+2063 (an invisible character)");
+  EXPECT_EQ(describe_character("\xFF", 0), "the byte 0xFF, which is no UTF-8");
 }
 
 TEST(BufferTest, IsAlignedMovableAndShrinks) {
