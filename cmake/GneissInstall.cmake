@@ -14,7 +14,7 @@ target_link_libraries(gneiss_public INTERFACE $<LINK_ONLY:gneiss_api>)
 set_target_properties(gneiss_public PROPERTIES EXPORT_NAME gneiss)
 
 add_library(gneiss_program INTERFACE)
-target_link_libraries(gneiss_program INTERFACE gneiss_kernels gneiss_graph gneiss_data gneiss_runtime gneiss_epochs)
+target_link_libraries(gneiss_program INTERFACE gneiss_kernels gneiss_graph gneiss_data gneiss_runtime gneiss_epochs gneiss_parameters)
 set_target_properties(gneiss_program PROPERTIES EXPORT_NAME kernels)
 
 install(TARGETS gneiss_public gneiss_program EXPORT gneissTargets)
@@ -24,7 +24,8 @@ foreach(folder base graph ir kernels data runtime)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${folder} DESTINATION ${GNEISS_LIBRARY_HEADERS}
           FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*-inl.h" EXCLUDE)
 endforeach()
-install(FILES ${GNEISS_EPOCHS_HEADERS} DESTINATION ${GNEISS_LIBRARY_HEADERS}/train)
+install(FILES ${GNEISS_EPOCHS_HEADERS} DESTINATION ${GNEISS_LIBRARY_HEADERS}/epochs)
+install(FILES ${GNEISS_PARAMETERS_HEADERS} DESTINATION ${GNEISS_LIBRARY_HEADERS}/runs)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gneiss)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gneissConfig.cmake.in ${PROJECT_BINARY_DIR}/package/gneissConfig.cmake

@@ -68,7 +68,7 @@ void SettingFlags::add_value(CLI::App* command, const SettingInfo& setting) {
 }
 
 void SettingFlags::add_to(CLI::App* command, const std::vector<std::string>& groups) {
-  for (const SettingInfo& setting : settings()) {
+  for (const SettingInfo& setting : list_settings()) {
     const std::string group = setting.key.substr(0, setting.key.find('.'));
     const auto wanted = [&](const std::string& name) { return name == group || name == setting.key; };
     if (std::none_of(groups.begin(), groups.end(), wanted)) continue;

@@ -22,7 +22,7 @@ struct SettingInfo {
 };
 
 /// All settings, grouped by the part of the key before the dot.
-const std::vector<SettingInfo>& settings();
+const std::vector<SettingInfo>& list_settings();
 /// The settings as Markdown tables, for the documentation.
 std::string settings_markdown();
 

@@ -8,21 +8,21 @@ namespace {
 
 std::vector<SettingInfo> make_settings() {
   std::vector<SettingInfo> infos;
-  for (const train::Setting& setting : train::settings()) {
-    infos.push_back({setting.key, setting.flag, setting.aliases, setting.type == train::SettingType::kBool,
-                     train::expected_value(setting), setting.initial, setting.unset, setting.help});
+  for (const settings::Setting& setting : settings::settings()) {
+    infos.push_back({setting.key, setting.flag, setting.aliases, setting.type == settings::SettingType::kBool,
+                     settings::expected_value(setting), setting.initial, setting.unset, setting.help});
   }
   return infos;
 }
 
 }  // namespace
 
-const std::vector<SettingInfo>& settings() {
+const std::vector<SettingInfo>& list_settings() {
   static const std::vector<SettingInfo> infos = make_settings();
   return infos;
 }
 
-std::string settings_markdown() { return train::settings_markdown(); }
+std::string settings_markdown() { return settings::settings_markdown(); }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   return nearest_name(name, candidates);
@@ -41,11 +41,11 @@ RunConfig::~RunConfig() = default;
 void RunConfig::load_yaml(const std::string& path) { impl_->config.load_yaml(path); }
 
 void RunConfig::set(std::string_view key, std::string_view value, const std::string& where) {
-  impl_->config.set(key, value, train::Origin::kFlag, where.empty() ? std::string(key) : where);
+  impl_->config.set(key, value, settings::Origin::kFlag, where.empty() ? std::string(key) : where);
 }
 
 std::string RunConfig::get(std::string_view key) const {
-  return train::find_setting(key) == nullptr ? std::string() : impl_->config.text(key);
+  return settings::find_setting(key) == nullptr ? std::string() : impl_->config.text(key);
 }
 
 std::map<std::string, std::string> RunConfig::values() const { return impl_->config.values(); }

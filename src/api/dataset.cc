@@ -9,7 +9,7 @@
 #include "data/info.h"
 #include "data/load.h"
 #include "data/validate.h"
-#include "train/options.h"
+#include "jobs/options.h"
 
 namespace gneiss {
 namespace {
@@ -113,8 +113,8 @@ void Dataset::save(const std::string& path, bool force) const { data::save(impl_
 
 Dataset load_dataset(const RunConfig& config) {
   auto impl = std::make_unique<Dataset::Impl>();
-  const train::Config& settings = config.impl().config;
-  impl->dataset = data::load(train::resolve_data(settings), train::load_options(settings, 0, 1));
+  const settings::Config& settings = config.impl().config;
+  impl->dataset = data::load(jobs::resolve_data(settings), jobs::load_options(settings, 0, 1));
   return Dataset(std::move(impl));
 }
 

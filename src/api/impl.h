@@ -4,12 +4,12 @@
 #include "data/dataset.h"
 #include "gneiss/config.h"
 #include "gneiss/dataset.h"
-#include "train/config.h"
+#include "settings/config.h"
 
 namespace gneiss {
 
 struct RunConfig::Impl {
-  train::Config config;
+  settings::Config config;
 };
 
 struct Dataset::Impl {

@@ -1,8 +1,8 @@
 #include "gneiss/synth.h"
 
 #include "api/impl.h"
+#include "jobs/job.h"
 #include "synth/target.h"
-#include "train/job.h"
 
 namespace gneiss {
 
@@ -14,7 +14,7 @@ std::vector<SynthTarget> synth_targets() {
 }
 
 SynthResult synthesize(const RunConfig& config, const std::string& target, const std::string& folder, bool force) {
-  train::SynthReport report = train::synthesize(config.impl().config, target, folder, force);
+  jobs::SynthReport report = jobs::synthesize(config.impl().config, target, folder, force);
   return {std::move(report.model), std::move(report.dataset), std::move(report.files), report.steps,
           std::move(report.warnings)};
 }

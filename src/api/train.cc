@@ -2,20 +2,21 @@
 
 #include "api/impl.h"
 #include "base/file.h"
+#include "jobs/job.h"
+#include "jobs/options.h"
+#include "jobs/write_output.h"
 #include "passes/pipeline.h"
-#include "train/job.h"
-#include "train/options.h"
-#include "train/write_output.h"
+#include "train/reorder.h"
 
 namespace gneiss {
 namespace {
 
-PartScores part_scores(const train::Report& report, double train::Scores::*part) {
-  const train::PartReport scores = train::part_report(report, part);
+PartScores part_scores(const runs::Report& report, double epochs::Scores::*part) {
+  const runs::PartReport scores = runs::part_report(report, part);
   return {scores.mean_std.mean, scores.mean_std.std, scores.runs};
 }
 
-TrainingStart training_start(const train::Report& report) {
+TrainingStart training_start(const runs::Report& report) {
   TrainingStart start;
   start.model = report.model;
   start.dataset = report.dataset;
@@ -35,13 +36,13 @@ TrainingStart training_start(const train::Report& report) {
   return start;
 }
 
-train::JobWatcher job_watcher(const Progress& progress) {
-  train::JobWatcher watcher;
+jobs::JobWatcher job_watcher(const Progress& progress) {
+  jobs::JobWatcher watcher;
   if (progress.on_start) {
-    watcher.on_start = [&progress](const train::Report& report) { progress.on_start(training_start(report)); };
+    watcher.on_start = [&progress](const runs::Report& report) { progress.on_start(training_start(report)); };
   }
   if (progress.on_epoch) {
-    watcher.on_epoch = [&progress](std::int64_t run, const train::EpochRecord& e) {
+    watcher.on_epoch = [&progress](std::int64_t run, const epochs::EpochRecord& e) {
       progress.on_epoch({run, e.epoch, e.loss, e.val_loss, e.scores.train, e.scores.val, e.scores.test,
                          e.seconds + e.eval_seconds, e.evaluated, e.best});
     };
@@ -50,20 +51,20 @@ train::JobWatcher job_watcher(const Progress& progress) {
   return watcher;
 }
 
-TrainResult train_result(const train::Report& report) {
+TrainResult train_result(const runs::Report& report) {
   TrainResult result;
   result.model = report.model;
   result.dataset = report.dataset;
   result.metric = report.metric;
-  result.train = part_scores(report, &train::Scores::train);
-  result.val = part_scores(report, &train::Scores::val);
-  result.test = part_scores(report, &train::Scores::test);
-  for (const train::RunRecord& run : report.runs) {
+  result.train = part_scores(report, &epochs::Scores::train);
+  result.val = part_scores(report, &epochs::Scores::val);
+  result.test = part_scores(report, &epochs::Scores::test);
+  for (const epochs::RunRecord& run : report.runs) {
     result.losses.emplace_back();
-    for (const train::EpochRecord& epoch : run.epochs) result.losses.back().push_back(epoch.loss);
+    for (const epochs::EpochRecord& epoch : run.epochs) result.losses.back().push_back(epoch.loss);
     result.best_epochs.push_back(run.best_epoch);
   }
-  const train::SecondsReport seconds = train::epoch_seconds(report);
+  const runs::SecondsReport seconds = runs::epoch_seconds(report);
   result.epoch_seconds_median = seconds.median;
   result.epoch_seconds_min = seconds.min;
   result.epoch_seconds_max = seconds.max;
@@ -76,7 +77,7 @@ TrainResult train_result(const train::Report& report) {
   result.saved_run = report.saved_run;
   result.interrupted = report.interrupted;
   result.run_folder = report.run_folder;
-  result.json = train::to_json(report);
+  result.json = runs::to_json(report);
   return result;
 }
 
@@ -90,13 +91,13 @@ std::string deliver(std::string text, const std::string& out) {
 }  // namespace
 
 TrainResult train_model(const RunConfig& config, const Progress& progress) {
-  const train::JobWatcher watcher = job_watcher(progress);
-  return train_result(train::train(config.impl().config, watcher));
+  const jobs::JobWatcher watcher = job_watcher(progress);
+  return train_result(jobs::train(config.impl().config, watcher));
 }
 
 PlanResult plan_training(const RunConfig& config, const std::vector<std::string>& print_after) {
-  const train::PlanReport report = train::plan(config.impl().config, print_after);
-  return {train::describe(report), train::to_json(report), report.peak_bytes, report.warnings};
+  const jobs::PlanReport report = jobs::plan(config.impl().config, print_after);
+  return {jobs::describe(report), jobs::to_json(report), report.peak_bytes, report.warnings};
 }
 
 std::vector<PassSummary> list_passes() {
@@ -107,9 +108,9 @@ std::vector<PassSummary> list_passes() {
 
 std::vector<ModelArgument> model_arguments(const std::string& model) {
   std::vector<ModelArgument> list;
-  for (const language::ModelParameter& parameter : language::model_parameters(train::model_source(model))) {
+  for (const language::ModelParameter& parameter : language::model_parameters(jobs::model_source(model))) {
     list.push_back({parameter.name, parameter.type,
-                    parameter.default_value ? train::arg_text(*parameter.default_value) : "", parameter.doc});
+                    parameter.default_value ? settings::arg_text(*parameter.default_value) : "", parameter.doc});
   }
   return list;
 }
@@ -118,20 +119,20 @@ std::vector<std::string> builtin_models() { return language::builtin_model_names
 
 std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
                     const std::string& out) {
-  const train::OutputOptions options{train::output_format(format.format, out), format.probabilities};
-  return deliver(train::format_predictions(train::restore(run_folder, overrides.impl().config), options), out);
+  const jobs::OutputOptions options{jobs::output_format(format.format, out), format.probabilities};
+  return deliver(jobs::format_predictions(jobs::restore(run_folder, overrides.impl().config), options), out);
 }
 
 std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
                   const std::string& out) {
-  const train::OutputOptions options{train::output_format(format.format, out), false};
-  return deliver(train::format_embedding(train::restore(run_folder, overrides.impl().config), options), out);
+  const jobs::OutputOptions options{jobs::output_format(format.format, out), false};
+  return deliver(jobs::format_embedding(jobs::restore(run_folder, overrides.impl().config), options), out);
 }
 
 EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides) {
-  train::Restored restored = train::restore(run_folder, overrides.impl().config);
-  const train::EvalReport report = train::evaluate(restored);
-  return {report.metric, report.scores.train, report.scores.val, report.scores.test, train::to_json(report)};
+  jobs::Restored restored = jobs::restore(run_folder, overrides.impl().config);
+  const jobs::EvalReport report = jobs::evaluate(restored);
+  return {report.metric, report.scores.train, report.scores.val, report.scores.test, jobs::to_json(report)};
 }
 
 }  // namespace gneiss

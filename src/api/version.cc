@@ -9,9 +9,9 @@
 
 #include "base/parallel.h"
 #include "base/process.h"
+#include "cost/calibrate.h"
+#include "cost/rates_file.h"
 #include "kernels/onednn/onednn.h"
-#include "train/calibrate.h"
-#include "train/rates_file.h"
 
 namespace gneiss {
 namespace {
@@ -29,7 +29,7 @@ std::string vector_targets() {
 }
 
 std::string rates_in_use() {
-  const train::RatesInUse use = train::load_rates(train::this_machine());
+  const cost::RatesInUse use = cost::load_rates(cost::this_machine());
   if (!use.warning.empty()) return use.warning;
   return "of " + use.rates.source + (use.measured ? ": " + use.path.string() : "");
 }
@@ -54,12 +54,12 @@ std::vector<Fact> machine_facts() {
 }
 
 Calibration calibrate() {
-  const train::MachineKey machine = train::this_machine();
-  train::make_rates_folder(machine);
-  const passes::Rates rates = train::measure_rates(machine.threads);
+  const cost::MachineKey machine = cost::this_machine();
+  cost::make_rates_folder(machine);
+  const cost::Rates rates = cost::measure_rates(machine.threads);
   const std::string head = fmt::format("rates of {}, {}, {} thread{}, gneiss {}\n", machine.processor, machine.vectors,
                                        machine.threads, machine.threads == 1 ? "" : "s", machine.version);
-  return {head + train::describe(rates), train::save_rates(machine, rates).string()};
+  return {head + cost::describe(rates), cost::save_rates(machine, rates).string()};
 }
 
 }  // namespace gneiss

@@ -1,9 +1,12 @@
 // Reverse-mode differentiation: one sweep over the forward ops from last to first, one rule per op (gradients.cc).
+#include "passes/differentiate.h"
+
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "base/error.h"
 #include "passes/gradients.h"
-#include "passes/training.h"
 
 namespace gneiss::passes {
 namespace {
@@ -72,6 +75,31 @@ ir::Program differentiate(const ir::Program& program) {
   }
   for (ir::Param& param : out.params) {
     if (param.trainable) param.grad = gradients[static_cast<std::size_t>(param.value)];
+  }
+  std::stable_sort(out.ops.begin(), out.ops.end(), [](const Op& a, const Op& b) { return a.phase < b.phase; });
+  return out;
+}
+
+ir::Program drop_scaffolding(const ir::Program& program, bool keep_training_logits) {
+  ir::Program out = program;
+  std::erase_if(out.outputs, [&](const ir::Output& output) {
+    return output.name == "dlogits" || (output.name == "train_logits" && !keep_training_logits);
+  });
+  return out;
+}
+
+ir::Program separate_gradients(const ir::Program& program) {
+  ir::Program out = program;
+  const std::vector<std::int32_t> makers = ir::producers(program);
+  std::set<ValueId> taken;
+  for (ir::Param& param : out.params) {
+    if (param.grad == ir::kNoValue) continue;
+    const Op& op = out.ops[static_cast<std::size_t>(makers[static_cast<std::size_t>(param.grad)])];
+    const bool own = op.phase == Phase::kBackward && taken.insert(param.grad).second;
+    if (own) continue;
+    ir::Builder builder(&out);
+    builder.set_phase(Phase::kBackward);
+    param.grad = builder.add(OpKind::affine, {param.grad}, {{"scale", 1.0}, {"shift", 0.0}});
   }
   std::stable_sort(out.ops.begin(), out.ops.end(), [](const Op& a, const Op& b) { return a.phase < b.phase; });
   return out;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "passes/clean.h"
+#include "passes/constant_values.h"
 #include "passes/rewriter.h"
 
 namespace gneiss::passes {
@@ -23,7 +23,7 @@ struct Term {
 
 class Distributor {
  public:
-  Distributor(const ir::Program& program, OrderChoice order, const Repeats& repeats,
+  Distributor(const ir::Program& program, OrderChoice order, const cost::Repeats& repeats,
               std::vector<std::string>* decisions)
       : from_(program),
         order_(order),
@@ -127,7 +127,7 @@ class Distributor {
 
   const ir::Program& from_;
   OrderChoice order_;
-  const Repeats& repeats_;
+  const cost::Repeats& repeats_;
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
   std::vector<std::int32_t> uses_;
@@ -137,7 +137,7 @@ class Distributor {
 
 }  // namespace
 
-ir::Program distribute_products(const ir::Program& program, OrderChoice order, const Repeats& repeats,
+ir::Program distribute_products(const ir::Program& program, OrderChoice order, const cost::Repeats& repeats,
                                 std::vector<std::string>* decisions) {
   return Distributor(program, order, repeats, decisions).run();
 }

@@ -13,7 +13,7 @@ namespace gneiss::passes {
 /// the product narrows x, or x is sparse and would have to be made dense for the sum. Each term of the sum must be x
 /// itself, a scalar per row or for all rows times x, or a linear aggregation of x. `decisions` gets one sentence per
 /// choice.
-ir::Program distribute_products(const ir::Program& program, OrderChoice order, const Repeats& repeats,
+ir::Program distribute_products(const ir::Program& program, OrderChoice order, const cost::Repeats& repeats,
                                 std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "passes/clean.h"
+#include "passes/dead_code.h"
 #include "passes/rewriter.h"
 
 namespace gneiss::passes {

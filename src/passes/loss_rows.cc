@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/ids.h"
-#include "passes/clean.h"
+#include "passes/constant_values.h"
 #include "passes/rewriter.h"
 
 namespace gneiss::passes {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "passes/clean.h"
+#include "passes/constant_values.h"
 #include "passes/rewriter.h"
 
 namespace gneiss::passes {
@@ -30,8 +30,8 @@ struct Site {
 
 class OrderChooser {
  public:
-  OrderChooser(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders, const Rates& rates,
-               const Repeats& repeats, const SparsePathOptions& sparse, std::vector<std::string>* decisions)
+  OrderChooser(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders, const cost::Rates& rates,
+               const cost::Repeats& repeats, const SparsePathOptions& sparse, std::vector<std::string>* decisions)
       : from_(program),
         order_(order),
         layer_orders_(layer_orders),
@@ -142,17 +142,17 @@ class OrderChooser {
     double sweeps = forward + 1;  // and backward
     if (aggregate_first)
       sweeps = (x_constant && weights_constant ? 1 / repeats_.steps : forward) + (x_trained || attends ? 1 : 0);
-    double total = sweeps * gather_seconds(rates_, edges, rows, rows, aggregate_first ? in : out);
+    double total = sweeps * cost::gather_seconds(rates_, edges, rows, rows, aggregate_first ? in : out);
     if (aggregate_first && x_constant && weights_constant) total += rows * in * kFloat / kFirstTouch / repeats_.steps;
     if (x_sparse && !aggregate_first) {
-      const FeatureShape features{rows, in, static_cast<double>(sparse_.nonzeros), !x_constant};
+      const cost::FeatureShape features{rows, in, static_cast<double>(sparse_.nonzeros), !x_constant};
       for (const bool gradient : {false, true})
         total += features_product_seconds(rates_, features, out, gradient, sparse_);
     } else {
-      total += gemm_seconds(rates_, kernels::Orientation::kNN, rows, out, in) +
-               gemm_seconds(rates_, kernels::Orientation::kTN, in, out, rows);
+      total += cost::gemm_seconds(rates_, kernels::Orientation::kNN, rows, out, in) +
+               cost::gemm_seconds(rates_, kernels::Orientation::kTN, in, out, rows);
     }
-    if (x_trained) total += gemm_seconds(rates_, kernels::Orientation::kNT, rows, in, out);
+    if (x_trained) total += cost::gemm_seconds(rates_, kernels::Orientation::kNT, rows, in, out);
     return total;
   }
 
@@ -209,8 +209,8 @@ class OrderChooser {
   const ir::Program& from_;
   OrderChoice order_;
   const LayerOrders& layer_orders_;
-  const Rates& rates_;
-  const Repeats& repeats_;
+  const cost::Rates& rates_;
+  const cost::Repeats& repeats_;
   const SparsePathOptions& sparse_;
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
@@ -223,7 +223,7 @@ class OrderChooser {
 }  // namespace
 
 ir::Program choose_order(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders,
-                         const Rates& rates, const Repeats& repeats, const SparsePathOptions& sparse,
+                         const cost::Rates& rates, const cost::Repeats& repeats, const SparsePathOptions& sparse,
                          std::vector<std::string>* decisions) {
   return OrderChooser(program, order, layer_orders, rates, repeats, sparse, decisions).run();
 }

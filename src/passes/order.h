@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cost/cost.h"
 #include "ir/program.h"
-#include "passes/cost.h"
 #include "passes/sparse_features.h"
 
 namespace gneiss::passes {
@@ -23,7 +23,7 @@ using LayerOrders = std::map<std::int32_t, OrderChoice>;
 /// weights do not. Where AX is constant it is computed once and counts with its share of a step. A product with sparse
 /// features counts by the path that `sparse` leads to. `decisions` gets one sentence per choice.
 ir::Program choose_order(const ir::Program& program, OrderChoice order, const LayerOrders& layer_orders,
-                         const Rates& rates, const Repeats& repeats, const SparsePathOptions& sparse,
+                         const cost::Rates& rates, const cost::Repeats& repeats, const SparsePathOptions& sparse,
                          std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

@@ -10,27 +10,27 @@
 #include "base/names.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "passes/band_values.h"
-#include "passes/bind.h"
-#include "passes/clean.h"
+#include "passes/common_subexpressions.h"
+#include "passes/dead_code.h"
+#include "passes/differentiate.h"
 #include "passes/distribute_products.h"
 #include "passes/factor_weights.h"
 #include "passes/fuse_attention.h"
 #include "passes/fuse_edges.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/fuse_messages.h"
-#include "passes/fuse_rows.h"
 #include "passes/group_rows.h"
+#include "passes/half_constants.h"
 #include "passes/half_features.h"
-#include "passes/memory.h"
+#include "passes/hoist_constants.h"
+#include "passes/inference.h"
+#include "passes/loss.h"
 #include "passes/order.h"
 #include "passes/products_at_nodes.h"
 #include "passes/recompute.h"
-#include "passes/row_padding.h"
 #include "passes/self_loops.h"
 #include "passes/sparse_features.h"
-#include "passes/split_bands.h"
-#include "passes/training.h"
+#include "passes/use_symmetry.h"
 
 namespace gneiss::passes {
 namespace {
@@ -39,10 +39,6 @@ using Decisions = std::vector<std::string>;
 
 constexpr const char* kRecompute = "recompute";
 constexpr const char* kFuseEdges = "fuse_edges";
-constexpr const char* kFuseRows = "fuse_rows";
-constexpr const char* kSplitBands = "split_bands";
-constexpr const char* kPadRows = "pad_rows";
-constexpr const char* kStreamFeatures = "stream_features";
 
 struct Pass {
   const char* name;
@@ -94,9 +90,8 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 ///   can be constant too; choose_sparse_path when it shows which products with features there are and whether the
 ///   features are constant; cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins,
 ///   nothing has to see through; half_constants when it is known which ops read a constant; use_symmetry before memory
-///   decides about transposes; group_rows when no pass adds an op any more, for fuse_rows; kernels are bound before
-///   fuse_rows, which has to know what they can do, and places in memory are given last: values of ops that run
-///   together live together, which is why split_bands tries places before it cuts.
+///   decides about transposes; group_rows when no pass adds an op any more, for fuse_rows. Passes on plans follow
+///   (planner/layout.cc).
 constexpr Pass kPasses[] = {
     {"products_at_nodes", true, "(a x@src + b x@dst) W -> a (x W)@src + b (x W)@dst",
      [](const ir::Program& p, const Options&, Decisions* d) { return eliminate_dead_code(products_at_nodes(p, d)); }},
@@ -154,21 +149,14 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options&, Decisions*) { return group_rows(p); }},
 };
 
-/// Passes on plans that may be switched off.
-constexpr std::string_view kOwnSwitch[] = {kRecompute, kFuseEdges, kPadRows, kStreamFeatures, kFuseRows, kSplitBands};
-
 void check_options(const Options& options) {
   std::vector<std::string> names;
-  for (const Pass& pass : kPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {kRecompute, kFuseEdges, "bind_kernels", kPadRows, kStreamFeatures, kFuseRows, kSplitBands,
-                             "plan_memory"});
+  for (const PassInfo& pass : list_passes()) names.push_back(pass.name);
   for (const std::string& name : options.disabled) {
-    const auto pass =
-        std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
-    if ((pass != std::end(kPasses) && pass->optional) ||
-        std::count(std::begin(kOwnSwitch), std::end(kOwnSwitch), name) > 0)
-      continue;
-    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    const auto pass = std::find_if(list_passes().begin(), list_passes().end(),
+                                   [&](const PassInfo& info) { return info.name == name; });
+    const bool known = pass != list_passes().end();
+    if (known && pass->optional) continue;
     throw Error(
         ErrorCode::kUsage,
         known ? fmt::format("pass '{}' cannot be switched off", name) : fmt::format("there is no pass '{}'", name),
@@ -221,14 +209,9 @@ const std::vector<PassInfo>& list_passes() {
                      "values made again in backward instead of kept, where that costs little or memory has a limit"});
     infos.push_back(
         {kFuseEdges, true, "ops on edges as loops that keep no edge, where they can be compiled (--jit, synth)"});
-    infos.push_back({"bind_kernels", false, "a kernel for every op"});
-    infos.push_back(
-        {kPadRows, true, "rows that are read at random start where a cache line does, where that saves lines"});
-    infos.push_back(
-        {kStreamFeatures, true, "features, and what is made of them once, in a file, read anew in every sweep"});
-    infos.push_back({kFuseRows, true, "ops that follow each other on the same rows, a band of rows at a time"});
-    infos.push_back({kSplitBands, true, "bands cut where that saves memory and costs little"});
-    infos.push_back({"plan_memory", false, "a place for every value"});
+    for (const planner::PlanPass& pass : planner::layout_for(planner::Target::kCpu)) {
+      if (pass.name != nullptr) infos.push_back({pass.name, pass.optional, pass.purpose});
+    }
     return infos;
   }();
   return list;
@@ -238,27 +221,14 @@ namespace {
 
 /// Kernels, bands and places for a program that the passes are through with.
 void lay_out(const Options& options, const Recorder& recorder, ir::Plan* plan) {
-  recorder.run("bind_kernels", plan->program,
-               [&](Decisions* decisions) { bind_kernels(plan, options.source_blocks, options.rates, decisions); });
-  if (options.disabled.count(kPadRows) == 0) {
-    recorder.run(kPadRows, plan->program, [&](Decisions* decisions) { pad_rows(plan, decisions); });
+  for (const planner::PlanPass& pass : planner::layout_for(options.target)) {
+    Decisions unread;
+    if (pass.name == nullptr) {
+      pass.run(plan, options, &unread);
+    } else if (options.disabled.count(pass.name) == 0) {
+      recorder.run(pass.name, plan->program, [&](Decisions* decisions) { pass.run(plan, options, decisions); });
+    }
   }
-  if (options.disabled.count(kStreamFeatures) == 0) {
-    recorder.run(kStreamFeatures, plan->program, [&](Decisions* decisions) {
-      if (options.disabled.count(kFuseRows) == 0)
-        stream_features(plan, options.rates, options.file_room, options.stream_limits, decisions);
-    });
-  }
-  if (options.disabled.count(kFuseRows) == 0) {
-    recorder.run(kFuseRows, plan->program, [&](Decisions* decisions) { fuse_rows(plan, decisions); });
-  }
-  count_reuse(plan);
-  for (ir::Step& step : plan->steps) step.seconds = step_seconds(options.rates, *plan, step);
-  if (options.disabled.count(kSplitBands) == 0) {
-    recorder.run(kSplitBands, plan->program,
-                 [&](Decisions* decisions) { split_bands(plan, options.rates, options.split_limits, decisions); });
-  }
-  recorder.run("plan_memory", plan->program, [&](Decisions*) { plan_memory(plan); });
 }
 
 double step_seconds_of(const ir::Plan& plan) {
@@ -284,7 +254,7 @@ ir::Plan plan_for(ir::Program program, const Options& options) {
 Footprint footprint(const ir::Program& program, const Options& options) {
   Options quiet = options;
   quiet.print_after.clear();
-  quiet.disabled.insert(kSplitBands);
+  quiet.disabled.insert(planner::kSplitBands);
   ir::Plan plan = plan_for(with_edge_loops(eliminate_dead_code(program), options, nullptr), options);
   lay_out(quiet, Recorder(quiet, &plan.passes), &plan);
   return {options.excess_bytes ? options.excess_bytes(plan) : plan.lasting_arena_bytes, step_seconds_of(plan)};
@@ -342,9 +312,9 @@ ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
   ir::Plan as_asked = plan_by(model, options, false);
   if (options.excess_bytes(as_asked) <= 0) return as_asked;
   std::vector<Way> ways = {{options, ""}};
-  if (options.source_blocks == SourceBlocking::kAuto) {
+  if (options.source_blocks == planner::SourceBlocking::kAuto) {
     ways.push_back(ways[0]);
-    ways.back().options.source_blocks = SourceBlocking::kOff;
+    ways.back().options.source_blocks = planner::SourceBlocking::kOff;
     ways.back().what = "edges are not cut by sources";
   }
   if (options.order == OrderChoice::kAuto) {

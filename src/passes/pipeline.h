@@ -13,48 +13,37 @@
 #include <vector>
 
 #include "base/half.h"
+#include "cost/cost.h"
 #include "ir/plan.h"
 #include "ir/program.h"
-#include "passes/cost.h"
+#include "passes/loss.h"
 #include "passes/loss_rows.h"
 #include "passes/order.h"
 #include "passes/recompute.h"
-#include "passes/source_blocks.h"
 #include "passes/sparse_features.h"
-#include "passes/split_bands.h"
-#include "passes/stream_features.h"
+#include "planner/layout.h"
 
 namespace gneiss::passes {
 
-struct LossSpec {
-  enum class Kind : std::uint8_t { kNone, kCrossEntropy, kBceWithLogits, kMse };
-  Kind kind = Kind::kCrossEntropy;
-  double label_smoothing = 0;
-};
-
-struct Options {
+/// What all passes go by, those on plans included.
+struct Options : planner::LayoutOptions {
+  planner::Target target = planner::Target::kCpu;
   LossSpec loss;
   OrderChoice order = OrderChoice::kAuto;
   LayerOrders layer_orders;  ///< over `order`, for the layers of a schedule
-  Repeats repeats;           ///< what work of the setup phase is weighed against
+  cost::Repeats repeats;     ///< what work of the setup phase is weighed against
   double factor_degree = 1;  ///< edges a node for each column from which weights become scalings of rows
-  SourceBlocking source_blocks = SourceBlocking::kAuto;
   Near near;  ///< how near the ends of edges lie to each other, as the nodes are numbered; none: nothing is known
   SparsePath sparse_path = SparsePath::kAuto;
   std::int64_t most_dense_bytes = std::numeric_limits<std::int64_t>::max();  ///< of a dense copy of sparse features
-  Rates rates = default_rates();  ///< what choices by modelled time and the plan's times go by
-  SplitLimits split_limits;
   RecomputeLimits recompute_limits;
   bool edge_loops = false;  ///< whoever runs the plan can compile loops over edges
-  FileRoom file_room;       ///< what need not be in memory
-  StreamLimits stream_limits;
   /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other
   /// order, and values are made again in backward.
   std::function<std::int64_t(const ir::Plan&)> excess_bytes;
   std::string limit_name = "--mem";  ///< whose limit it is and what can be done about it, for the error
   std::string limit_remedy = "raise it by so much";
   LossRows loss_rows;                 ///< what is known of the rows that the loss counts
-  std::set<std::string> disabled;     ///< names of passes that are not to run
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;
   std::int64_t value_bytes = 4;  ///< 4: f32 and its kernels; 8: f64, reference kernels

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <limits>
 
-#include "passes/clean.h"
+#include "passes/dead_code.h"
 
 namespace gneiss::passes {
 namespace {

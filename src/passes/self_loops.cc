@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/ids.h"
-#include "passes/clean.h"
+#include "passes/constant_values.h"
 #include "passes/rewriter.h"
 
 namespace gneiss::passes {
@@ -17,7 +17,7 @@ using ir::ValueId;
 
 class LoopRemover {
  public:
-  LoopRemover(const ir::Program& program, const Rates& rates, const Repeats& repeats,
+  LoopRemover(const ir::Program& program, const cost::Rates& rates, const cost::Repeats& repeats,
               std::vector<std::string>* decisions)
       : from_(program),
         rates_(rates),
@@ -85,16 +85,16 @@ class LoopRemover {
     const auto columns = static_cast<double>(from_.type(sum.inputs[0]).cols);
     const double bytes = rows * columns * double{sizeof(float)};
     const auto gather = [&](const ir::GraphDef& graph) {
-      return gather_seconds(rates_, static_cast<double>(graph.num_edges), rows, rows, columns);
+      return cost::gather_seconds(rates_, static_cast<double>(graph.num_edges), rows, rows, columns);
     };
-    return stream_seconds(rates_, bytes) + cached_stream_seconds(rates_, 2 * bytes) -
+    return cost::stream_seconds(rates_, bytes) + cost::cached_stream_seconds(rates_, 2 * bytes) -
            (gather(from_.graphs[g]) - gather(base_of(g)));
   }
 
   bool pays(std::size_t g) {
     const ir::GraphDef& graph = from_.graphs[g];
     const double bytes = static_cast<double>(graph.num_edges) * double{sizeof(NodeId)};
-    const double copy = fresh_memory_seconds(bytes) + stream_seconds(rates_, 2 * bytes);
+    const double copy = cost::fresh_memory_seconds(bytes) + cost::stream_seconds(rates_, 2 * bytes);
     double sums = 0;
     for (const Op& op : from_.ops) {
       if (is_plain_sum(op) && walks(op, g)) sums += longer(op, g);
@@ -122,8 +122,8 @@ class LoopRemover {
   }
 
   const ir::Program& from_;
-  const Rates& rates_;
-  const Repeats& repeats_;
+  const cost::Rates& rates_;
+  const cost::Repeats& repeats_;
   std::vector<std::string>* decisions_;
   std::vector<bool> constant_;
   Rewriter rewriter_;
@@ -132,7 +132,7 @@ class LoopRemover {
 
 }  // namespace
 
-ir::Program leave_out_self_loops(const ir::Program& program, const Rates& rates, const Repeats& repeats,
+ir::Program leave_out_self_loops(const ir::Program& program, const cost::Rates& rates, const cost::Repeats& repeats,
                                  std::vector<std::string>* decisions) {
   return LoopRemover(program, rates, repeats, decisions).run();
 }

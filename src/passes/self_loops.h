@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cost/cost.h"
 #include "ir/program.h"
-#include "passes/cost.h"
 
 namespace gneiss::passes {
 
@@ -16,7 +16,7 @@ namespace gneiss::passes {
 /// pass over x in every step: it is done where that is less in all steps of `repeats`, for trainings of a few epochs. A
 /// graph that anything else walks stays, and one whose sums are computed once, before the first epoch. `decisions` gets
 /// one sentence per graph.
-ir::Program leave_out_self_loops(const ir::Program& program, const Rates& rates, const Repeats& repeats,
+ir::Program leave_out_self_loops(const ir::Program& program, const cost::Rates& rates, const cost::Repeats& repeats,
                                  std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

@@ -20,7 +20,7 @@ using ir::ValueId;
 /// What a dense copy has to save, as a share of the time of the products that could use it.
 constexpr double kLeastGain = 0.03;
 
-double dense_bytes(const FeatureShape& features, std::int64_t value_bytes) {
+double dense_bytes(const cost::FeatureShape& features, std::int64_t value_bytes) {
   return features.rows * features.cols * static_cast<double>(value_bytes);
 }
 
@@ -38,7 +38,7 @@ struct Product {
 /// Decides for each sparse value which of its products run on a dense copy.
 class PathChooser {
  public:
-  PathChooser(const ir::Program& program, const Rates& rates, const SparsePathOptions& options,
+  PathChooser(const ir::Program& program, const cost::Rates& rates, const SparsePathOptions& options,
               std::vector<std::string>* decisions)
       : from_(program),
         rates_(rates),
@@ -58,7 +58,7 @@ class PathChooser {
   }
 
  private:
-  FeatureShape shape(ValueId features) const {
+  cost::FeatureShape shape(ValueId features) const {
     return {static_cast<double>(from_.rows(features)), static_cast<double>(from_.type(features).cols),
             static_cast<double>(options_.nonzeros), !made_once(features)};
   }
@@ -67,11 +67,11 @@ class PathChooser {
   }
 
   Product product(const Op& op) const {
-    const FeatureShape features = shape(op.inputs[0]);
+    const cost::FeatureShape features = shape(op.inputs[0]);
     const bool gradient = op.attrs.integer("ta", 0) != 0;
     const auto columns = static_cast<double>(from_.type(op.inputs[1]).cols);
-    return {&op, gradient, columns, spx_gemm_seconds(rates_, features, columns, gradient),
-            dense_features_seconds(rates_, features, columns, gradient)};
+    return {&op, gradient, columns, cost::spx_gemm_seconds(rates_, features, columns, gradient),
+            cost::dense_features_seconds(rates_, features, columns, gradient)};
   }
 
   /// A copy made in every step exists in its forward and backward alone.
@@ -94,9 +94,9 @@ class PathChooser {
       gain += p.sparse_seconds - p.dense_seconds;
       chosen.insert(p.op);
     }
-    const FeatureShape of = shape(features);
+    const cost::FeatureShape of = shape(features);
     const double bytes = dense_bytes(of, options_.value_bytes);
-    if (!made_once(features)) gain -= stream_seconds(rates_, bytes + of.nonzeros * 8);
+    if (!made_once(features)) gain -= cost::stream_seconds(rates_, bytes + of.nonzeros * 8);
     const bool fits = dense_copy_fits(of, options_);
     const bool pays = !chosen.empty() && (options_.path == SparsePath::kDense || (fits && gain > kLeastGain * total));
     std::string why;
@@ -112,12 +112,12 @@ class PathChooser {
     if (pays) dense_values_.insert(features);
   }
 
-  void say(const Product& p, bool dense, const FeatureShape& of) {
+  void say(const Product& p, bool dense, const cost::FeatureShape& of) {
     const char* part = p.op->phase == Phase::kInference ? "evaluation" : p.gradient ? "weight gradient" : "forward";
     decisions_->push_back(
         fmt::format("line {}: {}, {:.0f} columns: {} product (modelled sparse {:.3g} s, dense {:.3g} s; γ {:.2g})",
                     p.op->location.line, part, p.columns, dense ? "dense" : "sparse", p.sparse_seconds, p.dense_seconds,
-                    sparse_threshold(rates_, of, p.columns, p.gradient)));
+                    cost::sparse_threshold(rates_, of, p.columns, p.gradient)));
   }
 
   void emit(const Op& op) {
@@ -137,7 +137,7 @@ class PathChooser {
   }
 
   const ir::Program& from_;
-  const Rates& rates_;
+  const cost::Rates& rates_;
   const SparsePathOptions& options_;
   std::vector<std::string>* decisions_;
   std::vector<std::int32_t> makers_;
@@ -149,20 +149,20 @@ class PathChooser {
 
 }  // namespace
 
-bool dense_copy_fits(const FeatureShape& features, const SparsePathOptions& options) {
+bool dense_copy_fits(const cost::FeatureShape& features, const SparsePathOptions& options) {
   return dense_bytes(features, options.value_bytes) <= static_cast<double>(options.most_dense_bytes);
 }
 
-double features_product_seconds(const Rates& rates, const FeatureShape& features, double columns, bool gradient,
-                                const SparsePathOptions& options) {
-  const double sparse = spx_gemm_seconds(rates, features, columns, gradient);
-  const double dense = dense_features_seconds(rates, features, columns, gradient);
+double features_product_seconds(const cost::Rates& rates, const cost::FeatureShape& features, double columns,
+                                bool gradient, const SparsePathOptions& options) {
+  const double sparse = cost::spx_gemm_seconds(rates, features, columns, gradient);
+  const double dense = cost::dense_features_seconds(rates, features, columns, gradient);
   if (options.path == SparsePath::kSparse) return sparse;
   if (options.path == SparsePath::kDense) return dense;
   return dense_copy_fits(features, options) ? std::min(sparse, dense) : sparse;
 }
 
-ir::Program choose_sparse_path(const ir::Program& program, const Rates& rates, const SparsePathOptions& options,
+ir::Program choose_sparse_path(const ir::Program& program, const cost::Rates& rates, const SparsePathOptions& options,
                                std::vector<std::string>* decisions) {
   return PathChooser(program, rates, options, decisions).run();
 }

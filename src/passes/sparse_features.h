@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cost/cost.h"
 #include "ir/program.h"
-#include "passes/cost.h"
 
 namespace gneiss::passes {
 
@@ -25,12 +25,12 @@ struct SparsePathOptions {
 };
 
 /// True if a dense copy of features of this shape is allowed by its size.
-bool dense_copy_fits(const FeatureShape& features, const SparsePathOptions& options);
+bool dense_copy_fits(const cost::FeatureShape& features, const SparsePathOptions& options);
 
 /// Seconds of features times a matrix of `columns` columns (or of the transposed features) by the path that `options`
 /// ask for; a dense copy is taken to be there already.
-double features_product_seconds(const Rates& rates, const FeatureShape& features, double columns, bool gradient,
-                                const SparsePathOptions& options);
+double features_product_seconds(const cost::Rates& rates, const cost::FeatureShape& features, double columns,
+                                bool gradient, const SparsePathOptions& options);
 
 /// Turns sparse products (forward, weight gradient and evaluation apart) into dense ones where the density is above γ.
 /// One dense copy serves them all: it is made once if the features are constant, once a step behind dropout, which then
@@ -38,7 +38,7 @@ double features_product_seconds(const Rates& rates, const FeatureShape& features
 /// allowed; the CSC copy of the features goes when no product needs it any more. Runs behind hoist_constants, which
 /// tells constants apart. `decisions` gets one sentence per matrix of features. Source: Morphling §IV-B with γ
 /// measured.
-ir::Program choose_sparse_path(const ir::Program& program, const Rates& rates, const SparsePathOptions& options,
+ir::Program choose_sparse_path(const ir::Program& program, const cost::Rates& rates, const SparsePathOptions& options,
                                std::vector<std::string>* decisions);
 
 }  // namespace gneiss::passes

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/swept_rows.h"
 #include "data/dataset.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
 #include "runtime/structures.h"
-#include "runtime/swept_rows.h"
 
 namespace gneiss::runtime {
 

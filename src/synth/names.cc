@@ -50,13 +50,12 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 Names::Names(const Specification& specification)
     : from_(specification), program_(specification.plan->program), values_(program_.values.size()) {
   // Other members of the struct that holds the values, and what its users and the namespaces around it are called.
-  taken_ = {
-      "dataset",           "threads",  "seed",        "epoch",       "step",         "context",      "scratch",
-      "scratch_part",      "arena",    "bands",       "constants",   "parameters",   "gradients",    "states",
-      "moments",           "squares",  "loss_labels", "loss_rows",   "labelled",     "feature_rows", "feature_columns",
-      "feature_transpose", "p",        "band",        "std",         "gneiss",       "program",      "cpu",
-      "reference",         "onednn",   "data",        "graph",       "train",        "runtime",      "ir",
-      "kernels",           "elements", "targets",     "count_edges", "for_each_band"};
+  taken_ = {"dataset",           "threads", "seed",        "epoch",     "step",       "context",      "scratch",
+            "scratch_part",      "arena",   "bands",       "constants", "parameters", "gradients",    "states",
+            "moments",           "squares", "loss_labels", "loss_rows", "labelled",   "feature_rows", "feature_columns",
+            "feature_transpose", "p",       "band",        "std",       "gneiss",     "program",      "cpu",
+            "reference",         "onednn",  "data",        "graph",     "train",      "epochs",       "runs",
+            "runtime",           "ir",      "kernels",     "elements",  "targets",    "count_edges",  "for_each_band"};
   for (const ir::GraphDef& graph : program_.graphs) {
     std::string name = graph.name;
     constexpr std::string_view kGiven = "graph+";

@@ -316,7 +316,7 @@ std::string parameters_source(const Source& from) {
 
 // Under the keys and in the shapes of PyTorch Geometric.
 void save_parameters(const Program& p, const std::string& path, std::int64_t epochs) {
-  train::ParameterFile file(epochs);
+  runs::ParameterFile file(epochs);
 )";
   for (const ir::Param& param : from.program().params) {
     std::vector<std::int64_t> shape = param.stored_shape;
@@ -327,7 +327,7 @@ void save_parameters(const Program& p, const std::string& path, std::int64_t epo
   }
   body += "  file.write(path);\n}\n";
   return source_file("First values of the parameters, and the file that they are saved in.",
-                     includes({quote("program.h"), quote("runtime/initialize.h"), quote("train/parameter_file.h")}),
+                     includes({quote("program.h"), quote("runs/parameter_file.h"), quote("runtime/initialize.h")}),
                      body);
 }
 

@@ -40,8 +40,8 @@ std::string schedule(const Source& from) {
 std::string scores_source(const Source& from) {
   const std::string logits = from.names.value(from.program().output("logits"));
   const std::string body = fmt::format(R"(Scores evaluate(Program& p) {{
-  static const data::Split split = train::labelled_split(p.dataset);
-  static train::Evaluator evaluator(train::Metric::{}, p.dataset.labels, p.threads);
+  static const data::Split split = epochs::labelled_split(p.dataset);
+  static epochs::Evaluator evaluator(epochs::Metric::{}, p.dataset.labels, p.threads);
   static Buffer<std::byte> scratch(loss_workspace_bytes(kNodes));
   constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
   infer(p);
@@ -59,14 +59,15 @@ std::string scores_source(const Source& from) {
 )",
                                        from.spec.epochs.metric, logits, validation_loss(from));
   return source_file("Scores of the training, validation and test nodes.",
-                     includes({"<limits>", "", quote("program.h"), quote("train/metrics.h")}), body);
+                     includes({"<limits>", "", quote("epochs/metrics.h"), quote("program.h")}), body);
 }
 
 std::string main_source(const Source& from) {
   const EpochSpec& epochs = from.spec.epochs;
   std::string text = "// Options, and the loop over epochs.\n";
-  text += includes({"<charconv>", "<cmath>", "<cstdio>", "<exception>", "<string_view>", "", quote("gneiss/error.h"),
-                    quote("program.h"), quote("train/early_stopping.h"), quote("train/schedule.h")});
+  text += includes({"<charconv>", "<cmath>", "<cstdio>", "<exception>", "<string_view>", "",
+                    quote("epochs/early_stopping.h"), quote("epochs/schedule.h"), quote("gneiss/error.h"),
+                    quote("program.h")});
   text += R"(
 namespace program {
 
@@ -139,10 +140,10 @@ static void run(const Settings& settings) {
 )";
   text +=
       fmt::format("  constexpr bool kHigherIsBetter = {};\n", epochs.higher_is_better && epochs.monitor == "kMetric");
-  text += fmt::format("  train::EarlyStopping stopping(train::Monitor::{}, {}, {});\n", epochs.monitor,
+  text += fmt::format("  epochs::EarlyStopping stopping(epochs::Monitor::{}, {}, {});\n", epochs.monitor,
                       epochs.higher_is_better, epochs.patience);
-  text += "  train::ScheduleConfig config;\n" + schedule(from);
-  text += fmt::format("  train::Schedule schedule(config, {}, settings.epochs, kHigherIsBetter);\n",
+  text += "  epochs::ScheduleConfig config;\n" + schedule(from);
+  text += fmt::format("  epochs::Schedule schedule(config, {}, settings.epochs, kHigherIsBetter);\n",
                       real(from.spec.optimizer.lr));
   text += R"(  Snapshot best(p);
   Scores best_scores;

@@ -56,7 +56,7 @@ struct EpochSpec {
   std::string metric = "kAccuracy";
   bool higher_is_better = true;
   std::vector<std::pair<std::string, std::string>>
-      schedule;  ///< members of train::ScheduleConfig that are not the usual ones
+      schedule;  ///< members of epochs::ScheduleConfig that are not the usual ones
   std::uint64_t seed = 0;
 };
 

@@ -47,11 +47,11 @@ struct Run {
   Session<float>& session;
   const data::Split& split;
   const FullGraphOptions& options;
-  Evaluator& evaluator;
+  epochs::Evaluator& evaluator;
   std::span<float> best_weights;
-  RunRecord* record;
+  epochs::RunRecord* record;
 
-  Scores score() const {
+  epochs::Scores score() const {
     const auto part = [&](const std::vector<NodeId>& rows) {
       return rows.empty() ? kNaN : evaluator.score(session.logits(), rows);
     };
@@ -59,11 +59,11 @@ struct Run {
   }
 
   /// The validation loss that progress is judged by.
-  double judged_loss(const EpochRecord& epoch) const {
-    return epoch.val_loss + (options.monitor == Monitor::kObjective ? session.penalty() : 0);
+  double judged_loss(const epochs::EpochRecord& epoch) const {
+    return epoch.val_loss + (options.monitor == epochs::Monitor::kObjective ? session.penalty() : 0);
   }
 
-  void keep(const EpochRecord& epoch) {
+  void keep(const epochs::EpochRecord& epoch) {
     session.save_snapshot(best_weights);
     record->best_epoch = epoch.epoch;
     record->best = epoch.scores;
@@ -71,7 +71,7 @@ struct Run {
   }
 
   /// Inference, scores and validation loss into `epoch`.
-  void evaluate(EpochRecord* epoch) const {
+  void evaluate(epochs::EpochRecord* epoch) const {
     const auto start = Clock::now();
     session.evaluate();
     epoch->scores = score();
@@ -83,7 +83,7 @@ struct Run {
     epoch->eval_seconds = seconds_since(start);
   }
 
-  void step(double lr, EpochRecord* epoch) const {
+  void step(double lr, epochs::EpochRecord* epoch) const {
     const auto start = Clock::now();
     epoch->loss = session.forward_backward(static_cast<std::uint64_t>(epoch->epoch));
     check_loss(epoch->loss, "training", record->seed, epoch->epoch);
@@ -95,14 +95,14 @@ struct Run {
 
 }  // namespace
 
-void check_split(const data::Dataset& dataset, const data::Split& split, Metric metric) {
+void check_split(const data::Dataset& dataset, const data::Split& split, epochs::Metric metric) {
   if (split.train.empty()) {
     throw Error(
         ErrorCode::kBadData,
         fmt::format("no labelled node to train on (the split has {} training nodes)", dataset.split.train.size()),
         dataset.name, "choose another --split, e.g. --split random or --split ratio:60/20/20");
   }
-  if (metric != Metric::kRocAuc) return;
+  if (metric != epochs::Metric::kRocAuc) return;
   const std::pair<const char*, const std::vector<NodeId>*> parts[] = {
       {"training", &split.train}, {"validation", &split.val}, {"test", &split.test}};
   for (const auto& [name, nodes] : parts) {
@@ -112,19 +112,20 @@ void check_split(const data::Dataset& dataset, const data::Split& split, Metric 
   }
 }
 
-RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options,
-                    Evaluator& evaluator, std::uint64_t seed, const Watcher& watcher, std::span<float> best_weights) {
-  RunRecord record;
+epochs::RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options,
+                            epochs::Evaluator& evaluator, std::uint64_t seed, const Watcher& watcher,
+                            std::span<float> best_weights) {
+  epochs::RunRecord record;
   record.seed = seed;
   record.epochs.reserve(static_cast<std::size_t>(options.epochs));
   const bool validates = !split.val.empty();
-  const bool up = options.monitor == Monitor::kMetric && higher_is_better(options.metric);
-  EarlyStopping stopping(options.monitor, higher_is_better(options.metric), options.patience);
-  Schedule schedule(options.schedule, options.lr, options.epochs, up);
+  const bool up = options.monitor == epochs::Monitor::kMetric && epochs::higher_is_better(options.metric);
+  epochs::EarlyStopping stopping(options.monitor, epochs::higher_is_better(options.metric), options.patience);
+  epochs::Schedule schedule(options.schedule, options.lr, options.epochs, up);
   Run run{session, split, options, evaluator, best_weights, &record};
   session.reset(seed);
   for (std::int64_t e = 1; e <= options.epochs; ++e) {
-    EpochRecord epoch{.epoch = e, .val_loss = kNaN, .scores = {kNaN, kNaN, kNaN}};
+    epochs::EpochRecord epoch{.epoch = e, .val_loss = kNaN, .scores = {kNaN, kNaN, kNaN}};
     run.step(schedule.lr(e - 1), &epoch);
     record.interrupted = watcher.should_stop && watcher.should_stop();
     const bool last = e == options.epochs || record.interrupted;
@@ -133,14 +134,14 @@ RunRecord train_run(Session<float>& session, const data::Split& split, const Ful
       const double val_loss = run.judged_loss(epoch);
       epoch.best = !validates || stopping.observe(epoch.scores.val, val_loss);
       if (epoch.best && (validates || last)) run.keep(epoch);
-      if (validates) schedule.observe(options.monitor == Monitor::kMetric ? epoch.scores.val : val_loss);
+      if (validates) schedule.observe(options.monitor == epochs::Monitor::kMetric ? epoch.scores.val : val_loss);
     }
     record.epochs.push_back(epoch);
     if (watcher.on_epoch) watcher.on_epoch(epoch);
     record.stopped_early = validates && stopping.should_stop();
     if (last || record.stopped_early) break;
   }
-  const EpochRecord& last = record.epochs.back();
+  const epochs::EpochRecord& last = record.epochs.back();
   if (!last.evaluated || record.best_epoch != last.epoch) {  // else the best weights and their outputs are at hand
     session.load_snapshot(best_weights);
     session.evaluate();

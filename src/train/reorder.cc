@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "passes/source_blocks.h"
+#include "planner/source_blocks.h"
 
 namespace gneiss::train {
 namespace {
@@ -25,7 +25,7 @@ constexpr double kMostGrowth = 2;
 /// The modelled time of a sum along the edges, by how near to each other their ends are, over so many epochs.
 class GatherModel {
  public:
-  GatherModel(const passes::Rates& rates, const graph::Graph& graph, std::int64_t width, std::int64_t epochs)
+  GatherModel(const cost::Rates& rates, const graph::Graph& graph, std::int64_t width, std::int64_t epochs)
       : rates_(rates),
         edges_(graph.num_edges()),
         nodes_(graph.num_nodes()),
@@ -50,14 +50,13 @@ class GatherModel {
   }
   double whole(const Near& near) const {
     const auto nodes = static_cast<double>(nodes_);
-    return passes::gather_seconds(rates_, static_cast<double>(edges_), nodes, nodes, static_cast<double>(columns_),
-                                  near);
+    return cost::gather_seconds(rates_, static_cast<double>(edges_), nodes, nodes, static_cast<double>(columns_), near);
   }
   double in_blocks(const Near& near) const {
-    return passes::source_blocks_for(rates_, nodes_, nodes_, edges_, columns_, near).seconds;
+    return planner::source_blocks_for(rates_, nodes_, nodes_, edges_, columns_, near).seconds;
   }
 
-  const passes::Rates& rates_;
+  const cost::Rates& rates_;
   std::int64_t edges_;
   std::int64_t nodes_;
   std::int64_t columns_;
@@ -106,10 +105,10 @@ std::int64_t gathered_width(const ir::Program& program) {
   return changing > 0 ? changing : constant;
 }
 
-ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
-                           std::int64_t epochs, const passes::Rates& rates, int threads, graph::Order* order) {
+epochs::ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
+                                   std::int64_t epochs, const cost::Rates& rates, int threads, graph::Order* order) {
   order->clear();
-  ReorderReport report;
+  epochs::ReorderReport report;
   report.asked = method;
   if (method == "none") return report;
   const bool is_auto = method == "auto";
@@ -156,7 +155,7 @@ ReorderReport choose_order(const graph::Graph& graph, const std::string& method,
   return report;
 }
 
-std::string describe(const ReorderReport& report) {
+std::string describe(const epochs::ReorderReport& report) {
   if (report.method == "none") {
     return report.reason.empty() ? "as given" : fmt::format("as given: {} ({:.2f} s)", report.reason, report.seconds);
   }

@@ -6,27 +6,14 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 
+#include "cost/cost.h"
+#include "epochs/records.h"
 #include "graph/reorder.h"
 #include "ir/program.h"
-#include "passes/cost.h"
 
 namespace gneiss::train {
-
-/// What was decided, and what it cost and changed.
-struct ReorderReport {
-  std::string asked = "none";   ///< the setting
-  std::string method = "none";  ///< what was done: none, degree, rcm or clusters
-  std::string reason;           ///< why, when the choice was automatic
-  double seconds = 0;           ///< of finding the order, and of renaming if that was done
-  // Shares of edges whose ends lie in one block of kBlockNodes, and in one of kRegionNodes; NaN if not measured.
-  double same_block_before = std::numeric_limits<double>::quiet_NaN();
-  double same_block_after = std::numeric_limits<double>::quiet_NaN();
-  double same_region_before = std::numeric_limits<double>::quiet_NaN();
-  double same_region_after = std::numeric_limits<double>::quiet_NaN();
-};
 
 /// Columns of the widest matrix that the program gathers by edges; 0 if it gathers none. A product counts with the
 /// narrower of its two sides, as the order of both is to choose; features themselves, whose sums are made once, count
@@ -37,11 +24,11 @@ std::int64_t gathered_width(const ir::Program& program);
 /// where they are.
 ///   auto: clusters, if the graph is too sparse for blocks of sources to pay, at least kLeastEpochs epochs will run,
 ///   and gathers of rows of `width` floats are modelled to take kLeastSaving less by `rates`; else none
-ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
-                           std::int64_t epochs, const passes::Rates& rates, int threads, graph::Order* order);
+epochs::ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
+                                   std::int64_t epochs, const cost::Rates& rates, int threads, graph::Order* order);
 
 /// One line for people, e.g. "clusters (edges within 8192 nodes: 0.3 % before, 12.2 % after, within 65536: 2.7 %, 51.9
 /// %; 2.10 s)".
-std::string describe(const ReorderReport& report);
+std::string describe(const epochs::ReorderReport& report);
 
 }  // namespace gneiss::train

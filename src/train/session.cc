@@ -13,12 +13,11 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/mse.h"
 #include "language/diagnostics.h"
-#include "passes/clean.h"
+#include "passes/constant_values.h"
 #include "runtime/executor.h"
 #include "runtime/initialize.h"
 #include "train/loops.h"
 #include "train/planned_bytes.h"
-#include "train/reorder.h"
 
 namespace gneiss::train {
 namespace {
@@ -65,7 +64,7 @@ void apply_order(const language::ScheduleEntry& entry, passes::Options* passes) 
 void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes::Options* passes) {
   const bool order_is_open = passes->order == passes::OrderChoice::kAuto;
   const bool path_is_open = passes->sparse_path == passes::SparsePath::kAuto;
-  const bool blocks_are_open = passes->source_blocks == passes::SourceBlocking::kAuto;
+  const bool blocks_are_open = passes->source_blocks == planner::SourceBlocking::kAuto;
   for (const language::ScheduleEntry& entry : schedule) {
     if (entry.key == "order" && order_is_open) apply_order(entry, passes);
     if (entry.value == "auto") continue;
@@ -73,7 +72,7 @@ void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes
       passes->sparse_path = entry.value == "sparse" ? passes::SparsePath::kSparse : passes::SparsePath::kDense;
     }
     if (entry.key == "blocks" && blocks_are_open) {
-      passes->source_blocks = entry.value == "on" ? passes::SourceBlocking::kOn : passes::SourceBlocking::kOff;
+      passes->source_blocks = entry.value == "on" ? planner::SourceBlocking::kOn : planner::SourceBlocking::kOff;
     }
     if (entry.key == "hoist") passes->disabled.insert("hoist_constants");
     if (entry.key == "fuse")

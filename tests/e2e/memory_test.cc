@@ -11,9 +11,9 @@
 #include "data/load.h"
 #include "data/preprocess.h"
 #include "e2e/command.h"
+#include "epochs/metrics.h"
 #include "support/data_fixtures.h"
 #include "train/full_graph.h"
-#include "train/metrics.h"
 
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kSanitized = true;  // the sanitizer has an allocator and memory of its own
@@ -75,13 +75,13 @@ TEST_P(Allocations, NoneAfterTheFirstEpoch) {
   options.optimizer.clip_norm = 1;
   options.threads = 2;
   train::Session<float> session(dataset, options);
-  const data::Split split = train::labelled_split(dataset);
-  train::Evaluator evaluator(train::Metric::kMacroF1, dataset.labels);
+  const data::Split split = epochs::labelled_split(dataset);
+  epochs::Evaluator evaluator(epochs::Metric::kMacroF1, dataset.labels);
   std::vector<float> weights(session.snapshot_size());
   train::FullGraphOptions driver;
   driver.epochs = 10;
-  driver.metric = train::Metric::kMacroF1;
-  const train::Watcher watcher{[](const train::EpochRecord& epoch) {
+  driver.metric = epochs::Metric::kMacroF1;
+  const train::Watcher watcher{[](const epochs::EpochRecord& epoch) {
                                  if (epoch.epoch == 1) counting = true;
                                  if (epoch.epoch == 10) counting = false;
                                },
@@ -105,14 +105,14 @@ TEST(Allocations, AreCountedAtAll) {
 
 /// Of five epochs.
 std::vector<double> losses_of(train::Session<float>& session, const data::Dataset& dataset) {
-  const data::Split split = train::labelled_split(dataset);
-  train::Evaluator evaluator(train::Metric::kAccuracy, dataset.labels);
+  const data::Split split = epochs::labelled_split(dataset);
+  epochs::Evaluator evaluator(epochs::Metric::kAccuracy, dataset.labels);
   std::vector<float> weights(session.snapshot_size());
   train::FullGraphOptions driver;
   driver.epochs = 5;
   std::vector<double> losses;
   train::train_run(session, split, driver, evaluator, 1,
-                   {[&](const train::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
+                   {[&](const epochs::EpochRecord& epoch) { losses.push_back(epoch.loss); }, {}}, weights);
   return losses;
 }
 
@@ -154,7 +154,7 @@ TEST(StreamedFeatures, AreSmallOnlyWhereTheSetupDoesNotReadThemAsAWhole) {
   ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=6000,classes=4,features=100,seed=3", "--out", "graph"}).code,
             0);
   data::Dataset dataset = data::load(place.path("graph").string(), {});
-  const auto streams = [&](const char* model, passes::StreamLimits limits) {
+  const auto streams = [&](const char* model, planner::StreamLimits limits) {
     train::SessionOptions options;
     options.model = model;
     options.passes.order = passes::OrderChoice::kAggregateFirst;
@@ -163,7 +163,7 @@ TEST(StreamedFeatures, AreSmallOnlyWhereTheSetupDoesNotReadThemAsAWhole) {
     return session.plan().features_streamed;
   };
   constexpr std::int64_t kMore = std::int64_t{1} << 40;
-  const passes::StreamLimits small{
+  const planner::StreamLimits small{
       .least_bytes = kMore, .most_time = 0, .least_bytes_of_small = 0, .most_time_of_small = 1e9};
   EXPECT_TRUE(streams("gat", small));
   EXPECT_FALSE(streams("sage", small)) << "their mean is taken before the first epoch";

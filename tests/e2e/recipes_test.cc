@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "e2e/command.h"
-#include "train/config.h"
+#include "settings/config.h"
 
 namespace gneiss::testing {
 namespace {
@@ -53,7 +53,7 @@ TEST(Recipes, EveryRunFileIsValidAndEveryReferenceHasOne) {
   int files = 0;
   for (const auto& entry : fs::directory_iterator(kRecipes)) {
     if (entry.path().extension() != ".yaml") continue;
-    train::Config config;
+    settings::Config config;
     EXPECT_NO_THROW(config.load_yaml(entry.path())) << entry.path();
     EXPECT_TRUE(config.is_set("data.name")) << entry.path();
     EXPECT_TRUE(config.is_set("optim.lr")) << entry.path();

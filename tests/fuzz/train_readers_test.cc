@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "train/config.h"
-#include "train/safetensors.h"
+#include "runs/safetensors.h"
+#include "settings/config.h"
 
-namespace gneiss::train {
+namespace gneiss {
 namespace {
 
 constexpr int kCases = 4000;
@@ -42,7 +42,7 @@ TEST(Fuzz, RunFilesNeverCrash) {
   RandomStream random(1, 0);
   int refused = 0;
   for (int i = 0; i < kCases; ++i) {
-    Config config;
+    settings::Config config;
     try {
       config.parse_yaml(damaged(seed, &random), "run.yaml");
       config.to_yaml();
@@ -56,17 +56,17 @@ TEST(Fuzz, RunFilesNeverCrash) {
 }
 
 TEST(Fuzz, SafeTensorsNeverCrash) {
-  SafeTensors content;
-  content.tensors.push_back(f32_tensor("convs.0.lin.weight", {2, 3}, std::vector<float>(6, 1.5F)));
-  content.tensors.push_back(i64_scalar("norms.0.module.num_batches_tracked", 4));
+  runs::SafeTensors content;
+  content.tensors.push_back(runs::f32_tensor("convs.0.lin.weight", {2, 3}, std::vector<float>(6, 1.5F)));
+  content.tensors.push_back(runs::i64_scalar("norms.0.module.num_batches_tracked", 4));
   content.metadata["gneiss.model"] = "gcn";
-  const std::string seed = encode_safetensors(content);
+  const std::string seed = runs::encode_safetensors(content);
   RandomStream random(2, 0);
   int refused = 0;
   for (int i = 0; i < kCases; ++i) {
     try {
-      const SafeTensors back = decode_safetensors(damaged(seed, &random), "w");
-      for (const Tensor& tensor : back.tensors) {
+      const runs::SafeTensors back = runs::decode_safetensors(damaged(seed, &random), "w");
+      for (const runs::Tensor& tensor : back.tensors) {
         if (tensor.dtype == "F32") to_f32(tensor);
       }
     } catch (const Error& e) {
@@ -78,4 +78,4 @@ TEST(Fuzz, SafeTensorsNeverCrash) {
 }
 
 }  // namespace
-}  // namespace gneiss::train
+}  // namespace gneiss

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "epochs/metrics.h"
+#include "epochs/schedule.h"
 #include "golden_files.h"
 #include "runtime/optimizer.h"
-#include "train/metrics.h"
-#include "train/schedule.h"
 
 namespace gneiss::golden {
 namespace {
@@ -84,10 +84,10 @@ TEST(OptimizerGolden, EveryRuleFollowsTorch) {
 
 // ---------------------------------------------------------------- schedules
 
-train::ScheduleConfig schedule_config(const std::string& name, const Json& golden) {
-  train::ScheduleConfig config;
-  if (name.find("cosine") != std::string::npos) config.kind = train::ScheduleKind::kCosine;
-  if (name.find("plateau") != std::string::npos) config.kind = train::ScheduleKind::kPlateau;
+epochs::ScheduleConfig schedule_config(const std::string& name, const Json& golden) {
+  epochs::ScheduleConfig config;
+  if (name.find("cosine") != std::string::npos) config.kind = epochs::ScheduleKind::kCosine;
+  if (name.find("plateau") != std::string::npos) config.kind = epochs::ScheduleKind::kPlateau;
   config.warmup_epochs = golden.value("warmup_epochs", std::int64_t{0});
   config.warmup_start = golden.value("warmup_start", config.warmup_start);
   config.min_lr = golden.value("min_lr", 0.0);
@@ -101,8 +101,8 @@ TEST(ScheduleGolden, EveryRateIsTorchs) {
   EXPECT_EQ(all.at("cases").size(), 6U);
   for (const auto& [name, golden] : all.at("cases").items()) {
     const auto rates = golden.at("lr").get<std::vector<double>>();
-    train::Schedule schedule(schedule_config(name, golden), golden.at("base"), golden.at("epochs"),
-                             golden.value("mode", "") == "max");
+    epochs::Schedule schedule(schedule_config(name, golden), golden.at("base"), golden.at("epochs"),
+                              golden.value("mode", "") == "max");
     for (std::size_t epoch = 0; epoch < rates.size(); ++epoch) {
       EXPECT_NEAR(schedule.lr(static_cast<std::int64_t>(epoch)), rates[epoch], 1e-12) << name << " epoch " << epoch;
       if (golden.contains("metrics")) schedule.observe(golden.at("metrics").at(epoch));
@@ -146,9 +146,9 @@ TEST(MetricGolden, EveryScoreIsOgbsOrScikitLearns) {
     std::vector<NodeId> rows(static_cast<std::size_t>(n));
     std::iota(rows.begin(), rows.end(), 0);
     const MatrixView<const float> view(logits.data(), n, labels.num_classes);
-    for (const std::string& name : train::metric_names()) {
+    for (const std::string& name : epochs::metric_names()) {
       if (!golden.contains(name)) continue;
-      train::Evaluator evaluator(train::parse_metric(name), labels);
+      epochs::Evaluator evaluator(epochs::parse_metric(name), labels);
       EXPECT_NEAR(evaluator.score(view, rows), golden.at(name).get<double>(), 1e-12) << name << " of case " << compared;
       ++compared;
     }

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <fstream>
 
+#include "jobs/job.h"
 #include "support/awkward_graph.h"
-#include "train/job.h"
 #include "train/session.h"
 
 namespace gneiss {
@@ -82,7 +82,7 @@ TEST(Schedule, SetsBlocksOfSources) {
   EXPECT_GT(plan_under("schedule { blocks = on; }").graph_uses[1].in_block, 0);
   EXPECT_EQ(plan_under("schedule { blocks = off; }").graph_uses[1].in_block, 0);
   passes::Options run;
-  run.source_blocks = passes::SourceBlocking::kOff;
+  run.source_blocks = planner::SourceBlocking::kOff;
   EXPECT_EQ(plan_under("schedule { blocks = on; }", false, run).graph_uses[1].in_block, 0);
 }
 
@@ -103,12 +103,12 @@ TEST(Schedule, SwitchesHoistingAndFusionOff) {
 TEST(Schedule, SetsTheOrderOfTheNodes) {
   const std::string path = ::testing::TempDir() + "scheduled_order.gneiss";
   std::ofstream(path) << kNet << "schedule { reorder = degree; }";
-  train::Config config;
-  config.set("data.name", "karate", train::Origin::kFlag, "DATA");
-  config.set("model.name", path, train::Origin::kFlag, "--model");
-  EXPECT_EQ(train::plan(config, {}).reorder.method, "degree");
-  config.set("train.reorder", "none", train::Origin::kFlag, "--reorder");
-  EXPECT_EQ(train::plan(config, {}).reorder.method, "none");
+  settings::Config config;
+  config.set("data.name", "karate", settings::Origin::kFlag, "DATA");
+  config.set("model.name", path, settings::Origin::kFlag, "--model");
+  EXPECT_EQ(jobs::plan(config, {}).reorder.method, "degree");
+  config.set("train.reorder", "none", settings::Origin::kFlag, "--reorder");
+  EXPECT_EQ(jobs::plan(config, {}).reorder.method, "none");
   std::remove(path.c_str());
 }
 

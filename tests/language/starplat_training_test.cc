@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <fstream>
 
+#include "jobs/options.h"
 #include "support/awkward_graph.h"
-#include "train/options.h"
 #include "train/session.h"
 
 namespace gneiss {
@@ -73,22 +73,22 @@ TEST(StarPlatTraining, AMaximumThatStartsFromANumber) {
 
 /// gnn.optimizer() leaves update rule and rates to the options; what it names stands above their defaults.
 TEST(MorphlingTraining, AnOptimizerWithoutASettingIsThatOfTheOptions) {
-  train::Config config;
-  config.set("optim.name", "sgd", train::Origin::kFlag, "--optimizer");
-  config.set("optim.lr", "0.5", train::Origin::kFlag, "--lr");
+  settings::Config config;
+  config.set("optim.name", "sgd", settings::Origin::kFlag, "--optimizer");
+  config.set("optim.lr", "0.5", settings::Origin::kFlag, "--lr");
   language::ScriptSettings script;
   script.epochs = 7;
   script.optimizer = "";
-  train::apply_script(script, "model.gneiss", &config);
+  jobs::apply_script(script, "model.gneiss", &config);
   EXPECT_EQ(config.text("optim.name"), "sgd");
   EXPECT_EQ(config.integer("train.epochs"), 7);
-  train::Config named;
+  settings::Config named;
   const double weight_decay = named.real("optim.weight_decay");
-  train::apply_script(script, "model.gneiss", &named);
+  jobs::apply_script(script, "model.gneiss", &named);
   EXPECT_EQ(named.real("optim.weight_decay"), weight_decay);
   script.optimizer = "adamw";
   script.weight_decay = weight_decay + 0.25;
-  train::apply_script(script, "model.gneiss", &named);
+  jobs::apply_script(script, "model.gneiss", &named);
   EXPECT_EQ(named.text("optim.name"), "adamw");
   EXPECT_EQ(named.real("optim.weight_decay"), weight_decay + 0.25);
 }

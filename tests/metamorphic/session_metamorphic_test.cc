@@ -155,7 +155,7 @@ TEST(Metamorphic, BlocksOfSourcesChangeRoundingOnly) {
     for (const data::Dataset* dataset : {&awkward, &communities}) {
       train::SessionOptions options = options_for(model);
       const Trace<float> whole = trace<float>(*dataset, options, 5);
-      options.passes.source_blocks = passes::SourceBlocking::kOn;
+      options.passes.source_blocks = planner::SourceBlocking::kOn;
       const Trace<float> cut = trace<float>(*dataset, options, 5);
       expect_close(whole, cut, 1e-4, model.first + " in blocks of sources");
       for (const int threads : {2, 5}) {
@@ -187,7 +187,7 @@ TEST(Metamorphic, PanelsOfColumnsChangeNoBit) {
       const Trace<float> by_panels = trace<float>(*dataset, options, 5);
       options.threads = 3;
       EXPECT_EQ(by_panels.weights, trace<float>(*dataset, options, 5).weights) << model;
-      options.passes.source_blocks = passes::SourceBlocking::kOff;
+      options.passes.source_blocks = planner::SourceBlocking::kOff;
       const Trace<float> whole = trace<float>(*dataset, options, 5);
       EXPECT_EQ(by_panels.losses, whole.losses) << model;
       EXPECT_EQ(by_panels.weights, whole.weights) << model;
@@ -284,7 +284,7 @@ TEST(Metamorphic, EdgesOfTheLossAloneChangeNoBit) {
   for (const data::Dataset& dataset : {testing::awkward_dataset(unweighted), community_graph()}) {
     for (const auto& model : models()) {
       train::SessionOptions options = options_for(model);
-      options.passes.source_blocks = passes::SourceBlocking::kOn;
+      options.passes.source_blocks = planner::SourceBlocking::kOn;
       options.passes.factor_degree = 0;
       options.passes.loss_rows.most_share = 0;
       options.passes.loss_rows.free_bytes = 0;
@@ -314,7 +314,7 @@ TEST(Metamorphic, WhatIsMadeAgainInBackwardIsTheSameToTheBit) {
       train::SessionOptions options = options_for(model);
       // The choices that a limit may change besides would change rounding.
       options.passes.order = passes::OrderChoice::kTransformFirst;
-      options.passes.source_blocks = passes::SourceBlocking::kOff;
+      options.passes.source_blocks = planner::SourceBlocking::kOff;
       // So would bands of other sizes: sums over rows are sums over the bands' tasks.
       options.passes.disabled = {"fuse_rows"};
       const Trace<float> kept = trace<float>(dataset, options, 5);
@@ -346,7 +346,7 @@ TEST(Metamorphic, WhatIsMadeAgainForEachBandIsTheSame) {
                                                 {"attention_dropout", 0.0}}});
   const Trace<float> kept = trace<float>(dataset, options, 5);
   options.passes.order = passes::OrderChoice::kTransformFirst;
-  options.passes.source_blocks = passes::SourceBlocking::kOff;
+  options.passes.source_blocks = planner::SourceBlocking::kOff;
   // Products, scores and activations are to be made again, and no activation may outlast a band then.
   options.passes.excess_bytes = [](const ir::Plan& plan) {
     std::int64_t excess = 0;
@@ -373,7 +373,7 @@ TEST(Metamorphic, AnExpendableDatasetChangesNoBit) {
   const auto load = [] { return data::load("dcsbm:nodes=3000,classes=4,features=40,degree=8,seed=3"); };
   const data::Dataset kept = load();
   for (const auto& model : models()) {
-    for (const auto blocks : {passes::SourceBlocking::kOff, passes::SourceBlocking::kOn}) {
+    for (const auto blocks : {planner::SourceBlocking::kOff, planner::SourceBlocking::kOn}) {
       train::SessionOptions options = options_for(model, 2);
       options.passes.source_blocks = blocks;
       data::Dataset given = load();

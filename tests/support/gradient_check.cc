@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "passes/bind.h"
-#include "passes/memory.h"
+#include "planner/bind.h"
+#include "planner/memory.h"
 #include "runtime/executor.h"
 #include "runtime/initialize.h"
 
@@ -20,9 +20,9 @@ ir::Plan plan_again(const ir::Plan& plan, const std::function<void(ir::Program*)
   again.value_bytes = plan.value_bytes;
   again.feature_nonzeros = plan.feature_nonzeros;
   mutate(&again.program);
-  passes::plan_memory(&again);
+  planner::plan_memory(&again);
   std::vector<std::string> decisions;
-  passes::bind_kernels(&again, passes::SourceBlocking::kOff, passes::default_rates(), &decisions);
+  planner::bind_kernels(&again, planner::SourceBlocking::kOff, cost::default_rates(), &decisions);
   return again;
 }
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "runs/safetensors.h"
 #include "synth/cases.h"
-#include "train/safetensors.h"
 
 namespace gneiss::testing {
 namespace {
@@ -75,11 +75,11 @@ TEST_P(Programs, ComputeWhatTheCommandComputes) {
   const std::vector<float> losses = losses_of_run(place.read("run/metrics.jsonl"));
   EXPECT_EQ(losses.size(), 20U);
   EXPECT_EQ(losses_of_program(place.read("log")), losses);
-  const train::SafeTensors expected = train::read_safetensors(place.path("run/model.safetensors"));
-  const train::SafeTensors found = train::read_safetensors(place.path("weights.safetensors"));
+  const runs::SafeTensors expected = runs::read_safetensors(place.path("run/model.safetensors"));
+  const runs::SafeTensors found = runs::read_safetensors(place.path("weights.safetensors"));
   EXPECT_EQ(found.tensors.size(), expected.tensors.size());
-  for (const train::Tensor& tensor : expected.tensors) {
-    const train::Tensor* other = found.find(tensor.name);
+  for (const runs::Tensor& tensor : expected.tensors) {
+    const runs::Tensor* other = found.find(tensor.name);
     ASSERT_NE(other, nullptr) << tensor.name;
     EXPECT_EQ(other->shape, tensor.shape) << tensor.name;
     EXPECT_TRUE(other->data == tensor.data) << tensor.name << " differs";

@@ -66,7 +66,7 @@ TEST(LossRows, SumsAreMarkedWhereTheirEdgesWouldTakeTooMuch) {
   passes::Options options;
   options.loss_rows = {3, {5, 8}, 4, 0, 0};
   options.factor_degree = 0;
-  options.source_blocks = passes::SourceBlocking::kOn;
+  options.source_blocks = planner::SourceBlocking::kOn;
   for (const char* model : {"gcn", "sage", "gin"}) {
     const ir::Plan plan =
         plan_of(model, dataset, small_for(model, {{"dropout", 0.5}, {"input_dropout", 0.5}}), options);
@@ -212,7 +212,7 @@ TEST(StreamFeatures, LeavesFeaturesInTheirFileWhereEveryOpReadsThemRowByRow) {
     std::int64_t reads = 0;
     for (const ir::Step& step : plan.steps) {
       const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
-      if (!passes::works_in_file(plan, op)) continue;
+      if (!planner::works_in_file(plan, op)) continue;
       ++reads;
       ASSERT_GE(step.band, 0) << model;
       EXPECT_TRUE(plan.bands[static_cast<std::size_t>(step.band)].streams) << model;
@@ -250,7 +250,7 @@ TEST(StreamFeatures, LeavesWhatIsMadeOfThemOnceInAFile) {
     bool made = false;
     for (const ir::Step& step : plan.steps) {
       const Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
-      if (!passes::works_in_file(plan, op)) continue;
+      if (!planner::works_in_file(plan, op)) continue;
       ASSERT_GE(step.band, 0) << model;
       EXPECT_TRUE(plan.bands[static_cast<std::size_t>(step.band)].streams) << model;
       made = made || op.phase == ir::Phase::kSetup;
@@ -270,7 +270,7 @@ TEST(StreamFeatures, LeavesWhatIsMadeOfThemOnceInAFile) {
     EXPECT_EQ(in_memory.file_bytes, 0) << model;
     EXPECT_GE(in_memory.constant_bytes, plan.constant_bytes + bytes) << model;
   }
-  options.source_blocks = passes::SourceBlocking::kOn;
+  options.source_blocks = planner::SourceBlocking::kOn;
   const ir::Plan blocked = plan_of("sage", dataset, small(), options);
   for (const ir::ValueId v : blocked.file_constants)
     EXPECT_EQ(blocked.program.type(v).cols, 1) << "block by block, all of a sum is in memory once";
@@ -279,7 +279,7 @@ TEST(StreamFeatures, LeavesWhatIsMadeOfThemOnceInAFile) {
 TEST(Structures, IdsOfEdgesAreNeededUpToTheLastStepOfTheSetupThatReadsThem) {
   passes::Options options;
   options.order = passes::OrderChoice::kAggregateFirst;
-  options.source_blocks = passes::SourceBlocking::kOn;
+  options.source_blocks = planner::SourceBlocking::kOn;
   options.disabled = {"factor_weights"};
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small(), options);
   const auto step_of = [&](OpKind kind) {

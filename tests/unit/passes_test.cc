@@ -428,16 +428,16 @@ TEST(SparseFeatures, MeetOnlyTheSparseProduct) {
 }
 
 /// Default rates with the sparse products of one direction as slow as can be, or as fast.
-passes::Rates sparse_rates(double forward, double gradient) {
-  passes::Rates rates = passes::default_rates();
+cost::Rates sparse_rates(double forward, double gradient) {
+  cost::Rates rates = cost::default_rates();
   std::fill(rates.spx_forward.rates.begin(), rates.spx_forward.rates.end(), forward);
-  for (passes::RateGrid* grid : {&rates.spx_gradient, &rates.spx_slots})
+  for (cost::RateGrid* grid : {&rates.spx_gradient, &rates.spx_slots})
     std::fill(grid->rates.begin(), grid->rates.end(), gradient);
   return rates;
 }
 
 /// GCN on sparse features under the given rates, transform first: the features meet products only.
-ir::Plan sparse_plan(const passes::Rates& rates, passes::Options options = {}, double input_dropout = 0) {
+ir::Plan sparse_plan(const cost::Rates& rates, passes::Options options = {}, double input_dropout = 0) {
   testing::AwkwardOptions sparse;
   sparse.sparse_features = true;
   sparse.features = 60;
@@ -475,7 +475,7 @@ TEST(ChooseSparsePath, ForwardAndWeightGradientApart) {
 }
 
 TEST(ChooseSparsePath, OnlyValuesThatDropoutChangesAreFoundBySlots) {
-  const passes::Rates rates = sparse_rates(kFast, kFast);
+  const cost::Rates rates = sparse_rates(kFast, kFast);
   const ir::Plan constant = sparse_plan(rates);
   EXPECT_TRUE(constant.feature_transpose);
   EXPECT_FALSE(constant.feature_slots);
@@ -505,8 +505,8 @@ TEST(ChooseSparsePath, ACopyInEveryStepCountsAndEvaluationDoesWithoutIt) {
                          [](const Op& op) { return op.kind == OpKind::to_dense && op.phase == ir::Phase::kForward; });
   };
   EXPECT_EQ(copies_in_a_step(sparse_plan(sparse_rates(kSlow, kSlow), {}, 0.5)), 1);
-  passes::Rates dear = sparse_rates(kFast, kFast);
-  for (passes::RateGrid* grid : {&dear.spx_forward, &dear.spx_gradient, &dear.spx_slots})
+  cost::Rates dear = sparse_rates(kFast, kFast);
+  for (cost::RateGrid* grid : {&dear.spx_forward, &dear.spx_gradient, &dear.spx_slots})
     std::fill(grid->rates.begin(), grid->rates.end(), 50e9);
   std::fill(dear.stream.rates.begin(), dear.stream.rates.end(), kSlow);
   EXPECT_EQ(copies_in_a_step(sparse_plan(dear, {}, 0.5)), 0) << "writing the copy takes longer than it saves";

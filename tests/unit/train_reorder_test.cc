@@ -7,11 +7,11 @@
 
 #include "base/file.h"
 #include "data/load.h"
+#include "jobs/workload.h"
 #include "support/compile_model.h"
 #include "support/data_fixtures.h"
 #include "train/reorder.h"
 #include "train/session.h"
-#include "train/workload.h"
 
 namespace gneiss::train {
 namespace {
@@ -26,15 +26,15 @@ constexpr std::int64_t kColumns = 32;
 
 /// Of a machine whose cache holds the rows of so many nodes and not one row more, and where blocks of sources cost too
 /// much to begin.
-passes::Rates cache_rates(std::int64_t nodes) {
-  passes::Rates rates = passes::default_rates();
+cost::Rates cache_rates(std::int64_t nodes) {
+  cost::Rates rates = cost::default_rates();
   const double bytes = static_cast<double>(nodes * kColumns) * sizeof(float);
   rates.gather = {{kColumns}, {bytes, bytes + 1}, {100e9, 25e9}};
   rates.block_gather = rates.gather;
   rates.segments = 1e6;
   return rates;
 }
-passes::Rates one_block_rates() { return cache_rates(kBlockNodes); }
+cost::Rates one_block_rates() { return cache_rates(kBlockNodes); }
 
 data::Dataset community_data(const std::string& more = {}) {
   return data::load("dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2" + more);
@@ -43,7 +43,7 @@ data::Dataset community_data(const std::string& more = {}) {
 TEST(ReorderTest, AutoTakesClustersWhereTheyBringNeighboursTogether) {
   const data::Dataset dataset = community_data();
   graph::Order order;
-  const ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 100, one_block_rates(), 1, &order);
+  const epochs::ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 100, one_block_rates(), 1, &order);
   EXPECT_EQ(report.method, "clusters");
   EXPECT_EQ(report.asked, "auto");
   EXPECT_GT(report.same_block_after, report.same_block_before + 0.1);
@@ -59,7 +59,7 @@ TEST(ReorderTest, AutoGoesByRegionsWhereACacheHoldsOne) {
   const auto choose = [&](std::int64_t cached, std::int64_t epochs) {
     return choose_order(dataset.graph, "auto", kColumns, epochs, cache_rates(cached), 1, &order);
   };
-  const ReorderReport chosen = choose(kRegionNodes, 200);
+  const epochs::ReorderReport chosen = choose(kRegionNodes, 200);
   EXPECT_EQ(chosen.method, "clusters") << chosen.reason;
   EXPECT_LT(chosen.same_block_after, 0.3);
   EXPECT_GT(chosen.same_region_after, chosen.same_region_before + 0.2);
@@ -70,11 +70,11 @@ TEST(ReorderTest, AutoGoesByRegionsWhereACacheHoldsOne) {
 TEST(ReorderTest, AutoStaysWhereBlocksOfSourcesServeAsWell) {
   const data::Dataset dataset = community_data();
   graph::Order order;
-  passes::Rates rates = one_block_rates();
+  cost::Rates rates = one_block_rates();
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
   rates.segments = 1e15;
   for (double& rate : rates.stream.rates) rate = 1e12;
-  const ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order);
+  const epochs::ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order);
   EXPECT_EQ(report.method, "none");
   EXPECT_THAT(report.reason, HasSubstr("come as from a cache, block by block"));
 }
@@ -96,7 +96,7 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   const data::Dataset dataset = community_data();
   graph::Order order;
   const auto reason = [&](const data::Dataset& data, std::int64_t width) {
-    const ReorderReport report = choose_order(data.graph, "auto", width, 50, one_block_rates(), 1, &order);
+    const epochs::ReorderReport report = choose_order(data.graph, "auto", width, 50, one_block_rates(), 1, &order);
     EXPECT_EQ(report.method, "none");
     EXPECT_THAT(order, IsEmpty());
     EXPECT_THAT(describe(report), HasSubstr("as given: " + report.reason));
@@ -126,7 +126,7 @@ TEST(ReorderTest, AutoWantsLessOfMoreEpochs) {
 TEST(ReorderTest, AutoBringsNeighboursTogetherWithinBlocksOfSources) {
   const data::Dataset dataset = data::load("dcsbm:nodes=60000,degree=150,classes=40,features=1,seed=2");
   graph::Order order;
-  passes::Rates rates = cache_rates(4 * kBlockNodes);
+  cost::Rates rates = cache_rates(4 * kBlockNodes);
   rates.gather.rates[1] = 1e9;
   const double bytes = static_cast<double>(kBlockNodes * kColumns) * sizeof(float);
   rates.block_gather = {{kColumns}, {bytes, bytes + 1}, {100e9, 100e9}};
@@ -135,7 +135,7 @@ TEST(ReorderTest, AutoBringsNeighboursTogetherWithinBlocksOfSources) {
   EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 200, rates, 1, &order).reason, HasSubstr("block by block"));
   rates.block_gather.rates[1] = 80e9;
   rates.segments = 1e9;  // dear enough for few large blocks
-  const ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 200, rates, 1, &order);
+  const epochs::ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 200, rates, 1, &order);
   EXPECT_EQ(report.method, "clusters") << report.reason;
   EXPECT_GT(report.same_block_after, 0.2);
 }
@@ -143,7 +143,7 @@ TEST(ReorderTest, AutoBringsNeighboursTogetherWithinBlocksOfSources) {
 TEST(ReorderTest, AutoGoesByTheMachinesRates) {
   const data::Dataset dataset = community_data();
   graph::Order order;
-  passes::Rates rates = one_block_rates();
+  cost::Rates rates = one_block_rates();
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
   rates.gather.rates[1] = 0.95 * rates.gather.rates[0];  // memory as fast as the cache
   EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason,
@@ -152,15 +152,15 @@ TEST(ReorderTest, AutoGoesByTheMachinesRates) {
 
 TEST(ReorderTest, AutoGoesByThePlannedEpochs) {
   for (const char* planned : {"", "200"}) {
-    Config config;
+    settings::Config config;
     // Rows of 256 floats: 59 MiB, more than any rates take for a cache.
-    config.set("data.name", "dcsbm:nodes=60000,degree=4,features=4,seed=2", Origin::kFlag, "test");
-    config.set("model.hidden_channels", "256", Origin::kFlag, "test");
-    config.set("model.num_layers", "3", Origin::kFlag, "test");
-    config.set("train.epochs", "10", Origin::kFlag, "test");
-    config.set("train.reorder", "auto", Origin::kFlag, "test");
-    if (*planned != 0) config.set("passes.epochs", planned, Origin::kFlag, "test");
-    const Workload workload(&config, PlanFor::kAnyMachine);
+    config.set("data.name", "dcsbm:nodes=60000,degree=4,features=4,seed=2", settings::Origin::kFlag, "test");
+    config.set("model.hidden_channels", "256", settings::Origin::kFlag, "test");
+    config.set("model.num_layers", "3", settings::Origin::kFlag, "test");
+    config.set("train.epochs", "10", settings::Origin::kFlag, "test");
+    config.set("train.reorder", "auto", settings::Origin::kFlag, "test");
+    if (*planned != 0) config.set("passes.epochs", planned, settings::Origin::kFlag, "test");
+    const jobs::Workload workload(&config, jobs::PlanFor::kAnyMachine);
     EXPECT_EQ(workload.reorder().reason == "10 epochs would not win it back", *planned == 0)
         << workload.reorder().reason;
   }
@@ -171,10 +171,10 @@ TEST(ReorderTest, LargeFeaturesOfAFileStayThere) {
   const std::string folder = (place.path() / "graph").string();
   data::save(data::load("dcsbm:nodes=9000,classes=90,features=500,seed=2"), folder);  // 18 MB of features
   const auto reason = [&](const std::string& data, const std::string& mem) {
-    Config config;
-    config.set("data.name", data, Origin::kFlag, "test");
-    config.set("train.mem", mem, Origin::kFlag, "test");
-    return Workload(&config, PlanFor::kAnyMachine).reorder().reason;
+    settings::Config config;
+    config.set("data.name", data, settings::Origin::kFlag, "test");
+    config.set("train.mem", mem, settings::Origin::kFlag, "test");
+    return jobs::Workload(&config, jobs::PlanFor::kAnyMachine).reorder().reason;
   };
   EXPECT_EQ(reason(folder, "120M"), "features of 18 MB stay in their file");
   EXPECT_THAT(reason(folder, "200M"), Not(HasSubstr("stay in their file")));
@@ -188,11 +188,11 @@ TEST(ReorderTest, LargeFeaturesMoveToAFileOfTheirOwn) {
   const std::string folder = (place.path() / "graph").string();
   data::save(data::load("dcsbm:nodes=70000,degree=4,features=1000,seed=2"), folder);  // 280 MB of features
   const auto workload = [&](const char* method) {
-    Config config;
-    config.set("data.name", folder, Origin::kFlag, "test");
-    config.set("train.reorder", method, Origin::kFlag, "test");
-    config.set("train.mem", "1500M", Origin::kFlag, "test");
-    return std::make_unique<Workload>(&config, PlanFor::kAnyMachine);
+    settings::Config config;
+    config.set("data.name", folder, settings::Origin::kFlag, "test");
+    config.set("train.reorder", method, settings::Origin::kFlag, "test");
+    config.set("train.mem", "1500M", settings::Origin::kFlag, "test");
+    return std::make_unique<jobs::Workload>(&config, jobs::PlanFor::kAnyMachine);
   };
   EXPECT_THAT(workload("auto")->reorder().reason, Not(HasSubstr("stay in their file")));
   EXPECT_TRUE(workload("degree")->dataset().features.dense.as_in_file());
@@ -204,10 +204,11 @@ TEST(ReorderTest, LargeFeaturesMoveToAFileOfTheirOwn) {
 TEST(ReorderTest, PlansKnowWhereTheNodesLie) {
   double as_given = 0;
   for (const char* method : {"none", "clusters"}) {
-    Config config;
-    config.set("data.name", "dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2", Origin::kFlag, "test");
-    config.set("train.reorder", method, Origin::kFlag, "test");
-    const Workload workload(&config, PlanFor::kAnyMachine);
+    settings::Config config;
+    config.set("data.name", "dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2", settings::Origin::kFlag,
+               "test");
+    config.set("train.reorder", method, settings::Origin::kFlag, "test");
+    const jobs::Workload workload(&config, jobs::PlanFor::kAnyMachine);
     const Near near = make_blueprint(workload.dataset(), workload.session()).plan.near;
     EXPECT_DOUBLE_EQ(near.block, graph::near_edges(workload.dataset().graph).block);
     EXPECT_GT(near.block, as_given + 0.1) << method;
@@ -230,10 +231,10 @@ TEST(ReorderTest, WithoutItDataStayAsTheyWereLoaded) {
   const char* small = "dcsbm:nodes=8000,degree=12,classes=100,features=4,seed=2";
   const data::Dataset loaded = data::load(small);
   for (const char* method : {"none", "auto"}) {  // one block of nodes: nothing to gain by any rates
-    Config config;
-    config.set("data.name", small, Origin::kFlag, "test");
-    config.set("train.reorder", method, Origin::kFlag, "test");
-    const Workload workload(&config, PlanFor::kAnyMachine);
+    settings::Config config;
+    config.set("data.name", small, settings::Origin::kFlag, "test");
+    config.set("train.reorder", method, settings::Origin::kFlag, "test");
+    const jobs::Workload workload(&config, jobs::PlanFor::kAnyMachine);
     const data::Dataset& kept = workload.dataset();
     EXPECT_EQ(workload.reorder().method, "none");
     EXPECT_EQ(list(kept.graph.offsets()), list(loaded.graph.offsets()));
@@ -246,12 +247,12 @@ TEST(ReorderTest, WithoutItDataStayAsTheyWereLoaded) {
 }
 
 TEST(ReorderTest, DataReadAgainForAnotherRunAreInTheSameOrder) {
-  Config config;
-  config.set("data.name", "dcsbm:nodes=3000,classes=9,features=4,seed=2", Origin::kFlag, "test");
-  config.set("data.split", "random", Origin::kFlag, "test");
-  config.set("data.split_per_run", "true", Origin::kFlag, "test");
-  config.set("train.reorder", "clusters", Origin::kFlag, "test");
-  Workload workload(&config, PlanFor::kAnyMachine);
+  settings::Config config;
+  config.set("data.name", "dcsbm:nodes=3000,classes=9,features=4,seed=2", settings::Origin::kFlag, "test");
+  config.set("data.split", "random", settings::Origin::kFlag, "test");
+  config.set("data.split_per_run", "true", settings::Origin::kFlag, "test");
+  config.set("train.reorder", "clusters", settings::Origin::kFlag, "test");
+  jobs::Workload workload(&config, jobs::PlanFor::kAnyMachine);
   const std::vector<std::int64_t> ids = workload.dataset().orig_id;
   const std::vector<NodeId> train = workload.dataset().split.train;
   EXPECT_EQ(ids.size(), 3000U);

@@ -1,0 +1,47 @@
+// The rates of this machine, measured by `gneiss doctor --calibrate` and kept in the user's cache folder.
+//
+// One small JSON file for each machine: processor, vector instructions, threads that the process may use, version of
+// Gneiss. The threads are those of the machine and not those of a run, so that a plan, and with it every bit of a
+// result, does not depend on --threads.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "cost/cost.h"
+
+namespace gneiss::cost {
+
+/// What rates are valid for.
+struct MachineKey {
+  std::string processor;  ///< its name in /proc/cpuinfo
+  std::string vectors;    ///< the best vector instructions
+  int threads = 1;        ///< that the process may use
+  std::string version;    ///< of Gneiss
+
+  bool operator==(const MachineKey&) const = default;
+};
+MachineKey this_machine();
+
+/// Where the rates of a machine lie: $XDG_CACHE_HOME/gneiss (an absolute path), else ~/.cache/gneiss. Empty if neither
+/// is set.
+std::filesystem::path rates_path(const MachineKey& machine);
+
+/// Rates to plan with.
+struct RatesInUse {
+  Rates rates = default_rates();
+  bool measured = false;
+  std::filesystem::path path;  ///< where the file lies or would lie
+  std::string warning;         ///< why a file that is there is not used
+};
+/// The measured rates, or the defaults where there is no file or none that can be used. Throws nothing.
+RatesInUse load_rates(const MachineKey& machine);
+
+/// Makes the folder of the file and returns the file's path: what can go wrong shows before anything is measured.
+/// Errors: kDisk.
+std::filesystem::path make_rates_folder(const MachineKey& machine);
+
+/// Writes the file, all or nothing, and returns its path. Errors: kDisk.
+std::filesystem::path save_rates(const MachineKey& machine, const Rates& rates);
+
+}  // namespace gneiss::cost

@@ -1,0 +1,205 @@
+#include "jobs/job.h"
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/process.h"
+#include "jobs/options.h"
+#include "jobs/workload.h"
+#include "language/diagnostics.h"
+#include "runs/parameter_file.h"
+#include "runs/run_folder.h"
+#include "runs/safetensors.h"
+
+namespace gneiss::jobs {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::int64_t count_parameters(const std::vector<ir::Param>& params) {
+  std::int64_t count = 0;
+  for (const ir::Param& param : params) count += param.trainable ? param.rows * param.cols : 0;
+  return count;
+}
+
+std::string model_title(const settings::Config& config) {
+  const std::string& name = config.text("model.name");
+  return name.ends_with(".gneiss") ? std::filesystem::path(name).stem().string() : name;
+}
+
+/// Weights of the session under PyG's keys. A running variance is followed by torch's count of batches.
+std::vector<runs::Tensor> weight_tensors(const train::Session<float>& session, std::int64_t batches) {
+  std::vector<runs::Tensor> tensors;
+  for (const ir::Param& param : session.params()) {
+    const std::vector<float> values = session.parameter(param.name);
+    std::vector<std::int64_t> shape = param.stored_shape;
+    if (shape.empty()) shape = {param.rows, param.cols};
+    runs::add_parameter(tensors, param.name, shape, values, batches);
+  }
+  return tensors;
+}
+
+/// What the model was made of, so that predict and embed can make it again.
+std::map<std::string, std::string> model_metadata(const settings::Config& config, const data::Dataset& dataset,
+                                                  const language::Source& source, std::int64_t run) {
+  nlohmann::ordered_json args = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : config.model_args()) {
+    std::visit([&, &key = name](const auto& v) { args[key] = v; }, value);
+  }
+  const data::LoadOptions load = load_options(config, run, dataset.num_splits);
+  return {{"format", "pt"},
+          {"gneiss.version", GNEISS_VERSION},
+          {"gneiss.model", model_title(config)},
+          {"gneiss.model_text", source.text},
+          {"gneiss.model_args", args.dump()},
+          {"gneiss.dataset", dataset.name},
+          {"gneiss.features", std::to_string(dataset.features.cols)},
+          {"gneiss.classes", std::to_string(dataset.labels.num_classes)},
+          {"gneiss.class_names",
+           nlohmann::json(dataset.class_names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
+          {"gneiss.split", load.split},
+          {"gneiss.data_seed", std::to_string(load.seed)},
+          {"gneiss.run", std::to_string(run)}};
+}
+
+/// The training of one config, run by run.
+class Trainer {
+ public:
+  Trainer(settings::Config config, const JobWatcher& watcher) : config_(std::move(config)), watcher_(watcher) {}
+
+  runs::Report train() {
+    report_.version = GNEISS_VERSION;
+    workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine);
+    report_.reorder = workload_->reorder();
+    report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;
+    open_folder();
+    const auto start = Clock::now();
+    for (std::int64_t run = 0; run < workload_->runs() && !report_.interrupted; ++run) train_one(run);
+    report_.train_seconds = seconds_since(start);
+    finish();
+    return std::move(report_);
+  }
+
+ private:
+  void open_folder() {
+    if (!config_.flag("out.save")) return;
+    const std::filesystem::path path = config_.has("out.folder")
+                                           ? std::filesystem::path(config_.text("out.folder"))
+                                           : runs::default_run_folder(workload_->dataset().name, model_title(config_));
+    folder_ = std::make_unique<runs::RunFolder>(path, config_.flag("out.force"));
+  }
+
+  void describe_start(const train::Session<float>& session) {
+    const data::Dataset& dataset = workload_->dataset();
+    report_.model = model_title(config_);
+    report_.dataset = dataset.name;
+    report_.metric = epochs::metric_name(workload_->driver().metric);
+    report_.parameters = count_parameters(session.params());
+    report_.nodes = dataset.num_nodes();
+    report_.edges = dataset.graph.num_edges();
+    report_.features = dataset.features.cols;
+    report_.classes = dataset.labels.num_classes;
+    report_.threads = thread_count(config_);
+    report_.planned_runs = workload_->runs();
+    report_.planned_epochs = workload_->driver().epochs;
+    report_.feature_dtype = half_name(dataset.features.dtype);
+    report_.feature_bytes_saved = session.plan().bytes_saved_by_halves();
+    report_.notes = dataset.notes;
+    report_.warnings = workload_->session().warnings;
+    report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
+    if (!session.plan().fit.empty()) report_.notes.push_back(session.plan().fit);
+    for (const language::Diagnostic& warning : session.compiled().diagnostics)
+      report_.notes.push_back(language::render(warning));
+    report_.config = config_.values();
+    report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
+    if (watcher_.on_start) watcher_.on_start(report_);
+  }
+
+  void train_one(std::int64_t run) {
+    if (run > 0 && split_changes(config_)) {
+      session_.reset();
+      workload_->reload(run);
+    }
+    if (run == 0) report_.data_bytes = workload_->dataset().bytes();
+    if (session_ == nullptr)
+      session_ =
+          std::make_unique<train::Session<float>>(workload_->dataset(), workload_->session(), &workload_->dataset());
+    if (run == 0) {
+      describe_start(*session_);
+      weights_ = Buffer<float>(session_->snapshot_size());
+      best_weights_ = Buffer<float>(session_->snapshot_size());
+    }
+    const data::Split split = epochs::labelled_split(workload_->dataset());
+    train::check_split(workload_->dataset(), split, workload_->driver().metric);
+    session_->set_up();
+    give_back_code();  // epochs run a part of what made them ready
+    epochs::Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels,
+                                train::threads_of(workload_->session()));
+    const train::Watcher watcher{[&](const epochs::EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop};
+    const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
+    epochs::RunRecord record =
+        train::train_run(*session_, split, workload_->driver(), evaluator, seed, watcher, weights_.span());
+    report_.interrupted = record.interrupted;
+    const bool better = run == 0 || is_better(record, report_.runs[static_cast<std::size_t>(report_.saved_run)]);
+    report_.runs.push_back(std::move(record));
+    if (better) {
+      std::swap(weights_, best_weights_);
+      report_.saved_run = run;
+    }
+  }
+
+  void watch(std::int64_t run, const epochs::EpochRecord& epoch) {
+    if (report_.start_seconds == 0) report_.start_seconds = seconds_since(started_) - epoch.eval_seconds;
+    if (folder_ != nullptr) folder_->add_epoch(run, epoch);
+    if (watcher_.on_epoch) watcher_.on_epoch(run, epoch);
+  }
+
+  bool is_better(const epochs::RunRecord& run, const epochs::RunRecord& best) const {
+    if (std::isnan(run.best.val)) return false;
+    const epochs::Monitor monitor = workload_->driver().monitor;
+    if (monitor == epochs::Monitor::kLoss || monitor == epochs::Monitor::kObjective)
+      return run.best_val_loss < best.best_val_loss;
+    return epochs::higher_is_better(workload_->driver().metric) ? run.best.val > best.best.val
+                                                                : run.best.val < best.best.val;
+  }
+
+  void finish() {
+    report_.peak_rss_bytes = peak_rss_bytes();
+    if (folder_ == nullptr) return;
+    report_.run_folder = folder_->path().string();
+    session_->load_snapshot(best_weights_);
+    const language::Source source = model_source(workload_->session().model);
+    const epochs::RunRecord& saved = report_.runs[static_cast<std::size_t>(report_.saved_run)];
+    runs::SafeTensors model;
+    model.tensors = weight_tensors(*session_, saved.best_epoch);
+    model.metadata = model_metadata(config_, workload_->dataset(), source, report_.saved_run);
+    folder_->write("model.safetensors", runs::encode_safetensors(model));
+    folder_->write("model.gneiss", source.text);
+    folder_->write("config.yaml", config_.to_yaml());
+    folder_->write("report.json", runs::to_json(report_) + "\n");
+    folder_->commit();
+  }
+
+  const Clock::time_point started_ = Clock::now();
+  settings::Config config_;
+  const JobWatcher& watcher_;
+  runs::Report report_;
+  std::unique_ptr<Workload> workload_;
+  std::unique_ptr<runs::RunFolder> folder_;
+  std::unique_ptr<train::Session<float>> session_;
+  Buffer<float> weights_;
+  Buffer<float> best_weights_;
+};
+
+}  // namespace
+
+runs::Report train(settings::Config config, const JobWatcher& watcher) {
+  return Trainer(std::move(config), watcher).train();
+}
+
+}  // namespace gneiss::jobs

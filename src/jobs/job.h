@@ -1,0 +1,94 @@
+// Whole jobs, from settings to results: train, plan, and what a run folder is good for afterwards.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/dataset.h"
+#include "runs/report.h"
+#include "settings/config.h"
+#include "train/session.h"
+
+namespace gneiss::jobs {
+
+/// How a training is watched; all may be empty, none may throw.
+struct JobWatcher {
+  /// The job is about to train: data set and plan are known.
+  std::function<void(const runs::Report& so_far)> on_start;
+  std::function<void(std::int64_t run, const epochs::EpochRecord& epoch)> on_epoch;
+  /// Asked after every epoch; true ends the training after this epoch with everything saved.
+  std::function<bool()> should_stop;
+};
+
+/// Trains as the settings say and writes the run folder. When interrupted, runs that have not begun are left out.
+/// Errors: as the settings, the data, the model and the disk give reason to; nothing is left on disk then.
+runs::Report train(settings::Config config, const JobWatcher& watcher);
+
+/// A plan and what it was made for.
+struct PlanReport {
+  std::string model;
+  std::string dataset;
+  ir::Plan plan;
+  std::int64_t parameters = 0;
+  std::int64_t data_bytes = 0;
+  std::string feature_dtype;  ///< f32, bf16 or f16
+  int threads = 0;
+  std::int64_t session_bytes = 0;    ///< what training allocates beyond the data
+  std::int64_t freed_bytes = 0;      ///< of that and of the data, once what is done once is done
+  std::int64_t baseline_bytes = 0;   ///< the process before any data
+  std::int64_t load_peak_bytes = 0;  ///< while the data were read
+  std::int64_t peak_bytes = 0;
+  std::string rates;              ///< which rates the times below and the choices go by
+  double setup_seconds = 0;       ///< modelled: what runs once
+  double epoch_seconds = 0;       ///< modelled: forward, backward and update
+  double evaluation_seconds = 0;  ///< modelled: one evaluation
+  std::vector<std::string> warnings;
+  epochs::ReorderReport reorder;
+  std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
+};
+/// Loads the data and plans the training without allocating it. `print_after`: names of passes whose result is wanted.
+PlanReport plan(settings::Config config, const std::vector<std::string>& print_after);
+std::string describe(const PlanReport& report);
+std::string to_json(const PlanReport& report, int indent = 2);
+
+/// What writing a program decided and made.
+struct SynthReport {
+  std::string model;
+  std::string dataset;
+  std::vector<std::string> files;  ///< names in the folder
+  std::int64_t steps = 0;          ///< kernel calls of all phases
+  std::vector<std::string> warnings;
+};
+/// Plans the training as `train` with the same settings would, and writes it as a program for `target` into `folder`.
+/// Errors: kUsage for an unknown target, a folder that is taken, and settings that programs do not follow; as train for
+/// the rest.
+SynthReport synthesize(settings::Config config, std::string_view target, const std::filesystem::path& folder,
+                       bool force);
+
+/// A model from a run folder on a data set.
+struct Restored {
+  settings::Config config;
+  std::unique_ptr<data::Dataset> dataset;
+  std::unique_ptr<train::Session<float>> session;  ///< holds logits and embedding
+  std::vector<std::string> class_names;
+};
+/// Rebuilds the trained model and runs it once. `data` replaces the run's data set unless empty; other settings of
+/// `overrides` (threads, data options) win over the run's. Errors: kBadData for a folder that is no run or does not fit
+/// the data.
+Restored restore(const std::filesystem::path& run, const settings::Config& overrides);
+
+/// Scores of a run folder's model on its split.
+struct EvalReport {
+  std::string metric;
+  epochs::Scores scores;
+  double val_loss = 0;
+};
+EvalReport evaluate(Restored& restored);
+std::string to_json(const EvalReport& report, int indent = 2);
+
+}  // namespace gneiss::jobs

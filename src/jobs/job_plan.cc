@@ -1,0 +1,189 @@
+// `gneiss plan`: everything that training decides and needs, before any of it is allocated.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "jobs/job.h"
+#include "jobs/workload.h"
+#include "train/planned_bytes.h"
+
+namespace gneiss::jobs {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+std::string mib(std::int64_t bytes) { return fmt::format("{:10.2f} MiB", static_cast<double>(bytes) / kMiB); }
+
+struct MemoryRow {
+  const char* name;
+  std::int64_t bytes;
+};
+
+std::vector<MemoryRow> memory_rows(const PlanReport& report) {
+  const ir::Plan& plan = report.plan;
+  std::int64_t graphs = 0;
+  std::int64_t blocks = 0;
+  for (const ir::GraphUse& use : plan.graph_uses) {
+    graphs += use.bytes;
+    blocks += use.block_bytes;
+  }
+  blocks += plan.loss_block_bytes();
+  const std::int64_t bands = plan.band_bytes * report.threads;
+  const std::int64_t listed =
+      graphs + blocks + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + bands;
+  return {{"process before any data", report.baseline_bytes},
+          {"data set", report.data_bytes},
+          {"derived graphs and transposes", graphs},
+          {"edges cut by sources", blocks},
+          {"transposed features", plan.feature_transpose_bytes},
+          {"constants computed once", plan.constant_bytes},
+          {"others, in a file and not in memory", plan.file_bytes},
+          {"arena of intermediate values", plan.arena_bytes},
+          {"of it, workspace of kernels too", plan.workspace_bytes},
+          {"bands of rows, on all threads", bands},
+          {"parameters, gradients, optimizer", report.session_bytes - listed},
+          {"of all that, freed after the setup", report.freed_bytes},
+          {"while reading the data", report.load_peak_bytes},
+          {"peak, driver and libraries included", report.peak_bytes}};
+}
+
+/// The optimizer reads values and gradients, writes values, and does both with its state.
+void predict_times(const train::SessionOptions& options, PlanReport* report) {
+  const ir::Plan& plan = report->plan;
+  const int sweeps = 3 + 2 * runtime::Optimizer<float>::state_values(options.optimizer);
+  const double update = cost::stream_seconds(options.passes.rates, static_cast<double>(plan.parameter_bytes) * sweeps);
+  report->setup_seconds = plan.seconds(ir::Phase::kSetup);
+  report->epoch_seconds = plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward) + update;
+  report->evaluation_seconds = plan.seconds(ir::Phase::kInference);
+}
+
+/// What training would make; where this machine has too little memory for it, what one with enough would, and a
+/// warning.
+train::Blueprint blueprint_of(const Workload& workload, bool limit_given, train::SessionOptions* options,
+                              PlanReport* report) {
+  try {
+    return train::make_blueprint(workload.dataset(), *options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory || limit_given) throw;
+    report->warnings.push_back(
+        fmt::format("this plan is one for a machine with more memory: {} ({})", error.message(), error.where()));
+  }
+  report->printed.clear();
+  options->passes.excess_bytes = nullptr;
+  return train::make_blueprint(workload.dataset(), *options);
+}
+
+}  // namespace
+
+PlanReport plan(settings::Config config, const std::vector<std::string>& print_after) {
+  Workload workload(&config, PlanFor::kThisMachine);
+  PlanReport report;
+  train::SessionOptions options = workload.session();
+  options.passes.print_after.insert(print_after.begin(), print_after.end());
+  options.passes.print = [&](std::string_view pass, const std::string& text) {
+    report.printed.emplace_back(pass, text);
+  };
+  train::Blueprint blueprint = blueprint_of(workload, config.has("train.mem"), &options, &report);
+  report.model = config.text("model.name");
+  report.dataset = workload.dataset().name;
+  report.plan = std::move(blueprint.plan);
+  for (const ir::Param& param : report.plan.program.params)
+    report.parameters += param.trainable ? param.rows * param.cols : 0;
+  report.data_bytes = workload.dataset().bytes();
+  report.feature_dtype = half_name(workload.dataset().features.dtype);
+  const train::PlannedBytes planned = train::planned_bytes(report.plan, workload.dataset(), options);
+  report.threads = train::threads_of(options);
+  report.session_bytes = planned.total;
+  report.freed_bytes = planned.total - planned.steps + planned.dropped;
+  report.reorder = workload.reorder();
+  report.baseline_bytes = workload.baseline_bytes();
+  report.load_peak_bytes = workload.load_peak_bytes();
+  report.peak_bytes = workload.peak_bytes(report.plan);
+  report.rates = options.passes.rates.source;
+  report.warnings.insert(report.warnings.begin(), options.warnings.begin(), options.warnings.end());
+  predict_times(options, &report);
+  return report;
+}
+
+std::string describe(const PlanReport& report) {
+  std::string text;
+  for (const auto& [pass, program] : report.printed) text += fmt::format("--- after {} ---\n{}\n", pass, program);
+  text += fmt::format("model {} on {}: {} parameters\n", report.model, report.dataset, report.parameters);
+  text += fmt::format("order of nodes: {}\n", train::describe(report.reorder));
+  text += fmt::format("features kept as {}", report.feature_dtype);
+  const std::int64_t saved = report.plan.bytes_saved_by_halves();
+  if (saved > 0)
+    text +=
+        fmt::format(": {:.2f} MiB less than f32, constants made from them included", static_cast<double>(saved) / kMiB);
+  if (!report.plan.fit.empty()) text += fmt::format("\nmade to fit: {}", report.plan.fit);
+  text += "\n\n";
+  text += fmt::format("{:20} {:>9}  {:>6} {:>6}  decisions\n", "pass", "ms", "ops", "after");
+  for (const ir::PassReport& pass : report.plan.passes) {
+    text += fmt::format("{:20} {:9.3f}  {:6} {:6}", pass.name, pass.milliseconds, pass.ops_before, pass.ops_after);
+    for (std::size_t i = 0; i < pass.decisions.size(); ++i)
+      text += (i == 0 ? "  " : fmt::format("\n{:48}", "")) + pass.decisions[i];
+    text += '\n';
+  }
+  text += '\n' + ir::describe(report.plan) + "\nmemory\n";
+  for (const MemoryRow& row : memory_rows(report)) text += fmt::format("  {:34}{}\n", row.name, mib(row.bytes));
+  text += fmt::format("\nmodelled time, by rates of {}\n", report.rates);
+  const std::pair<const char*, double> times[] = {{"once, before the first epoch", report.setup_seconds},
+                                                  {"an epoch: forward, backward, update", report.epoch_seconds},
+                                                  {"an evaluation", report.evaluation_seconds}};
+  for (const auto& [name, seconds] : times) text += fmt::format("  {:37}{:10.3f} ms\n", name, 1e3 * seconds);
+  return text;
+}
+
+std::string to_json(const PlanReport& report, int indent) {
+  Json json;
+  json["model"] = report.model;
+  json["dataset"] = report.dataset;
+  json["parameters"] = report.parameters;
+  json["plan_peak_bytes"] = report.peak_bytes;
+  json["load_peak_bytes"] = report.load_peak_bytes;
+  json["data_bytes"] = report.data_bytes;
+  json["feature_dtype"] = report.feature_dtype;
+  json["feature_bytes_saved"] = report.plan.bytes_saved_by_halves();
+  json["session_bytes"] = report.session_bytes;
+  json["freed_bytes"] = report.freed_bytes;
+  json["arena_bytes"] = report.plan.arena_bytes;
+  json["workspace_bytes"] = report.plan.workspace_bytes;
+  json["band_bytes"] = report.plan.band_bytes * report.threads;
+  json["constant_bytes"] = report.plan.constant_bytes;
+  json["file_bytes"] = report.plan.file_bytes;
+  json["rates"] = report.rates;
+  json["predicted_seconds"] = {
+      {"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}};
+  json["warnings"] = report.warnings;
+  json["reorder"] = Json::parse(runs::to_json(report.reorder));
+  json["fit"] = report.plan.fit;
+  json["passes"] = Json::array();
+  for (const ir::PassReport& pass : report.plan.passes) {
+    json["passes"].push_back({{"name", pass.name},
+                              {"milliseconds", pass.milliseconds},
+                              {"ops_before", pass.ops_before},
+                              {"ops_after", pass.ops_after},
+                              {"decisions", pass.decisions}});
+  }
+  json["steps"] = Json::array();
+  for (const ir::Step& step : report.plan.steps) {
+    const ir::Op& op = report.plan.program.ops[static_cast<std::size_t>(step.op)];
+    std::int64_t bytes = 0;
+    for (const ir::ValueId value : op.results) {
+      if (value != ir::kNoValue) bytes += report.plan.placements[static_cast<std::size_t>(value)].bytes;
+    }
+    json["steps"].push_back({{"op", ir::traits(op.kind).name},
+                             {"phase", ir::phase_name(op.phase)},
+                             {"variant", step.variant},
+                             {"result_bytes", bytes},
+                             {"flops", step.flops},
+                             {"traffic_bytes", step.bytes},
+                             {"predicted_seconds", step.seconds}});
+  }
+  for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace gneiss::jobs

@@ -1,0 +1,116 @@
+// synth: the training that settings ask for, written as a program.
+#include <utility>
+
+#include "base/error.h"
+#include "jobs/job.h"
+#include "jobs/options.h"
+#include "jobs/workload.h"
+#include "synth/project.h"
+#include "synth/target.h"
+
+namespace gneiss::jobs {
+namespace {
+
+/// Settings that the loop of a written program has no place for.
+void check_settings(const settings::Config& config, const train::FullGraphOptions& driver) {
+  if (config.integer("train.runs") != 1 || split_changes(config)) {
+    throw Error(ErrorCode::kUsage, "a written program trains one run on one split", config.where("train.runs"),
+                "leave --runs out; the program takes --seed and --split");
+  }
+  if (driver.monitor == epochs::Monitor::kObjective) {
+    throw Error(ErrorCode::kUsage, "a written program does not monitor the objective", config.where("train.monitor"),
+                "use --monitor metric, loss or both");
+  }
+}
+
+synth::DataSpec data_spec(const settings::Config& config, const Workload& workload) {
+  const data::Dataset& dataset = workload.dataset();
+  synth::DataSpec spec;
+  spec.name = config.text("data.name");
+  spec.title = dataset.name;
+  spec.load = load_options(config, 0, 1);
+  spec.node_order = workload.reorder().method;
+  spec.num_train = static_cast<std::int64_t>(dataset.split.train.size());
+  spec.weighted = dataset.graph.weighted();
+  spec.symmetric = dataset.graph.symmetric();
+  spec.sparse_features = dataset.features.sparse;
+  spec.feature_dtype = dataset.features.dtype;
+  spec.label_kind = dataset.labels.kind;
+  spec.num_features = dataset.features.cols;
+  spec.num_classes = dataset.labels.num_classes;
+  return spec;
+}
+
+synth::OptimizerSpec optimizer_spec(const settings::Config& config, const runtime::OptimizerConfig& optimizer) {
+  return {config.text("optim.name"), optimizer.lr,           optimizer.beta1,
+          optimizer.beta2,           optimizer.eps,          optimizer.momentum,
+          optimizer.nesterov,        optimizer.weight_decay, optimizer.decay_first_layer_only,
+          optimizer.clip_norm};
+}
+
+/// The schedule's settings as assignments to the members of ScheduleConfig, those of a constant rate left out.
+std::vector<std::pair<std::string, std::string>> schedule_spec(const epochs::ScheduleConfig& schedule) {
+  std::vector<std::pair<std::string, std::string>> members;
+  const epochs::ScheduleConfig usual;
+  const auto real = [&](const char* name, double value, double initial) {
+    if (value != initial) members.emplace_back(name, fmt::format("{}", value));
+  };
+  const auto whole = [&](const char* name, std::int64_t value, std::int64_t initial) {
+    if (value != initial) members.emplace_back(name, fmt::format("{}", value));
+  };
+  if (schedule.kind == epochs::ScheduleKind::kCosine) members.emplace_back("kind", "epochs::ScheduleKind::kCosine");
+  if (schedule.kind == epochs::ScheduleKind::kPlateau) members.emplace_back("kind", "epochs::ScheduleKind::kPlateau");
+  whole("warmup_epochs", schedule.warmup_epochs, usual.warmup_epochs);
+  real("warmup_start", schedule.warmup_start, usual.warmup_start);
+  real("min_lr", schedule.min_lr, usual.min_lr);
+  real("factor", schedule.factor, usual.factor);
+  whole("patience", schedule.patience, usual.patience);
+  real("threshold", schedule.threshold, usual.threshold);
+  return members;
+}
+
+synth::EpochSpec epoch_spec(const settings::Config& config, const train::FullGraphOptions& driver) {
+  static constexpr const char* kMonitors[] = {"kMetric", "kLoss", "kBoth", "kObjective"};
+  static constexpr const char* kMetrics[] = {"kAccuracy", "kMicroF1", "kMacroF1", "kRocAuc", "kMse", "kRmse", "kMae"};
+  return {driver.epochs,
+          driver.eval_every,
+          driver.patience,
+          kMonitors[static_cast<std::size_t>(driver.monitor)],
+          kMetrics[static_cast<std::size_t>(driver.metric)],
+          epochs::higher_is_better(driver.metric),
+          schedule_spec(driver.schedule),
+          static_cast<std::uint64_t>(config.integer("train.seed"))};
+}
+
+}  // namespace
+
+SynthReport synthesize(settings::Config config, std::string_view target_name, const std::filesystem::path& folder,
+                       bool force) {
+  const synth::Target& target = synth::find_target(target_name);
+  config.set("passes.jit", "true", settings::Origin::kFlag, "a program is compiled anyway");
+  Workload workload(&config, PlanFor::kAnyMachine);
+  check_settings(config, workload.driver());
+  const train::Blueprint blueprint = train::make_blueprint(workload.dataset(), workload.session());
+  synth::Specification spec;
+  const std::string& name = config.text("model.name");
+  spec.model = name.ends_with(".gneiss") ? std::filesystem::path(name).stem().string() : name;
+  spec.version = GNEISS_VERSION;
+  for (const language::Source& source : blueprint.compiled.sources) spec.texts.push_back({source.name, source.text});
+  spec.calls = blueprint.compiled.calls;
+  spec.plan = &blueprint.plan;
+  spec.data = data_spec(config, workload);
+  spec.class_weights = workload.session().class_weights;
+  spec.optimizer = optimizer_spec(config, workload.session().optimizer);
+  spec.epochs = epoch_spec(config, workload.driver());
+  const std::vector<synth::SourceFile> files = target.emit(spec);
+  synth::write_project(folder, files, force);
+  SynthReport report;
+  report.model = spec.model;
+  report.dataset = spec.data.title;
+  for (const synth::SourceFile& file : files) report.files.push_back(file.name);
+  report.steps = static_cast<std::int64_t>(blueprint.plan.steps.size());
+  report.warnings = workload.session().warnings;
+  return report;
+}
+
+}  // namespace gneiss::jobs

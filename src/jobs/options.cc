@@ -1,0 +1,332 @@
+#include "jobs/options.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/names.h"
+#include "base/parallel.h"
+#include "base/process.h"
+#include "cost/rates_file.h"
+#include "data/generate.h"
+
+namespace gneiss::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxModelBytes = std::uint64_t{1} << 20;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+std::string absolute_text(const fs::path& path) { return fs::absolute(path).lexically_normal().string(); }
+
+/// `name` as seen from here, else from the folder of the run file; empty if it is in neither.
+std::string find_path(const settings::Config& config, const std::string& name) {
+  if (is_there(name)) return absolute_text(name);
+  const fs::path beside = config.file().parent_path() / name;
+  if (!config.file().empty() && is_there(beside)) return absolute_text(beside);
+  return {};
+}
+
+/// The data set `name` of a run file, looked for in the folder that the command line gave.
+std::string find_in(const fs::path& folder, const fs::path& name) {
+  if (!is_folder(folder)) return {};
+  if (is_there(folder / name)) return absolute_text(folder / name);
+  const fs::path here = fs::absolute(folder).lexically_normal();
+  const fs::path base = here.filename().empty() ? here.parent_path().filename() : here.filename();
+  const fs::path first = *name.begin();
+  if (name != first && base == first) {
+    const fs::path rest = name.lexically_relative(first);
+    if (is_there(folder / rest)) return absolute_text(folder / rest);
+  }
+  return {};
+}
+
+std::string number_text(double value) { return fmt::format("{}", value); }
+
+runtime::OptimizerConfig optimizer_config(const settings::Config& config) {
+  const std::string& name = config.text("optim.name");
+  runtime::OptimizerConfig optimizer;
+  optimizer.kind = name == "sgd"     ? runtime::OptimizerKind::kSgd
+                   : name == "adamw" ? runtime::OptimizerKind::kAdamW
+                                     : runtime::OptimizerKind::kAdam;
+  const std::vector<double> betas = config.reals("optim.betas");
+  if (betas.size() != 2) {
+    throw Error(ErrorCode::kUsage, fmt::format("optim.betas: expected two numbers, got {}", betas.size()),
+                config.where("optim.betas"), "write --betas 0.9,0.999");
+  }
+  optimizer.lr = config.real("optim.lr");
+  optimizer.beta1 = betas[0];
+  optimizer.beta2 = betas[1];
+  optimizer.eps = config.real("optim.eps");
+  optimizer.momentum = config.real("optim.momentum");
+  optimizer.nesterov = config.flag("optim.nesterov");
+  if (optimizer.nesterov && optimizer.momentum == 0) {
+    throw Error(ErrorCode::kUsage, "optim.nesterov needs a momentum", config.where("optim.nesterov"),
+                "add --momentum 0.9");
+  }
+  optimizer.weight_decay = config.real("optim.weight_decay");
+  optimizer.decay_first_layer_only = config.text("optim.weight_decay_on") == "first";
+  optimizer.clip_norm = config.real("optim.clip_norm");
+  return optimizer;
+}
+
+passes::LossSpec loss_spec(const settings::Config& config, const data::Labels& labels) {
+  using Kind = passes::LossSpec::Kind;
+  const std::string& name = config.text("loss.name");
+  const Kind usual = train::default_loss(labels);
+  Kind kind = usual;
+  if (name == "cross_entropy") kind = Kind::kCrossEntropy;
+  if (name == "bce_with_logits") kind = Kind::kBceWithLogits;
+  if (name == "mse") kind = Kind::kMse;
+  const bool both_float = kind != Kind::kCrossEntropy && usual != Kind::kCrossEntropy;
+  if (kind != usual && !both_float) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("loss '{}' does not go with labels of {}", name,
+                            usual == Kind::kCrossEntropy ? "one class per node" : "many values per node"),
+                config.where("loss.name"), "leave the loss out: it is chosen by the labels");
+  }
+  passes::LossSpec loss;
+  loss.kind = kind;
+  loss.label_smoothing = config.real("loss.label_smoothing");
+  if (loss.label_smoothing > 0 && kind != Kind::kCrossEntropy) {
+    throw Error(ErrorCode::kUsage, "loss.label_smoothing is for the cross entropy",
+                config.where("loss.label_smoothing"), "leave it out");
+  }
+  return loss;
+}
+
+/// scikit-learn's "balanced": labelled training nodes / (classes * nodes of the class).
+std::vector<float> balanced_weights(const data::Dataset& dataset) {
+  std::vector<double> counts(static_cast<std::size_t>(dataset.labels.num_classes), 0);
+  double total = 0;
+  for (const NodeId v : dataset.split.train) {
+    const std::int32_t label = dataset.labels.classes[static_cast<std::size_t>(v)];
+    if (label < 0) continue;
+    ++counts[static_cast<std::size_t>(label)];
+    ++total;
+  }
+  std::vector<float> weights;
+  for (const double count : counts) {
+    weights.push_back(count == 0 ? 0.0F : static_cast<float>(total / (static_cast<double>(counts.size()) * count)));
+  }
+  return weights;
+}
+
+std::vector<float> class_weights(const settings::Config& config, const data::Dataset& dataset) {
+  const std::string& text = config.text("loss.class_weights");
+  if (text.empty()) return {};
+  const std::string where = config.where("loss.class_weights");
+  if (dataset.labels.kind != data::LabelKind::kSingle) {
+    throw Error(ErrorCode::kUsage, "loss.class_weights are for one class per node", where, "leave them out");
+  }
+  if (text == "balanced") return balanced_weights(dataset);
+  std::vector<float> weights;
+  for (const double value : config.reals("loss.class_weights")) {
+    if (value < 0)
+      throw Error(ErrorCode::kUsage, fmt::format("loss.class_weights: {} is negative", value), where,
+                  "weights are 0 or more");
+    weights.push_back(static_cast<float>(value));
+  }
+  if (static_cast<std::int64_t>(weights.size()) != dataset.labels.num_classes) {
+    throw Error(
+        ErrorCode::kUsage,
+        fmt::format("loss.class_weights: {} weights for {} classes", weights.size(), dataset.labels.num_classes), where,
+        "give one per class, or 'balanced'");
+  }
+  return weights;
+}
+
+passes::OrderChoice order_choice(const std::string& name) {
+  if (name == "transform_first") return passes::OrderChoice::kTransformFirst;
+  if (name == "aggregate_first") return passes::OrderChoice::kAggregateFirst;
+  return passes::OrderChoice::kAuto;
+}
+
+planner::SourceBlocking source_blocking(const std::string& name) {
+  if (name == "on") return planner::SourceBlocking::kOn;
+  return name == "off" ? planner::SourceBlocking::kOff : planner::SourceBlocking::kAuto;
+}
+
+passes::SparsePath sparse_path(const std::string& name) {
+  if (name == "sparse") return passes::SparsePath::kSparse;
+  return name == "dense" ? passes::SparsePath::kDense : passes::SparsePath::kAuto;
+}
+
+}  // namespace
+
+void apply_script(const language::ScriptSettings& script, const std::string& where, settings::Config* config) {
+  const auto set = [&](std::string_view key, const std::string& value) {
+    config->set(key, value, settings::Origin::kScript, where);
+  };
+  if (script.epochs) set("train.epochs", std::to_string(*script.epochs));
+  if (script.optimizer.empty()) return;
+  set("optim.name", script.optimizer);
+  set("optim.lr", number_text(script.lr));
+  set("optim.betas", number_text(script.beta1) + "," + number_text(script.beta2));
+  set("optim.eps", number_text(script.eps));
+  set("optim.weight_decay", number_text(script.weight_decay));
+  set("optim.momentum", number_text(script.momentum));
+}
+
+int thread_count(const settings::Config& config) {
+  const std::int64_t asked = config.integer("train.threads");
+  return asked > 0 ? static_cast<int>(asked) : available_threads();
+}
+
+bool split_changes(const settings::Config& config) {
+  const std::string& split = config.text("data.split");
+  return split == "cycle" || split == "all" || config.flag("data.split_per_run");
+}
+
+data::LoadOptions load_options(const settings::Config& config, std::int64_t run, int num_splits) {
+  data::LoadOptions options;
+  options.format = config.text("data.format");
+  options.split = config.text("data.split");
+  options.seed = static_cast<std::uint64_t>(config.integer("data.seed"));
+  if (options.split == "cycle" || options.split == "all") {
+    options.split = std::to_string(run % std::max(1, num_splits));
+  } else if (split_changes(config)) {
+    options.split_draw = static_cast<std::uint64_t>(run);
+  }
+  options.threads = thread_count(config);
+  options.to_undirected = config.optional_flag("data.to_undirected");
+  options.remove_self_loops = config.optional_flag("data.remove_self_loops");
+  options.coalesce = config.flag("data.coalesce");
+  options.add_self_loops = config.flag("data.add_self_loops");
+  options.ignore_weights = config.flag("data.ignore_weights");
+  options.largest_component = config.flag("data.largest_component");
+  options.binarize = config.optional_flag("data.binarize");
+  options.feature_norm = config.text("data.normalize_features");
+  options.feature_form = config.text("data.feature_form");
+  options.feature_dtype = config.text("data.feature_dtype");
+  options.features_path = resolve_file(config, "data.features");
+  options.labels_path = resolve_file(config, "data.labels");
+  options.label_kind = config.text("data.label_kind");
+  options.allow_nan = config.flag("data.allow_nan");
+  options.max_bytes = config.integer(config.has("data.max_bytes") ? "data.max_bytes" : "train.mem");
+  return options;
+}
+
+/// What is set up once is for all runs, unless each has a split of its own.
+static cost::Repeats repeats(const settings::Config& config) {
+  const bool one_setup = !split_changes(config);
+  std::int64_t epochs = config.integer("train.epochs") * (one_setup ? config.integer("train.runs") : 1);
+  if (config.has("passes.epochs")) epochs = config.integer("passes.epochs");
+  const auto steps = static_cast<double>(epochs);
+  return {steps, std::ceil(steps / static_cast<double>(config.integer("train.eval_every")))};
+}
+
+std::int64_t scratch_file_limit() { return static_cast<std::int64_t>(scratch_room() / 4); }
+
+train::SessionOptions session_options(const settings::Config& config, const data::Dataset& dataset) {
+  train::SessionOptions options;
+  options.model = resolve_file(config, "model.name");
+  for (auto& [name, value] : config.model_args()) options.model_args.emplace_back(name, value);
+  options.loss = loss_spec(config, dataset.labels);
+  options.class_weights = class_weights(config, dataset);
+  for (const std::string& pass : config.list("passes.off")) options.passes.disabled.insert(pass);
+  options.passes.order = order_choice(config.text("passes.order"));
+  options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
+  options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
+  options.passes.edge_loops = config.flag("passes.jit");
+  options.passes.file_room.scratch_bytes = scratch_file_limit();
+  options.passes.most_dense_bytes = memory_limit_bytes() / 2;
+  options.passes.repeats = repeats(config);
+  const cost::RatesInUse rates = cost::load_rates(cost::this_machine());
+  options.passes.rates = rates.rates;
+  if (!rates.warning.empty()) options.warnings.push_back(rates.warning);
+  options.optimizer = optimizer_config(config);
+  options.seed = static_cast<std::uint64_t>(config.integer("train.seed"));
+  options.threads = thread_count(config);
+  return options;
+}
+
+train::FullGraphOptions full_graph_options(const settings::Config& config, const data::Dataset& dataset) {
+  train::FullGraphOptions options;
+  options.epochs = config.integer("train.epochs");
+  options.eval_every = config.integer("train.eval_every");
+  options.patience = config.integer("train.patience");
+  const std::string& monitor = config.text("train.monitor");
+  options.monitor = monitor == "loss"        ? epochs::Monitor::kLoss
+                    : monitor == "both"      ? epochs::Monitor::kBoth
+                    : monitor == "objective" ? epochs::Monitor::kObjective
+                                             : epochs::Monitor::kMetric;
+  options.metric =
+      config.has("train.metric") ? epochs::parse_metric(config.text("train.metric")) : epochs::default_metric(dataset);
+  options.lr = config.real("optim.lr");
+  const std::string& schedule = config.text("schedule.name");
+  options.schedule.kind = schedule == "cosine"    ? epochs::ScheduleKind::kCosine
+                          : schedule == "plateau" ? epochs::ScheduleKind::kPlateau
+                                                  : epochs::ScheduleKind::kConstant;
+  options.schedule.warmup_epochs = config.integer("schedule.warmup_epochs");
+  options.schedule.warmup_start = config.real("schedule.warmup_start");
+  options.schedule.min_lr = config.real("schedule.min_lr");
+  options.schedule.factor = config.real("schedule.factor");
+  options.schedule.patience = config.integer("schedule.patience");
+  options.schedule.threshold = config.real("schedule.threshold");
+  if (options.schedule.warmup_epochs > options.epochs) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("schedule.warmup_epochs: {} is more than the {} epochs", options.schedule.warmup_epochs,
+                            options.epochs),
+                config.where("schedule.warmup_epochs"), "shorten the warm-up or raise --epochs");
+  }
+  if (options.schedule.min_lr > options.lr) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("schedule.min_lr: {} is above the learning rate {}", options.schedule.min_lr, options.lr),
+                config.where("schedule.min_lr"), "lower it or raise --lr");
+  }
+  return options;
+}
+
+std::string resolve_file(const settings::Config& config, std::string_view key) {
+  const std::string& name = config.text(key);
+  if (name.empty()) return name;
+  if (key == "model.name" && language::builtin_model(name) != nullptr) return name;
+  const std::string found = find_path(config, name);
+  return found.empty() ? name : found;
+}
+
+std::string resolve_data(const settings::Config& config) {
+  const std::string& name = config.text("data.name");
+  if (name.empty()) {
+    throw Error(ErrorCode::kUsage, "no data set is named", "data",
+                "name a generator, a file or a folder, e.g. gneiss train karate");
+  }
+  if (data::is_generator(name)) return name;
+  const std::string in_file = config.file_text("data.name");
+  if (config.origin("data.name") == settings::Origin::kFlag) {
+    std::string found = in_file.empty() ? "" : find_in(name, in_file);
+    if (found.empty() && is_there(name)) found = absolute_text(name);
+    return found.empty() ? name : found;
+  }
+  const std::string found = find_path(config, name);
+  if (found.empty()) {
+    throw Error(ErrorCode::kBadData, fmt::format("the run file's data set '{}' is not here", name),
+                config.where("data.name"),
+                "say where it lies with --data: the data set itself, or a folder that holds it");
+  }
+  return found;
+}
+
+language::Source model_source(const std::string& model) {
+  if (const language::Source* builtin = language::builtin_model(model)) return *builtin;
+  const bool is_file = model.find('/') != std::string::npos || model.ends_with(".gneiss") || is_there(model);
+  if (!is_file) {
+    throw Error(ErrorCode::kUsage, fmt::format("there is no model '{}'", model), "--model",
+                unknown_name_hint(model, language::builtin_model_names()) + ", or the path of a .gneiss file");
+  }
+  return {model, read_file(model, kMaxModelBytes)};
+}
+
+}  // namespace gneiss::jobs

@@ -1,0 +1,49 @@
+// From settings to the structs that the parts take.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/load.h"
+#include "language/compile.h"
+#include "settings/config.h"
+#include "train/full_graph.h"
+#include "train/session.h"
+
+namespace gneiss::jobs {
+
+/// Gives settings to a config as a training script in the model's text states them; files and flags win.
+/// Errors: kUsage where the script asks for what there is none of; `where` names the model.
+void apply_script(const language::ScriptSettings& script, const std::string& where, settings::Config* config);
+
+/// `run` counts from 0: a split that changes from run to run follows it, around the `num_splits` that the data offer.
+data::LoadOptions load_options(const settings::Config& config, std::int64_t run, int num_splits);
+/// Threads asked for, or all that the process may use.
+int thread_count(const settings::Config& config);
+/// True if runs have splits of their own.
+bool split_changes(const settings::Config& config);
+
+/// Bytes that a scratch file (base/file.h) may take: a quarter of the room for them.
+std::int64_t scratch_file_limit();
+
+/// What the model is compiled and planned with, by the rates measured on this machine if there are any. Errors: kUsage
+/// for a loss that does not go with the labels and for class weights of another number than the classes.
+train::SessionOptions session_options(const settings::Config& config, const data::Dataset& dataset);
+/// The driver's options. Errors: kUsage, e.g. for a warm-up longer than the run.
+train::FullGraphOptions full_graph_options(const settings::Config& config, const data::Dataset& dataset);
+
+/// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a
+/// folder that holds the run file's data set by name; what a run file names, seen from here or from the run file's
+/// folder; a generator's spec as it is.
+std::string resolve_data(const settings::Config& config);
+/// A file that the config names (a model, features, labels), seen from here or from the run file's folder, as an
+/// absolute path; anything else unchanged.
+std::string resolve_file(const settings::Config& config, std::string_view key);
+
+/// A built-in model's text or a file's. Errors: kUsage with the nearest built-in; kBadData if the file cannot be read.
+language::Source model_source(const std::string& model);
+
+}  // namespace gneiss::jobs

@@ -1,0 +1,170 @@
+#include "jobs/workload.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/process.h"
+#include "cost/rates_file.h"
+#include "data/preprocess.h"
+#include "jobs/options.h"
+#include "planner/stream_features.h"
+#include "train/planned_bytes.h"
+
+namespace gneiss::jobs {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Pages that any training touches and no plan can see: code of the kernel library and its generated kernels, thread
+/// stacks.
+constexpr std::int64_t kRuntimeBytes = std::int64_t{12} << 20;
+
+language::ProgramInputs program_inputs(const data::Dataset& dataset) {
+  return {dataset.num_nodes(),   dataset.graph.num_edges(), dataset.graph.weighted(),  dataset.graph.symmetric(),
+          dataset.features.cols, dataset.features.sparse,   dataset.labels.num_classes};
+}
+
+/// Features of a file may take this part of the memory while they are renamed, and afterwards.
+constexpr std::int64_t kMemoryToFeatures = 8;
+
+bool in_file(const data::Features& features) { return features.dense.as_in_file() || features.halves.as_in_file(); }
+
+/// Are renamed features better off in a file than in memory? They are where training leaves them in one.
+bool suit_scratch_file(const data::Features& features) {
+  return in_file(features) && features.bytes() >= planner::StreamLimits().least_bytes_of_small &&
+         features.bytes() <= scratch_file_limit();
+}
+
+/// Gives an unset origin its resolved text without changing who set it.
+void replace_text(settings::Config* config, std::string_view key, const std::string& value) {
+  if (!value.empty() && value != config->text(key)) config->set(key, value, config->origin(key), config->where(key));
+}
+
+}  // namespace
+
+Workload::Workload(settings::Config* config, PlanFor plan_for)
+    : config_(config), plan_for_(plan_for), baseline_bytes_(current_rss_bytes()) {
+  model_source(resolve_file(*config, "model.name"));  // a wrong name shows before the data are read
+  replace_text(config, "data.name", resolve_data(*config));
+  for (const char* key : {"model.name", "data.features", "data.labels"})
+    replace_text(config, key, resolve_file(*config, key));
+  dataset_ = data::load(config->text("data.name"), load_options(*config, 0, 1));
+  apply_model_text();
+  put_in_order();
+  measure_load();
+  set_session();
+  driver_ = full_graph_options(*config, dataset_);
+  runs_ = config->integer("train.runs");
+  const std::string& split = config->text("data.split");
+  if (split == "all") {
+    if (config->is_set("train.runs") && runs_ != dataset_.num_splits) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("--split all makes {} runs, --runs asks for {}", dataset_.num_splits, runs_),
+                  config->where("train.runs"), "leave --runs out, or use --split cycle");
+    }
+    runs_ = dataset_.num_splits;
+  }
+}
+
+void Workload::apply_model_text() {
+  language::CompileOptions options;
+  options.inputs = program_inputs(dataset_);
+  for (auto& [name, value] : config_->model_args()) options.args.emplace_back(name, value);
+  const std::string& model = config_->text("model.name");
+  const language::CompileResult compiled = language::compile(model_source(model), options);
+  if (!compiled.ok()) return;
+  gathered_width_ = train::gathered_width(compiled.program);
+  for (const language::ScheduleEntry& entry : compiled.schedule) {
+    if (entry.key == "reorder") config_->set("train.reorder", entry.value, settings::Origin::kScript, model);
+  }
+  if (compiled.script) apply_script(*compiled.script, model, config_);
+}
+
+void Workload::put_in_order() {
+  const std::string& method = config_->text("train.reorder");
+  const data::Features& features = dataset_.features;
+  const std::int64_t memory = memory_for_training();
+  const bool fit =
+      features.bytes() <= memory / kMemoryToFeatures || (suit_scratch_file(features) && features.bytes() <= memory);
+  if (method == "auto" && !fit && in_file(features)) {
+    reorder_.asked = method;
+    reorder_.reason =
+        fmt::format("features of {:.0f} MB stay in their file", 1e-6 * static_cast<double>(features.bytes()));
+    return;
+  }
+  // One order is for all runs.
+  const std::int64_t epochs = config_->has("passes.epochs")
+                                  ? config_->integer("passes.epochs")
+                                  : config_->integer("train.epochs") * config_->integer("train.runs");
+  reorder_ = train::choose_order(dataset_.graph, method, gathered_width_, epochs,
+                                 cost::load_rates(cost::this_machine()).rates, thread_count(*config_), &order_);
+  if (!order_.empty()) {
+    const auto start = Clock::now();
+    rename_nodes();
+    reorder_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  if (!split_changes(*config_)) order_ = graph::Order();  // `{}` would keep its memory
+}
+
+std::int64_t Workload::memory_for_training() const {
+  return config_->has("train.mem") ? config_->integer("train.mem") : memory_limit_bytes();
+}
+
+void Workload::rename_nodes() {
+  data::Move move = data::Move::kInPlace;
+  if (suit_scratch_file(dataset_.features)) {
+    move = dataset_.features.bytes() <= memory_for_training() / kMemoryToFeatures ? data::Move::kToFileAtOnce
+                                                                                  : data::Move::kToFile;
+  }
+  data::permute(order_, thread_count(*config_), &dataset_, move);
+}
+
+void Workload::reload(std::int64_t run) {
+  const data::LoadOptions options = load_options(*config_, run, dataset_.num_splits);
+  const std::int64_t classes = dataset_.labels.num_classes;
+  dataset_ = data::Dataset();  // two at a time could be too much
+  malloc_trim(0);              // nor need what the last run freed stay resident
+  dataset_ = data::load(config_->text("data.name"), options);
+  if (!order_.empty()) rename_nodes();
+  malloc_trim(0);
+  GNEISS_CHECK(dataset_.labels.num_classes == classes, ErrorCode::kBadData, "the data set changed while it was in use");
+  set_session();
+}
+
+void Workload::set_session() {
+  session_ = session_options(*config_, dataset_);
+  const bool given = config_->has("train.mem");
+  if (!given && plan_for_ == PlanFor::kAnyMachine) return;
+  const std::int64_t limit = memory_for_training();
+  session_.passes.excess_bytes = [this, limit](const ir::Plan& plan) { return peak_bytes(plan) - limit; };
+  if (given) return;
+  session_.passes.limit_name =
+      fmt::format("the memory of this machine, {:.2f} GiB", static_cast<double>(limit) / (1 << 30));
+  session_.passes.limit_remedy = "train where there is more";
+}
+
+void Workload::measure_load() {
+  malloc_trim(0);  // what reading took and gave back need not stay resident
+  load_peak_bytes_ = peak_rss_bytes();
+  loaded_bytes_ = std::max(current_rss_bytes(), baseline_bytes_ + dataset_.bytes());
+}
+
+std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
+  const std::int64_t snapshot = plan.parameter_bytes + plan.state_bytes;
+  const auto records = static_cast<std::int64_t>(sizeof(epochs::EpochRecord)) * driver_.epochs * runs_;
+  const std::int64_t kept = snapshot + records;
+  const train::PlannedBytes planned = train::planned_bytes(plan, dataset_, session_);
+  const std::int64_t session = std::max({planned.derived, planned.structures - planned.dropped_unused,
+                                         planned.setup - planned.dropped_before, planned.steps - planned.dropped});
+  const std::int64_t training = loaded_bytes_ + kRuntimeBytes + session;
+  // Data that are read again between runs meet the libraries' pages.
+  const std::int64_t reading = load_peak_bytes_ + (runs_ > 1 && split_changes(*config_) ? kRuntimeBytes : 0);
+  return std::max(reading, training) + kept;
+}
+
+}  // namespace gneiss::jobs

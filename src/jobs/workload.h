@@ -1,0 +1,67 @@
+// The data set of a config, loaded and in the order that training wants, with the options that the session and the
+// driver take for it.
+#pragma once
+
+#include <cstdint>
+
+#include "data/dataset.h"
+#include "settings/config.h"
+#include "train/full_graph.h"
+#include "train/reorder.h"
+#include "train/session.h"
+
+namespace gneiss::jobs {
+
+/// Where plans are to run. Those for this machine keep within its memory if they can, as with --mem.
+enum class PlanFor { kThisMachine, kAnyMachine };
+
+class Workload {
+ public:
+  /// Loads the data for the first run and completes `config`: paths become absolute, a training script in the model's
+  /// text adds its settings, `--split all` its number of runs. `config` must outlive the workload. Errors: as load and
+  /// the options.
+  Workload(settings::Config* config, PlanFor plan_for);
+
+  /// Loads the data with the split of another run. No session may hold the old data.
+  void reload(std::int64_t run);
+
+  const data::Dataset& dataset() const { return dataset_; }
+  data::Dataset& dataset() { return dataset_; }
+  const train::SessionOptions& session() const { return session_; }
+  train::SessionOptions& session() { return session_; }
+  const train::FullGraphOptions& driver() const { return driver_; }
+  std::int64_t runs() const { return runs_; }
+  /// The order that the nodes of dataset() were put in.
+  const epochs::ReorderReport& reorder() const { return reorder_; }
+
+  std::int64_t baseline_bytes() const { return baseline_bytes_; }
+  /// Peak memory while the data were read, the process before included.
+  std::int64_t load_peak_bytes() const { return load_peak_bytes_; }
+  /// Peak memory of the training: the larger of what reading the data took, and the process with its data, the plan,
+  /// and what the driver keeps.
+  std::int64_t peak_bytes(const ir::Plan& plan) const;
+
+ private:
+  void apply_model_text();
+  void put_in_order();
+  std::int64_t memory_for_training() const;
+  void rename_nodes();
+  void measure_load();
+  /// The session's options for the data at hand; they know what the limit of memory leaves.
+  void set_session();
+
+  settings::Config* config_;
+  PlanFor plan_for_;
+  std::int64_t baseline_bytes_ = 0;
+  std::int64_t load_peak_bytes_ = 0;
+  std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read
+  data::Dataset dataset_;
+  train::SessionOptions session_;
+  train::FullGraphOptions driver_;
+  std::int64_t runs_ = 1;
+  std::int64_t gathered_width_ = 0;
+  epochs::ReorderReport reorder_;
+  graph::Order order_;  ///< of nodes, when the data will be read again; empty = as given
+};
+
+}  // namespace gneiss::jobs

@@ -1,0 +1,32 @@
+#include "passes/loss.h"
+
+#include <vector>
+
+#include "base/error.h"
+
+namespace gneiss::passes {
+
+using ir::OpKind;
+using ir::ValueId;
+
+ir::Program add_loss(const ir::Program& program, const LossSpec& loss) {
+  ir::Program out = program;
+  const ValueId logits = program.output("train_logits");
+  GNEISS_ASSERT(logits != ir::kNoValue, "the program has no logits to take a loss of");
+  if (loss.kind == LossSpec::Kind::kNone) return out;
+  ir::Builder builder(&out);
+  ir::Attrs attrs;
+  OpKind kind = OpKind::mse;
+  if (loss.kind == LossSpec::Kind::kCrossEntropy) {
+    kind = OpKind::cross_entropy;
+    attrs.set("label_smoothing", loss.label_smoothing);
+  } else if (loss.kind == LossSpec::Kind::kBceWithLogits) {
+    kind = OpKind::bce_with_logits;
+  }
+  const std::vector<ValueId> results = builder.add_all(kind, {logits}, attrs);
+  out.outputs.push_back({"loss", results[0]});
+  out.outputs.push_back({"dlogits", results[1]});
+  return out;
+}
+
+}  // namespace gneiss::passes

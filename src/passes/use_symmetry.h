@@ -1,0 +1,12 @@
+// Graphs equal to their transpose: no transposed structure is needed.
+#pragma once
+
+#include "ir/program.h"
+
+namespace gneiss::passes {
+
+/// On graphs equal to their transpose, turns products along out-edges into products along in-edges where the weights
+/// are equal both ways, so that no transposed structure is needed.
+ir::Program use_symmetry(const ir::Program& program);
+
+}  // namespace gneiss::passes

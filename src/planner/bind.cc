@@ -1,0 +1,234 @@
+#include "planner/bind.h"
+
+#include <algorithm>
+
+#include "kernels/call.h"
+#include "planner/edge_loops.h"
+
+namespace gneiss::planner {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+
+/// Patterns with sizes and no data, for choosing variants before anything is allocated.
+struct Sizes {
+  std::vector<SparsePattern> in;
+  std::vector<SparsePattern> out;
+  SparsePattern features;
+  SparsePattern features_transposed;
+};
+
+SparsePattern sized(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool slots) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(nnz, 0));
+  SparsePattern pattern{rows,
+                        cols,
+                        {static_cast<const EdgeId*>(nullptr), static_cast<std::size_t>(rows) + 1},
+                        {static_cast<const NodeId*>(nullptr), count},
+                        {}};
+  if (slots) pattern.slots = {static_cast<const EdgeId*>(nullptr), count};
+  return pattern;
+}
+
+Sizes sizes_of(const ir::Plan& plan) {
+  const ir::Program& program = plan.program;
+  Sizes sizes;
+  for (const ir::GraphDef& graph : program.graphs) {
+    const std::int64_t src = program.node_sets[static_cast<std::size_t>(graph.src_set)].size;
+    const std::int64_t dst = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size;
+    sizes.in.push_back(sized(dst, src, graph.num_edges, false));
+    sizes.out.push_back(sized(src, dst, graph.num_edges, plan.graph_uses[sizes.out.size()].slots));
+  }
+  for (const Op& op : program.ops) {
+    if (op.kind != OpKind::input) continue;
+    const std::int64_t rows = program.rows(op.results[0]);
+    const std::int64_t cols = program.type(op.results[0]).cols;
+    sizes.features = sized(rows, cols, plan.feature_nonzeros, false);
+    sizes.features_transposed = sized(cols, rows, plan.feature_nonzeros, plan.feature_slots);
+  }
+  return sizes;
+}
+
+template <class T>
+void bind_all(ir::Plan* plan) {
+  const Sizes sizes = sizes_of(*plan);
+  const ir::Program& program = plan->program;
+  const kernels::StepKey key;
+  kernels::Operands<T> operands;
+  operands.program = &program;
+  operands.key = &key;
+  operands.real = [&](ir::ValueId v) {
+    const bool sparse = program.type(v).layout == ir::Layout::kSparse;
+    return sparse ? MatrixView<T>(nullptr, plan->feature_nonzeros, 1)
+                  : MatrixView<T>(nullptr, program.rows(v), program.type(v).cols);
+  };
+  operands.halves = [](ir::ValueId) { return static_cast<std::uint16_t*>(nullptr); };
+  operands.index = [&](ir::ValueId v) {
+    return v == ir::kNoValue ? MatrixView<std::int32_t>()
+                             : MatrixView<std::int32_t>(nullptr, program.rows(v), program.type(v).cols);
+  };
+  operands.in_edges = [&](std::int32_t g) { return &sizes.in[static_cast<std::size_t>(g)]; };
+  operands.out_edges = [&](std::int32_t g) { return &sizes.out[static_cast<std::size_t>(g)]; };
+  operands.source_blocks = [&](const Op& op, bool out_edges) {
+    const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(op.attrs.integer("graph", 0))];
+    return BlockedPattern{out_edges ? use.out_block : use.in_block, {}, {}, {}, {}};
+  };
+  operands.features = [&](bool transposed) { return transposed ? &sizes.features_transposed : &sizes.features; };
+  operands.edge_weights = [](std::int32_t) { return std::span<const float>(); };
+  operands.row_ids = [](std::int32_t) { return std::span<const std::int64_t>(); };
+  std::vector<std::int32_t> loop_of(program.ops.size(), -1);  // of each step
+  for (std::size_t k = 0; k < plan->loops.size(); ++k) {
+    const ir::EdgeLoop& loop = plan->loops[k];
+    std::fill(loop_of.begin() + loop.first_step, loop_of.begin() + loop.last_step + 1, static_cast<std::int32_t>(k));
+  }
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    if (program.ops[i].kind == OpKind::input || program.ops[i].kind == OpKind::param) continue;
+    const kernels::BoundCall call = kernels::bind_call<T>(program.ops[i], operands);
+    ir::Step step;
+    step.op = static_cast<std::int32_t>(i);
+    step.variant = call.variant;
+    step.flops = call.flops;
+    step.bytes = call.bytes;
+    if (loop_of[plan->steps.size()] >= 0) {
+      step.loop = loop_of[plan->steps.size()];
+      step.variant = "loop";
+      plan->steps.push_back(std::move(step));
+      continue;
+    }
+    step.workspace_bytes = static_cast<std::int64_t>(call.workspace_bytes);
+    step.band_rows = call.band.rows;
+    step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
+    step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
+    plan->steps.push_back(std::move(step));
+  }
+}
+
+bool runs_along_out_edges(const Op& op) {
+  const bool either_way = op.kind == OpKind::spmm || op.kind == OpKind::attention_grad;
+  return (either_way && op.attrs.integer("transpose", 0) != 0) || op.kind == OpKind::spmm_arg_grad ||
+         ((op.kind == OpKind::segment_reduce || op.kind == OpKind::degree) && op.attrs.text("side", "dst") == "src");
+}
+
+/// Of those, the ones that read nothing of an edge but its ends.
+bool reads_ends_only(const Op& op) {
+  return (op.kind == OpKind::spmm && !ir::weighs_edges(op)) ||
+         (op.kind == OpKind::attention_grad && op.inputs.size() == 6) || op.kind == OpKind::degree;
+}
+
+void find_structures(ir::Plan* plan) {
+  const ir::Program& program = plan->program;
+  plan->graph_uses.assign(program.graphs.size(), {});
+  const std::vector<std::int32_t> producers = ir::producers(program);
+  for (const Op& op : program.ops) {
+    const std::int64_t graph = op.attrs.integer("graph", -1);
+    if (graph >= 0) {
+      ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
+      use.used = true;
+      if (op.attrs.has("loop")) continue;
+      use.transpose = use.transpose || runs_along_out_edges(op);
+      use.slots = use.slots || (runs_along_out_edges(op) && !reads_ends_only(op));
+    }
+    if (op.kind == OpKind::spx_gemm && op.attrs.integer("ta", 0) != 0) {
+      plan->feature_transpose = true;
+      plan->feature_slots =
+          plan->feature_slots ||
+          program.ops[static_cast<std::size_t>(producers[static_cast<std::size_t>(op.inputs[0])])].kind !=
+              OpKind::input;
+    }
+    // Dropout on edges walks the graph of its values.
+    if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) {
+      plan->graph_uses[static_cast<std::size_t>(program.type(op.inputs[0]).space)].used = true;
+    }
+  }
+  for (const ir::EdgeLoop& loop : plan->loops) {
+    ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(loop.graph)];
+    use.used = true;
+    use.transpose = use.transpose || loop.out_edges;
+    use.slots = use.slots || loop.slots;
+  }
+  for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+    const ir::GraphDef& graph = program.graphs[g];
+    ir::GraphUse& use = plan->graph_uses[g];
+    if (!use.used) continue;
+    const std::int64_t rows = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size + 1;
+    const std::int64_t back_rows = program.node_sets[static_cast<std::size_t>(graph.src_set)].size + 1;
+    constexpr std::int64_t kOffset = sizeof(EdgeId);
+    constexpr std::int64_t kId = sizeof(NodeId);
+    if (graph.origin != ir::GraphOrigin::kGiven) {
+      use.bytes += rows * kOffset + graph.num_edges * (kId + (graph.weighted ? std::int64_t{sizeof(float)} : 0));
+    }
+    if (use.transpose) use.bytes += back_rows * kOffset + graph.num_edges * (kId + (use.slots ? kOffset : 0));
+  }
+  if (plan->feature_transpose) {
+    std::int64_t cols = 0;
+    for (const Op& op : program.ops) {
+      if (op.kind == OpKind::input) cols = program.type(op.results[0]).cols;
+    }
+    plan->feature_transpose_bytes =
+        (cols + 1) * std::int64_t{sizeof(EdgeId)} +
+        plan->feature_nonzeros *
+            static_cast<std::int64_t>(sizeof(NodeId) + (plan->feature_slots ? sizeof(EdgeId) : sizeof(float)));
+  }
+}
+
+void note_read(bool setup, std::int32_t step, std::int32_t* last_of_setup, bool* kept) {
+  if (setup) {
+    *last_of_setup = std::max(*last_of_setup, step);
+  } else {
+    *kept = true;
+  }
+}
+
+/// Which structures the setup phase reads, up to which step, and which the phases after it.
+void find_lasting(ir::Plan* plan) {
+  const ir::Program& program = plan->program;
+  std::vector<bool> features(program.values.size(), false);
+  for (const Op& op : program.ops) {
+    if (op.kind == OpKind::input) features[static_cast<std::size_t>(op.results[0])] = true;
+  }
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan->steps.size()); ++i) {
+    const ir::Step& step = plan->steps[static_cast<std::size_t>(i)];
+    const Op& op = program.ops[static_cast<std::size_t>(step.op)];
+    const bool setup = op.phase == ir::Phase::kSetup;
+    for (const ir::ValueId input : op.inputs) {
+      plan->features_kept = plan->features_kept || (!setup && features[static_cast<std::size_t>(input)]);
+    }
+    std::int64_t graph = op.attrs.integer("graph", -1);
+    if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge)
+      graph = program.type(op.inputs[0]).space;
+    if (graph < 0 || step.loop >= 0) continue;
+    ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
+    const bool backwards = runs_along_out_edges(op);
+    // By blocks of sources only the slots of what edges have are looked up, along out-edges.
+    const bool blocked = step.variant == "cpu_blocked" && !(backwards && !reads_ends_only(op));
+    // Degrees are differences of offsets, which stay.
+    const bool ids = !blocked && op.kind != OpKind::degree;
+    if (ids && !(backwards && op.kind == OpKind::spmm)) note_read(setup, i, &use.in_setup, &use.in_kept);
+    if (ids && backwards) note_read(setup, i, &use.out_setup, &use.out_kept);
+  }
+  for (const ir::EdgeLoop& loop : plan->loops) {
+    const Op& first = program.ops[static_cast<std::size_t>(plan->steps[static_cast<std::size_t>(loop.first_step)].op)];
+    ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(loop.graph)];
+    const bool setup = first.phase == ir::Phase::kSetup;
+    if (loop.out_edges) note_read(setup, loop.last_step, &use.out_setup, &use.out_kept);
+    // Weights lie beside the ids of in-edges.
+    if (!loop.out_edges || loop.slots) note_read(setup, loop.last_step, &use.in_setup, &use.in_kept);
+  }
+}
+
+}  // namespace
+
+void bind_kernels(ir::Plan* plan, SourceBlocking blocking, const cost::Rates& rates,
+                  std::vector<std::string>* decisions) {
+  find_edge_loops(plan);
+  find_structures(plan);
+  choose_source_blocks(plan, blocking, rates, decisions);
+  if (plan->value_bytes == sizeof(double)) {
+    bind_all<double>(plan);
+  } else {
+    bind_all<float>(plan);
+  }
+  find_lasting(plan);
+}
+
+}  // namespace gneiss::planner

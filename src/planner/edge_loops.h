@@ -1,0 +1,16 @@
+// Where loops over edges stand in a plan; fuse_edges marks their ops.
+#pragma once
+
+#include <vector>
+
+#include "ir/plan.h"
+
+namespace gneiss::planner {
+
+/// Consecutive ops of one number, as the plan's loops. The program must have sizes; steps need not be bound yet.
+void find_edge_loops(ir::Plan* plan);
+
+/// For every value, whether it is but the row of the edge that a loop is at.
+std::vector<bool> values_of_loops(const ir::Plan& plan);
+
+}  // namespace gneiss::planner
