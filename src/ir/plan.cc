@@ -51,6 +51,11 @@ std::int64_t Plan::stride(ValueId v) const {
   return apart > 0 ? apart : program.type(v).cols;
 }
 
+std::int64_t band_tasks(std::int64_t rows, std::int64_t band_rows) {
+  constexpr std::int64_t kMostTasks = 128;
+  return std::clamp<std::int64_t>((rows + band_rows - 1) / band_rows, 1, kMostTasks);
+}
+
 std::int64_t band_workspace_bytes(const Step& step, std::int64_t tasks) {
   constexpr std::int64_t kAlignment = 64;
   const std::int64_t bytes = step.shared_bytes + tasks * step.task_bytes;

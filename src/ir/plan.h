@@ -110,6 +110,10 @@ struct LossBlocks {
   std::int64_t bytes = 0;  ///< at most
 };
 
+/// Into how many tasks a band of `rows` rows is cut: enough for any machine's threads to share evenly, few enough for a
+/// partial result each.
+std::int64_t band_tasks(std::int64_t rows, std::int64_t band_rows);
+
 /// Scratch of a step of a band.
 std::int64_t band_workspace_bytes(const Step& step, std::int64_t tasks);
 

@@ -152,6 +152,30 @@ std::int64_t Program::rows(const Type& type) const {
   return kUnknown;
 }
 
+std::int64_t Sizes::rows(const Type& type) const {
+  switch (type.domain) {
+    case Domain::kGlobal:
+      return type.rows;
+    case Domain::kNode:
+      return nodes[static_cast<std::size_t>(type.space)];
+    case Domain::kEdge:
+      return edges[static_cast<std::size_t>(type.space)];
+  }
+  return kUnknown;
+}
+
+Sizes capacity(const Program& program) {
+  Sizes sizes;
+  for (const NodeSet& set : program.node_sets) sizes.nodes.push_back(set.size);
+  for (const GraphDef& graph : program.graphs) sizes.edges.push_back(graph.num_edges);
+  return sizes;
+}
+
+bool changes(const Program& program, const Type& type) {
+  if (type.domain == Domain::kNode) return program.node_sets[static_cast<std::size_t>(type.space)].changes;
+  return type.domain == Domain::kEdge && program.graphs[static_cast<std::size_t>(type.space)].changes;
+}
+
 std::vector<std::int32_t> producers(const Program& program) {
   std::vector<std::int32_t> maker(program.values.size(), -1);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {

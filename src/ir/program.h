@@ -177,9 +177,11 @@ struct Value {
   Type type;
 };
 
+/// A set of nodes. A set that changes has other nodes in every step: `size` is then the most there can be.
 struct NodeSet {
   std::string name;
   std::int64_t size = kUnknown;
+  bool changes = false;
 };
 
 /// How a graph of the program is made from the one before it.
@@ -196,6 +198,7 @@ struct GraphDef {
   std::int64_t num_edges = kUnknown;
   bool weighted = false;   ///< when false every edge weighs 1
   bool symmetric = false;  ///< equal to its transpose, weights included
+  bool changes = false;    ///< it has other edges in every step: `num_edges` is the most there can be
 };
 
 /// How a parameter gets its first values.
@@ -243,6 +246,19 @@ struct Program {
   std::int64_t rows(ValueId v) const { return rows(type(v)); }
   std::int64_t elements(ValueId v) const { return rows(v) * type(v).cols; }
 };
+
+/// How many nodes each set and how many edges each graph has in one step; at most what the program says.
+struct Sizes {
+  std::vector<std::int64_t> nodes;  ///< by node set
+  std::vector<std::int64_t> edges;  ///< by graph
+
+  /// Rows of a value of this type.
+  std::int64_t rows(const Type& type) const;
+};
+/// The sizes that a program is planned for.
+Sizes capacity(const Program& program);
+/// Does the value have other rows in every step: rows of a node set that changes, or of a graph's edges?
+bool changes(const Program& program, const Type& type);
 
 /// Index of the op that makes each value; -1 for none.
 std::vector<std::int32_t> producers(const Program& program);

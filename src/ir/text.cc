@@ -171,7 +171,8 @@ class Parser {
       program_.name = in.quoted();
     } else if (in.accept("node_set ")) {
       const std::string name = in.quoted();
-      program_.node_sets.push_back({name, in.integer()});
+      const std::int64_t size = in.integer();
+      program_.node_sets.push_back({name, size, in.accept("changes")});
     } else if (in.accept("graph ")) {
       parse_graph(in);
     } else if (in.accept("param ")) {
@@ -195,6 +196,7 @@ class Parser {
     graph.num_edges = in.integer();
     graph.weighted = in.accept("weighted");
     graph.symmetric = in.accept("symmetric");
+    graph.changes = in.accept("changes");
     program_.graphs.push_back(std::move(graph));
   }
 
@@ -332,11 +334,13 @@ std::string print(const Type& type) {
 
 std::string print(const Program& program) {
   std::string text = fmt::format("program \"{}\"\n", program.name);
-  for (const NodeSet& set : program.node_sets) text += fmt::format("node_set \"{}\" {}\n", set.name, set.size);
+  for (const NodeSet& set : program.node_sets)
+    text += fmt::format("node_set \"{}\" {}{}\n", set.name, set.size, set.changes ? " changes" : "");
   for (const GraphDef& graph : program.graphs) {
-    text += fmt::format("graph \"{}\" {} {} {} {} {}{}{}\n", graph.name,
-                        kOrigins[static_cast<std::size_t>(graph.origin)], graph.base, graph.src_set, graph.dst_set,
-                        graph.num_edges, graph.weighted ? " weighted" : "", graph.symmetric ? " symmetric" : "");
+    text +=
+        fmt::format("graph \"{}\" {} {} {} {} {}{}{}{}\n", graph.name, kOrigins[static_cast<std::size_t>(graph.origin)],
+                    graph.base, graph.src_set, graph.dst_set, graph.num_edges, graph.weighted ? " weighted" : "",
+                    graph.symmetric ? " symmetric" : "", graph.changes ? " changes" : "");
   }
   for (const Op& op : program.ops) text += print_op(program, op) + "\n";
   for (const Param& param : program.params) text += print_param(program, param) + "\n";

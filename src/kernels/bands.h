@@ -21,6 +21,8 @@ namespace gneiss::kernels {
 /// Rows at which `tasks` tasks start, and the number of rows behind them: about equal in edges where `offsets` [rows +
 /// 1] of a pattern are given, else in rows. A function of the data alone; every task has a row.
 std::vector<std::int64_t> cut_rows(std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks);
+/// The same into `cuts`, which allocates nothing where it had as many tasks before.
+void cut_rows(std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks, std::vector<std::int64_t>* cuts);
 
 /// Calls body(band) for every band of at most `band_rows` rows: tasks side by side, bands of a task one after the
 /// other; and after(task) when the rows of a task are through.

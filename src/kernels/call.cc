@@ -69,13 +69,14 @@ Unary unary_of(std::string_view name) {
 template <class T>
 class Binding {
  public:
-  Binding(const Op& op, const Operands<T>& operands) : op_(op), from_(operands) {}
+  Binding(const Op& op, const Operands<T>& operands, BoundCall* call) : op_(op), from_(operands), call_(*call) {}
 
-  BoundCall bind() {
+  void bind() {
+    call_.run = {};
+    call_.band = {};
     call_.bytes = traffic();
     bind_kind();
     if (!has_bands()) call_.band = {};
-    return std::move(call_);
   }
 
  private:
@@ -104,7 +105,7 @@ class Binding {
       if (v == ir::kNoValue) return;
       const ir::Type& type = from_.program->type(v);
       const std::int64_t values =
-          type.layout == ir::Layout::kSparse ? from_.real(v).size() : from_.program->elements(v);
+          type.layout == ir::Layout::kSparse ? from_.real(v).size() : from_.sizes->rows(type) * type.cols;
       bytes += static_cast<double>(std::max<std::int64_t>(values, 0)) *
                static_cast<double>(ir::scalar_bytes(type.scalar, sizeof(T)));
     };
@@ -153,11 +154,12 @@ class Binding {
     };
   }
 
-  std::int64_t band_rows() const { return from_.program->rows(ir::row_value(op_)); }
+  std::int64_t rows(ir::ValueId v) const { return from_.sizes->rows(from_.program->type(v)); }
+  std::int64_t band_rows() const { return rows(ir::row_value(op_)); }
 
   /// Only rows of nodes or edges are cut, and only where a value has an entry in every row.
   bool has_bands() const {
-    if (call_.band.rows == 0 || from_.program->type(ir::row_value(op_)).domain == ir::Domain::kGlobal) return false;
+    if (!call_.band.can_be_cut() || from_.program->type(ir::row_value(op_)).domain == ir::Domain::kGlobal) return false;
     const bool sparse = !op_.inputs.empty() && from_.program->type(op_.inputs[0]).layout == ir::Layout::kSparse;
     return !sparse || (op_.kind == OpKind::spx_gemm && !flag("ta"));
   }
@@ -176,7 +178,7 @@ class Binding {
 
   void use_spx_gemm() {
     SpxGemmArgs<T> args{*from_.features(flag("ta")), flat(in(0)), in(1), out()};
-    if (flag("ta") && !from_.transposed_values.empty()) args.values = from_.transposed_values;
+    if (flag("ta") && !from_.transposed_values().empty()) args.values = from_.transposed_values();
     call_.flops = 2.0 * static_cast<double>(args.a.nonzeros()) * static_cast<double>(args.b.cols);
     use_by_rows("spx_gemm", spx_gemm_variants<T>(), args);
   }
@@ -276,7 +278,8 @@ class Binding {
     if (type.domain == ir::Domain::kNode) args.row_ids = from_.row_ids(type.space);
     if (type.domain == ir::Domain::kEdge) {
       args.in_edges = from_.in_edges(type.space);
-      args.row_ids = from_.row_ids(from_.program->graphs[static_cast<std::size_t>(type.space)].dst_set);
+      // Of a block the destinations are the first of the sources, so that one list names both ends.
+      args.row_ids = from_.row_ids(from_.program->graphs[static_cast<std::size_t>(type.space)].src_set);
     }
     const Variant<DropoutArgs<T>>& variant = choose("dropout", dropout_variants<T>(), args);
     call_.variant = variant.name;
@@ -326,7 +329,7 @@ class Binding {
     const ir::ValueId mean = op_.inputs[2];
     std::int64_t n = 1;
     for (const Op& other : from_.program->ops) {
-      if (other.kind == OpKind::batch_norm && other.results[1] == mean) n = from_.program->rows(other.inputs[0]);
+      if (other.kind == OpKind::batch_norm && other.results[1] == mean) n = rows(other.inputs[0]);
     }
     use("batch_norm_update", batch_norm_update_variants<T>(),
         BatchNormUpdateArgs<T>{n, real("momentum", 0.1), in(2), in(3), in(0), in(1)});
@@ -334,18 +337,20 @@ class Binding {
 
   /// One copy per operand, into its block of columns.
   void use_concat() {
-    std::vector<BoundCall> parts;
+    call_.parts.resize(op_.inputs.size());
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
       use_by_rows("copy_columns", copy_columns_variants<T>(), CopyColumnsArgs<T>{in(i), 0, out(), begin, in(i).cols});
       begin += in(i).cols;
-      parts.push_back(call_);
+      call_.parts[i].run = call_.run;
+      call_.parts[i].band = call_.band;
     }
-    call_.run = [parts](const Context& context) {
-      for (const BoundCall& part : parts) part.run(context);
+    call_.run = [parts = call_.parts.data(), count = call_.parts.size()](const Context& context) {
+      for (std::size_t i = 0; i < count; ++i) parts[i].run(context);
     };
-    call_.band.run = [parts](const Context& context, const Band& band) {
-      for (const BoundCall& part : parts) part.band.run(context, band);
+    call_.band.run = [parts = call_.parts.data(), count = call_.parts.size()](const Context& context,
+                                                                              const Band& band) {
+      for (std::size_t i = 0; i < count; ++i) parts[i].band.run(context, band);
     };
   }
 
@@ -364,9 +369,10 @@ class Binding {
   }
 
   /// Values that are written once, straight from the graph or a number.
-  void fill(std::function<T(std::int64_t)> value) {
+  template <class Value>
+  void fill(const Value& value) {
     call_.variant = "fill";
-    call_.run = [to = out(), value = std::move(value)](const Context&) {
+    call_.run = [to = out(), value](const Context&) {
       for (std::int64_t r = 0; r < to.rows; ++r) std::fill(to.row(r), to.row(r) + to.cols, value(r));
     };
   }
@@ -506,17 +512,17 @@ class Binding {
 
   const Op& op_;
   const Operands<T>& from_;
-  BoundCall call_;
+  BoundCall& call_;
 };
 
 }  // namespace
 
 template <class T>
-BoundCall bind_call(const ir::Op& op, const Operands<T>& operands) {
-  return Binding<T>(op, operands).bind();
+void bind_call(const ir::Op& op, const Operands<T>& operands, BoundCall* call) {
+  Binding<T>(op, operands, call).bind();
 }
 
-template BoundCall bind_call(const ir::Op& op, const Operands<float>& operands);
-template BoundCall bind_call(const ir::Op& op, const Operands<double>& operands);
+template void bind_call(const ir::Op& op, const Operands<float>& operands, BoundCall* call);
+template void bind_call(const ir::Op& op, const Operands<double>& operands, BoundCall* call);
 
 }  // namespace gneiss::kernels

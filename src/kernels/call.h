@@ -9,7 +9,9 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "base/fixed_function.h"
 #include "base/matrix_view.h"
 #include "ir/program.h"
 #include "kernels/kernel.h"
@@ -26,6 +28,7 @@ struct StepKey {
 template <class T>
 struct Operands {
   const ir::Program* program = nullptr;
+  const ir::Sizes* sizes = nullptr;  ///< how many rows values have
   const StepKey* key = nullptr;
   std::function<MatrixView<T>(ir::ValueId)> real;  ///< dense values; sparse features: [nnz, 1] values
   std::function<std::uint16_t*(ir::ValueId)>
@@ -36,8 +39,8 @@ struct Operands {
   std::function<BlockedPattern(const ir::Op& op, bool out_edges)>
       source_blocks;  ///< of its graph; empty where there are none
   std::function<const SparsePattern*(bool transposed)> features;
-  std::span<const T>
-      transposed_values;  ///< [nnz] of the features in the order of their transpose, where that names no slots
+  /// [nnz] of the features in the order of their transpose, where that names no slots.
+  std::function<std::span<const T>()> transposed_values;
   std::function<std::span<const float>(std::int32_t graph)> edge_weights;  ///< empty: all ones
   std::function<std::span<const std::int64_t>(std::int32_t node_set)> row_ids;
   std::span<const std::int32_t> labels;
@@ -47,14 +50,20 @@ struct Operands {
   std::span<const float> class_weights;
 };
 
+/// Room for the arguments of any op and for which kernel takes them.
+inline constexpr std::size_t kCallBytes = 768;
+
 /// A call cut into bands of rows; see BandKernel.
 struct BandCall {
-  std::int64_t rows = 0;  ///< 0: the call cannot be cut
+  std::int64_t rows = kUncut;
   std::size_t shared_bytes = 0;
   std::size_t task_bytes = 0;
-  std::function<void(const Context&)> prepare;  ///< or empty
-  std::function<void(const Context&, const Band&)> run;
-  std::function<void(const Context&, std::int64_t tasks)> finish;  ///< or empty
+  FixedFunction<void(const Context&), kCallBytes> prepare;  ///< or empty
+  FixedFunction<void(const Context&, const Band&), kCallBytes> run;
+  FixedFunction<void(const Context&, std::int64_t tasks), kCallBytes> finish;  ///< or empty
+
+  static constexpr std::int64_t kUncut = -1;
+  bool can_be_cut() const { return rows != kUncut; }
 };
 
 /// A kernel call with everything bound but the context.
@@ -63,12 +72,14 @@ struct BoundCall {
   std::size_t workspace_bytes = 0;
   double flops = 0;
   double bytes = 0;
-  std::function<void(const Context&)> run;
+  FixedFunction<void(const Context&), kCallBytes> run;
   BandCall band;
+  std::vector<BoundCall> parts;  ///< calls that together are this one (concat)
 };
 
-/// Binds one op. Leaves that only name data (input, param) give a call with an empty `run`.
+/// Binds one op. Leaves that only name data (input, param) give a call with an empty `run`. Binding the same op again,
+/// to operands of other sizes, allocates nothing.
 template <class T>
-BoundCall bind_call(const ir::Op& op, const Operands<T>& operands);
+void bind_call(const ir::Op& op, const Operands<T>& operands, BoundCall* call);
 
 }  // namespace gneiss::kernels

@@ -23,10 +23,12 @@ std::vector<bool> constant_values(const ir::Program& program) {
   }
   for (const Op& op : program.ops) {
     if (ir::is_loss(op.kind) || op.kind == OpKind::param || op.kind == OpKind::dropout) continue;
+    const std::int64_t graph = op.attrs.integer("graph", -1);
+    if (graph >= 0 && program.graphs[static_cast<std::size_t>(graph)].changes) continue;
     const bool all = std::all_of(op.inputs.begin(), op.inputs.end(),
                                  [&](ValueId v) { return constant[static_cast<std::size_t>(v)]; });
     for (const ValueId r : op.results) {
-      if (r != ir::kNoValue) constant[static_cast<std::size_t>(r)] = all;
+      if (r != ir::kNoValue) constant[static_cast<std::size_t>(r)] = all && !ir::changes(program, program.type(r));
     }
   }
   return constant;

@@ -12,12 +12,25 @@ using ir::ValueId;
 
 bool is_leaf(const Op& op) { return op.inputs.empty(); }
 
+/// Is it a leaf that reads the graph (degrees, weights) where that changes from step to step? Elsewhere it is computed
+/// once.
+bool is_made_each_step(const ir::Program& program, const Op& op) {
+  const bool data = op.kind == OpKind::input || op.kind == OpKind::param;
+  return !data && ir::changes(program, program.type(op.results[0]));
+}
+
 /// Appends an inference copy of every op of `program` to `out`; returns where each value's copy is.
 std::vector<ValueId> append_inference(const ir::Program& program, ir::Program* out) {
   std::vector<ValueId> copy(program.values.size(), ir::kNoValue);
   for (const Op& op : program.ops) {
-    if (is_leaf(op)) {
+    if (is_leaf(op) && !is_made_each_step(program, op)) {
       copy[static_cast<std::size_t>(op.results[0])] = op.results[0];
+      continue;
+    }
+    if (is_leaf(op)) {
+      ir::Builder builder(out);
+      builder.set_phase(Phase::kInference);
+      copy[static_cast<std::size_t>(op.results[0])] = builder.leaf(op.kind, program.type(op.results[0]), op.attrs);
       continue;
     }
     std::vector<ValueId> inputs;

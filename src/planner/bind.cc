@@ -54,8 +54,10 @@ void bind_all(ir::Plan* plan) {
   const Sizes sizes = sizes_of(*plan);
   const ir::Program& program = plan->program;
   const kernels::StepKey key;
+  const ir::Sizes most = ir::capacity(program);
   kernels::Operands<T> operands;
   operands.program = &program;
+  operands.sizes = &most;
   operands.key = &key;
   operands.real = [&](ir::ValueId v) {
     const bool sparse = program.type(v).layout == ir::Layout::kSparse;
@@ -74,6 +76,7 @@ void bind_all(ir::Plan* plan) {
     return BlockedPattern{out_edges ? use.out_block : use.in_block, {}, {}, {}, {}};
   };
   operands.features = [&](bool transposed) { return transposed ? &sizes.features_transposed : &sizes.features; };
+  operands.transposed_values = [] { return std::span<const T>(); };
   operands.edge_weights = [](std::int32_t) { return std::span<const float>(); };
   operands.row_ids = [](std::int32_t) { return std::span<const std::int64_t>(); };
   std::vector<std::int32_t> loop_of(program.ops.size(), -1);  // of each step
@@ -83,7 +86,8 @@ void bind_all(ir::Plan* plan) {
   }
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     if (program.ops[i].kind == OpKind::input || program.ops[i].kind == OpKind::param) continue;
-    const kernels::BoundCall call = kernels::bind_call<T>(program.ops[i], operands);
+    kernels::BoundCall call;
+    kernels::bind_call<T>(program.ops[i], operands, &call);
     ir::Step step;
     step.op = static_cast<std::int32_t>(i);
     step.variant = call.variant;
@@ -96,7 +100,7 @@ void bind_all(ir::Plan* plan) {
       continue;
     }
     step.workspace_bytes = static_cast<std::int64_t>(call.workspace_bytes);
-    step.band_rows = call.band.rows;
+    step.band_rows = call.band.can_be_cut() ? call.band.rows : 0;
     step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
     step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
     plan->steps.push_back(std::move(step));

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "planner/stream_features.h"
 
 namespace gneiss::planner {
@@ -20,8 +19,6 @@ constexpr std::int64_t kBandBytes = std::int64_t{192} << 10;
 /// Bands are whole tiles of the dense product; more rows than this gain nothing.
 constexpr std::int64_t kTileRows = 48;
 constexpr std::int64_t kMostBandRows = 960;
-/// Enough tasks for any machine's threads to share evenly, few enough for a partial result each.
-constexpr std::int64_t kMostTasks = 128;
 /// A larger partial result would make the round trip to L2 for every band: the sum runs by itself. A product of 128 x
 /// 128 values still joins.
 constexpr std::int64_t kMostTaskBytes = std::int64_t{64} << 10;
@@ -157,7 +154,7 @@ class Grouper {
       band.last_step = open_.back();
       band.rows = step(open_[0]).band_rows;
       band.band_rows = std::clamp(kBandBytes / bytes_of_row() / kTileRows * kTileRows, kTileRows, kMostBandRows);
-      band.tasks = std::clamp<std::int64_t>(num_chunks(band.rows, band.band_rows), 1, kMostTasks);
+      band.tasks = ir::band_tasks(band.rows, band.band_rows);
       std::string names;
       for (const std::int32_t i : open_) {
         plan_.steps[static_cast<std::size_t>(i)].band = static_cast<std::int32_t>(plan_.bands.size());

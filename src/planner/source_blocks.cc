@@ -175,7 +175,7 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const cost::R
       const Walk walk = widest_walk(rates, program, static_cast<std::int64_t>(g), out_edges);
       const std::int64_t rows = out_edges ? src : dst;
       const std::int64_t sources = out_edges ? dst : src;
-      if (walk.columns == 0 || rows <= 0 || sources <= 0) continue;
+      if (walk.columns == 0 || rows <= 0 || sources <= 0 || graph.changes) continue;
       const SourceCut cut = cut_for(rates, plan->near, sources, rows, graph.num_edges, walk);
       const bool on =
           blocking == SourceBlocking::kOn || pays(rates, plan->near, sources, rows, graph.num_edges, walk, cut);

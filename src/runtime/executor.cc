@@ -1,10 +1,11 @@
+// How a plan runs: the steps are laid out once (which calls run together, where their scratch lies); binding fills
+// every call of them with the views and sizes at hand; running walks over the filled calls.
 #include "runtime/executor.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -23,87 +24,165 @@ bool poison_wanted() {
   return text != nullptr && *text != '\0' && *text != '0';
 }
 
+template <class T>
+void widen_into(Buffer<T>* copy, std::span<const float> source) {
+  if (copy->size() < source.size()) *copy = Buffer<T>(source.size());
+  std::copy(source.begin(), source.end(), copy->begin());
+}
+
 }  // namespace
 
 template <class T>
-Executor<T>::Executor(const ir::Plan& plan, const data::Dataset& dataset, DerivedGraphs derived,
-                      std::span<const float> class_weights, int threads,
-                      std::span<const kernels::EdgeLoopFunction> loops, std::span<std::byte> file)
+Executor<T>::Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::Context context, Resources resources)
     : plan_(plan),
-      dataset_(dataset),
-      structures_(dataset, plan, std::move(derived), threads),
-      parameters_(Buffer<T>::zeros(static_cast<std::size_t>(plan.parameter_bytes) / sizeof(T))),
-      gradients_(Buffer<T>::zeros(static_cast<std::size_t>(plan.parameter_bytes) / sizeof(T))),
-      states_(Buffer<T>::zeros(static_cast<std::size_t>(plan.state_bytes) / sizeof(T))),
+      parameters_(parameters),
+      resources_(std::move(resources)),
+      context_(context),
       constants_(static_cast<std::size_t>(plan.constant_bytes)),
-      file_(file),
       arena_(static_cast<std::size_t>(plan.arena_bytes)),
-      bands_(static_cast<std::size_t>(plan.band_bytes * threads)) {
-  GNEISS_ASSERT(plan.value_bytes == static_cast<std::int64_t>(sizeof(T)), "the plan is for values of {} bytes",
-                plan.value_bytes);
-  GNEISS_ASSERT(file.size() == static_cast<std::size_t>(plan.file_bytes),
-                "the plan keeps {} bytes in a file, there are {}", plan.file_bytes, file.size());
-  context_.threads = threads;
+      bands_(static_cast<std::size_t>(plan.band_bytes * context.threads)),
+      sizes_(ir::capacity(plan.program)) {
+  parameters.check(plan);
+  GNEISS_ASSERT(resources_.file.size() == static_cast<std::size_t>(plan.file_bytes),
+                "the plan keeps {} bytes in a file, there are {}", plan.file_bytes, resources_.file.size());
+  GNEISS_ASSERT(resources_.loops.size() == plan_.loops.size(), "the plan has {} loops over edges, not {}",
+                plan_.loops.size(), resources_.loops.size());
   context_.workspace = arena_.span().first(static_cast<std::size_t>(plan.workspace_bytes));
-  if constexpr (!std::is_same_v<T, float>) {
-    const auto widened = [](std::span<const float> source) {
-      Buffer<T> copy(source.size());
-      std::copy(source.begin(), source.end(), copy.begin());
-      return copy;
-    };
-    features_ = widened(dataset.features.sparse ? dataset.features.values.span() : dataset.features.dense.span());
-    transposed_values_ = widened(structures_.transposed_values());
+  for (const ir::Op& op : plan.program.ops) {
+    if (op.kind == ir::OpKind::input && op.attrs.text("name", "features") == "constants")
+      constants_input_ = op.results[0];
   }
-  bind_steps(class_weights, loops);
-  structures_.drop_unread(plan, -1);  // bound calls know the sizes
+  make_operands();
+  lay_out_steps();
 }
 
+/// Which steps of the plan run together, and where the scratch of each call lies.
 template <class T>
-void Executor<T>::bind_steps(std::span<const float> class_weights, std::span<const kernels::EdgeLoopFunction> loops) {
-  GNEISS_ASSERT(loops.size() == plan_.loops.size(), "the plan has {} loops over edges, not {}", plan_.loops.size(),
-                loops.size());
-  const kernels::Operands<T> bound = operands(class_weights);
-  std::int32_t open = -1;
+void Executor<T>::lay_out_steps() {
+  std::int32_t open_band = -1;
+  std::int32_t open_loop = -1;
   std::size_t used = 0;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_.steps.size()); ++i) {
     const ir::Step& planned = plan_.steps[static_cast<std::size_t>(i)];
-    const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
-    if (planned.loop >= 0) {
-      const ir::EdgeLoop& loop = plan_.loops[static_cast<std::size_t>(planned.loop)];
-      const auto bytes = static_cast<std::size_t>(loop.tasks * loop.task_bytes);
-      if (i == loop.first_step) {
-        steps_.push_back({op.phase,
-                          loop.last_step,
-                          {bind_loop(loop, loops[static_cast<std::size_t>(planned.loop)])},
-                          {context_.workspace.first(bytes)},
-                          {},
-                          0,
-                          {}});
-      }
-      open = -1;
-      continue;
-    }
-    kernels::BoundCall call = kernels::bind_call<T>(op, bound);
-    if (!call.run) continue;
-    if (planned.band < 0) {
-      steps_.push_back(
-          {op.phase, i, {}, {context_.workspace.first(static_cast<std::size_t>(planned.workspace_bytes))}, {}, 0, {}});
-    } else if (planned.band != open) {
-      const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(planned.band)];
-      steps_.push_back({op.phase, band.last_step, {}, {}, cut_rows(band), band.band_rows, nullptr});
-      steps_.back().swept = std::make_unique<SweptRows>(file_rows(band), steps_.back().cuts);
+    const bool together =
+        (planned.band >= 0 && planned.band == open_band) || (planned.loop >= 0 && planned.loop == open_loop);
+    if (!together) {
+      Step step;
+      step.phase = op_of(i).phase;
+      step.band = planned.band;
+      if (planned.loop >= 0) step.loop = std::make_unique<Loop>();
+      steps_.push_back(std::move(step));
       used = 0;
     }
-    open = planned.band;
-    if (open >= 0) {
-      GNEISS_ASSERT(call.band.rows == planned.band_rows, "{} was planned to run by bands of rows",
-                    ir::traits(op.kind).name);
-      const auto bytes = static_cast<std::size_t>(
-          ir::band_workspace_bytes(planned, plan_.bands[static_cast<std::size_t>(open)].tasks));
-      steps_.back().workspaces.push_back(context_.workspace.subspan(used, bytes));
-      used += bytes;
+    open_band = planned.band;
+    open_loop = planned.loop;
+    Step& step = steps_.back();
+    step.planned.push_back(i);
+    if (planned.loop >= 0) {
+      const ir::EdgeLoop& loop = plan_.loops[static_cast<std::size_t>(planned.loop)];
+      if (step.calls.empty())
+        step.workspaces.push_back(context_.workspace.first(static_cast<std::size_t>(loop.tasks * loop.task_bytes)));
+      step.calls.resize(1);
+      continue;
     }
-    steps_.back().calls.push_back(std::move(call));
+    const std::int64_t bytes =
+        planned.band < 0 ? planned.workspace_bytes
+                         : ir::band_workspace_bytes(planned, plan_.bands[static_cast<std::size_t>(planned.band)].tasks);
+    step.workspaces.push_back(context_.workspace.subspan(used, static_cast<std::size_t>(bytes)));
+    if (planned.band >= 0) used += static_cast<std::size_t>(bytes);
+    step.calls.emplace_back();
+  }
+}
+
+template <class T>
+void Executor<T>::bind(const Inputs& inputs) {
+  inputs_ = inputs;
+  take_sizes();
+  if (structures_) {
+    structures_->refill(inputs_, plan_);
+  } else {
+    structures_.emplace(inputs_, plan_, std::move(resources_.derived), context_.threads);
+  }
+  if constexpr (!std::is_same_v<T, float>) widen();
+  operands_.labels = inputs_.classes;
+  operands_.targets = inputs_.targets;
+  operands_.loss_rows = inputs_.loss_rows;
+  operands_.class_weights = inputs_.class_weights;
+  operands_.labelled = inputs_.targets.data == nullptr
+                           ? 0
+                           : kernels::labelled_entries(context_.threads, inputs_.targets, inputs_.loss_rows);
+  for (Step& step : steps_) bind_step(&step);
+  structures_->drop_unread(plan_, -1);  // bound calls know the sizes
+}
+
+/// The sizes of what changes follow from the graphs and the features that the step brings.
+template <class T>
+void Executor<T>::take_sizes() {
+  const ir::Program& program = plan_.program;
+  std::fill(sizes_.nodes.begin(), sizes_.nodes.end(), ir::kUnknown);
+  for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+    const ir::GraphDef& def = program.graphs[g];
+    if (!def.changes) continue;
+    GNEISS_ASSERT(g < inputs_.graphs.size(), "the step brings no graph {}", def.name);
+    const SparsePattern& edges = inputs_.graphs[g].in_edges;
+    GNEISS_ASSERT(edges.nonzeros() <= def.num_edges, "graph {} has {} edges, the plan has room for {}", def.name,
+                  edges.nonzeros(), def.num_edges);
+    sizes_.edges[g] = edges.nonzeros();
+    set_nodes(def.src_set, edges.cols);
+    set_nodes(def.dst_set, edges.rows);
+  }
+  for (const ir::Op& op : program.ops) {
+    if (op.kind != ir::OpKind::input) continue;
+    const ir::Type& type = program.type(op.results[0]);
+    const std::int64_t rows = op.results[0] == constants_input_ ? inputs_.constants.rows : inputs_.features.rows;
+    if (type.domain == ir::Domain::kNode && ir::changes(program, type)) set_nodes(type.space, rows);
+  }
+  for (std::size_t set = 0; set < sizes_.nodes.size(); ++set) {
+    if (sizes_.nodes[set] == ir::kUnknown) sizes_.nodes[set] = program.node_sets[set].size;
+  }
+}
+
+template <class T>
+void Executor<T>::set_nodes(std::int32_t set, std::int64_t count) {
+  const ir::NodeSet& def = plan_.program.node_sets[static_cast<std::size_t>(set)];
+  std::int64_t& size = sizes_.nodes[static_cast<std::size_t>(set)];
+  GNEISS_ASSERT(size == ir::kUnknown || size == count, "the step brings {} and {} nodes of '{}'", size, count,
+                def.name);
+  GNEISS_ASSERT(def.changes ? count <= def.size : count == def.size, "the step brings {} nodes of '{}', the plan {} {}",
+                count, def.name, def.changes ? "has room for" : "was made for", def.size);
+  size = count;
+}
+
+/// Copies of the inputs in the type that the plan computes in.
+template <class T>
+void Executor<T>::widen() {
+  const FeatureInput& features = inputs_.features;
+  widen_into(&features_, features.is_sparse ? features.values : features.dense);
+  const ConstMatrixView<float>& constants = inputs_.constants;
+  widen_into(&node_constants_, std::span<const float>(constants.data, static_cast<std::size_t>(constants.size())));
+  widen_into(&transposed_values_, structures_->transposed_values());
+}
+
+template <class T>
+void Executor<T>::bind_step(Step* step) {
+  if (step->loop != nullptr) return bind_loop(step);
+  if (step->band >= 0) cut_rows(step);
+  for (std::size_t k = 0; k < step->calls.size(); ++k) {
+    const ir::Step& planned = plan_.steps[static_cast<std::size_t>(step->planned[k])];
+    const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
+    kernels::BoundCall& call = step->calls[k];
+    kernels::bind_call<T>(op, operands_, &call);
+    const std::size_t room = step->workspaces[k].size();
+    if (step->band < 0) {
+      GNEISS_ASSERT(call.workspace_bytes <= room, "{} needs {} bytes of scratch, the plan has {}",
+                    ir::traits(op.kind).name, call.workspace_bytes, room);
+      continue;
+    }
+    const auto tasks = static_cast<std::int64_t>(step->cuts.size()) - 1;
+    GNEISS_ASSERT(call.band.can_be_cut() && call.band.rows == step->cuts.back(),
+                  "{} was planned to run by bands of rows", ir::traits(op.kind).name);
+    GNEISS_ASSERT(call.band.shared_bytes + static_cast<std::size_t>(tasks) * call.band.task_bytes <= room,
+                  "{} needs more scratch in bands than the plan has", ir::traits(op.kind).name);
   }
 }
 
@@ -116,54 +195,69 @@ void* Executor<T>::rows_of(ir::ValueId value) {
 }
 
 template <class T>
-kernels::BoundCall Executor<T>::bind_loop(const ir::EdgeLoop& planned, kernels::EdgeLoopFunction function) {
-  kernels::BoundCall call;
+void Executor<T>::bind_loop(Step* step) {
   if constexpr (std::is_same_v<T, float>) {
-    auto loop = std::make_shared<Loop>();
-    const SparsePattern& in_edges = *structures_.in_edges(planned.graph);
-    const SparsePattern& edges = planned.out_edges ? *structures_.out_edges(planned.graph) : in_edges;
-    loop->function = function;
-    loop->args = kernels::edge_loop_args(edges, in_edges, structures_.edge_weights(planned.graph), dataset_.orig_id);
+    const auto number = static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(step->planned[0])].loop);
+    const ir::EdgeLoop& planned = plan_.loops[number];
+    GNEISS_ASSERT(!plan_.program.graphs[static_cast<std::size_t>(planned.graph)].changes,
+                  "loops over edges run on graphs that stay");
+    Loop& loop = *step->loop;
+    const SparsePattern& in_edges = *structures_->in_edges(planned.graph);
+    const SparsePattern& edges = planned.out_edges ? *structures_->out_edges(planned.graph) : in_edges;
+    loop = {};
+    loop.function = resources_.loops[number];
+    loop.args =
+        kernels::edge_loop_args(edges, in_edges, structures_->edge_weights(planned.graph), operands_.row_ids(0));
     const ir::LoopValues values = ir::values_of(plan_, planned);
-    for (const ir::ValueId v : values.reads) loop->reads.push_back(rows_of(v));
-    for (const ir::ValueId v : values.writes) loop->writes.push_back(rows_of(v));
-    for (const ir::ValueId v : values.totals) loop->totals.push_back(view(v));
-    loop->args.reads = loop->reads.data();
-    loop->args.writes = loop->writes.data();
-    loop->cuts = kernels::cut_rows(edges.offsets, planned.rows, planned.tasks);
-    call.run = [this, loop](const kernels::Context& context) {
-      loop->args.key = kernels::dropout_key(key_.seed, key_.epoch);
-      kernels::run_edge_loop(context, loop->function, loop->args, loop->cuts, loop->totals);
+    for (const ir::ValueId v : values.reads) loop.reads.push_back(rows_of(v));
+    for (const ir::ValueId v : values.writes) loop.writes.push_back(rows_of(v));
+    for (const ir::ValueId v : values.totals) loop.totals.push_back(view(v));
+    loop.args.reads = loop.reads.data();
+    loop.args.writes = loop.writes.data();
+    loop.cuts = kernels::cut_rows(edges.offsets, planned.rows, planned.tasks);
+    step->calls[0].run = [this, held = &loop](const kernels::Context& context) {
+      held->args.key = kernels::dropout_key(key_.seed, key_.epoch);
+      kernels::run_edge_loop(context, held->function, held->args, held->cuts, held->totals);
     };
   } else {
     GNEISS_ASSERT(false, "loops over edges are f32");
   }
-  return call;
 }
 
 /// The rows of a band's tasks: about equal in edges where one of its ops walks along edges.
 template <class T>
-std::vector<std::int64_t> Executor<T>::cut_rows(const ir::RowBand& band) const {
-  const std::optional<ir::EdgeWalk> walk = ir::edge_walk(plan_, band);
-  if (!walk) return kernels::cut_rows({}, band.rows, band.tasks);
-  const SparsePattern* edges = walk->out_edges ? structures_.out_edges(walk->graph) : structures_.in_edges(walk->graph);
-  return kernels::cut_rows(edges->offsets, band.rows, band.tasks);
+void Executor<T>::cut_rows(Step* step) {
+  const ir::RowBand& band = plan_.bands[static_cast<std::size_t>(step->band)];
+  const std::int64_t rows = sizes_.rows(plan_.program.type(ir::row_value(op_of(band.first_step))));
+  const std::int64_t tasks =
+      rows == band.rows ? band.tasks : std::min(band.tasks, ir::band_tasks(rows, band.band_rows));
+  std::span<const EdgeId> offsets;
+  if (const std::optional<ir::EdgeWalk> walk = ir::edge_walk(plan_, band)) {
+    offsets = (walk->out_edges ? structures_->out_edges(walk->graph) : structures_->in_edges(walk->graph))->offsets;
+  }
+  step->cuts.reserve(static_cast<std::size_t>(band.tasks) + 1);
+  kernels::cut_rows(offsets, rows, tasks, &step->cuts);
+  if (!band.streams) return;
+  GNEISS_ASSERT(rows == band.rows, "rows in files are those of a node set that stays");
+  step->swept = std::make_unique<SweptRows>(file_rows(band), step->cuts);
 }
 
 template <class T>
 void Executor<T>::run_bands(const Step& step) const {
   const std::size_t count = step.calls.size();
+  const std::int64_t band_rows = plan_.bands[static_cast<std::size_t>(step.band)].band_rows;
   const auto tasks = static_cast<std::int64_t>(step.cuts.size()) - 1;
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.prepare) step.calls[i].band.prepare({context_.threads, step.workspaces[i]});
   }
-  step.swept->start();
+  if (step.swept != nullptr) step.swept->start();
   const auto run_all = [&](const kernels::Band& band) {
-    step.swept->map(band.begin, band.end);
+    if (step.swept != nullptr) step.swept->map(band.begin, band.end);
     for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
   };
-  kernels::for_each_band(context_.threads, step.cuts, step.band_rows, run_all,
-                         [&](std::int64_t task) { step.swept->through(task); });
+  kernels::for_each_band(context_.threads, step.cuts, band_rows, run_all, [&](std::int64_t task) {
+    if (step.swept != nullptr) step.swept->through(task);
+  });
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.finish) step.calls[i].band.finish({context_.threads, step.workspaces[i]}, tasks);
   }
@@ -171,7 +265,7 @@ void Executor<T>::run_bands(const Step& step) const {
 
 template <class T>
 FileRows Executor<T>::feature_rows() const {
-  const data::Features& features = dataset_.features;
+  const FeatureInput& features = inputs_.features;
   const bool halves = features.dtype != HalfType::kNone;
   const auto* data =
       halves ? static_cast<const void*>(features.halves.data()) : static_cast<const void*>(features.dense.data());
@@ -183,8 +277,8 @@ FileRows Executor<T>::feature_rows() const {
 template <class T>
 std::vector<FileRows> Executor<T>::file_rows(const ir::RowBand& band) {
   std::map<ir::ValueId, FileRows> rows;
-  for (std::int32_t i = band.first_step; band.streams && i <= band.last_step; ++i) {
-    const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(i)].op)];
+  for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
+    const ir::Op& op = op_of(i);
     const auto add = [&](ir::ValueId v, bool written) {
       if (v == ir::kNoValue) return;
       const ir::Storage storage = plan_.placements[static_cast<std::size_t>(v)].storage;
@@ -204,67 +298,58 @@ std::vector<FileRows> Executor<T>::file_rows(const ir::RowBand& band) {
   return list;
 }
 
+/// Where calls find what they work on; asked anew whenever they are bound.
 template <class T>
-kernels::Operands<T> Executor<T>::operands(std::span<const float> class_weights) {
-  kernels::Operands<T> from;
+void Executor<T>::make_operands() {
+  kernels::Operands<T>& from = operands_;
   from.program = &plan_.program;
+  from.sizes = &sizes_;
   from.key = &key_;
   from.real = [this](ir::ValueId v) { return view(v); };
   from.halves = [this](ir::ValueId v) { return halves(v); };
   from.index = [this](ir::ValueId v) {
     if (v == ir::kNoValue) return MatrixView<std::int32_t>();
-    return MatrixView<std::int32_t>(reinterpret_cast<std::int32_t*>(address(v)), plan_.program.rows(v),
-                                    plan_.program.type(v).cols);
+    const ir::Type& type = plan_.program.type(v);
+    return MatrixView<std::int32_t>(reinterpret_cast<std::int32_t*>(address(v)), sizes_.rows(type), type.cols);
   };
-  from.in_edges = [this](std::int32_t g) { return structures_.in_edges(g); };
-  from.out_edges = [this](std::int32_t g) { return structures_.out_edges(g); };
+  from.in_edges = [this](std::int32_t g) { return structures_->in_edges(g); };
+  from.out_edges = [this](std::int32_t g) { return structures_->out_edges(g); };
   from.source_blocks = [this](const ir::Op& op, bool out_edges) {
     const std::int32_t part = plan_.loss_blocks_of(op);
-    if (part >= 0) return structures_.loss_blocks(part);
-    return structures_.source_blocks(static_cast<std::int32_t>(op.attrs.integer("graph", 0)), out_edges);
+    if (part >= 0) return structures_->loss_blocks(part);
+    return structures_->source_blocks(static_cast<std::int32_t>(op.attrs.integer("graph", 0)), out_edges);
   };
-  from.features = [this](bool transposed) { return structures_.features(transposed); };
-  if constexpr (std::is_same_v<T, float>) {
-    from.transposed_values = structures_.transposed_values();
-  } else {
-    from.transposed_values = transposed_values_;
-  }
-  from.edge_weights = [this](std::int32_t g) { return structures_.edge_weights(g); };
-  from.row_ids = [this](std::int32_t) { return std::span<const std::int64_t>(dataset_.orig_id); };
-  from.labels = dataset_.labels.classes;
-  from.targets = {dataset_.labels.targets.data(), dataset_.num_nodes(), dataset_.labels.num_classes};
-  from.loss_rows = dataset_.split.train;
-  from.class_weights = class_weights;
-  for (const ir::Op& op : plan_.program.ops) {
-    if (ir::is_loss(op.kind) && plan_.program.rows(op.inputs[0]) != dataset_.num_nodes()) use_loss_rows(&from);
-  }
-  if (!dataset_.labels.targets.empty())
-    from.labelled = kernels::labelled_entries(context_.threads, from.targets, from.loss_rows);
-  return from;
-}
-
-/// The labels of the training nodes alone, every one of which counts.
-template <class T>
-void Executor<T>::use_loss_rows(kernels::Operands<T>* from) {
-  const std::span<const NodeId> rows = dataset_.split.train;
-  loss_rows_ = Buffer<NodeId>(rows.size());
-  std::iota(loss_rows_.begin(), loss_rows_.end(), NodeId{0});
-  loss_labels_ = data::labels_of(dataset_.labels, rows);
-  from->labels = loss_labels_.classes;
-  from->targets = {loss_labels_.targets.data(), static_cast<std::int64_t>(rows.size()), loss_labels_.num_classes};
-  from->loss_rows = loss_rows_;
+  from.features = [this](bool transposed) { return structures_->features(transposed); };
+  from.transposed_values = [this]() -> std::span<const T> {
+    if constexpr (std::is_same_v<T, float>) {
+      return structures_->transposed_values();
+    } else {
+      return transposed_values_;
+    }
+  };
+  from.edge_weights = [this](std::int32_t g) { return structures_->edge_weights(g); };
+  from.row_ids = [this](std::int32_t set) {
+    const auto at = static_cast<std::size_t>(set);
+    return at < inputs_.row_ids.size() ? inputs_.row_ids[at] : std::span<const std::int64_t>();
+  };
 }
 
 template <class T>
-MatrixView<T> Executor<T>::input_view(const ir::Type& type) {
-  const data::Features& features = dataset_.features;
+MatrixView<T> Executor<T>::input_view(ir::ValueId value) {
+  if (value == constants_input_) {
+    T* data = node_constants_.data();
+    if constexpr (std::is_same_v<T, float>) data = const_cast<float*>(inputs_.constants.data);
+    return {data, inputs_.constants.rows, inputs_.constants.cols};
+  }
+  const ir::Type& type = plan_.program.type(value);
+  const FeatureInput& features = inputs_.features;
   if (ir::is_half(type.scalar)) return {nullptr, features.rows, features.cols};
   T* data = features_.data();
   if constexpr (std::is_same_v<T, float>) {
     // Kernels take operands as mutable views and write results only; inputs are never results.
-    data = const_cast<float*>(features.sparse ? features.values.data() : features.dense.data());
+    data = const_cast<float*>(features.is_sparse ? features.values.data() : features.dense.data());
   }
-  if (type.layout == ir::Layout::kSparse) return {data, features.nonzeros(), 1};
+  if (type.layout == ir::Layout::kSparse) return {data, features.sparse.nonzeros(), 1};
   return {data, features.rows, features.cols};
 }
 
@@ -273,7 +358,13 @@ std::uint16_t* Executor<T>::halves(ir::ValueId value) {
   if (plan_.placements[static_cast<std::size_t>(value)].storage != ir::Storage::kInput) {
     return reinterpret_cast<std::uint16_t*>(address(value));
   }
-  return const_cast<std::uint16_t*>(dataset_.features.halves.data());
+  return const_cast<std::uint16_t*>(inputs_.features.halves.data());
+}
+
+template <class T>
+std::span<const std::uint16_t> Executor<T>::read_halves(ir::ValueId value) const {
+  const ir::Type& type = plan_.program.type(value);
+  return {const_cast<Executor*>(this)->halves(value), static_cast<std::size_t>(sizes_.rows(type) * type.cols)};
 }
 
 template <class T>
@@ -281,15 +372,15 @@ std::byte* Executor<T>::address(ir::ValueId value) {
   const ir::Placement& place = plan_.placements[static_cast<std::size_t>(value)];
   switch (place.storage) {
     case ir::Storage::kParameter:
-      return reinterpret_cast<std::byte*>(parameters_.data()) + place.offset_bytes;
+      return reinterpret_cast<std::byte*>(parameters_.values().data()) + place.offset_bytes;
     case ir::Storage::kGradient:
-      return reinterpret_cast<std::byte*>(gradients_.data()) + place.offset_bytes;
+      return reinterpret_cast<std::byte*>(parameters_.gradients().data()) + place.offset_bytes;
     case ir::Storage::kState:
-      return reinterpret_cast<std::byte*>(states_.data()) + place.offset_bytes;
+      return reinterpret_cast<std::byte*>(parameters_.states().data()) + place.offset_bytes;
     case ir::Storage::kConstant:
       return constants_.data() + place.offset_bytes;
     case ir::Storage::kFile:
-      return file_.data() + place.offset_bytes;
+      return resources_.file.data() + place.offset_bytes;
     case ir::Storage::kArena:
       return arena_.data() + place.offset_bytes;
     case ir::Storage::kBand:
@@ -305,11 +396,11 @@ std::byte* Executor<T>::address(ir::ValueId value) {
 template <class T>
 MatrixView<T> Executor<T>::view(ir::ValueId value) {
   const ir::Type& type = plan_.program.type(value);
-  if (plan_.placements[static_cast<std::size_t>(value)].storage == ir::Storage::kInput) return input_view(type);
-  T* data = ir::is_half(type.scalar) ? nullptr : reinterpret_cast<T*>(address(value));
-  if (type.layout == ir::Layout::kSparse) return {data, dataset_.features.nonzeros(), 1};
   const ir::Placement& place = plan_.placements[static_cast<std::size_t>(value)];
-  MatrixView<T> whole(data, plan_.program.rows(type), type.cols, plan_.stride(value));
+  if (place.storage == ir::Storage::kInput) return input_view(value);
+  T* data = ir::is_half(type.scalar) ? nullptr : reinterpret_cast<T*>(address(value));
+  if (type.layout == ir::Layout::kSparse) return {data, inputs_.features.sparse.nonzeros(), 1};
+  MatrixView<T> whole(data, sizes_.rows(type), type.cols, plan_.stride(value));
   if (place.storage == ir::Storage::kBand) {
     whole.thread_stride = plan_.band_bytes / static_cast<std::int64_t>(sizeof(T));
   }
@@ -318,13 +409,18 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
 
 template <class T>
 void Executor<T>::end_setup() {
-  give_back_tail(file_.data(), 0, file_.size());
+  give_back_tail(resources_.file.data(), 0, resources_.file.size());
   if (plan_.features_streamed) {
     const FileRows rows = feature_rows();
-    give_back_tail(rows.data, 0, static_cast<std::size_t>(dataset_.num_nodes() * rows.row_bytes));
+    give_back_tail(rows.data, 0, static_cast<std::size_t>(inputs_.features.rows * rows.row_bytes));
   }
   if (plan_.setup_arena_bytes <= plan_.lasting_arena_bytes) return;
   give_back_tail(arena_.data(), static_cast<std::size_t>(plan_.lasting_arena_bytes), arena_.size());
+}
+
+template <class T>
+void Executor<T>::make_loss_blocks() {
+  structures_->fill_loss_blocks(plan_, inputs_.features.rows, inputs_.loss_rows, context_.threads);
 }
 
 template <class T>
@@ -335,12 +431,12 @@ void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
   key_ = key;
   for (const Step& step : steps_) {
     if (step.phase != phase) continue;
-    if (step.cuts.empty()) {
-      step.calls[0].run({context_.threads, step.workspaces[0]});
-    } else {
+    if (step.band >= 0) {
       run_bands(step);
+    } else if (step.calls[0].run) {
+      step.calls[0].run({context_.threads, step.workspaces[0]});
     }
-    if (phase == ir::Phase::kSetup) structures_.drop_unread(plan_, step.last_step);
+    if (phase == ir::Phase::kSetup) structures_->drop_unread(plan_, step.planned.back());
   }
 }
 

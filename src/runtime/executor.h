@@ -1,73 +1,69 @@
 // Runs a Plan in process.
 //
-// All memory is taken at construction: parameters, gradients, states, constants, one arena, whose start is workspace
-// too. Every op is bound to its kernel once; a step is a walk over bound calls and allocates nothing. Calls that the
-// plan fuses by rows run together: a task is a run of rows, cut by the data alone, and passes through all of them band
-// by band.
+// A plan is made for capacities: the most nodes and edges that a step may bring. Its memory is taken at construction:
+// constants and one arena, whose start is workspace too. `bind` ties every op to its kernel, to the sizes of a step and
+// to the views of its inputs; binding again refills the same calls and allocates nothing. A full graph is bound once, a
+// mini-batch for every batch. `run` walks over the bound calls of a phase. Calls that the plan fuses by rows run
+// together: a task is a run of rows, cut by the data alone, and passes through all of them band by band.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/swept_rows.h"
-#include "data/dataset.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
+#include "runtime/inputs.h"
+#include "runtime/parameters.h"
 #include "runtime/structures.h"
 
 namespace gneiss::runtime {
 
+/// What else a plan may need to run.
+struct Resources {
+  DerivedGraphs derived;                             ///< graphs made from the given ones
+  std::span<const kernels::EdgeLoopFunction> loops;  ///< a function for each loop over edges of the plan (f32 only)
+  std::span<std::byte> file;                         ///< plan.file_bytes bytes of a FileMemory that outlives the run
+};
+
 template <class T>
 class Executor {
  public:
-  /// Binds `plan` to `dataset`; both must outlive the executor, as must `class_weights`. The loss counts the dataset's
-  /// training nodes. Errors: kOutOfMemory with the plan's size. `loops`: a function for each loop over edges of the
-  /// plan, which only f32 has. `file`: plan.file_bytes bytes of a FileMemory that outlives the executor too.
-  Executor(const ir::Plan& plan, const data::Dataset& dataset, DerivedGraphs derived,
-           std::span<const float> class_weights, int threads, std::span<const kernels::EdgeLoopFunction> loops = {},
-           std::span<std::byte> file = {});
+  /// Takes the memory of `plan`; plan and parameters must outlive the executor. `context` says how many threads run it.
+  /// Errors: kOutOfMemory with the plan's size.
+  Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::Context context, Resources resources = {});
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
+
+  /// Ties the plan to the views and sizes of a step. The first call also makes the structures of graphs that stay;
+  /// later calls take only what changes (graphs and node sets marked so, features, row ids, labels and rows of the
+  /// loss) and allocate nothing. Errors: kInternal where the step brings more than the plan has room for.
+  void bind(const Inputs& inputs);
 
   /// To be called when the setup phase is through for good: gives back its part of the arena, and pages of files, which
   /// reading brings again.
   void end_setup();
   /// After that, and when what else only the setup read is gone: makes the edges that the steps walk by themselves
   /// (Plan::loss_blocks).
-  void make_loss_blocks() { structures_.fill_loss_blocks(plan_, context_.threads); }
+  void make_loss_blocks();
   /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once:
   /// structures go when the last of its ops that reads them is through, if no other phase does.
   void run(ir::Phase phase, kernels::StepKey key);
 
-  /// Values of a stored dense result.
-  MatrixView<T> view(ir::ValueId value);
-  MatrixView<const T> view(ir::ValueId value) const { return const_cast<Executor*>(this)->view(value); }
+  /// The rows of a stored dense value, until the next call.
+  MatrixView<const T> read(ir::ValueId value) const { return const_cast<Executor*>(this)->view(value); }
+  /// The elements of a value stored in 16 bits, row-major.
+  std::span<const std::uint16_t> read_halves(ir::ValueId value) const;
 
-  /// Elements of a value stored in 16 bits, row-major.
-  std::uint16_t* halves(ir::ValueId value);
-
-  std::span<T> parameters() { return parameters_.span(); }
-  std::span<T> gradients() { return gradients_.span(); }
-  std::span<T> states() { return states_.span(); }
   const kernels::Context& context() const { return context_; }
 
  private:
-  /// One call, or calls that work through the same rows together.
-  struct Step {
-    ir::Phase phase;
-    std::int32_t last_step;  ///< of those of the plan that it is
-    std::vector<kernels::BoundCall> calls;
-    std::vector<std::span<std::byte>> workspaces;  ///< of each call
-    std::vector<std::int64_t> cuts;  ///< rows at which tasks start, and their number; empty: one call by itself
-    std::int64_t band_rows = 0;
-    std::unique_ptr<SweptRows> swept;  ///< those in files, of a step in bands
-  };
-
   /// What a loop over edges is called with.
   struct Loop {
     kernels::EdgeLoopFunction function = nullptr;
@@ -78,35 +74,55 @@ class Executor {
     std::vector<std::int64_t> cuts;
   };
 
-  kernels::Operands<T> operands(std::span<const float> class_weights);
-  void use_loss_rows(kernels::Operands<T>* from);
-  void bind_steps(std::span<const float> class_weights, std::span<const kernels::EdgeLoopFunction> loops);
-  kernels::BoundCall bind_loop(const ir::EdgeLoop& loop, kernels::EdgeLoopFunction function);
+  /// One call, or calls that work through the same rows together.
+  struct Step {
+    ir::Phase phase = ir::Phase::kSetup;
+    std::vector<std::int32_t> planned;  ///< its steps of the plan, in order
+    std::int32_t band = -1;             ///< in Plan::bands, or -1: one call by itself
+    std::vector<kernels::BoundCall> calls;
+    std::vector<std::span<std::byte>> workspaces;  ///< of each call
+    std::vector<std::int64_t> cuts;                ///< of a band: rows at which tasks start, and their number
+    std::unique_ptr<SweptRows> swept;              ///< of a band that works on rows in files
+    std::unique_ptr<Loop> loop;                    ///< of a loop over edges
+  };
+
+  void lay_out_steps();
+  void take_sizes();
+  void set_nodes(std::int32_t set, std::int64_t count);
+  void widen();
+  void make_operands();
+  void bind_step(Step* step);
+  void bind_loop(Step* step);
+  void cut_rows(Step* step);
   void* rows_of(ir::ValueId value);
-  std::vector<std::int64_t> cut_rows(const ir::RowBand& band) const;
   FileRows feature_rows() const;
   std::vector<FileRows> file_rows(const ir::RowBand& band);
   void run_bands(const Step& step) const;
-  MatrixView<T> input_view(const ir::Type& type);
+  MatrixView<T> input_view(ir::ValueId value);
+  MatrixView<T> view(ir::ValueId value);
+  std::uint16_t* halves(ir::ValueId value);
   std::byte* address(ir::ValueId value);
+  const ir::Op& op_of(std::int32_t step) const {
+    return plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(step)].op)];
+  }
 
   const ir::Plan& plan_;
-  const data::Dataset& dataset_;
-  Structures structures_;
-  Buffer<T> parameters_;
-  Buffer<T> gradients_;
-  Buffer<T> states_;
+  ir::ValueId constants_input_ = ir::kNoValue;  ///< the input that is Inputs::constants; the other is the features
+  Parameters<T>& parameters_;
+  Resources resources_;
+  kernels::Context context_;
   Buffer<std::byte> constants_;
-  std::span<std::byte> file_;
   Buffer<std::byte> arena_;
-  Buffer<std::byte> bands_;   ///< plan.band_bytes for each thread
-  data::Labels loss_labels_;  ///< of the rows of the loss, where it is taken of them alone,
-  Buffer<NodeId> loss_rows_;  ///< and all their indices
-  // Copies, only where T is not the dataset's own type.
+  Buffer<std::byte> bands_;  ///< plan.band_bytes for each thread
+  ir::Sizes sizes_;          ///< of the step at hand
+  Inputs inputs_;            ///< of the step at hand
+  std::optional<Structures> structures_;
+  // Copies, only where T is not the type of the inputs.
   Buffer<T> features_;
+  Buffer<T> node_constants_;
   Buffer<T> transposed_values_;
   kernels::StepKey key_;
-  kernels::Context context_;
+  kernels::Operands<T> operands_;
   std::vector<Step> steps_;
 };
 

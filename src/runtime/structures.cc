@@ -69,34 +69,73 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
   }
 }
 
-Structures::Structures(const data::Dataset& dataset, const ir::Plan& plan, DerivedGraphs derived, int threads)
-    : dataset_(dataset), derived_(std::move(derived)), transposes_(plan.graph_uses.size()) {
+Structures::Structures(const Inputs& inputs, const ir::Plan& plan, DerivedGraphs derived, int threads)
+    : derived_(std::move(derived)),
+      transposes_(plan.graph_uses.size()),
+      in_(plan.graph_uses.size()),
+      out_(plan.graph_uses.size()),
+      weights_(plan.graph_uses.size()) {
+  derived_.resize(plan.graph_uses.size());
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
-    in_.push_back(g > 0 && !derived_[g] ? SparsePattern() : graph_at(static_cast<std::int32_t>(g)).in_edges());
-    if (plan.graph_uses[g].transpose) transposes_[g] = graph::transpose(in_[g], plan.graph_uses[g].slots, threads);
-    out_.push_back(plan.graph_uses[g].transpose ? transposes_[g].pattern() : SparsePattern());
-    const ir::GraphUse& use = plan.graph_uses[g];
-    in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads)
-                                          : graph::SourceBlocks());
-    out_blocks_.push_back(use.out_block > 0 ? graph::block_sources(out_[g], use.out_block, threads)
-                                            : graph::SourceBlocks());
+    if (derived_[g]) {
+      in_[g] = derived_[g]->in_edges();
+      weights_[g] = derived_[g]->weights();
+    } else if (g < inputs.graphs.size()) {
+      in_[g] = inputs.graphs[g].in_edges;
+      weights_[g] = inputs.graphs[g].weights;
+    }
+    add_graph(plan, g, threads);
   }
+  refill(inputs, plan);
   for (const ir::LossBlocks& part : plan.loss_blocks) {
     loss_blocks_.push_back(
         graph::room_for_part((part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)]));
   }
-  if (!dataset.features.sparse) return;
-  features_in_ = dataset.features.pattern();
+  if (!inputs.features.is_sparse) return;
+  features_in_ = inputs.features.sparse;
   if (plan.feature_transpose) {
     feature_transpose_ = plan.feature_slots ? graph::transpose(features_in_, true, threads)
-                                            : graph::transpose(features_in_, dataset.features.values, threads);
+                                            : graph::transpose(features_in_, inputs.features.values, threads);
     features_out_ = feature_transpose_.pattern();
   }
 }
 
-void Structures::fill_loss_blocks(const ir::Plan& plan, int threads) {
+/// What is made of a graph that stays.
+void Structures::add_graph(const ir::Plan& plan, std::size_t g, int threads) {
+  const ir::GraphUse& use = plan.graph_uses[g];
+  const bool stays = !plan.program.graphs[g].changes;
+  if (stays && use.transpose) {
+    transposes_[g] = graph::transpose(in_[g], use.slots, threads);
+    out_[g] = transposes_[g].pattern();
+  }
+  GNEISS_ASSERT(stays || (use.in_block == 0 && use.out_block == 0), "graph {} changes and is cut by sources",
+                plan.program.graphs[g].name);
+  in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads) : graph::SourceBlocks());
+  out_blocks_.push_back(use.out_block > 0 ? graph::block_sources(out_[g], use.out_block, threads)
+                                          : graph::SourceBlocks());
+}
+
+void Structures::refill(const Inputs& inputs, const ir::Plan& plan) {
+  for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
+    const ir::GraphDef& def = plan.program.graphs[g];
+    if (!def.changes) continue;
+    GNEISS_ASSERT(g < inputs.graphs.size(), "the step brings no graph {}", def.name);
+    const GraphInput& given = inputs.graphs[g];
+    GNEISS_ASSERT(given.weights.empty() || std::ssize(given.weights) == given.in_edges.nonzeros(),
+                  "graph {} has {} edges and {} weights", def.name, given.in_edges.nonzeros(), given.weights.size());
+    GNEISS_ASSERT(!plan.graph_uses[g].transpose ||
+                      (given.out_edges.nonzeros() == given.in_edges.nonzeros() && !given.out_edges.offsets.empty()),
+                  "the plan walks the out-edges of {}, the step does not bring them", def.name);
+    in_[g] = given.in_edges;
+    out_[g] = given.out_edges;
+    weights_[g] = given.weights;
+  }
+}
+
+void Structures::fill_loss_blocks(const ir::Plan& plan, std::int64_t num_nodes, std::span<const NodeId> rows,
+                                  int threads) {
   if (plan.loss_blocks.empty()) return;
-  const std::vector<std::uint8_t> marked = graph::marks(dataset_.num_nodes(), dataset_.split.train);
+  const std::vector<std::uint8_t> marked = graph::marks(num_nodes, rows);
   for (std::size_t i = 0; i < plan.loss_blocks.size(); ++i) {
     const ir::LossBlocks& part = plan.loss_blocks[i];
     const graph::SourceBlocks& whole =
@@ -112,6 +151,7 @@ void Structures::drop_unread(const ir::Plan& plan, std::int32_t last) {
     if (!use.in_kept && use.in_setup <= last && derived_[g]) {
       derived_[g]->drop_edges();
       in_[g].indices = {};
+      weights_[g] = {};
     }
     if (!use.out_kept && use.out_setup <= last) {
       transposes_[g].indices = {};
@@ -120,10 +160,6 @@ void Structures::drop_unread(const ir::Plan& plan, std::int32_t last) {
       out_[g].slots = {};
     }
   }
-}
-
-const graph::Graph& Structures::graph_at(std::int32_t graph) const {
-  return graph == 0 ? dataset_.graph : *derived_[static_cast<std::size_t>(graph)];
 }
 
 }  // namespace gneiss::runtime

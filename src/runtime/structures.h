@@ -1,5 +1,5 @@
-// The sparse structures that a plan runs on: graphs derived from the dataset's, their transposes, the CSC copy of the
-// features.
+// The sparse structures that a plan runs on: graphs derived from the given ones, their transposes, the CSC copy of the
+// features. What belongs to a graph that changes from step to step comes ready with the step.
 #pragma once
 
 #include <memory>
@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "data/dataset.h"
 #include "graph/graph.h"
 #include "graph/source_blocks.h"
 #include "ir/plan.h"
+#include "runtime/inputs.h"
 
 namespace gneiss::runtime {
 
@@ -31,9 +31,12 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
 /// Patterns by graph and direction, for the life of a run.
 class Structures {
  public:
-  /// Takes the derived graphs; builds the transposes and source blocks that the plan asks for. `dataset` must outlive
-  /// this.
-  Structures(const data::Dataset& dataset, const ir::Plan& plan, DerivedGraphs derived, int threads);
+  /// Takes the derived graphs; builds the transposes and source blocks that the plan asks for. What `inputs` point at
+  /// must outlive this, but for graphs that change.
+  Structures(const Inputs& inputs, const ir::Plan& plan, DerivedGraphs derived, int threads);
+
+  /// Takes the graphs that change from `inputs`. Allocates nothing.
+  void refill(const Inputs& inputs, const ir::Plan& plan);
 
   const SparsePattern* in_edges(std::int32_t graph) const { return &in_[static_cast<std::size_t>(graph)]; }
   const SparsePattern* out_edges(std::int32_t graph) const { return &out_[static_cast<std::size_t>(graph)]; }
@@ -43,7 +46,8 @@ class Structures {
   }
   /// Plan::loss_blocks[i], filled by fill_loss_blocks.
   BlockedPattern loss_blocks(std::int32_t i) const { return loss_blocks_[static_cast<std::size_t>(i)].view(); }
-  void fill_loss_blocks(const ir::Plan& plan, int threads);
+  /// `rows`: those of the loss, of `num_nodes` nodes.
+  void fill_loss_blocks(const ir::Plan& plan, std::int64_t num_nodes, std::span<const NodeId> rows, int threads);
   /// Frees the ids of edges that nothing reads any more, of the graphs and transposes that were made here: when the
   /// step `last` of the setup phase is through; -1: before the first.
   void drop_unread(const ir::Plan& plan, std::int32_t last);
@@ -51,17 +55,17 @@ class Structures {
   const SparsePattern* features(bool transposed) const { return transposed ? &features_out_ : &features_in_; }
   /// Of the transposed features, in their order; empty where those name slots.
   std::span<const float> transposed_values() const { return feature_transpose_.values; }
-  std::span<const float> edge_weights(std::int32_t graph) const { return graph_at(graph).weights(); }
+  std::span<const float> edge_weights(std::int32_t graph) const { return weights_[static_cast<std::size_t>(graph)]; }
 
  private:
-  const graph::Graph& graph_at(std::int32_t graph) const;
+  void add_graph(const ir::Plan& plan, std::size_t graph, int threads);
 
-  const data::Dataset& dataset_;
   DerivedGraphs derived_;
   std::vector<graph::Transpose> transposes_;
   graph::Transpose feature_transpose_;
   std::vector<SparsePattern> in_;
   std::vector<SparsePattern> out_;
+  std::vector<std::span<const float>> weights_;
   std::vector<graph::SourceBlocks> in_blocks_;
   std::vector<graph::SourceBlocks> out_blocks_;
   std::vector<graph::SourceBlocks> loss_blocks_;

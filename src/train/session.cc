@@ -16,6 +16,8 @@
 #include "passes/constant_values.h"
 #include "runtime/executor.h"
 #include "runtime/initialize.h"
+#include "runtime/parameters.h"
+#include "train/dataset_inputs.h"
 #include "train/loops.h"
 #include "train/planned_bytes.h"
 
@@ -92,7 +94,7 @@ void check_dataset(const data::Dataset& dataset) {
 
 /// Throws kBadData if a constant kept in 16 bits went beyond their range although no feature did.
 template <class T>
-void check_constants(const ir::Plan& plan, const data::Dataset& dataset, runtime::Executor<T>* executor) {
+void check_constants(const ir::Plan& plan, const data::Dataset& dataset, const runtime::Executor<T>& executor) {
   const auto is_finite = [&](std::uint16_t half) { return std::isfinite(from_half(dataset.features.dtype, half)); };
   for (const ir::Op& op : plan.program.ops) {
     if (op.phase != ir::Phase::kSetup || op.kind == ir::OpKind::input || op.results.empty()) continue;
@@ -100,8 +102,7 @@ void check_constants(const ir::Plan& plan, const data::Dataset& dataset, runtime
     const bool stored =
         value != ir::kNoValue && plan.placements[static_cast<std::size_t>(value)].storage != ir::Storage::kNone;
     if (!stored || !ir::is_half(plan.program.type(value).scalar)) continue;
-    const std::span<const std::uint16_t> constants(executor->halves(value),
-                                                   static_cast<std::size_t>(plan.program.elements(value)));
+    const std::span<const std::uint16_t> constants = executor.read_halves(value);
     if (std::all_of(constants.begin(), constants.end(), is_finite)) continue;
     const Buffer<std::uint16_t>& features = dataset.features.halves;
     if (!std::all_of(features.begin(), features.end(), is_finite)) return;
@@ -188,6 +189,8 @@ struct Session<T>::Impl {
   CompiledLoops loops;
   FileMemory file;
   Blueprint blueprint;
+  DatasetInputs inputs;
+  runtime::Parameters<T> parameters;
   runtime::Executor<T> executor;
   runtime::Optimizer<T> optimizer;
   std::uint64_t seed = 0;
@@ -199,10 +202,14 @@ struct Session<T>::Impl {
         expendable(freed),
         options(std::move(given)),
         blueprint(make_ready_blueprint()),
-        executor(blueprint.plan, prepared_dataset(), std::move(blueprint.graphs), options.class_weights,
-                 threads_of(options), loops.functions, file.bytes()),
+        inputs(prepared_dataset(), blueprint.plan, options.class_weights),
+        parameters(blueprint.plan),
+        executor(blueprint.plan, parameters, {threads_of(options), {}},
+                 {std::move(blueprint.graphs), loops.functions, file.bytes()}),
         optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
-                  blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {}
+                  blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {
+    executor.bind(inputs.inputs());
+  }
 
   const ir::Program& program() const { return blueprint.plan.program; }
 
@@ -273,7 +280,7 @@ struct Session<T>::Impl {
     if (expendable != nullptr)
       expendable->labels.targets.rest();  // they were read for checks; the loss comes after the setup
     executor.run(ir::Phase::kSetup, {seed, 0});
-    check_constants(plan, dataset, &executor);
+    check_constants(plan, dataset, executor);
     executor.end_setup();
     if (expendable != nullptr && !given.in_kept) expendable->graph.drop_edges();
     if (expendable != nullptr && !plan.features_kept) expendable->features.drop_values();
@@ -281,10 +288,11 @@ struct Session<T>::Impl {
     ready = true;
   }
 
-  const ir::Param& find(std::string_view name) const {
+  /// The number of a parameter or state.
+  std::size_t find(std::string_view name) const {
     std::vector<std::string> names;
     for (const ir::Param& param : program().params) {
-      if (param.name == name) return param;
+      if (param.name == name) return names.size();
       names.push_back(param.name);
     }
     throw Error(ErrorCode::kUsage, fmt::format("the model has no parameter '{}'", name), {},
@@ -294,7 +302,7 @@ struct Session<T>::Impl {
   MatrixView<const T> output(std::string_view name) const {
     const ir::ValueId value = program().output(name);
     GNEISS_ASSERT(value != ir::kNoValue, "the program keeps no '{}'", name);
-    return executor.view(value);
+    return executor.read(value);
   }
 };
 
@@ -331,8 +339,10 @@ template <class T>
 void Session<T>::reset(std::uint64_t seed) {
   impl_->seed = seed;
   impl_->optimizer.reset();
-  for (const ir::Param& param : impl_->program().params) {
-    const MatrixView<T> values = impl_->executor.view(param.value);
+  const std::vector<ir::Param>& params = impl_->program().params;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const ir::Param& param = params[i];
+    const MatrixView<T> values = impl_->parameters.value(i);
     runtime::initialize<T>(param.name, param.init, seed, {values.data, static_cast<std::size_t>(values.size())});
   }
 }
@@ -348,7 +358,7 @@ double Session<T>::forward_backward(std::uint64_t epoch) {
 
 template <class T>
 void Session<T>::update(double lr) {
-  impl_->optimizer.step(impl_->executor.context(), lr, impl_->executor.parameters(), impl_->executor.gradients());
+  impl_->optimizer.step(impl_->executor.context(), lr, impl_->parameters.values(), impl_->parameters.gradients());
 }
 
 template <class T>
@@ -359,7 +369,7 @@ void Session<T>::evaluate() {
 
 template <class T>
 double Session<T>::penalty() const {
-  return impl_->optimizer.penalty(impl_->executor.parameters());
+  return impl_->optimizer.penalty(impl_->parameters.values());
 }
 
 template <class T>
@@ -411,22 +421,29 @@ const std::vector<ir::Param>& Session<T>::params() const {
 }
 
 template <class T>
+runtime::Parameters<T>& Session<T>::parameters() {
+  return impl_->parameters;
+}
+
+template <class T>
 std::vector<T> Session<T>::parameter(std::string_view name) const {
-  const ir::Param& param = impl_->find(name);
-  return runtime::stored_values<T>(impl_->executor.view(param.value), param.stored_transposed);
+  const std::size_t i = impl_->find(name);
+  return runtime::stored_values<T>(impl_->parameters.value(i), params()[i].stored_transposed);
 }
 
 template <class T>
 std::vector<T> Session<T>::gradient(std::string_view name) const {
-  const ir::Param& param = impl_->find(name);
+  const std::size_t i = impl_->find(name);
+  const ir::Param& param = params()[i];
   if (param.grad == ir::kNoValue) return std::vector<T>(static_cast<std::size_t>(param.rows * param.cols), T{0});
-  return runtime::stored_values<T>(impl_->executor.view(param.grad), param.stored_transposed);
+  return runtime::stored_values<T>(impl_->parameters.gradient(i), param.stored_transposed);
 }
 
 template <class T>
 void Session<T>::set_parameter(std::string_view name, std::span<const T> stored_values) {
-  const ir::Param& param = impl_->find(name);
-  const MatrixView<T> values = impl_->executor.view(param.value);
+  const std::size_t i = impl_->find(name);
+  const ir::Param& param = params()[i];
+  const MatrixView<T> values = impl_->parameters.value(i);
   GNEISS_CHECK(static_cast<std::int64_t>(stored_values.size()) == values.size(), ErrorCode::kShape,
                "parameter '{}' has {} values, {} were given", name, values.size(), stored_values.size());
   const bool frozen = impl_->ready && passes::constant_values(impl_->program())[static_cast<std::size_t>(param.value)];
@@ -443,22 +460,22 @@ void Session<T>::set_parameter(std::string_view name, std::span<const T> stored_
 
 template <class T>
 std::size_t Session<T>::snapshot_size() const {
-  return impl_->executor.parameters().size() + impl_->executor.states().size();
+  return impl_->parameters.values().size() + impl_->parameters.states().size();
 }
 
 template <class T>
 void Session<T>::save_snapshot(std::span<T> out) const {
   GNEISS_ASSERT(out.size() == snapshot_size(), "a snapshot has {} values", snapshot_size());
-  const auto end = std::copy(impl_->executor.parameters().begin(), impl_->executor.parameters().end(), out.begin());
-  std::copy(impl_->executor.states().begin(), impl_->executor.states().end(), end);
+  const auto end = std::copy(impl_->parameters.values().begin(), impl_->parameters.values().end(), out.begin());
+  std::copy(impl_->parameters.states().begin(), impl_->parameters.states().end(), end);
 }
 
 template <class T>
 void Session<T>::load_snapshot(std::span<const T> in) {
   GNEISS_ASSERT(in.size() == snapshot_size(), "a snapshot has {} values", snapshot_size());
-  const std::span<T> parameters = impl_->executor.parameters();
+  const std::span<T> parameters = impl_->parameters.values();
   std::copy_n(in.begin(), parameters.size(), parameters.begin());
-  std::copy(in.begin() + static_cast<std::ptrdiff_t>(parameters.size()), in.end(), impl_->executor.states().begin());
+  std::copy(in.begin() + static_cast<std::ptrdiff_t>(parameters.size()), in.end(), impl_->parameters.states().begin());
 }
 
 template class Session<float>;

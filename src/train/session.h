@@ -18,6 +18,7 @@
 #include "language/compile.h"
 #include "passes/pipeline.h"
 #include "runtime/optimizer.h"
+#include "runtime/parameters.h"
 #include "runtime/structures.h"
 
 namespace gneiss::train {
@@ -88,6 +89,8 @@ class Session {
   MatrixView<const T> embedding() const;  ///< of the last evaluate(): [n, d]
 
   const std::vector<ir::Param>& params() const;  ///< trained parameters and states
+  /// Their values and gradients, for other plans of the same model.
+  runtime::Parameters<T>& parameters();
   /// Values of a parameter or state by its key, in the stored shape and orientation (PyG's).
   std::vector<T> parameter(std::string_view name) const;
   std::vector<T> gradient(std::string_view name) const;

@@ -15,6 +15,7 @@
 #include "support/awkward_graph.h"
 #include "support/compile_model.h"
 #include "support/gradient_check.h"
+#include "train/dataset_inputs.h"
 
 namespace gneiss {
 namespace {
@@ -192,19 +193,23 @@ TEST(GradientMutation, UpdatingBeforeTheLastReadIsCaught) {
   options.value_bytes = sizeof(double);
   const ir::Plan plan = passes::build_plan(program, options);
   runtime::derive_the_rest(dataset.graph, dataset.split.train, plan, &graphs);
-  runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
-  for (const ir::Param& param : plan.program.params) {
-    const MatrixView<double> values = executor.view(param.value);
+  runtime::Parameters<double> parameters(plan);
+  runtime::Executor<double> executor(plan, parameters, {1, {}}, {std::move(graphs), {}, {}});
+  const train::DatasetInputs inputs(dataset, plan);
+  executor.bind(inputs.inputs());
+  for (std::size_t i = 0; i < plan.program.params.size(); ++i) {
+    const ir::Param& param = plan.program.params[i];
+    const MatrixView<double> values = parameters.value(i);
     runtime::initialize<double>(param.name, param.init, 3, {values.data, static_cast<std::size_t>(values.size())});
   }
   executor.run(ir::Phase::kSetup, {});
   const auto gradients = [&](bool update_too_early) {
     executor.run(ir::Phase::kForward, {});
     if (update_too_early) {
-      for (double& w : executor.parameters()) w *= 1.1;
+      for (double& w : parameters.values()) w *= 1.1;
     }
     executor.run(ir::Phase::kBackward, {});
-    return std::vector<double>(executor.gradients().begin(), executor.gradients().end());
+    return std::vector<double>(parameters.gradients().begin(), parameters.gradients().end());
   };
   const std::vector<double> right = gradients(false);
   const std::vector<double> wrong = gradients(true);

@@ -9,6 +9,7 @@
 #include "planner/memory.h"
 #include "runtime/executor.h"
 #include "runtime/initialize.h"
+#include "train/dataset_inputs.h"
 
 namespace gneiss::testing {
 
@@ -38,27 +39,32 @@ GradientReport check_gradients(const ir::Program& program, const data::Dataset& 
   const ir::Plan built = passes::build_plan(model, f64);
   const ir::Plan plan = mutate ? plan_again(built, mutate) : built;
   runtime::derive_the_rest(dataset.graph, dataset.split.train, plan, &graphs);
-  runtime::Executor<double> executor(plan, dataset, std::move(graphs), {}, 1);
-  for (ir::Param param : plan.program.params) {
+  runtime::Parameters<double> parameters(plan);
+  runtime::Executor<double> executor(plan, parameters, {1, {}}, {std::move(graphs), {}, {}});
+  const train::DatasetInputs inputs(dataset, plan);
+  executor.bind(inputs.inputs());
+  for (std::size_t i = 0; i < plan.program.params.size(); ++i) {
+    ir::Param param = plan.program.params[i];
     // Zero biases would put isolated nodes onto the kink of a ReLU, where there is no derivative to compare with.
     if (param.trainable && param.init.kind == ir::Init::Kind::kZeros)
       param.init = {ir::Init::Kind::kUniform, 0.5, 0, 0};
-    const MatrixView<double> values = executor.view(param.value);
+    const MatrixView<double> values = parameters.value(i);
     runtime::initialize<double>(param.name, param.init, 3, {values.data, static_cast<std::size_t>(values.size())});
   }
   const kernels::StepKey key{7, 2};
   executor.run(ir::Phase::kSetup, key);
   const auto loss = [&] {
     executor.run(ir::Phase::kForward, key);
-    return executor.view(plan.program.output("loss")).at(0, 0);
+    return executor.read(plan.program.output("loss")).at(0, 0);
   };
   loss();
   executor.run(ir::Phase::kBackward, key);
   GradientReport report;
-  std::vector<double> computed(executor.gradients().begin(), executor.gradients().end());
-  for (const ir::Param& param : plan.program.params) {
+  std::vector<double> computed(parameters.gradients().begin(), parameters.gradients().end());
+  for (std::size_t p = 0; p < plan.program.params.size(); ++p) {
+    const ir::Param& param = plan.program.params[p];
     if (!param.trainable) continue;
-    const MatrixView<double> values = executor.view(param.value);
+    const MatrixView<double> values = parameters.value(p);
     const auto offset =
         static_cast<std::size_t>(plan.placements[static_cast<std::size_t>(param.value)].offset_bytes) / sizeof(double);
     double scale = 1e-3;
