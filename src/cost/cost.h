@@ -1,8 +1,8 @@
 // What an op takes, in seconds: bytes over a rate, or flop over a rate.
 //
 // One set of rates serves every choice that is made by modelled time (order, sparse path) and the times that `gneiss
-// plan` shows. Rates are measured once for a machine (cost/calibrate.h) or are those of the CPU study's machine. A
-// model like this knows nothing of how close neighbours lie in memory; it is there to rank alternatives.
+// plan` shows. Rates are measured once for a machine (cost/calibrate.h) or are those of the CPU study's machine. The
+// model knows how near neighbours lie and what is still in a cache, but no busy machine: it is there to rank.
 #pragma once
 
 #include <cstdint>

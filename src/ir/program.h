@@ -102,20 +102,16 @@ struct Attr {
 };
 
 /// Attributes that ops use:
-///   graph       the graph an edge op runs on (all of gather, segment_*, spmm*, sddmm, edge_softmax*, edge_weight,
-///   degree) heads       columns are [heads, channels]; weights and scores have `heads` columns (spmm, sddmm,
-///   attention*,
-///               sum/tile_heads)
+///   graph       the graph an edge op runs on (gather_*, segment_*, spmm*, sddmm, edge_softmax*, edge_weight, degree)
+///   heads       columns are [heads, channels], weights and scores [heads] (spmm, sddmm, attention*, sum/tile_heads)
 ///   groups      number of column groups (sum_groups, expand_groups; expand_groups also `cols`)
-///   fn          sum | mean | max | min (segment_reduce, spmm); name of the function (unary_grad); maximum | minimum
-///   and
+///   fn          sum | mean | max | min (segment_reduce, spmm); a function's name (unary_grad); maximum | minimum, with
 ///               `side` 0 | 1 (maximum_grad: gradient of the first or second operand)
 ///   transpose   1: along out-edges, i.e. A^T (spmm, attention_grad); side = dst | src (segment_reduce, degree)
 ///   scaled      1: the last operand multiplies the rows of the result (spmm: sum, mean)
-///   slope       of the leaky ReLU on the scores (attention*)
+///   slope       of the leaky ReLU on scores (attention*); alpha: slope or factor (leaky_relu, elu, unary_grad)
 ///   ta, tb      1: transposed operand (gemm)
 ///   scale,shift affine: scale * x + shift
-///   alpha       slope or factor (leaky_relu, elu and their unary_grad)
 ///   p, stream   probability and number of the random stream (dropout)
 ///   eps, momentum, mode = node | graph (batch_norm*, layer_norm*)
 ///   begin       first column (slice; `cols` how many)
@@ -123,6 +119,10 @@ struct Attr {
 ///   name        which input or parameter (input, param)
 ///   label_smoothing (cross_entropy)
 ///   dtype       bf16 | f16: what the result is stored as (to_half; spmm, where the default is a real)
+///   loop        number of the loop over edges that the op is a part of (set by fuse_edges; any op)
+///   loss        rows | sources: the ends of the edges where the rows of the loss are (set by loss_rows; spmm)
+///   loss_edges  how many edges those are (with loss)
+///   panel       columns that are copied and summed at a time (set by bind_kernels; spmm)
 class Attrs {
  public:
   Attrs() = default;

@@ -70,6 +70,9 @@ plant
 seq 151 >"$work/tree/README.md"
 expect check-pages 'README.md: 151 lines, more than 150'
 plant
+seq 251 >"$work/tree/ARCHITECTURE.md"
+expect check-pages 'ARCHITECTURE.md: 251 lines, more than 250'
+plant
 mkdir "$work/tree/docs"
 seq 201 >"$work/tree/docs/performance.md"
 expect check-pages 'docs/performance.md: 201 lines, more than 200'
