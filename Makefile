@@ -29,7 +29,9 @@ check: ## build everything and run all tests
 	@tools/install-deps check
 	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
 	@cmake --build $(BUILD) --parallel $(JOBS)
-	@OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS)
+	@status=0; \
+	  OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS) || status=$$?; \
+	  tools/check-skips $(BUILD) || status=1; exit $$status
 
 check-synth: ## write, build and run every program of tests/synth/cases.txt (minutes)
 	@tools/install-deps check
@@ -43,7 +45,8 @@ check-sanitize: ## run the tests under the address and undefined-behaviour sanit
 	@tools/install-deps check
 	@cmake --preset asan-ubsan >/dev/null
 	@cmake --build --preset asan-ubsan --parallel $(JOBS)
-	@ctest --preset asan-ubsan --parallel $(JOBS)
+	@status=0; ctest --preset asan-ubsan --parallel $(JOBS) || status=$$?; \
+	  tools/check-skips build-asan-ubsan --sanitized || status=1; exit $$status
 
 bench: ## build the benchmarks and run the ones that need nothing else
 	@tools/install-deps bench

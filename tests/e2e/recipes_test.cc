@@ -68,7 +68,7 @@ class FastRecipe : public ::testing::TestWithParam<const char*> {};
 TEST_P(FastRecipe, OneSeedIsNearTheLiterature) {
   const std::string recipe = GetParam();
   if (!fs::exists(data_folder() / "planetoid_cora"))
-    GTEST_SKIP() << "no data sets in " << data_folder() << " (GNEISS_DATA says where)";
+    GTEST_SKIP() << "no real data: nothing in " << data_folder() << " (GNEISS_DATA says where)";
   const Workplace place;
   const CommandResult result = place.gneiss(
       {"train", (kRecipes / (recipe + ".yaml")).string(), "--data", data_folder().string(), "--json", "--no-save"});

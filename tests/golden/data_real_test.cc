@@ -38,7 +38,7 @@ class PublishedTest : public ::testing::TestWithParam<Published> {};
 TEST_P(PublishedTest, HasItsNumbers) {
   const Published& p = GetParam();
   const auto path = real_data(p.path);
-  if (!path) GTEST_SKIP() << "no real data set " << p.path;
+  if (!path) GTEST_SKIP() << "no real data: " << p.path;
   const DatasetInfo x = info(load(path->string()));
   EXPECT_EQ(x.nodes, p.nodes);
   EXPECT_EQ(x.undirected_edges, p.undirected_edges);
@@ -159,11 +159,11 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-#define REQUIRE_DATA(variable, name)     \
-  const auto variable = real_data(name); \
-  if (!variable) {                       \
-    GTEST_SKIP() << "no " << (name);     \
-  }                                      \
+#define REQUIRE_DATA(variable, name)            \
+  const auto variable = real_data(name);        \
+  if (!variable) {                              \
+    GTEST_SKIP() << "no real data: " << (name); \
+  }                                             \
   static_assert(true)
 
 TEST(RealDataTest, TestRowsOfCoraStandWhereTheIndexFileSays) {

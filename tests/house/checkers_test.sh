@@ -3,6 +3,7 @@
 # and expects it to be named; a clean tree must pass.
 set -euo pipefail
 source_dir=$1
+compiler=${2:-c++}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -114,6 +115,62 @@ ops_page 'docs/ops.md is not what'
 ops_tree
 sed -i 's|^void spx_gemm(|void other(|' "$work/tree/src/kernels/spx_gemm.h"
 ops_page 'src/kernels/spx_gemm.h has no contract of spx_gemm()'
+
+# outcome NAME STATUS TEXT COMMAND…: the command ends with STATUS and its output holds TEXT.
+outcome() {
+  local output status=0
+  output=$("${@:4}" 2>&1) || status=$?
+  if [ $status -ne "$2" ] || [[ $output != *"$3"* ]]; then
+    echo "FAIL: $1 (status $status) did not say '$3': $output"
+    failures=$((failures + 1))
+  fi
+}
+
+# skipped REASON...: a log of CTest in which tests S.0, S.1, … are skipped for these reasons.
+skipped() {
+  local i=0 reason
+  mkdir -p "$work/Testing/Temporary"
+  {
+    printf '[ RUN      ] S.Runs\n[       OK ] S.Runs (3 ms)\n'
+    for reason in "$@"; do
+      printf '[ RUN      ] S.%d\nx_test.cc:7: Skipped\n%s\n\n[  SKIPPED ] S.%d (0 ms)\n' $i "$reason" $i
+      i=$((i + 1))
+    done
+    printf '[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] S.0\n'
+  } >"$work/Testing/Temporary/LastTest.log"
+}
+check_skips="$source_dir/tools/check-skips $work"
+outcome check-skips 1 'run ctest first' $check_skips
+skipped
+outcome check-skips 0 'no test was skipped' $check_skips
+skipped 'no real data: planetoid_cora' 'no real data: flickr' 'there is no clang++'
+outcome check-skips 0 '2 skipped: no real data: flickr; no real data: planetoid_cora' $check_skips
+outcome check-skips 0 'S.2' $check_skips
+skipped 'there is no clang++' 'there is no clang++'
+outcome check-skips 1 'at most 1 tests may be skipped' $check_skips
+printf '1/2 Testing: house.x\n1/2 Test: house.x\nskipped: no python3\n' >>"$work/Testing/Temporary/LastTest.log"
+outcome check-skips 1 '    house.x' $check_skips
+skipped 'no real data: flickr' 'this is hard'
+outcome check-skips 1 'S.1 may not be skipped: this is hard' $check_skips
+skipped 'memory is not counted under a sanitizer'
+outcome check-skips 1 'S.0 may not be skipped' $check_skips
+outcome check-skips 0 '1 skipped' $check_skips --sanitized
+
+# must_not_compile.sh must notice a wrong form that compiles, one that fails for another reason, and a wrong right form.
+wrong_form() { # HEADER BODY
+  printf '// wrong: WRONG: %s\n%s\n#ifdef WRONG\n%s\n#endif\n' "$1" "${3:-int f();}" "$2" >"$work/form.cc"
+}
+must_not_compile="$source_dir/tests/house/must_not_compile.sh $work/form.cc $compiler -std=c++20"
+wrong_form 'conversion' 'int* g() { return 1.5; }'
+outcome must_not_compile 1 'fails for another reason' $must_not_compile
+wrong_form 'cannot convert|cannot initialize' 'int* g() { return 1.5; }'
+outcome must_not_compile 0 '1 wrong forms were refused' $must_not_compile
+wrong_form 'cannot convert' 'int g() { return 1; }'
+outcome must_not_compile 1 'WRONG compiles' $must_not_compile
+wrong_form 'cannot convert|cannot initialize' 'int* g() { return 1.5; }' 'int f() { return x; }'
+outcome must_not_compile 1 'the right form does not compile' $must_not_compile
+echo 'int f();' >"$work/form.cc"
+outcome must_not_compile 1 'no wrong form in it' $must_not_compile
 
 [ $failures -eq 0 ] && echo "all cases as expected"
 exit $((failures > 0))

@@ -78,7 +78,7 @@ TEST_P(Layout, LeavesClangFormatNothingToDo) {
 #ifdef __SANITIZE_ADDRESS__
   const std::vector<std::string>& arguments = GetParam().arguments;
   if (std::find(arguments.begin(), arguments.end(), "--mem") != arguments.end()) {
-    GTEST_SKIP() << "memory is not counted under the address sanitizer";
+    GTEST_SKIP() << "memory is not counted under a sanitizer";
   }
 #endif
   const Workplace place;
