@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "data/checksum.h"
+#include "data/npz_write.h"
 
 namespace gneiss::data {
 namespace {
@@ -235,19 +236,25 @@ void expect_dims(const NpyArray& array, std::size_t dims, const std::string& mea
   }
 }
 
-std::uint32_t write_npy(const std::filesystem::path& path, const std::string& descr,
-                        const std::vector<std::int64_t>& shape, std::span<const std::byte> data) {
+std::string npy_header(const std::string& descr, const std::vector<std::int64_t>& shape, std::size_t alignment) {
   NpyArray described;
   described.shape = shape;
   std::string dict =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape_text(described));
-  dict.resize(kPage - 10 - 1, ' ');
+  constexpr std::size_t kBefore = 10;  // magic, version and the length of the dict
+  const std::size_t whole = (kBefore + dict.size() + 1 + alignment - 1) / alignment * alignment;
+  dict.resize(whole - kBefore - 1, ' ');
   dict.push_back('\n');
   std::string header(kMagic);
   header += std::string("\x01\x00", 2);
   header.push_back(static_cast<char>(dict.size() & 0xFF));
   header.push_back(static_cast<char>(dict.size() >> 8));
-  header += dict;
+  return header + dict;
+}
+
+std::uint32_t write_npy(const std::filesystem::path& path, const std::string& descr,
+                        const std::vector<std::int64_t>& shape, std::span<const std::byte> data) {
+  const std::string header = npy_header(descr, shape, kPage);
   AtomicFile file(path);
   file.write(header);
   file.write(data.data(), data.size());
