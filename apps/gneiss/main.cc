@@ -101,6 +101,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "gneiss " + version());
   add_train_commands(&app, &action);
   add_run_commands(&app, &action);
+  add_sample_command(&app, &action);
   add_data_commands(&app, &action);
   bool measure = false;
   CLI::App* doctor = app.add_subcommand("doctor", "what this machine offers");

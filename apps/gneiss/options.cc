@@ -16,6 +16,7 @@ const char* group_title(const std::string& group) {
   if (group == "optim") return "Optimizer";
   if (group == "schedule") return "Learning-rate schedule";
   if (group == "train") return "Training";
+  if (group == "batch") return "Mini-batches";
   if (group == "out") return "Output";
   return "Passes";
 }

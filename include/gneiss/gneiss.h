@@ -1,4 +1,4 @@
-// All of the public API: data sets, settings, training, planning, prediction, synthesis.
+// All of the public API: data sets, settings, training, planning, prediction, mini-batches, synthesis.
 //
 //   gneiss::RunConfig config;
 //   config.set("data.name", "karate");
@@ -11,6 +11,7 @@
 #include "gneiss/config.h"
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"
+#include "gneiss/sample.h"
 #include "gneiss/synth.h"
 #include "gneiss/train.h"
 #include "gneiss/version.h"

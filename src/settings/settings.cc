@@ -375,6 +375,55 @@ std::vector<Setting> train_settings() {
   };
 }
 
+std::vector<Setting> batch_settings() {
+  return {
+      {.key = "batch.size",
+       .flag = "batch-size",
+       .type = kInteger,
+       .help = "seed nodes of a mini-batch",
+       .least = 1,
+       .most = kManyEpochs,
+       .unset = "1024"},
+      {.key = "batch.fanout",
+       .flag = "fanout",
+       .help = "in-edges that a node draws, the seeds first, then what they drew; -1: all",
+       .unset = "15,10,5"},
+      {.key = "batch.replace",
+       .flag = "replace",
+       .type = kBool,
+       .help = "draw edges with replacement",
+       .unset = "false"},
+      {.key = "batch.weighted",
+       .flag = "weighted",
+       .type = kBool,
+       .help = "draw edges by their weights",
+       .unset = "false"},
+      {.key = "batch.labor",
+       .flag = "labor",
+       .type = kBool,
+       .help = "LABOR: nodes of a batch choose alike, so that it has fewer of them",
+       .unset = "false"},
+      {.key = "batch.layer_dependency",
+       .flag = "layer-dependency",
+       .type = kBool,
+       .help = "LABOR: one random number of a source for all hops",
+       .unset = "false"},
+      {.key = "batch.dependency",
+       .flag = "batch-dependency",
+       .type = kInteger,
+       .help = "LABOR: batches that a source keeps its random number for",
+       .least = 1,
+       .most = kManyEpochs,
+       .unset = "1"},
+      {.key = "batch.semantics",
+       .flag = "semantics",
+       .type = kChoice,
+       .help = "mfg: every node draws anew at each hop; subgraph: once",
+       .choices = {"mfg", "subgraph"},
+       .unset = "mfg"},
+  };
+}
+
 std::vector<Setting> output_settings() {
   return {
       {.key = "out.folder", .flag = "out", .help = "run folder", .unset = "runs/DATA_MODEL, numbered if taken"},
@@ -426,7 +475,7 @@ std::vector<Setting> output_settings() {
 std::vector<Setting> all_settings() {
   std::vector<Setting> all;
   for (auto* part : {data_settings, model_settings, loss_settings, optimizer_settings, schedule_settings,
-                     train_settings, output_settings}) {
+                     train_settings, batch_settings, output_settings}) {
     for (Setting& setting : part()) all.push_back(std::move(setting));
   }
   return all;

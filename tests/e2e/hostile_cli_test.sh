@@ -102,8 +102,36 @@ expect 3 'no run folder' predict ../in
 expect 3 'no run folder' embed ../in
 expect 2 "'nonsense'" help nonsense
 
+# ---- mini-batches
+printf '1\n2 3\n' >in/two.txt
+printf '1\n34\n' >in/far.txt
+expect 2 'required' sample
+expect 2 "did you mean '--fanout'?" sample karate --fanuot 3
+expect 2 '--fanout' sample karate --fanout 0
+expect 2 '--fanout' sample karate --fanout 5,,3
+expect 2 '--fanout' sample karate --fanout ''
+expect 2 '16 are the most' sample karate --fanout 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
+expect 2 'batch.size' sample karate --batch-size 0
+expect 2 'batch.size' sample karate --batch-size 1e3
+expect 2 'batch.semantics' sample karate --semantics dgl
+expect 2 'batch.dependency' sample karate --labor --batch-dependency 0
+expect 2 'labor sampling' sample karate --labor --replace
+expect 2 'properties of labor sampling' sample karate --layer-dependency
+expect 2 'has none' sample karate --weighted
+expect 2 '--epoch counts from 1' sample karate --epoch 0
+expect 2 '--batches' sample karate --batches -5
+expect 2 'batches' sample karate --batches many
+expect 2 'no training nodes' sample karate --split none
+expect 3 'nowhere.txt' sample karate --nodes nowhere.txt
+expect 3 'two.txt:2' sample karate --nodes ../in/two.txt
+expect 3 'far.txt:2' sample karate --nodes ../in/far.txt
+expect 2 'is no folder' sample karate --out ../in/two.txt
+expect 2 'something in the folder' sample karate --out ../in
+expect 4 '/proc/' sample karate --out /proc/gneiss
+
 # ---- run files
 expect 3 'nofile.yaml' train ../in/nofile.yaml
+bad_yaml 'batch.fanout: trainings see the whole graph' 'data: karate\nbatch:\n  fanout: "3"\n'
 bad_yaml 'no data set is named' ''
 bad_yaml "did you mean 'optim.lr'?" 'data: karate\noptim:\n  lrr: 0.1\n'
 bad_yaml 'bad.yaml:3:7' 'data: karate\noptim:\n  lr: fast\n'
