@@ -12,7 +12,7 @@ using Action = std::function<int()>;
 
 void add_train_commands(CLI::App* app, Action* action);  ///< train, plan, synth
 void add_run_commands(CLI::App* app, Action* action);    ///< predict, embed, eval
-void add_sample_command(CLI::App* app, Action* action);
+void add_sample_command(CLI::App* app, Action* action);  ///< sample
 void add_data_commands(CLI::App* app, Action* action);   ///< data info | convert | validate | generate | formats
 
 /// Writes to stdout. Errors: kDisk when it cannot take all of it.
