@@ -10,6 +10,7 @@
 #include "jobs/options.h"
 #include "jobs/workload.h"
 #include "language/diagnostics.h"
+#include "passes/to_blocks.h"
 #include "runs/parameter_file.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
@@ -117,18 +118,32 @@ class Trainer {
       report_.notes.push_back(language::render(warning));
     report_.config = config_.values();
     report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
+    if (batches_ != nullptr) {
+      report_.plan_peak_bytes += batches_->bytes();
+      report_.notes.push_back(batches_->describe());
+    }
     if (watcher_.on_start) watcher_.on_start(report_);
+  }
+
+  /// Batches read edges and features in every epoch: the data set is theirs to keep.
+  void make_session() {
+    const bool in_batches = trains_batches(config_);
+    session_ = std::make_unique<train::Session<float>>(workload_->dataset(), workload_->session(),
+                                                       in_batches ? nullptr : &workload_->dataset());
+    if (!in_batches) return;
+    const std::int32_t hops = passes::count_hops(session_->compiled().program);
+    batches_ = std::make_unique<train::BatchTraining>(session_.get(), workload_->dataset(), workload_->session(),
+                                                      batch_options(config_, hops));
   }
 
   void train_one(std::int64_t run) {
     if (run > 0 && split_changes(config_)) {
+      batches_.reset();
       session_.reset();
       workload_->reload(run);
     }
     if (run == 0) report_.data_bytes = workload_->dataset().bytes();
-    if (session_ == nullptr)
-      session_ =
-          std::make_unique<train::Session<float>>(workload_->dataset(), workload_->session(), &workload_->dataset());
+    if (session_ == nullptr) make_session();
     if (run == 0) {
       describe_start(*session_);
       weights_ = Buffer<float>(session_->snapshot_size());
@@ -142,8 +157,9 @@ class Trainer {
                                 train::threads_of(workload_->session()));
     const train::Watcher watcher{[&](const epochs::EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop};
     const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
-    epochs::RunRecord record =
-        train::train_run(*session_, split, workload_->driver(), evaluator, seed, watcher, weights_.span());
+    train::FullGraphOptions driver = workload_->driver();
+    driver.batches = batches_.get();
+    epochs::RunRecord record = train::train_run(*session_, split, driver, evaluator, seed, watcher, weights_.span());
     report_.interrupted = record.interrupted;
     const bool better = run == 0 || is_better(record, report_.runs[static_cast<std::size_t>(report_.saved_run)]);
     report_.runs.push_back(std::move(record));
@@ -192,6 +208,7 @@ class Trainer {
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<runs::RunFolder> folder_;
   std::unique_ptr<train::Session<float>> session_;
+  std::unique_ptr<train::BatchTraining> batches_;  ///< of the session; null: every epoch is one step on the whole graph
   Buffer<float> weights_;
   Buffer<float> best_weights_;
 };

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "jobs/job.h"
+#include "jobs/options.h"
 #include "jobs/workload.h"
 #include "train/planned_bytes.h"
 
@@ -78,6 +79,10 @@ train::Blueprint blueprint_of(const Workload& workload, bool limit_given, train:
 }  // namespace
 
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after) {
+  if (trains_batches(config)) {
+    throw Error(ErrorCode::kUsage, "plan shows trainings on the whole graph, not on mini-batches yet",
+                config.where("batch.size"), "leave --batch-size out; train says at its start what batches take");
+  }
   Workload workload(&config, PlanFor::kThisMachine);
   PlanReport report;
   train::SessionOptions options = workload.session();

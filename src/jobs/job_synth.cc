@@ -17,6 +17,10 @@ void check_settings(const settings::Config& config, const train::FullGraphOption
     throw Error(ErrorCode::kUsage, "a written program trains one run on one split", config.where("train.runs"),
                 "leave --runs out; the program takes --seed and --split");
   }
+  if (trains_batches(config)) {
+    throw Error(ErrorCode::kUsage, "a written program trains on the whole graph, not on mini-batches",
+                config.where("batch.size"), "leave --batch-size out");
+  }
   if (driver.monitor == epochs::Monitor::kObjective) {
     throw Error(ErrorCode::kUsage, "a written program does not monitor the objective", config.where("train.monitor"),
                 "use --monitor metric, loss or both");

@@ -289,6 +289,32 @@ train::FullGraphOptions full_graph_options(const settings::Config& config, const
   return options;
 }
 
+bool trains_batches(const settings::Config& config) { return config.has("batch.size"); }
+
+minibatch::SamplerOptions sampler_options(const settings::Config& config, std::int32_t hops) {
+  constexpr const char* kFanout = "15,10,5";
+  const auto is_on = [&](const char* key) { return config.has(key) && config.flag(key); };
+  const bool given = config.has("batch.fanout");
+  minibatch::SamplerOptions options;
+  options.fanout = given ? minibatch::parse_fanout(config.text("batch.fanout"), config.where("batch.fanout"))
+                         : minibatch::parse_fanout(kFanout, "");
+  if (!given && hops > 0) options.fanout.resize(static_cast<std::size_t>(hops), options.fanout.back());
+  options.replace = is_on("batch.replace");
+  options.weighted = is_on("batch.weighted");
+  options.labor = is_on("batch.labor");
+  options.layer_dependency = is_on("batch.layer_dependency");
+  if (config.has("batch.dependency")) options.batch_dependency = config.integer("batch.dependency");
+  if (config.text("batch.semantics") == "subgraph") options.semantics = minibatch::Semantics::kSubgraph;
+  return options;
+}
+
+train::BatchOptions batch_options(const settings::Config& config, std::int32_t hops) {
+  train::BatchOptions options;
+  options.sampler = sampler_options(config, hops);
+  options.batch_size = config.integer("batch.size");
+  return options;
+}
+
 std::string resolve_file(const settings::Config& config, std::string_view key) {
   const std::string& name = config.text(key);
   if (name.empty()) return name;

@@ -9,7 +9,9 @@
 
 #include "data/load.h"
 #include "language/compile.h"
+#include "minibatch/sampler.h"
 #include "settings/config.h"
+#include "train/batches.h"
 #include "train/full_graph.h"
 #include "train/session.h"
 
@@ -34,6 +36,14 @@ std::int64_t scratch_file_limit();
 train::SessionOptions session_options(const settings::Config& config, const data::Dataset& dataset);
 /// The driver's options. Errors: kUsage, e.g. for a warm-up longer than the run.
 train::FullGraphOptions full_graph_options(const settings::Config& config, const data::Dataset& dataset);
+
+/// Does the config ask for mini-batches?
+bool trains_batches(const settings::Config& config);
+/// How neighbours are drawn; `hops`: how many numbers of the default fanout are wanted, 0 for all of them.
+/// Errors: kUsage as minibatch::parse_fanout.
+minibatch::SamplerOptions sampler_options(const settings::Config& config, std::int32_t hops);
+/// The same and the size of batches, for a model that reaches over `hops` hops.
+train::BatchOptions batch_options(const settings::Config& config, std::int32_t hops);
 
 /// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a
 /// folder that holds the run file's data set by name; what a run file names, seen from here or from the run file's

@@ -23,22 +23,6 @@ namespace fs = std::filesystem;
 using minibatch::MiniBatch;
 
 constexpr std::int64_t kBatchSize = 1024;
-constexpr const char* kFanout = "15,10,5";
-
-minibatch::SamplerOptions sampler_options(const settings::Config& config) {
-  const auto is_on = [&](const char* key) { return config.has(key) && config.flag(key); };
-  minibatch::SamplerOptions options;
-  options.fanout = config.has("batch.fanout")
-                       ? minibatch::parse_fanout(config.text("batch.fanout"), config.where("batch.fanout"))
-                       : minibatch::parse_fanout(kFanout, "");
-  options.replace = is_on("batch.replace");
-  options.weighted = is_on("batch.weighted");
-  options.labor = is_on("batch.labor");
-  options.layer_dependency = is_on("batch.layer_dependency");
-  if (config.has("batch.dependency")) options.batch_dependency = config.integer("batch.dependency");
-  if (config.text("batch.semantics") == "subgraph") options.semantics = minibatch::Semantics::kSubgraph;
-  return options;
-}
 
 /// From the ids of the data's file to nodes.
 class GivenIds {
@@ -234,7 +218,7 @@ SampleReport sample(const settings::Config& config, const SampleRequest& request
   GNEISS_CHECK(request.epoch >= 1, ErrorCode::kUsage, "--epoch counts from 1, got {}", request.epoch);
   GNEISS_CHECK(request.batches >= -1, ErrorCode::kUsage, "expected a number of batches from 0 on, got --batches {}",
                request.batches);
-  minibatch::SamplerOptions sampling = sampler_options(config);  // a wrong one shows before the data are read
+  minibatch::SamplerOptions sampling = sampler_options(config, 0);  // a wrong one shows before the data are read
   const data::Dataset dataset = data::load(resolve_data(config), load_options(config, 0, 1));
   const int threads = thread_count(config);
   minibatch::InEdges<NodeId> graph = minibatch::in_edges(dataset.graph);

@@ -45,13 +45,15 @@ void replace_text(settings::Config* config, std::string_view key, const std::str
   if (!value.empty() && value != config->text(key)) config->set(key, value, config->origin(key), config->where(key));
 }
 
-/// A run file may state batches; to train on the whole graph instead would be another training.
-void refuse_batches(const settings::Config& config) {
+/// How batches are drawn says nothing without their size: the training would see the whole graph.
+void check_batches(const settings::Config& config) {
+  if (trains_batches(config)) return;
   for (const settings::Setting& setting : settings::settings()) {
     if (!setting.key.starts_with("batch.") || !config.is_set(setting.key)) continue;
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("{}: trainings see the whole graph; mini-batches are sampled only", setting.key),
-                config.where(setting.key), "leave the group `batch` out, or draw the batches with gneiss sample");
+    throw Error(ErrorCode::kUsage,
+                fmt::format("--{} is for mini-batches, and without a size of theirs the whole graph is trained on",
+                            setting.flag),
+                config.where(setting.key), "add --batch-size, e.g. --batch-size 1024, or leave it out");
   }
 }
 
@@ -59,7 +61,7 @@ void refuse_batches(const settings::Config& config) {
 
 Workload::Workload(settings::Config* config, PlanFor plan_for)
     : config_(config), plan_for_(plan_for), baseline_bytes_(current_rss_bytes()) {
-  refuse_batches(*config);
+  check_batches(*config);
   model_source(resolve_file(*config, "model.name"));  // a wrong name shows before the data are read
   replace_text(config, "data.name", resolve_data(*config));
   for (const char* key : {"model.name", "data.features", "data.labels"})

@@ -85,9 +85,14 @@ struct Run {
 
   void step(double lr, epochs::EpochRecord* epoch) const {
     const auto start = Clock::now();
-    epoch->loss = session.forward_backward(static_cast<std::uint64_t>(epoch->epoch));
-    check_loss(epoch->loss, "training", record->seed, epoch->epoch);
-    session.update(lr);
+    if (options.batches != nullptr) {
+      epoch->loss = options.batches->epoch(epoch->epoch, lr);
+      check_loss(epoch->loss, "training", record->seed, epoch->epoch);
+    } else {
+      epoch->loss = session.forward_backward(static_cast<std::uint64_t>(epoch->epoch));
+      check_loss(epoch->loss, "training", record->seed, epoch->epoch);
+      session.update(lr);
+    }
     epoch->lr = lr;
     epoch->seconds = seconds_since(start);
   }
@@ -124,6 +129,7 @@ epochs::RunRecord train_run(Session<float>& session, const data::Split& split, c
   epochs::Schedule schedule(options.schedule, options.lr, options.epochs, up);
   Run run{session, split, options, evaluator, best_weights, &record};
   session.reset(seed);
+  if (options.batches != nullptr) options.batches->restart(seed);
   for (std::int64_t e = 1; e <= options.epochs; ++e) {
     epochs::EpochRecord epoch{.epoch = e, .val_loss = kNaN, .scores = {kNaN, kNaN, kNaN}};
     run.step(schedule.lr(e - 1), &epoch);

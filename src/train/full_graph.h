@@ -1,8 +1,9 @@
 // The full-graph driver: epochs, evaluation, early stopping and the choice of the best weights of one run.
 //
-// An epoch is one forward and backward pass over the whole graph and one update; an evaluation is one inference pass,
-// its validation loss and the scores of all three parts. The weights of the best evaluation are kept and put back at
-// the end. After the first epoch nothing is allocated: all records have their place before.
+// An epoch is one forward and backward pass over the whole graph and one update, or a pass over mini-batches; an
+// evaluation is one inference pass, its validation loss and the scores of all three parts. The weights of the best
+// evaluation are kept and put back at the end. After the first epoch nothing is allocated: all records have their place
+// before.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "epochs/metrics.h"
 #include "epochs/records.h"
 #include "epochs/schedule.h"
+#include "train/batches.h"
 #include "train/session.h"
 
 namespace gneiss::train {
@@ -27,6 +29,7 @@ struct FullGraphOptions {
   epochs::Metric metric = epochs::Metric::kAccuracy;
   double lr = 0.01;
   epochs::ScheduleConfig schedule;
+  BatchTraining* batches = nullptr;  ///< an epoch is a pass over mini-batches; null: one step on the whole graph
 };
 
 /// How a run is watched. Neither may throw; both are called between epochs, on the calling thread.

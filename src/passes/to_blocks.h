@@ -1,0 +1,48 @@
+// The program of a full graph as one of sampled blocks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace gneiss::passes {
+
+/// The most nodes and edges of a batch. Level 0 are the seeds; level h + 1 are the nodes after hop h, the seeds first.
+struct BlockCapacity {
+  std::vector<std::int64_t> nodes;  ///< by level, one more than there are hops
+  std::vector<std::int64_t> edges;  ///< by hop, without self loops that the model adds
+};
+
+/// How a graph of a block program is made from a batch.
+struct BlockGraph {
+  enum class Kind : std::uint8_t {
+    kHop,     ///< the sampled edges of one hop, as graph `graph` of the full program has them (self loops added, …)
+    kPrefix,  ///< an edge from each of the first nodes of level `from` to the node of level `to` that it is
+  };
+  Kind kind = Kind::kHop;
+  std::int32_t hop = 0;    ///< kHop: from level hop + 1 to level hop
+  std::int32_t graph = 0;  ///< kHop: of the full program
+  std::int32_t from = 0;   ///< kPrefix
+  std::int32_t to = 0;     ///< kPrefix
+};
+
+struct BlockProgram {
+  ir::Program program;             ///< node set l are the nodes of level l; all of it changes from step to step
+  std::vector<BlockGraph> graphs;  ///< by graph of `program`
+  /// What is computed of the full graph alone (degrees, normalisation), once, and gathered like features: its output
+  /// "logits" is [nodes, columns]. No ops: there is nothing of the kind. Its graphs are those of the full program.
+  ir::Program constants;
+  std::int64_t constant_columns = 0;
+};
+
+/// Over how many hops the logits of a node reach. Errors: as to_blocks.
+std::int32_t count_hops(const ir::Program& model);
+
+/// Turns a model over node set 0 (as the front end makes it, before other passes) into one over blocks: every sum over
+/// in-edges goes from one level to the one before, and what is read on a lower level than it is made on is a prefix of
+/// its rows. Parameters keep their order. The only output is "logits", of the seeds.
+/// Errors: kUnsupported, naming the line of the model, for sums over out-edges and over all nodes.
+BlockProgram to_blocks(const ir::Program& model, const BlockCapacity& capacity);
+
+}  // namespace gneiss::passes

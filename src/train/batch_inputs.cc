@@ -1,0 +1,236 @@
+// Rows of a batch are gathered once, by the worker that sampled it: a step then reads arrays that lie side by side. All
+// arrays are placed in the slab behind the sampled ones, found again by a header that follows the batch's node ids.
+#include "train/batch_inputs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/half.h"
+
+namespace gneiss::train {
+namespace {
+
+using minibatch::Block;
+using minibatch::Slab;
+
+}  // namespace
+
+void BatchInputs::set_plan(const ir::Plan& plan) {
+  both_ways_.clear();
+  for (const ir::GraphUse& use : plan.graph_uses) both_ways_.push_back(use.transpose);
+}
+
+/// Behind the node ids, which are the last of what sampling writes.
+std::int64_t BatchInputs::header_at(const Slab& slab) {
+  constexpr std::int64_t kAlignment = 64;
+  const minibatch::BatchHeader& header = slab.header();
+  const std::int64_t end = header.nodes_at + header.num_nodes * header.id_bytes;
+  return (end + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+void BatchInputs::add(Slab* slab) const {
+  const std::int64_t at = slab->place<Header>(1);
+  GNEISS_ASSERT(at == header_at(*slab), "the slab holds more than a sampled batch");
+  Header header;
+  const auto count = std::ssize(blocks_.graphs);
+  header.graphs = slab->place<GraphAt>(count);
+  for (std::int64_t g = 0; g < count; ++g) {
+    const passes::BlockGraph& graph = blocks_.graphs[static_cast<std::size_t>(g)];
+    GraphAt made = graph.kind == passes::BlockGraph::Kind::kHop ? add_hop(graph, slab) : add_prefix(graph, slab);
+    if (both_ways_[static_cast<std::size_t>(g)]) add_transpose(slab, &made);
+    slab->at<GraphAt>(header.graphs, count)[static_cast<std::size_t>(g)] = made;
+  }
+  const auto num_nodes = slab->header().num_nodes;
+  const auto nodes = [&] { return std::as_const(*slab).at<NodeId>(slab->header().nodes_at, num_nodes); };
+  header.features = add_features(nodes(), slab);
+  header.constants = slab->place<float>(num_nodes * constants_.cols);
+  for (std::int64_t i = 0; i < num_nodes && constants_.cols > 0; ++i) {
+    std::copy_n(
+        constants_.row(nodes()[static_cast<std::size_t>(i)]), constants_.cols,
+        slab->at<float>(header.constants + i * constants_.cols * std::int64_t{sizeof(float)}, constants_.cols).begin());
+  }
+  header.ids = slab->place<std::int64_t>(num_nodes);
+  const std::span<std::int64_t> ids = slab->at<std::int64_t>(header.ids, num_nodes);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto node = static_cast<std::size_t>(nodes()[i]);
+    ids[i] = dataset_.orig_id.empty() ? static_cast<std::int64_t>(node) : dataset_.orig_id[node];
+  }
+  const std::int64_t seeds = minibatch::MiniBatch<NodeId>(*slab).shape().nodes[0];
+  const std::int64_t width = dataset_.labels.targets.empty() ? 0 : dataset_.labels.num_classes;
+  header.classes = slab->place<std::int32_t>(dataset_.labels.classes.empty() ? 0 : seeds);
+  header.targets = slab->place<float>(seeds * width);
+  header.loss_rows = slab->place<NodeId>(seeds);
+  for (std::int64_t i = 0; i < seeds; ++i) {
+    const auto node = static_cast<std::int64_t>(nodes()[static_cast<std::size_t>(i)]);
+    if (!dataset_.labels.classes.empty())
+      slab->at<std::int32_t>(header.classes, seeds)[static_cast<std::size_t>(i)] =
+          dataset_.labels.classes[static_cast<std::size_t>(node)];
+    std::copy_n(dataset_.labels.targets.data() + node * width, width,
+                slab->at<float>(header.targets, seeds * width).begin() + i * width);
+    slab->at<NodeId>(header.loss_rows, seeds)[static_cast<std::size_t>(i)] = static_cast<NodeId>(i);
+  }
+  slab->at<Header>(at, 1)[0] = header;
+}
+
+BatchInputs::GraphAt BatchInputs::add_hop(const passes::BlockGraph& graph, Slab* slab) const {
+  const ir::GraphOrigin origin = full_graphs_[static_cast<std::size_t>(graph.graph)].origin;
+  if (origin != ir::GraphOrigin::kGiven) return add_loops(graph, slab);
+  const minibatch::BatchHeader::Hop& hop = slab->header().hop[static_cast<std::size_t>(graph.hop)];
+  GraphAt at{hop.num_dst, hop.num_src, hop.num_edges, hop.offsets_at, hop.sources_at};
+  if (!dataset_.graph.weighted()) return at;
+  at.weights = slab->place<float>(at.edges);
+  const std::span<float> weights = slab->at<float>(at.weights, at.edges);
+  const Block block = minibatch::MiniBatch<NodeId>(*slab).hop(graph.hop);
+  for (std::size_t e = 0; e < weights.size(); ++e)
+    weights[e] = dataset_.graph.weights()[static_cast<std::size_t>(block.edges[e])];
+  return at;
+}
+
+/// The block with one self loop at each destination, in place of those that were sampled: its weight is that of the
+/// full graph, whether it was sampled or not. Local ids of destinations are those of the same nodes as sources.
+BatchInputs::GraphAt BatchInputs::add_loops(const passes::BlockGraph& graph, Slab* slab) const {
+  const bool keep_weight =
+      full_graphs_[static_cast<std::size_t>(graph.graph)].origin == ir::GraphOrigin::kAddRemainingSelfLoops;
+  const Block shape = minibatch::MiniBatch<NodeId>(*slab).hop(graph.hop);
+  const std::int64_t most = shape.num_edges() + shape.num_dst;
+  GraphAt at{shape.num_dst, shape.num_src};
+  at.offsets = slab->place<EdgeId>(at.rows + 1);
+  at.sources = slab->place<NodeId>(most);
+  if (dataset_.graph.weighted()) at.weights = slab->place<float>(most);
+  const minibatch::MiniBatch<NodeId> batch(*slab);  // where it lies now
+  const Block block = batch.hop(graph.hop);
+  const std::span<EdgeId> offsets = slab->at<EdgeId>(at.offsets, at.rows + 1);
+  NodeId* sources = slab->at<NodeId>(at.sources, most).data();
+  float* weights = at.weights < 0 ? nullptr : slab->at<float>(at.weights, most).data();
+  const auto put = [&](NodeId source, float weight) {
+    sources[at.edges] = source;
+    if (weights != nullptr) weights[at.edges] = weight;
+    ++at.edges;
+  };
+  offsets[0] = 0;
+  for (std::int64_t v = 0; v < at.rows; ++v) {
+    for (EdgeId e = block.offsets[static_cast<std::size_t>(v)]; e < block.offsets[static_cast<std::size_t>(v) + 1];
+         ++e) {
+      const NodeId source = block.sources[static_cast<std::size_t>(e)];
+      if (source == v) continue;
+      const auto place = static_cast<std::size_t>(block.edges[static_cast<std::size_t>(e)]);
+      put(source, weights == nullptr ? 1.0F : dataset_.graph.weights()[place]);
+    }
+    put(static_cast<NodeId>(v), keep_weight ? loop_weight(batch.nodes()[static_cast<std::size_t>(v)]) : 1.0F);
+    offsets[static_cast<std::size_t>(v) + 1] = at.edges;
+  }
+  return at;
+}
+
+/// Of the last self loop that the full graph has at a node; 1 where it has none.
+float BatchInputs::loop_weight(NodeId node) const {
+  const graph::Graph& graph = dataset_.graph;
+  if (!graph.weighted()) return 1.0F;
+  const auto row = static_cast<std::size_t>(node);
+  const auto sources = graph.sources().begin();
+  const auto [first, last] = std::equal_range(sources + graph.offsets()[row], sources + graph.offsets()[row + 1], node);
+  return first == last ? 1.0F : graph.weights()[static_cast<std::size_t>(last - sources) - 1];
+}
+
+BatchInputs::GraphAt BatchInputs::add_prefix(const passes::BlockGraph& graph, Slab* slab) const {
+  const minibatch::BatchShape shape = minibatch::MiniBatch<NodeId>(*slab).shape();
+  GraphAt at;
+  at.rows = shape.nodes[static_cast<std::size_t>(graph.to)];
+  at.cols = shape.nodes[static_cast<std::size_t>(graph.from)];
+  at.edges = at.rows;
+  at.offsets = slab->place<EdgeId>(at.rows + 1);
+  at.sources = slab->place<NodeId>(at.edges);
+  const std::span<EdgeId> offsets = slab->at<EdgeId>(at.offsets, at.rows + 1);
+  const std::span<NodeId> sources = slab->at<NodeId>(at.sources, at.edges);
+  std::iota(offsets.begin(), offsets.end(), EdgeId{0});
+  std::iota(sources.begin(), sources.end(), NodeId{0});
+  return at;
+}
+
+/// Edges by source: counted, then dealt in the order of destinations.
+void BatchInputs::add_transpose(Slab* slab, GraphAt* at) const {
+  at->out_offsets = slab->place<EdgeId>(at->cols + 1);
+  at->out_rows = slab->place<NodeId>(at->edges);
+  at->out_slots = slab->place<EdgeId>(at->edges);
+  const std::span<EdgeId> starts = slab->at<EdgeId>(at->out_offsets, at->cols + 1);
+  const std::span<NodeId> rows = slab->at<NodeId>(at->out_rows, at->edges);
+  const std::span<EdgeId> slots = slab->at<EdgeId>(at->out_slots, at->edges);
+  const std::span<const EdgeId> offsets = slab->at<EdgeId>(at->offsets, at->rows + 1);
+  const std::span<const NodeId> sources = slab->at<NodeId>(at->sources, at->edges);
+  std::fill(starts.begin(), starts.end(), EdgeId{0});
+  for (const NodeId u : sources) ++starts[static_cast<std::size_t>(u) + 1];
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  // Each start moves on as edges are dealt, to where the next source begins; then all move back by one source.
+  for (std::int64_t v = 0; v < at->rows; ++v) {
+    for (EdgeId e = offsets[static_cast<std::size_t>(v)]; e < offsets[static_cast<std::size_t>(v) + 1]; ++e) {
+      const auto place =
+          static_cast<std::size_t>(starts[static_cast<std::size_t>(sources[static_cast<std::size_t>(e)])]++);
+      rows[place] = static_cast<NodeId>(v);
+      slots[place] = e;
+    }
+  }
+  for (std::size_t u = starts.size() - 1; u > 0; --u) starts[u] = starts[u - 1];
+  starts[0] = 0;
+}
+
+std::int64_t BatchInputs::add_features(std::span<const NodeId> nodes, Slab* slab) const {
+  const data::Features& features = dataset_.features;
+  const auto count = std::ssize(nodes);
+  const std::int64_t at = slab->place<float>(count * features.cols);
+  const std::span<const NodeId> rows = std::as_const(*slab).at<NodeId>(slab->header().nodes_at, count);
+  float* out = slab->at<float>(at, count * features.cols).data();
+  for (const NodeId node : rows) {
+    const auto v = static_cast<std::size_t>(node);
+    const std::size_t begin = v * static_cast<std::size_t>(features.cols);
+    if (features.sparse) {
+      std::fill_n(out, features.cols, 0.0F);
+      for (EdgeId k = features.offsets[v]; k < features.offsets[v + 1]; ++k)
+        out[features.indices[static_cast<std::size_t>(k)]] = features.values[static_cast<std::size_t>(k)];
+    } else if (features.dtype == HalfType::kNone) {
+      std::memcpy(out, features.dense.data() + begin, static_cast<std::size_t>(features.cols) * sizeof(float));
+    } else {
+      for (std::int64_t c = 0; c < features.cols; ++c)
+        out[c] = from_half(features.dtype, features.halves[begin + static_cast<std::size_t>(c)]);
+    }
+    out += features.cols;
+  }
+  return at;
+}
+
+void BatchInputs::read(const Slab& slab, runtime::Inputs* inputs) const {
+  const Header& header = slab.at<Header>(header_at(slab), 1)[0];
+  const minibatch::BatchShape shape = minibatch::MiniBatch<NodeId>(slab).shape();
+  const auto count = blocks_.graphs.size();
+  const std::span<const GraphAt> graphs = slab.at<GraphAt>(header.graphs, std::ssize(blocks_.graphs));
+  inputs->graphs.resize(count);
+  for (std::size_t g = 0; g < count; ++g) {
+    const GraphAt& at = graphs[g];
+    runtime::GraphInput& graph = inputs->graphs[g];
+    graph.in_edges = {
+        at.rows, at.cols, slab.at<EdgeId>(at.offsets, at.rows + 1), slab.at<NodeId>(at.sources, at.edges), {}};
+    graph.out_edges = {};
+    if (at.out_offsets >= 0)
+      graph.out_edges = {at.cols, at.rows, slab.at<EdgeId>(at.out_offsets, at.cols + 1),
+                         slab.at<NodeId>(at.out_rows, at.edges), slab.at<EdgeId>(at.out_slots, at.edges)};
+    graph.weights = at.weights < 0 ? std::span<const float>() : slab.at<float>(at.weights, at.edges);
+  }
+  const std::int64_t nodes = shape.nodes[static_cast<std::size_t>(shape.hops)];
+  const std::int64_t seeds = shape.nodes[0];
+  inputs->features.rows = nodes;
+  inputs->features.cols = dataset_.features.cols;
+  inputs->features.dense = slab.at<float>(header.features, nodes * dataset_.features.cols);
+  inputs->constants = {slab.at<float>(header.constants, nodes * constants_.cols).data(), nodes, constants_.cols};
+  inputs->row_ids.resize(static_cast<std::size_t>(shape.hops) + 1);
+  for (std::size_t level = 0; level < inputs->row_ids.size(); ++level)
+    inputs->row_ids[level] = slab.at<std::int64_t>(header.ids, shape.nodes[level]);
+  if (!dataset_.labels.classes.empty()) inputs->classes = slab.at<std::int32_t>(header.classes, seeds);
+  if (!dataset_.labels.targets.empty()) {
+    const std::int64_t width = dataset_.labels.num_classes;
+    inputs->targets = {slab.at<float>(header.targets, seeds * width).data(), seeds, width};
+  }
+  inputs->loss_rows = slab.at<NodeId>(header.loss_rows, seeds);
+}
+
+}  // namespace gneiss::train

@@ -1,0 +1,70 @@
+// What a step on a mini-batch needs besides the sampled blocks, added to the batch's slab: the graphs of the block
+// program in both directions, rows of features and node constants, labels, ids.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/dataset.h"
+#include "ir/plan.h"
+#include "minibatch/batch.h"
+#include "passes/to_blocks.h"
+#include "runtime/inputs.h"
+
+namespace gneiss::train {
+
+class BatchInputs {
+ public:
+  /// All must outlive this. `full`: the program that `blocks` was made from. `constants`: [nodes, columns] of the full
+  /// graph, or empty.
+  BatchInputs(const data::Dataset& dataset, const ir::Program& full, const passes::BlockProgram& blocks,
+              ConstMatrixView<float> constants)
+      : dataset_(dataset), full_graphs_(full.graphs), blocks_(blocks), constants_(constants) {}
+
+  /// Which graphs a plan walks along out-edges too. Not while batches are being filled.
+  void set_plan(const ir::Plan& plan);
+  /// Adds to a slab that holds a sampled batch and nothing else. For several threads at the same time.
+  void add(minibatch::Slab* slab) const;
+  /// The inputs of a slab that was added to; valid as long as it. Allocates nothing but in the first call.
+  void read(const minibatch::Slab& slab, runtime::Inputs* inputs) const;
+
+ private:
+  /// Offsets of a graph's arrays in the slab; -1: there is none.
+  struct GraphAt {
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    std::int64_t edges = 0;
+    std::int64_t offsets = 0;
+    std::int64_t sources = 0;
+    std::int64_t weights = -1;
+    std::int64_t out_offsets = -1;
+    std::int64_t out_rows = -1;
+    std::int64_t out_slots = -1;
+  };
+  struct Header {
+    std::int64_t graphs = 0;
+    std::int64_t features = 0;
+    std::int64_t constants = 0;
+    std::int64_t ids = 0;
+    std::int64_t classes = 0;
+    std::int64_t targets = 0;
+    std::int64_t loss_rows = 0;
+  };
+
+  static std::int64_t header_at(const minibatch::Slab& slab);
+  GraphAt add_hop(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
+  GraphAt add_loops(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
+  float loop_weight(NodeId node) const;
+  GraphAt add_prefix(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
+  void add_transpose(minibatch::Slab* slab, GraphAt* at) const;
+  std::int64_t add_features(std::span<const NodeId> nodes, minibatch::Slab* slab) const;
+
+  const data::Dataset& dataset_;
+  const std::vector<ir::GraphDef>& full_graphs_;
+  const passes::BlockProgram& blocks_;
+  ConstMatrixView<float> constants_;
+  std::vector<bool> both_ways_;  ///< by graph of the block program
+};
+
+}  // namespace gneiss::train

@@ -1,0 +1,298 @@
+// An epoch of mini-batches: the loader delivers slabs in order, the executor is bound to each and steps.
+//
+// The plan has room for what probed batches needed and a quarter more. A batch beyond that makes a larger plan; the
+// loader then starts anew at that batch, because a slab is filled for the plan that reads it. Batches and so the
+// weights are the same for any number of threads and workers.
+#include "train/batches.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "minibatch/capacity.h"
+#include "minibatch/loader.h"
+#include "passes/pipeline.h"
+#include "passes/to_blocks.h"
+#include "runtime/executor.h"
+#include "train/batch_inputs.h"
+
+namespace gneiss::train {
+namespace {
+
+constexpr double kMargin = 1.25;
+constexpr int kProbes = 8;
+
+/// Choices that suit a program whose graphs change: nothing is known of them beforehand.
+passes::Options block_passes(const SessionOptions& options) {
+  passes::Options made = options.passes;
+  made.loss = options.loss;
+  made.near = {};
+  made.feature_dtype = HalfType::kNone;
+  made.feature_nonzeros = 0;
+  made.file_room = {};
+  made.loss_rows = {};
+  made.edge_loops = false;
+  made.excess_bytes = nullptr;
+  return made;
+}
+
+std::vector<NodeId> labelled_training_nodes(const data::Dataset& dataset) {
+  std::vector<NodeId> nodes;
+  for (const NodeId v : dataset.split.train) {
+    const bool known = dataset.labels.classes.empty() || dataset.labels.classes[static_cast<std::size_t>(v)] >= 0;
+    if (known) nodes.push_back(v);
+  }
+  return nodes;
+}
+
+passes::BlockCapacity capacity_of(const minibatch::BatchShape& shape) {
+  passes::BlockCapacity capacity;
+  for (int level = 0; level <= shape.hops; ++level)
+    capacity.nodes.push_back(shape.nodes[static_cast<std::size_t>(level)]);
+  for (int hop = 0; hop < shape.hops; ++hop) capacity.edges.push_back(shape.edges[static_cast<std::size_t>(hop)]);
+  return capacity;
+}
+
+minibatch::BatchShape with_margin(minibatch::BatchShape shape) {
+  for (std::int64_t& n : shape.nodes) n = static_cast<std::int64_t>(std::ceil(static_cast<double>(n) * kMargin));
+  for (std::int64_t& m : shape.edges) m = static_cast<std::int64_t>(std::ceil(static_cast<double>(m) * kMargin));
+  return shape;
+}
+
+void check_fanout(std::int32_t hops, const minibatch::SamplerOptions& options) {
+  if (std::ssize(options.fanout) == hops) return;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("the model reaches over {} hops, --fanout has {} numbers", hops, options.fanout.size()),
+              "--fanout", "one number for each hop, from the seeds outwards: --fanout 15,10 for two layers");
+}
+
+}  // namespace
+
+struct BatchTraining::Impl {
+  using Sampler = minibatch::Sampler<NodeId>;
+
+  /// A plan over blocks of a capacity, and what runs it.
+  struct Planned {
+    minibatch::BatchShape room;
+    passes::BlockProgram blocks;
+    ir::Plan plan;
+    std::unique_ptr<BatchInputs> inputs;
+    std::unique_ptr<runtime::Executor<float>> executor;
+    bool is_set_up = false;  ///< what no batch changes has been computed
+  };
+
+  Session<float>& session;
+  const data::Dataset& dataset;
+  SessionOptions options;
+  BatchOptions batches;
+  std::vector<NodeId> seeds;
+  std::optional<minibatch::OriginalOrder> order;
+  std::unique_ptr<Sampler> sampler;
+  std::vector<float> constants;
+  std::int64_t constant_columns = 0;
+  std::uint64_t seed = 0;
+  std::unique_ptr<minibatch::SeedOrder<NodeId>> seed_order;
+  std::unique_ptr<Planned> planned;
+  std::unique_ptr<minibatch::Loader> loader;  ///< after what its workers use
+  runtime::Inputs step_inputs;
+  BatchStats stats;
+
+  Impl(Session<float>* trained, const data::Dataset& data, SessionOptions session_options, BatchOptions batch_options)
+      : session(*trained),
+        dataset(data),
+        options(std::move(session_options)),
+        batches(std::move(batch_options)),
+        seeds(labelled_training_nodes(data)) {
+    check_fanout(passes::count_hops(program()), batches.sampler);
+    const bool renamed = !dataset.orig_id.empty();
+    if (renamed) order.emplace(dataset.graph, dataset.orig_id, threads_of(options));
+    sampler = std::make_unique<Sampler>(renamed ? order->in_edges() : minibatch::in_edges(dataset.graph),
+                                        batches.sampler, threads_of(options));
+    if (batches.workers <= 0) batches.workers = std::max(1, threads_of(options) / 2);
+    compute_constants();
+    const minibatch::SeedOrder<NodeId> probed(seeds, dataset.num_nodes(), dataset.orig_id,
+                                              {batches.batch_size, options.seed, true});
+    make_plan(minibatch::capacity(*sampler, probed, {options.seed, 1, 0}, kProbes, kMargin));
+  }
+
+  const ir::Program& program() const { return session.compiled().program; }
+
+  /// What the full graph alone decides, once.
+  void compute_constants() {
+    passes::BlockCapacity one;
+    one.nodes.assign(batches.sampler.fanout.size() + 1, 1);
+    one.edges.assign(batches.sampler.fanout.size(), 1);
+    const passes::BlockProgram blocks = passes::to_blocks(program(), one);
+    constant_columns = blocks.constant_columns;
+    if (constant_columns == 0) return;
+    passes::Options made = block_passes(options);
+    made.loss.kind = passes::LossSpec::Kind::kNone;
+    const ir::Plan plan = passes::build_plan(blocks.constants, made);
+    runtime::DerivedGraphs derived;
+    runtime::derive_the_rest(dataset.graph, {}, plan, &derived);
+    runtime::Parameters<float> none(plan);
+    runtime::Executor<float> executor(plan, none, {threads_of(options), {}}, {std::move(derived), {}, {}});
+    runtime::Inputs inputs;
+    inputs.graphs.push_back({dataset.graph.in_edges(), {}, dataset.graph.weights()});
+    executor.bind(inputs);
+    for (const ir::Phase phase : {ir::Phase::kSetup, ir::Phase::kForward, ir::Phase::kInference})
+      executor.run(phase, {});
+    const MatrixView<const float> values = executor.read(plan.program.output("logits"));
+
+    constants.reserve(static_cast<std::size_t>(values.size()));
+    for (std::int64_t r = 0; r < values.rows; ++r)
+      constants.insert(constants.end(), values.row(r), values.row(r) + values.cols);
+  }
+
+  ConstMatrixView<float> constants_view() const {
+    return {constants.data(), constant_columns == 0 ? 0 : dataset.num_nodes(), constant_columns};
+  }
+
+  void restart(std::uint64_t run_seed) {
+    loader.reset();
+    seed = run_seed;
+    seed_order = std::make_unique<minibatch::SeedOrder<NodeId>>(seeds, dataset.num_nodes(), dataset.orig_id,
+                                                                minibatch::SeedOptions{batches.batch_size, seed, true});
+    planned->is_set_up = false;  // for the parameters of this run
+    start_loader({seed, 1, 0});
+  }
+
+  /// Plans for batches of `room`; no worker may be at work.
+  void make_plan(const minibatch::BatchShape& room) {
+    auto made = std::make_unique<Planned>();
+    made->room = room;
+    made->blocks = passes::to_blocks(program(), capacity_of(room));
+    made->plan = passes::build_plan(made->blocks.program, block_passes(options));
+    made->inputs = std::make_unique<BatchInputs>(dataset, program(), made->blocks, constants_view());
+    made->inputs->set_plan(made->plan);
+    planned.reset();  // not two arenas at a time
+    made->executor = std::make_unique<runtime::Executor<float>>(made->plan, session.parameters(),
+                                                                kernels::Context{threads_of(options), {}});
+    planned = std::move(made);
+  }
+
+  void start_loader(const minibatch::BatchKey& first) {
+    minibatch::LoaderOptions made;
+    made.workers = batches.workers;
+    made.seed = seed;
+    made.batches_per_epoch = seed_order->batches_per_epoch();
+    made.first_epoch = first.epoch;
+    made.first_index = first.index;
+    const minibatch::Prepare sample = minibatch::sampling(*sampler, *seed_order, batches.workers);
+    const auto prepare = [sample, inputs = planned->inputs.get()](int worker, const minibatch::BatchKey& key,
+                                                                  minibatch::Slab* slab) {
+      sample(worker, key, slab);
+      inputs->add(slab);
+    };
+    loader = std::make_unique<minibatch::Loader>(prepare, made);
+  }
+
+  /// A larger plan, from the batch at hand on.
+  void grow(const minibatch::BatchKey& key, const minibatch::BatchShape& shape) {
+    loader.reset();
+    minibatch::BatchShape room = planned->room;
+    room.cover(with_margin(shape));
+    make_plan(room);
+    start_loader(key);
+    ++stats.grown;
+  }
+
+  /// Loss of a batch before its update.
+  double step(const minibatch::Slab& slab, std::uint64_t number, double lr) {
+    Planned& now = *planned;
+    now.inputs->read(slab, &step_inputs);
+    step_inputs.class_weights = options.class_weights;
+    now.executor->bind(step_inputs);
+    if (!std::exchange(now.is_set_up, true)) now.executor->run(ir::Phase::kSetup, {seed, 0});
+    now.executor->run(ir::Phase::kForward, {seed, number});
+    const double loss = static_cast<double>(now.executor->read(now.plan.program.output("loss")).at(0, 0));
+    if (!std::isfinite(loss)) return loss;
+    now.executor->run(ir::Phase::kBackward, {seed, number});
+    session.update(lr);
+    return loss;
+  }
+
+  double epoch(std::int64_t number, double lr) {
+    const std::int64_t count = seed_order->batches_per_epoch();
+    stats = {.grown = stats.grown};
+    double total = 0;
+    double weight = 0;
+    const double waited = loader->stats().consumer_seconds;
+    for (std::int64_t index = 0; index < count;) {
+      std::optional<minibatch::Loader::Held> held = loader->next();
+      GNEISS_ASSERT(held.has_value(), "the loader ended before the training");
+      const minibatch::MiniBatch<NodeId> batch(held->slab());
+      const minibatch::BatchKey key = batch.key();
+      GNEISS_ASSERT(key.epoch == number && key.index == index, "batch {} of epoch {} came instead of {} of {}",
+                    key.index, key.epoch, index, number);
+      const minibatch::BatchShape shape = batch.shape();
+      minibatch::BatchShape nodes_and_edges = shape;
+      nodes_and_edges.bytes = 0;
+      if (minibatch::overflow(nodes_and_edges, planned->room)) {
+        held.reset();
+        grow(key, shape);
+        continue;
+      }
+      const double loss = step(held->slab(), static_cast<std::uint64_t>((number - 1) * count + index + 1), lr);
+      const auto rows = static_cast<double>(shape.nodes[0]);
+      total += loss * rows;
+      weight += rows;
+      count_batch(shape);
+      if (!std::isfinite(loss)) break;
+      ++index;
+    }
+    stats.wait_seconds = std::max(0.0, loader->stats().consumer_seconds - waited);
+    return total / weight;
+  }
+
+  /// What a step reads of a batch of the planned room.
+  std::int64_t slab_bytes() const {
+    const minibatch::BatchShape& room = planned->room;
+    const std::int64_t nodes = room.nodes[static_cast<std::size_t>(room.hops)];
+    const std::int64_t columns = dataset.features.cols + constant_columns;
+    std::int64_t bytes = nodes * (columns * std::int64_t{sizeof(float)} + std::int64_t{sizeof(std::int64_t)});
+    constexpr std::int64_t kEdgeBytes = 2 * sizeof(NodeId) + 2 * sizeof(EdgeId) + sizeof(float);
+    for (int hop = 0; hop < room.hops; ++hop) bytes += room.edges[static_cast<std::size_t>(hop)] * kEdgeBytes;
+    return bytes;
+  }
+
+  std::int64_t bytes() const {
+    const std::int64_t slabs = 2 * batches.workers + 2;
+    const std::int64_t copies =
+        order ? dataset.graph.num_edges() *
+                    std::int64_t{sizeof(NodeId) + sizeof(EdgeId) + (dataset.graph.weighted() ? sizeof(float) : 0)}
+              : 0;
+    return planned->plan.arena_bytes + planned->plan.constant_bytes + slabs * slab_bytes() + copies +
+           static_cast<std::int64_t>(constants.size() * sizeof(float));
+  }
+
+  std::string describe() const {
+    const auto count = (std::ssize(seeds) + batches.batch_size - 1) / batches.batch_size;
+    return fmt::format("mini-batches: {} an epoch, of {} training nodes at most; {}; scores by whole neighbourhoods",
+                       count, batches.batch_size, sampler->describe());
+  }
+
+  void count_batch(const minibatch::BatchShape& shape) {
+    ++stats.batches;
+    stats.nodes += shape.nodes[static_cast<std::size_t>(shape.hops)];
+    for (int hop = 0; hop < shape.hops; ++hop) stats.edges += shape.edges[static_cast<std::size_t>(hop)];
+  }
+};
+
+BatchTraining::BatchTraining(Session<float>* session, const data::Dataset& dataset, const SessionOptions& options,
+                             const BatchOptions& batches)
+    : impl_(std::make_unique<Impl>(session, dataset, options, batches)) {}
+
+BatchTraining::~BatchTraining() = default;
+
+void BatchTraining::restart(std::uint64_t seed) { impl_->restart(seed); }
+double BatchTraining::epoch(std::int64_t number, double lr) { return impl_->epoch(number, lr); }
+std::int64_t BatchTraining::bytes() const { return impl_->bytes(); }
+std::string BatchTraining::describe() const { return impl_->describe(); }
+const BatchStats& BatchTraining::stats() const { return impl_->stats; }
+const ir::Plan& BatchTraining::plan() const { return impl_->planned->plan; }
+
+}  // namespace gneiss::train

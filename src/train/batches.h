@@ -1,0 +1,64 @@
+// Training on mini-batches: an epoch is a pass over all training nodes, batch by batch.
+//
+// The model's program is turned into one over sampled blocks (passes/to_blocks) and planned once, for the most nodes
+// and edges that a batch may have. Workers sample the batches ahead and add what a step needs to each batch's slab:
+// blocks in both directions, rows of features, labels. A step binds the plan to the slab and runs forward, backward and
+// the update. Parameters are those of the full-graph session, which evaluates on whole neighbourhoods.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "minibatch/sampler.h"
+#include "train/session.h"
+
+namespace gneiss::train {
+
+struct BatchOptions {
+  minibatch::SamplerOptions sampler;
+  std::int64_t batch_size = 1024;
+  int workers = 0;  ///< threads that prepare batches; 0: half of the session's, at least one
+};
+
+/// What the batches of an epoch were.
+struct BatchStats {
+  std::int64_t batches = 0;
+  std::int64_t nodes = 0;   ///< over all levels, each node of a batch once
+  std::int64_t edges = 0;   ///< over all hops
+  double wait_seconds = 0;  ///< that steps waited for batches
+  std::int64_t grown = 0;   ///< batches beyond the room they were given, all epochs together
+};
+
+class BatchTraining {
+ public:
+  /// Plans the session's model over blocks and starts to prepare batches. `session` and `dataset` must outlive this;
+  /// the dataset keeps its edges and features. Errors: kUsage where the fanout has not one number for each hop of the
+  /// model; kUnsupported as to_blocks, and for features in 16 bits.
+  BatchTraining(Session<float>* session, const data::Dataset& dataset, const SessionOptions& options,
+                const BatchOptions& batches);
+  ~BatchTraining();
+  BatchTraining(const BatchTraining&) = delete;
+  BatchTraining& operator=(const BatchTraining&) = delete;
+
+  /// Begins with the first epoch anew, its order and draws by `seed`.
+  void restart(std::uint64_t seed);
+  /// One epoch (counted from 1, in order) at learning rate `lr`; the mean loss of its training nodes, each before the
+  /// update of its batch. Errors: a worker's; kNumeric where a batch's loss is not finite.
+  double epoch(std::int64_t number, double lr);
+  /// Of the last epoch.
+  const BatchStats& stats() const;
+  /// What it takes beside the session, bytes: the plan over blocks, the slabs, the sampler's copies of edges.
+  std::int64_t bytes() const;
+  /// "mini-batches: 12 an epoch of 1024 seeds, …": for reports.
+  std::string describe() const;
+  const ir::Plan& plan() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gneiss::train
