@@ -131,7 +131,7 @@ expect 4 '/proc/' sample karate --out /proc/gneiss
 
 # ---- run files
 expect 3 'nofile.yaml' train ../in/nofile.yaml
-bad_yaml 'batch.fanout: trainings see the whole graph' 'data: karate\nbatch:\n  fanout: "3"\n'
+bad_yaml '--fanout is for mini-batches' 'data: karate\nbatch:\n  fanout: "3"\n'
 bad_yaml 'no data set is named' ''
 bad_yaml "did you mean 'optim.lr'?" 'data: karate\noptim:\n  lrr: 0.1\n'
 bad_yaml 'bad.yaml:3:7' 'data: karate\noptim:\n  lr: fast\n'
