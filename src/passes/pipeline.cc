@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "ir/verify_plan.h"
 #include "passes/common_subexpressions.h"
 #include "passes/dead_code.h"
 #include "passes/differentiate.h"
@@ -289,6 +290,7 @@ ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) 
     ir::verify(plan.program, kFuseEdges);
   }
   lay_out(options, recorder, &plan);
+  ir::verify(plan);
   return plan;
 }
 
