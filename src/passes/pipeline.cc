@@ -24,6 +24,7 @@
 #include "passes/half_constants.h"
 #include "passes/half_features.h"
 #include "passes/hoist_constants.h"
+#include "passes/hoist_leaves.h"
 #include "passes/inference.h"
 #include "passes/loss.h"
 #include "passes/order.h"
@@ -269,7 +270,10 @@ ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) 
   const Recorder recorder(options, &plan.passes);
   recorder.print("input", plan.program);
   for (const Pass& pass : kPasses) {
-    if (options.disabled.count(pass.name) > 0) continue;
+    if (options.disabled.count(pass.name) > 0) {
+      if (pass.name == std::string_view("hoist_constants")) plan.program = hoist_leaves(plan.program);
+      continue;
+    }
     recorder.run(pass.name, plan.program,
                  [&](Decisions* decisions) { plan.program = pass.run(plan.program, options, decisions); });
     ir::verify(plan.program, pass.name);

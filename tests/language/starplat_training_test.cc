@@ -41,7 +41,10 @@ std::string loops(const std::string& start, const std::string& update) {
 
 double distance(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double apart = std::abs(a[i] - b[i]);
+    most = std::isnan(apart) ? INFINITY : std::max(most, apart);  // a maximum alone would pass NaN over
+  }
   return most;
 }
 

@@ -81,8 +81,8 @@ GradientReport check_gradients(const ir::Program& program, const data::Dataset& 
       values.data[i] = value;
       const double error =
           std::abs((above - below) / (2 * step) - computed[offset + static_cast<std::size_t>(i)]) / scale;
-      if (error > report.relative_error) {
-        report.relative_error = error;
+      if (error > report.relative_error || std::isnan(error)) {
+        report.relative_error = std::isnan(error) ? INFINITY : error;
         report.worst = fmt::format("{}[{}]", param.name, i);
       }
     }

@@ -1,0 +1,84 @@
+// Two trainings at once in one process, each on a thread of its own, give the bits that each gives alone.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/load.h"
+#include "epochs/metrics.h"
+#include "train/full_graph.h"
+#include "train/session.h"
+
+namespace gneiss::train {
+namespace {
+
+struct Job {
+  const data::Dataset* dataset = nullptr;
+  std::string model;
+  std::uint64_t seed = 0;
+  int threads = 1;
+};
+
+struct Result {
+  std::vector<double> losses;
+  std::vector<double> scores;
+  std::vector<float> weights;
+};
+
+/// A training from the compilation of its model to its best weights.
+Result train(const Job& job) {
+  SessionOptions options;
+  options.model = job.model;
+  options.model_args = {{"dropout", 0.5}, {"norm", std::string("batch")}};
+  options.threads = job.threads;
+  options.seed = job.seed;
+  options.optimizer.clip_norm = 1;
+  Session<float> session(*job.dataset, options);
+  const data::Split split = epochs::labelled_split(*job.dataset);
+  epochs::Evaluator evaluator(epochs::Metric::kMacroF1, job.dataset->labels);
+  FullGraphOptions driver;
+  driver.epochs = 10;
+  driver.metric = epochs::Metric::kMacroF1;
+  Result result;
+  result.weights.resize(session.snapshot_size());
+  const epochs::RunRecord record = train_run(session, split, driver, evaluator, job.seed, {}, result.weights);
+  for (const epochs::EpochRecord& epoch : record.epochs) {
+    result.losses.insert(result.losses.end(), {epoch.loss, epoch.val_loss});
+    result.scores.insert(result.scores.end(), {epoch.scores.train, epoch.scores.val, epoch.scores.test});
+  }
+  return result;
+}
+
+void expect_bits_as_alone(const Job& first, const Job& second) {
+  const Job jobs[] = {first, second};
+  const Result alone[] = {train(first), train(second)};
+  Result together[2];
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) threads.emplace_back([&, i] { together[i] = train(jobs[i]); });
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(together[i].losses, alone[i].losses) << jobs[i].model;
+    EXPECT_EQ(together[i].scores, alone[i].scores) << jobs[i].model;
+    EXPECT_EQ(together[i].weights, alone[i].weights) << jobs[i].model;
+  }
+}
+
+class TwoSessions : public ::testing::TestWithParam<int> {};
+
+TEST_P(TwoSessions, OfOneDataSet) {
+  const data::Dataset dataset = data::load("dcsbm:nodes=1500,classes=4,features=40,degree=8,seed=3");
+  expect_bits_as_alone({&dataset, "gcn", 1, GetParam()}, {&dataset, "gat", 2, GetParam()});
+  expect_bits_as_alone({&dataset, "sage", 3, GetParam()}, {&dataset, "sage", 4, GetParam()});
+}
+
+TEST_P(TwoSessions, OfDataSetsOfTheirOwn) {
+  const data::Dataset dense = data::load("dcsbm:nodes=1500,classes=4,features=40,degree=8,seed=3");
+  const data::Dataset sparse = data::load("dcsbm:nodes=700,classes=3,features=100,density=0.1,seed=4");
+  expect_bits_as_alone({&dense, "gin", 1, GetParam()}, {&sparse, "gcn", 2, GetParam()});
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, TwoSessions, ::testing::Values(1, 3));
+
+}  // namespace
+}  // namespace gneiss::train
