@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "data/labels.h"
 #include "data/readers.h"
 
 namespace gneiss::data {
@@ -37,6 +38,11 @@ Buffer<EdgeId> checked_offsets(const NpyArray& array, std::int64_t rows, std::in
 }
 
 }  // namespace
+
+std::string stem_of(std::filesystem::path path) {
+  if (path.extension() == ".gz") path = path.stem();
+  return path.stem().string();
+}
 
 std::int64_t checked_node_count(std::int64_t count, const std::string& what, const std::string& where) {
   if (count < 0 || count > std::numeric_limits<NodeId>::max()) {
@@ -164,8 +170,8 @@ Labels class_labels(std::span<const std::int64_t> values, const std::string& whe
                     std::vector<std::string>* class_names, std::vector<std::string>* notes) {
   std::map<std::int64_t, std::int64_t> count;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] < -1)
-      fail(where, fmt::format("label [{}] is {}; classes are 0, 1, … and -1 means unlabelled", i, values[i]));
+    if (values[i] < 0 && !is_unlabelled(values[i]))
+      fail(where, fmt::format("label [{}] is {}; classes are 0, 1, … and -1 and -100 mean unlabelled", i, values[i]));
     if (values[i] >= 0) ++count[values[i]];
   }
   Labels labels;

@@ -73,6 +73,7 @@ struct Dataset {
   std::vector<std::int64_t> orig_id;     ///< node id in the file; empty = identity
   std::vector<std::string> class_names;  ///< may be empty
   std::vector<std::string> notes;        ///< what the reader did or found odd, for `data info`
+  std::vector<std::string> doubts;       ///< those of the notes that `data validate` warns of
   int num_splits = 1;                    ///< splits that the file offers (`--split K`)
   std::vector<std::string> node_names;   ///< ids that were text in the file; empty when they were numbers
   std::string suggested_metric;  ///< the metric that the set is judged by, e.g. "rocauc"; empty = the task's usual one

@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/names.h"
+#include "data/foreign_text.h"
 #include "data/generate.h"
 #include "data/load.h"
 #include "data/npz.h"
+#include "data/readers.h"
 #include "data/text.h"
 
 namespace gneiss::data {
@@ -25,6 +26,19 @@ std::string formats_hint() { return "formats: " + join(data_format_names(), ", "
 
 Located locate_npz(const fs::path& path) {
   const NpzFile file(path);
+  const std::vector<std::string> names = file.names();
+  const bool arrays = std::any_of(names.begin(), names.end(), [&](const std::string& name) { return file.has(name); });
+  if (!arrays) {
+    const bool torch =
+        std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with("data.pkl"); });
+    const bool excel =
+        std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("xl/"); });
+    if (torch)
+      fail(path.string(), "a PyTorch file is not read",
+           "in Python: np.savetxt('edges.csv', data.edge_index.t(), fmt='%d', delimiter=',')");
+    if (excel) fail(path.string(), "an Excel file is not read", "save the sheet as CSV");
+    fail(path.string(), "a ZIP archive without .npy arrays; it has: " + join(names, ", "), "unpack it first");
+  }
   if (file.has("adj_indptr") || file.has("adj_matrix")) return {"gnn-benchmark", path};
   if (file.has("node_features") && file.has("edges")) return {"heterophilous", path};
   fail(path.string(), "an .npz archive of no known layout; it has: " + join(file.names(), ", "),
@@ -35,17 +49,21 @@ Located locate_file(const fs::path& path) {
   const std::string name = path.filename().string();
   if (name.starts_with("ind.")) return {"planetoid", path};
   if (name == "manifest.json") return {"gneiss", path.parent_path()};
-  const MappedFile file(path);
-  const std::string_view head = file.text().substr(0, 64);
+  const std::string text = first_bytes(path, 4096);
+  const std::string_view head = text;
   if (head.empty()) fail(path.string(), "the file is empty");
   if (head.starts_with("PK")) return locate_npz(path);
   if (head.starts_with("\x93NUMPY"))
     fail(path.string(), "one .npy array is no data set",
          "give its folder, or use it as --features or --labels of an edge list");
-  if (head.starts_with("%%MatrixMarket") || name.ends_with(".mtx")) return {"matrix-market", path};
-  if (head.starts_with("\x1f\x8b")) return {"edge-list", path};
-  if (looks_binary(file.text().substr(0, 4096)))
-    fail(path.string(), "a binary file of no known format", formats_hint());
+  if (head.starts_with("%%MatrixMarket") || name.ends_with(".mtx") || name.ends_with(".mtx.gz"))
+    return {"matrix-market", path};
+  if (const auto foreign = foreign_bytes(head)) fail(path.string(), foreign->format + " is not read", foreign->remedy);
+  const bool marked = head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff");  // UTF-16, refused by its name
+  if (!marked && looks_binary(head)) fail(path.string(), "a binary file of no known format", formats_hint());
+  if (looks_like_dimacs(head)) return {"dimacs", path};
+  const std::string suffix = path.extension() == ".gz" ? path.stem().extension().string() : path.extension().string();
+  if (suffix == ".graph" || suffix == ".metis" || looks_like_metis(path)) return {"metis", path};
   return {"edge-list", path};
 }
 
@@ -76,7 +94,7 @@ Located locate_folder(const fs::path& folder) {
     planetoid = planetoid || name.starts_with("ind.");
     if (!entry.is_regular_file()) continue;
     if (extension == ".npz") archives.push_back(entry.path());
-    if (extension == ".mtx") matrices.push_back(entry.path());
+    if (extension == ".mtx" || name.ends_with(".mtx.gz")) matrices.push_back(entry.path());
     const bool text = extension == ".txt" || extension == ".tsv" || extension == ".csv" || extension == ".gz" ||
                       extension == ".edges" || name.starts_with("out.");
     if (text && !name.starts_with("out1_") && !name.starts_with("README")) lists.push_back(entry.path());
@@ -88,7 +106,8 @@ Located locate_folder(const fs::path& folder) {
   if (!matrices.empty()) return {"matrix-market", choose(folder, matrices)};
   if (!lists.empty()) {
     for (const fs::path& list : lists) {
-      if (list.stem() == "edges" || list.stem() == "edge") return locate_file(list);
+      const std::string stem = stem_of(list);
+      if (stem == "edges" || stem == "edge") return locate_file(list);
     }
     return locate_file(choose(folder, lists));
   }

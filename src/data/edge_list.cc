@@ -1,21 +1,25 @@
 // Edge lists as text: SNAP, KONECT, CSV and TSV; plain or gzip.
 //
-// A line is `u v [weight …]`; lines that begin with # or % and blank lines are skipped; a header line is recognised and
-// skipped. Ids are any 64-bit integers or, when the first edge's are not, any words; they are renumbered (integers by
-// value, words by first appearance) and kept as orig_id or node_names. The file is read twice: once for ids and counts,
-// once for edges, so that memory is that of the result and one table of ids. Feature and label files: see table.h. When
-// their rows carry ids, nodes are the union of all ids; otherwise row r is node r and ids must lie in 0..rows-1.
+// Which columns are what, edge_columns.h decides from the first rows (table_head.h). Ids are any 64-bit integers or,
+// when those of the first rows are not, any words; they are renumbered (integers by value, words by first appearance)
+// and kept as orig_id or node_names. The file is read twice: once for ids and counts, once for edges, so that memory is
+// that of the result and one table of ids. Feature and label files: see table.h. When their rows carry ids, nodes are
+// the union of all ids; otherwise row r is node r and ids must lie in 0..rows-1.
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <set>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
+#include "data/edge_columns.h"
+#include "data/foreign_text.h"
+#include "data/id_map.h"
+#include "data/labels.h"
 #include "data/readers.h"
+#include "data/row_reader.h"
 #include "data/table.h"
+#include "data/table_head.h"
 #include "data/text.h"
 
 namespace gneiss::data {
@@ -25,207 +29,137 @@ namespace {
   throw Error(ErrorCode::kBadData, message, where, hint);
 }
 
-/// Ids of nodes, numbers or words, and the node that each became.
-class IdMap {
- public:
-  bool words = false;
-
-  void add(std::int64_t id) {
-    if (id >= 0 && id < kDirect) {
-      const auto slot = static_cast<std::size_t>(id);
-      if (slot >= seen_.size())
-        seen_.resize(std::max(slot + 1, std::min<std::size_t>(kDirect, seen_.size() * 2)), false);
-      seen_[slot] = true;
-      return;
-    }
-    sparse_.push_back(id);
-    if (sparse_.size() >= next_compaction_) compact();
-  }
-  void add(std::string_view word) {
-    const auto [at, fresh] = by_word_.try_emplace(std::string(word), static_cast<NodeId>(names_.size()));
-    if (!fresh) return;
-    if (names_.size() >= kMaxNodes) fail(std::string(word), "more nodes than 32-bit ids can number");
-    names_.push_back(at->first);
-  }
-
-  /// Numbers the ids: integers by value. Errors: kBadData when there are too many.
-  void finish(const std::string& where) {
-    if (words) return;
-    compact();
-    const auto split = std::lower_bound(sparse_.begin(), sparse_.end(), 0);
-    ids_.assign(sparse_.begin(), split);
-    const auto below = ids_.size();
-    for (std::size_t slot = 0; slot < seen_.size(); ++slot) {
-      if (seen_[slot]) ids_.push_back(static_cast<std::int64_t>(slot));
-    }
-    // A table by id is the fastest, but not for a few ids spread over many numbers.
-    if (seen_.size() <= kMaxSpread * (ids_.size() - below) + kSmallTable) {
-      direct_.assign(seen_.size(), -1);
-      for (std::size_t node = below; node < ids_.size(); ++node)
-        direct_[static_cast<std::size_t>(ids_[node])] = static_cast<NodeId>(node);
-    }
-    ids_.insert(ids_.end(), split, sparse_.end());
-    checked_node_count(static_cast<std::int64_t>(ids_.size()), "nodes", where);
-    seen_ = std::vector<bool>();  // `{}` would keep their memory
-    sparse_ = std::vector<std::int64_t>();
-  }
-  /// Nodes are 0..count-1 as they are.
-  void set_identity(std::int64_t count) { identity_ = count; }
-
-  std::int64_t size() const {
-    if (identity_ >= 0) return identity_;
-    return words ? static_cast<std::int64_t>(names_.size()) : static_cast<std::int64_t>(ids_.size());
-  }
-  /// The node of an id, or -1.
-  NodeId find(std::int64_t id) const {
-    if (identity_ >= 0) return id >= 0 && id < identity_ ? static_cast<NodeId>(id) : -1;
-    if (id >= 0 && static_cast<std::uint64_t>(id) < direct_.size()) return direct_[static_cast<std::size_t>(id)];
-    const auto at = std::lower_bound(ids_.begin(), ids_.end(), id);
-    return at != ids_.end() && *at == id ? static_cast<NodeId>(at - ids_.begin()) : -1;
-  }
-  NodeId find(std::string_view word) const {
-    const auto at = by_word_.find(std::string(word));
-    return at == by_word_.end() ? -1 : at->second;
-  }
-
-  void describe(Dataset* out) {
-    if (identity_ >= 0) return;
-    if (words) {
-      out->node_names = std::move(names_);
-      return;
-    }
-    const bool identity =
-        ids_.empty() || (ids_.front() == 0 && ids_.back() == static_cast<std::int64_t>(ids_.size()) - 1);
-    if (identity) return;
-    out->notes.push_back(fmt::format("ids {}..{} renumbered to 0..{}", ids_.front(), ids_.back(), ids_.size() - 1));
-    out->orig_id = std::move(ids_);
-  }
-
- private:
-  static constexpr std::int64_t kDirect = std::int64_t{1} << 27;
-  static constexpr std::size_t kMaxSpread = 16;
-  static constexpr std::size_t kSmallTable = std::size_t{1} << 16;
-  static constexpr std::size_t kMaxNodes = std::numeric_limits<NodeId>::max();
-
-  void compact() {
-    std::sort(sparse_.begin(), sparse_.end());
-    sparse_.erase(std::unique(sparse_.begin(), sparse_.end()), sparse_.end());
-    next_compaction_ = std::max<std::size_t>(std::size_t{1} << 22, 2 * sparse_.size());
-  }
-
-  std::vector<bool> seen_;
-  std::vector<std::int64_t> sparse_;
-  std::size_t next_compaction_ = std::size_t{1} << 22;
-  std::vector<std::int64_t> ids_;
-  std::vector<NodeId> direct_;
-  std::unordered_map<std::string, NodeId> by_word_;
-  std::vector<std::string> names_;
-  std::int64_t identity_ = -1;
+/// An edge list with what its first rows say.
+struct EdgeFile {
+  std::filesystem::path path;
+  TableHead head;
+  EdgeColumns columns;
 };
 
-/// One edge of a line, as text.
-struct EdgeText {
-  std::string_view u;
-  std::string_view v;
-  std::string_view weight;
-  int fields = 0;
-};
-
-EdgeText split_edge(char separator, std::string_view line) {
-  EdgeText edge;
-  std::string_view rest = line;
-  std::string_view field;
-  for (; edge.fields < 4 && next_field(separator, &rest, &field); ++edge.fields) {
-    if (edge.fields == 0) edge.u = field;
-    if (edge.fields == 1) edge.v = field;
-    if (edge.fields == 2) edge.weight = field;
-  }
-  return edge;
-}
-
-bool is_comment(std::string_view line) {
-  const std::string_view text = trim(line);
-  return text.empty() || text[0] == '#' || text[0] == '%';
-}
-
-/// What the first edges say about a file.
-struct EdgeLayout {
-  char separator = ' ';
-  bool header = false;
-  bool words = false;
-  bool weighted = false;
-};
-
-bool usual_heading(const EdgeText& edge) {
-  static const std::set<std::string> kNames = {"src",    "source",  "from", "u",     "id1",  "id_1", "node1",
-                                               "node_1", "node_id", "head", "start", "user", "item"};
-  std::string name(edge.u);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return kNames.contains(name);
-}
-
-EdgeLayout scan_layout(const std::filesystem::path& path, bool ignore_weights) {
-  EdgeLayout layout;
-  LineReader lines(path);
-  std::string_view line;
-  std::vector<std::string> first;
-  while (first.size() < 2 && lines.next(&line)) {
-    if (looks_binary(line)) fail(lines.where(), "expected text, found control characters", "is this an edge list?");
-    if (!is_comment(line)) first.emplace_back(line);
-  }
-  if (first.empty()) return layout;
-  layout.separator = find_separator(first[0]);
-  std::int64_t id;
-  double weight;
-  const auto numeric = [&](const EdgeText& edge) { return parse_int(edge.u, &id) && parse_int(edge.v, &id); };
-  EdgeText edge = split_edge(layout.separator, first[0]);
-  if (!numeric(edge)) {
-    const bool next_numeric = first.size() > 1 && numeric(split_edge(layout.separator, first[1]));
-    layout.header = next_numeric || usual_heading(edge);
-    if (layout.header && first.size() > 1) edge = split_edge(layout.separator, first[1]);
-    layout.words = !next_numeric && (!layout.header || (first.size() > 1 && !numeric(edge)));
-  }
-  // Numbers hold no blanks, so tabs and blanks may mix; words may, so a tab stays the only separator.
-  if (layout.separator == '\t' && !layout.words) layout.separator = ' ';
-  layout.weighted = edge.fields >= 3 && !ignore_weights;
-  if (layout.weighted && !parse_real(edge.weight, &weight)) {
-    fail(path.string(), fmt::format("the third column should be a weight, the first one is '{}'", excerpt(edge.weight)),
-         "drop it with --ignore-weights");
-  }
-  return layout;
-}
-
-/// Calls body(edge, lines) for every edge of the file.
+/// Calls body(rows) for every edge of the file; the fields of the row are then rows.fields(). Returns their number.
 template <class Body>
-std::int64_t for_each_edge(const std::filesystem::path& path, const EdgeLayout& layout, const Body& body) {
-  LineReader lines(path);
-  std::string_view line;
-  bool header = layout.header;
+std::int64_t for_each_edge(const EdgeFile& file, RowReader* rows, const Body& body) {
+  if (file.head.attributes) rows->cut_attributes();
+  rows->expect(file.head.columns, file.head.trailing);
+  if (file.head.header) rows->skip_row();
   std::int64_t count = 0;
-  while (lines.next(&line)) {
-    if (is_comment(line)) continue;
-    if (header) {
-      header = false;
-      continue;
-    }
-    const EdgeText edge = split_edge(layout.separator, line);
-    if (edge.fields < (layout.weighted ? 3 : 2)) {
-      fail(lines.where(),
-           fmt::format("expected {} fields, got {}: '{}'", layout.weighted ? "3 (from, to, weight)" : "2 (from, to)",
-                       edge.fields, excerpt(line)));
-    }
-    body(edge, lines);
+  while (rows->next()) {
+    body(*rows);
     ++count;
   }
   return count;
 }
 
-std::int64_t number_or_fail(std::string_view field, const LineReader& lines) {
+[[noreturn]] void fail_number(std::string_view field, const std::string& where) {
+  std::string hint = "the first ids are numbers, so all must be; --header if the first row names columns";
+  if (field_type(field) == FieldType::kReal)
+    hint = "--source-column and --target-column say which columns hold the ids";
+  fail(where, fmt::format("expected a whole number as node id, got '{}'", excerpt(field)), hint);
+}
+
+/// A node id: 12, 12.0 or 1.2e1.
+std::int64_t number_or_fail(std::string_view field, char decimal, const RowReader& rows) {
   std::int64_t id;
-  if (!parse_int(field, &id))
-    fail(lines.where(), fmt::format("expected a whole number as node id, got '{}'", excerpt(field)));
-  return id;
+  if (parse_int(field, &id)) return id;
+  if (decimal == ',') {
+    std::string pointed(field);
+    std::replace(pointed.begin(), pointed.end(), ',', '.');
+    if (parse_whole(pointed, &id)) return id;
+  } else if (parse_whole(field, &id)) {
+    return id;
+  }
+  fail_number(field, rows.where());
+}
+
+/// The rows of a comment character among words are edges that would be lost.
+void check_late_comment(const EdgeFile& file, const RowReader& rows) {
+  if (!file.columns.words || rows.late_comment_line() == 0) return;
+  FieldSplitter splitter(file.head.separator);
+  const bool whole = splitter.split(rows.late_comment()) == FieldSplitter::Result::kDone;
+  if (!whole || splitter.fields().size() != file.head.columns) return;
+  fail(fmt::format("{}:{}", file.path.string(), rows.late_comment_line()),
+       fmt::format("is '{}' a comment or an edge? It is as long as the other rows", excerpt(rows.late_comment())),
+       "delete it, or put the name that begins with # or % in quotes");
+}
+
+/// What the ids of the first edge and the others are like.
+struct FirstEdge {
+  std::int64_t u = 0;
+  std::int64_t v = 0;
+  std::int64_t largest_other = -1;
+};
+
+/// A first row that gives the numbers of nodes and edges, as many programs write it.
+void refuse_size_line(const EdgeFile& file, const FirstEdge& first, std::int64_t count) {
+  const bool sizes = count >= 3 && first.v == count - 1 && first.largest_other >= 0 &&
+                     (first.u == first.largest_other || first.u == first.largest_other + 1);
+  if (!sizes || file.head.columns != 2 || file.head.header) return;
+  if (!file.head.comments.empty()) return;
+  fail(
+      file.head.where_row(0),
+      fmt::format("is '{} {}' an edge, or the numbers of nodes and edges? {} rows follow", first.u, first.v, count - 1),
+      "delete the line; if it is an edge, move it to another place");
+}
+
+/// First pass: ids and the number of edges.
+std::int64_t collect_ids(const EdgeFile& file, IdMap* ids) {
+  RowReader rows(file.path, file.head.separator);
+  const std::size_t source = file.columns.source;
+  const std::size_t target = file.columns.target;
+  const char decimal = file.head.decimal;
+  std::int64_t count = 0;
+  if (ids->words) {
+    count = for_each_edge(file, &rows, [&](const RowReader& row) {
+      for (const std::size_t column : {source, target}) {
+        const std::string_view word = row.fields()[column];
+        if (!ids->add(word)) continue;
+        if (const std::string odd = odd_word(word); !odd.empty())
+          fail(row.where(), fmt::format("the node id '{}' {}", excerpt(word), odd), "ids are numbers or plain words");
+      }
+    });
+  } else {
+    FirstEdge first;
+    bool begun = false;
+    count = for_each_edge(file, &rows, [&](const RowReader& row) {
+      const std::int64_t u = number_or_fail(row.fields()[source], decimal, row);
+      const std::int64_t v = number_or_fail(row.fields()[target], decimal, row);
+      ids->add(u);
+      ids->add(v);
+      if (begun) {
+        first.largest_other = std::max(first.largest_other, std::max(u, v));
+      } else {
+        first.u = u;
+        first.v = v;
+        begun = true;
+      }
+    });
+    refuse_size_line(file, first, count);
+  }
+  check_late_comment(file, rows);
+  return count;
+}
+
+/// The weight in NetworkX's attributes, such as {'weight': 0.5, 'since': 3}; false if there is none.
+bool attribute_weight(std::string_view attributes, double* weight) {
+  for (const char quote : {'\'', '"'}) {
+    const std::string key = fmt::format("{0}weight{0}", quote);
+    const std::size_t at = attributes.find(key);
+    if (at == std::string_view::npos) continue;
+    std::string_view rest = trim(attributes.substr(at + key.size()));
+    if (!rest.starts_with(':')) return false;
+    rest = rest.substr(1, rest.find_first_of(",}") - 1);
+    return parse_real(trim(rest), weight);
+  }
+  return false;
+}
+
+/// A header that is not known as one would be a node of its own: the first id of a table without a header occurs in no
+/// edge, though it is a word and the next one occurs.
+void check_first_key(const Table& table, const IdMap& ids) {
+  if (!ids.words || !table.bare_pairs || table.keys.size() < 2) return;
+  if (ids.find(std::string_view(table.keys[0])) >= 0 || ids.find(std::string_view(table.keys[1])) < 0) return;
+  fail(table.where_row(0), fmt::format("is this row a header? '{}' is no node of the edges", excerpt(table.keys[0])),
+       "name the columns id and label, or delete the row if it names columns; if it is a node, move it further down");
 }
 
 /// Adds a table's ids to the map; word ids if the edges have words.
@@ -233,12 +167,12 @@ void add_keys(const Table& table, IdMap* ids) {
   for (std::size_t r = 0; r < table.keys.size(); ++r) {
     std::int64_t id;
     if (ids->words) {
-      ids->add(table.keys[r]);
-    } else if (parse_int(table.keys[r], &id)) {
+      ids->add(std::string_view(table.keys[r]));
+    } else if (parse_whole(table.keys[r], &id)) {
       ids->add(id);
     } else {
-      fail(table.where,
-           fmt::format("row {}: '{}' is not a node id; the edges have whole numbers", r + 1, excerpt(table.keys[r])));
+      fail(table.where_row(r),
+           fmt::format("'{}' is not a node id; the edges have whole numbers", excerpt(table.keys[r])));
     }
   }
 }
@@ -249,39 +183,49 @@ std::vector<NodeId> table_nodes(const Table& table, const IdMap& ids) {
   std::vector<bool> taken(static_cast<std::size_t>(ids.size()), false);
   for (std::size_t r = 0; r < nodes.size(); ++r) {
     std::int64_t id = static_cast<std::int64_t>(r);
-    if (table.keyed && !ids.words) parse_int(table.keys[r], &id);
-    nodes[r] = table.keyed && ids.words ? ids.find(table.keys[r]) : ids.find(id);
-    if (nodes[r] < 0) fail(table.where, fmt::format("row {} belongs to no node of 0..{}", r + 1, ids.size() - 1));
+    if (table.keyed && !ids.words) parse_whole(table.keys[r], &id);
+    nodes[r] = table.keyed && ids.words ? ids.find(std::string_view(table.keys[r])) : ids.find(id);
+    if (nodes[r] < 0)
+      fail(table.where_row(r), fmt::format("row {} belongs to no node of 0..{}", r + 1, ids.size() - 1));
     if (taken[static_cast<std::size_t>(nodes[r])])
-      fail(table.where, fmt::format("row {}: node '{}' has two rows", r + 1, excerpt(table.keys[r])));
+      fail(table.where_row(r), fmt::format("row {}: node '{}' has two rows", r + 1, excerpt(table.keys[r])),
+           table.two_rows_hint());
     taken[static_cast<std::size_t>(nodes[r])] = true;
   }
   return nodes;
 }
 
-graph::EdgeList read_edges(const std::filesystem::path& path, const EdgeLayout& layout, std::int64_t count,
-                           const IdMap& ids) {
+graph::EdgeList read_edges(const EdgeFile& file, std::int64_t count, const IdMap& ids) {
   const auto size = static_cast<std::size_t>(count);
-  graph::EdgeList edges{Buffer<NodeId>(size), Buffer<NodeId>(size), Buffer<float>(layout.weighted ? size : 0)};
+  const bool weighted = file.columns.weight != kNoColumn || file.columns.attribute_weights;
+  graph::EdgeList edges{Buffer<NodeId>(size), Buffer<NodeId>(size), Buffer<float>(weighted ? size : 0)};
+  const char decimal = file.head.decimal;
   std::size_t at = 0;
-  const auto node = [&](std::string_view field, const LineReader& lines) {
-    const NodeId v = layout.words ? ids.find(field) : ids.find(number_or_fail(field, lines));
+  const auto node = [&](std::string_view field, const RowReader& rows) {
+    const NodeId v = file.columns.words ? ids.find(field) : ids.find(number_or_fail(field, decimal, rows));
     if (v < 0) {
-      fail(lines.where(),
+      fail(rows.where(),
            fmt::format("node {} is outside 0..{}, the rows of the feature or label file", excerpt(field),
                        ids.size() - 1),
-           "give the rows their ids: a header whose first column is `id`");
+           "give the rows their ids: a column named `id`");
     }
     return v;
   };
-  for_each_edge(path, layout, [&](const EdgeText& edge, const LineReader& lines) {
-    if (at >= size) fail(lines.where(), "the file grew while it was read");
-    edges.src[at] = node(edge.u, lines);
-    edges.dst[at] = node(edge.v, lines);
-    double weight;
-    if (layout.weighted) {
-      if (!parse_real(edge.weight, &weight))
-        fail(lines.where(), fmt::format("expected a weight, got '{}'", excerpt(edge.weight)));
+  RowReader rows(file.path, file.head.separator);
+  for_each_edge(file, &rows, [&](const RowReader& row) {
+    if (at >= size) fail(row.where(), "the file grew while it was read");
+    const auto fields = row.fields();
+    edges.src[at] = node(fields[file.columns.source], row);
+    edges.dst[at] = node(fields[file.columns.target], row);
+    if (weighted) {
+      double weight = 0;
+      const bool good = file.columns.attribute_weights ? attribute_weight(row.tail(), &weight)
+                                                       : parse_number(fields[file.columns.weight], decimal, &weight);
+      if (!good)
+        fail(row.where(),
+             fmt::format("expected a weight, got '{}'",
+                         excerpt(file.columns.attribute_weights ? row.tail() : fields[file.columns.weight])),
+             "mend the row, or leave the weights out with --ignore-weights");
       edges.weight[at] = static_cast<float>(weight);
     }
     ++at;
@@ -289,9 +233,53 @@ graph::EdgeList read_edges(const std::filesystem::path& path, const EdgeLayout& 
   return edges;
 }
 
-std::string stem_of(std::filesystem::path path) {
-  if (path.extension() == ".gz") path = path.stem();
-  return path.stem().string();
+/// What is suspicious about the graph as a whole.
+void doubt_edges(const EdgeFile& file, std::int64_t count, IdMap* ids, const LoadOptions& options, Dataset* out) {
+  if (file.columns.undirected && !options.to_undirected.has_value())
+    out->doubts.push_back(
+        fmt::format("{}: the file calls the graph undirected; its edges are read in one direction, as they "
+                    "stand: --to-undirected adds the others",
+                    file.head.where));
+  const graph::Graph& graph = out->graph;
+  if (count < 4 || file.head.header || file.head.rows.empty() || graph.num_nodes() < 5) return;
+  // The two nodes of a first row that nothing else connects may be a header.
+  const auto node = [&](std::size_t column) {
+    const std::string& field = file.head.rows[0][column];
+    std::int64_t id = -1;
+    if (!file.columns.words) parse_whole(field, &id);
+    return file.columns.words ? ids->find(std::string_view(field)) : ids->find(id);
+  };
+  const NodeId u = node(file.columns.source);
+  const NodeId v = node(file.columns.target);
+  if (u < 0 || v < 0 || u == v) return;
+  const auto offsets = graph.offsets();
+  const auto degree = [&](NodeId x) {
+    return offsets[static_cast<std::size_t>(x) + 1] - offsets[static_cast<std::size_t>(x)];
+  };
+  const auto as_source = [&](NodeId x) { return std::count(graph.sources().begin(), graph.sources().end(), x); };
+  const bool alone = options.to_undirected.value_or(false)
+                         ? degree(u) == 1 && degree(v) == 1
+                         : degree(u) == 0 && degree(v) == 1 && as_source(u) == 1 && as_source(v) == 0;
+  if (alone)
+    out->doubts.push_back(
+        fmt::format("{}: the nodes of the first row, '{}' and '{}', have no other edge; --header if it names columns",
+                    file.head.where, excerpt(file.head.rows[0][file.columns.source]),
+                    excerpt(file.head.rows[0][file.columns.target])));
+}
+
+/// Rows without ids belong to the nodes 0, 1, 2, … in their order.
+void number_by_rows(const std::optional<Table>& table, const std::string& edges, IdMap* ids) {
+  if (!table || table->keyed) return;
+  if (ids->words)
+    fail(table->where, "the edges have words as ids, so each row must begin with one",
+         "give the table a header with a column named `id`, or say --id-column");
+  const std::int64_t rows = checked_node_count(table->rows, "rows", table->where);
+  if (ids->identity() >= 0 && ids->identity() != rows) {
+    fail(table->where,
+         fmt::format("{} rows, but the other table has {}; both have a row a node", rows, ids->identity()),
+         "is the first row of one of them a header? See " + edges);
+  }
+  ids->set_identity(rows);
 }
 
 }  // namespace
@@ -301,39 +289,42 @@ Dataset read_edge_list(const std::filesystem::path& path, const LoadOptions& opt
   out.name = stem_of(path);
   out.format = "edge-list";
   out.num_splits = 0;
-  const EdgeLayout layout = scan_layout(path, options.ignore_weights);
+  EdgeFile file{path, read_head(path, TableKind::kEdges, options.tables), {}};
+  if (file.head.columns > 0) file.columns = choose_edge_columns(file.head, options);
+  TableOptions companions = options.tables;
+  companions.header = {};
   std::optional<Table> features;
   std::optional<Table> labels;
-  if (!options.features_path.empty()) features = read_number_table(options.features_path);
-  if (!options.labels_path.empty()) labels = read_text_table(options.labels_path);
+  if (!options.features_path.empty()) features = read_number_table(options.features_path, companions);
+  if (!options.labels_path.empty()) labels = read_text_table(options.labels_path, companions);
 
   IdMap ids;
-  ids.words = layout.words;
-  const std::int64_t count = for_each_edge(path, layout, [&](const EdgeText& edge, const LineReader& lines) {
-    for (const std::string_view field : {edge.u, edge.v}) {
-      if (layout.words) {
-        ids.add(field);
-      } else {
-        ids.add(number_or_fail(field, lines));
-      }
-    }
-  });
+  ids.words = file.columns.words;
+  const std::int64_t count = file.head.columns > 0 ? collect_ids(file, &ids) : 0;
+  const auto range = ids.range();
+  for (auto* table : {&features, &labels}) {
+    if (!table->has_value()) continue;
+    const std::int64_t feature_rows = features && !features->keyed ? features->rows - 1 : -1;
+    (*table)->settle(ids.words, range.first, std::max(range.second, feature_rows));
+    check_first_key(**table, ids);
+  }
   for (const auto* table : {&features, &labels}) {
     if (table->has_value()) add_keys(**table, &ids);
   }
   ids.finish(path.string());
-  for (const auto* table : {&features, &labels}) {
-    if (!table->has_value() || (*table)->keyed) continue;
-    if (layout.words)
-      fail((*table)->where, "the edges have words as ids, so each row must begin with one",
-           "a header whose first column is `id`");
-    ids.set_identity(checked_node_count((*table)->rows, "rows", (*table)->where));
-  }
-  graph::EdgeList edges = read_edges(path, layout, count, ids);
+  for (const auto* table : {&features, &labels}) number_by_rows(*table, path.string(), &ids);
+  graph::EdgeList edges = count > 0 ? read_edges(file, count, ids) : graph::EdgeList{};
   out.graph = make_graph(std::move(edges), ids.size(), options, {}, path.string(), &out.notes);
+  out.notes.insert(out.notes.begin(), fmt::format("{}: {}", path.filename().string(), file.columns.text));
+  out.doubts = file.columns.doubts;
+  for (const auto* table : {&features, &labels}) {
+    if (!table->has_value()) continue;
+    if (!(*table)->understood.empty()) out.notes.push_back((*table)->note());
+    out.doubts.insert(out.doubts.end(), (*table)->doubts.begin(), (*table)->doubts.end());
+  }
   if (features) place_features(*features, table_nodes(*features, ids), ids.size(), &out);
-  if (labels)
-    out.labels = table_labels(*labels, table_nodes(*labels, ids), ids.size(), options.label_kind, &out.class_names);
+  if (labels) out.labels = table_labels(*labels, table_nodes(*labels, ids), ids.size(), options.label_kind, &out);
+  doubt_edges(file, count, &ids, options, &out);
   ids.describe(&out);
   return out;
 }

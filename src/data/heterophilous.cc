@@ -1,5 +1,5 @@
 // The heterophilous .npz family (roman-empire, minesweeper, chameleon, …): node_features, node_labels, edges [m, 2] and
-// {train,val,test}_masks [splits, n].
+// {train,val,test}_masks [splits, n], or [n] for one split.
 //
 // Each undirected edge is stored once, so edges are mirrored unless the file's name ends in "_directed". Two-class sets
 // are judged by ROC-AUC in the source. Source: pyg datasets/heterophilous_graph_dataset.py; [platonov2023heterophily].
@@ -25,9 +25,10 @@ graph::EdgeList read_pairs(const NpyArray& array, std::int64_t nodes) {
   return edges;
 }
 
-/// Row `index` of a [splits, nodes] mask.
-std::vector<NodeId> read_mask(const NpyArray& array, int index, std::int64_t nodes) {
-  expect_dims(array, 2, "masks [splits, nodes]");
+/// Row `index` of a [splits, nodes] mask; [nodes] is one split.
+std::vector<NodeId> read_mask(NpyArray array, int index, std::int64_t nodes) {
+  if (array.shape.size() == 1) array.shape.insert(array.shape.begin(), 1);
+  expect_dims(array, 2, "masks [splits, nodes] or [nodes]");
   if (array.dim(1) != nodes || index >= array.dim(0)) {
     throw Error(ErrorCode::kBadData, fmt::format("expected masks for {} nodes, got {}", nodes, shape_text(array)),
                 array.where);
@@ -64,9 +65,9 @@ Dataset read_heterophilous(const std::filesystem::path& path, const LoadOptions&
     return out;
   }
   const NpyArray train = file.array("train_masks");
-  out.num_splits = static_cast<int>(std::min<std::int64_t>(train.dim(0), 1 << 20));
+  out.num_splits = train.shape.size() == 1 ? 1 : static_cast<int>(std::min<std::int64_t>(train.dim(0), 1 << 20));
   const int index = std::max(0, split_index(options.split, out.num_splits, path.string()));
-  out.split = {read_mask(train, index, nodes), read_mask(file.array("val_masks"), index, nodes),
+  out.split = {read_mask(file.array("train_masks"), index, nodes), read_mask(file.array("val_masks"), index, nodes),
                read_mask(file.array("test_masks"), index, nodes)};
   return out;
 }

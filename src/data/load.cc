@@ -16,6 +16,7 @@
 #include "data/preprocess.h"
 #include "data/readers.h"
 #include "data/split.h"
+#include "data/split_files.h"
 #include "data/validate.h"
 
 namespace gneiss::data {
@@ -58,6 +59,14 @@ const std::vector<Format>& formats() {
        read_matrix_market,
        false,
        "ratio:60/20/20"},
+      {{"metis", ".graph: a line `nodes edges [format]`, then the neighbours of each node (METIS, Chaco, DIMACS 10)"},
+       read_metis,
+       false,
+       "ratio:60/20/20"},
+      {{"dimacs", ".gr, .col: `p sp nodes arcs` and `a from to weight`, or `p edge nodes edges` and `e u v`"},
+       read_dimacs,
+       false,
+       "ratio:60/20/20"},
   };
   return all;
 }
@@ -94,7 +103,7 @@ void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset
   const bool labelled = dataset->labels.kind != LabelKind::kNone;
   std::string spec = options.split;
   if (spec.empty()) {
-    if (has_own || !labelled) return;
+    if (has_own || !labelled || !options.train_ids.empty()) return;
     spec = habit;
     if (spec == std::string_view("shchur") && dataset->labels.kind != LabelKind::kSingle) spec = "ratio:60/20/20";
     dataset->notes.push_back(
@@ -142,12 +151,15 @@ Dataset load_checked(const std::string& what, const LoadOptions& options) {
   if (any && is_generator(what)) {
     Dataset dataset = generate(what, options.seed, options.threads, options.max_bytes);
     apply_edge_options(options, &dataset);
+    read_split_files(options, &dataset);
     return finish(std::move(dataset), options, false, "ratio:60/20/20");
   }
   const Located found = any ? locate(what) : Located{options.format, what};
   const Format& format = find_format(found.format);
   Dataset dataset = format.read(found.path, options);
+  dataset.notes.insert(dataset.notes.end(), dataset.doubts.begin(), dataset.doubts.end());
   if (format.info.name == "gneiss") apply_edge_options(options, &dataset);
+  read_split_files(options, &dataset);
   return finish(std::move(dataset), options, format.binarize, format.split);
 }
 

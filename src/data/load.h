@@ -12,6 +12,18 @@
 
 namespace gneiss::data {
 
+/// What overrules the reading of text tables. Columns are given by name or, from 1, by number.
+struct TableOptions {
+  std::string separator;       ///< comma, tab, semicolon, space, pipe; "" = as the first rows say
+  std::string decimal;         ///< point or comma; "" = as the first rows say
+  std::optional<bool> header;  ///< of an edge list: its first row names columns
+  std::string source_column;   ///< of an edge list
+  std::string target_column;
+  std::string weight_column;
+  std::string id_column;     ///< of feature and label files: the node of a row
+  std::string label_column;  ///< of a label file; left out of a feature file
+};
+
 struct LoadOptions {
   std::string format = "auto";  ///< one of data_format_names(), or "auto": by content
 
@@ -37,7 +49,11 @@ struct LoadOptions {
 
   std::filesystem::path features_path;  ///< edge lists and matrices: .npy, or text rows (see docs)
   std::filesystem::path labels_path;    ///< likewise
-  std::string label_kind = "auto";      ///< of labels_path: auto, class or regression
+  std::filesystem::path train_ids;      ///< any format: files of node ids, or masks, that replace the split
+  std::filesystem::path val_ids;
+  std::filesystem::path test_ids;
+  std::string label_kind = "auto";  ///< of labels_path: auto, class, multi or regression
+  TableOptions tables;
 
   bool verify_checksums = true;  ///< of a Gneiss folder's files; costs about a second per gigabyte
   bool allow_nan = false;        ///< accept NaN and infinity in features

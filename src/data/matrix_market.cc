@@ -1,7 +1,8 @@
 // Matrix Market text: a square coordinate matrix is a graph (entry i j = edge i -> j), an array is a feature table.
 //
 // coordinate or array; real, double, integer or pattern; general, symmetric or skew-symmetric (the stored triangle is
-// mirrored); 1-based ids. Complex and hermitian are refused by name, as are duplicates and whatever contradicts the
+// mirrored); 1-based ids. Complex and hermitian are refused by name, as are duplicates (unless they are to be
+// added up) and whatever contradicts the
 // header. LAGraph's comment "%%GraphBLAS type T" is honoured: values must lie in T. Source: Boisvert, Pozo, Remington:
 // The Matrix Market exchange formats, NISTIR 5935, 1996.
 #include <fmt/format.h>
@@ -49,8 +50,8 @@ std::string lower(std::string_view text) {
 
 class Parser {
  public:
-  explicit Parser(const std::filesystem::path& path)
-      : lines_(path), path_(path.string()), file_bytes_(std::filesystem::file_size(path)) {}
+  Parser(const std::filesystem::path& path, bool adds_up)
+      : lines_(path), path_(path.string()), file_bytes_(std::filesystem::file_size(path)), adds_up_(adds_up) {}
 
   MatrixMarket parse() {
     header();
@@ -202,7 +203,7 @@ class Parser {
       put(r, c, v);
       if (symmetric_ && r != c) put(c, r, skew_ ? -v : v);
     }
-    check_duplicates(rows, cols);
+    if (!adds_up_) check_duplicates(rows, cols);
     matrix_.edges = {Buffer<NodeId>::copy_of(rows), Buffer<NodeId>::copy_of(cols), Buffer<float>::copy_of(values)};
   }
 
@@ -215,8 +216,10 @@ class Parser {
     if (twice != keys.end()) {
       const auto row = static_cast<std::int64_t>(*twice >> 32) + 1;
       const auto col = static_cast<std::int64_t>(*twice & 0xFFFFFFFF) + 1;
-      throw Error(ErrorCode::kBadData, fmt::format("entry {} {} is given twice", row, col), second_line(row, col),
-                  "a Matrix Market file holds each entry once, and of a symmetric matrix only one triangle");
+      throw Error(
+          ErrorCode::kBadData, fmt::format("entry {} {} is given twice", row, col), second_line(row, col),
+          "a Matrix Market file holds each entry once, and of a symmetric matrix only one triangle; --coalesce adds "
+          "up what is given twice");
     }
   }
 
@@ -266,6 +269,7 @@ class Parser {
   LineReader lines_;
   std::string path_;
   std::uint64_t file_bytes_;
+  bool adds_up_;  ///< entries that are given twice are no mistake
   MatrixMarket matrix_;
   std::int64_t entries_ = 0;
   bool whole_ = false;
@@ -276,10 +280,12 @@ class Parser {
 
 }  // namespace
 
-MatrixMarket parse_matrix_market(const std::filesystem::path& path) { return Parser(path).parse(); }
+MatrixMarket parse_matrix_market(const std::filesystem::path& path, bool adds_up) {
+  return Parser(path, adds_up).parse();
+}
 
 Dataset read_matrix_market(const std::filesystem::path& path, const LoadOptions& options) {
-  MatrixMarket matrix = parse_matrix_market(path);
+  MatrixMarket matrix = parse_matrix_market(path, options.coalesce);
   if (matrix.array) {
     throw Error(ErrorCode::kBadData, fmt::format("a dense array of {} x {} is no graph", matrix.rows, matrix.cols),
                 path.string(), "use it as --features of an edge list or coordinate matrix");
@@ -289,7 +295,7 @@ Dataset read_matrix_market(const std::filesystem::path& path, const LoadOptions&
                 fmt::format("a graph needs a square matrix, this is {} x {}", matrix.rows, matrix.cols), path.string());
   }
   Dataset out;
-  out.name = path.stem().string();
+  out.name = stem_of(path);
   out.format = "matrix-market";
   out.num_splits = 0;
   const std::int64_t nodes = matrix.rows;

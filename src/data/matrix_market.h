@@ -19,7 +19,8 @@ struct MatrixMarket {
   Buffer<float> values;
 };
 
-/// Reads any matrix the format allows, but for complex and hermitian ones. Errors: kBadData naming file and line.
-MatrixMarket parse_matrix_market(const std::filesystem::path& path);
+/// Reads any matrix the format allows, but for complex and hermitian ones. An entry that is given twice is an error,
+/// unless the caller `adds_up` the edges. Errors: kBadData naming file and line.
+MatrixMarket parse_matrix_market(const std::filesystem::path& path, bool adds_up = false);
 
 }  // namespace gneiss::data

@@ -74,6 +74,8 @@ void expect_dims(const NpyArray& array, std::size_t dims, const std::string& mea
 /// wanted type are not copied: the buffer shares the file's pages. Errors: kBadData for text, and for a finite f64
 /// beyond the range of f32.
 Buffer<float> to_floats(const NpyArray& array);
+/// The same as f64, always copied.
+std::vector<double> to_doubles(const NpyArray& array);
 /// The bits of a row-major array of 16-bit elements.
 Buffer<std::uint16_t> to_halves(const NpyArray& array);
 /// All elements in row-major order. Errors: kBadData for text, fractions, and values outside i64.

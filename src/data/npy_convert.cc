@@ -186,6 +186,12 @@ Buffer<std::uint16_t> to_halves(const NpyArray& array) {
   return out;
 }
 
+std::vector<double> to_doubles(const NpyArray& array) {
+  std::vector<double> out(static_cast<std::size_t>(array.count));
+  visit(array, [&](std::int64_t i, auto value) { out[static_cast<std::size_t>(i)] = static_cast<double>(value); });
+  return out;
+}
+
 Buffer<std::int64_t> to_int64(const NpyArray& array) {
   if (Buffer<std::int64_t> mapped = in_file<std::int64_t>(array, DType::kI64); !mapped.empty()) return mapped;
   Buffer<std::int64_t> out(static_cast<std::size_t>(array.count));

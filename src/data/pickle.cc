@@ -17,27 +17,40 @@ using Value = Pickle::Value;
 enum Op : std::uint8_t {
   kAppend = 'a',
   kAppends = 'e',
+  kBinBytes = 'B',
+  kBinBytes8 = 0x8e,
   kBinGet = 'h',
   kBinInt = 'J',
   kBinInt1 = 'K',
   kBinInt2 = 'M',
   kBinPut = 'q',
   kBinString = 'T',
+  kBinUnicode = 'X',
+  kBinUnicode8 = 0x8d,
   kBuild = 'b',
+  kByteArray8 = 0x96,
   kEmptyDict = '}',
   kEmptyList = ']',
   kEmptyTuple = ')',
+  kFrame = 0x95,
   kGlobalOp = 'c',
+  kLong1 = 0x8a,
+  kLongBinGet = 'j',
   kLongBinPut = 'r',
   kMark = '(',
+  kMemoize = 0x94,
   kNewFalse = 0x89,
   kNewObj = 0x81,
   kNewTrue = 0x88,
   kNoneOp = 'N',
   kProto = 0x80,
   kReduce = 'R',
+  kSetItem = 's',
   kSetItems = 'u',
+  kShortBinBytes = 'C',
   kShortBinString = 'U',
+  kShortBinUnicode = 0x8c,
+  kStackGlobal = 0x93,
   kStop = '.',
   kTupleOp = 't',
   kTuple1 = 0x85,
@@ -48,42 +61,56 @@ enum Op : std::uint8_t {
 /// Names of the instructions that are known but refused, for the message.
 std::string_view refused_name(std::uint8_t op) {
   static constexpr std::pair<std::uint8_t, std::string_view> kNames[] = {
-      {'0', "POP"},           {'1', "POP_MARK"},
-      {'2', "DUP"},           {'F', "FLOAT"},
-      {'I', "INT"},           {'L', "LONG"},
-      {'P', "PERSID"},        {'Q', "BINPERSID"},
-      {'S', "STRING"},        {'V', "UNICODE"},
-      {'X', "BINUNICODE"},    {'d', "DICT"},
-      {'g', "GET"},           {'i', "INST"},
-      {'j', "LONG_BINGET"},   {'l', "LIST"},
-      {'o', "OBJ"},           {'p', "PUT"},
-      {'s', "SETITEM"},       {'G', "BINFLOAT"},
-      {'B', "BINBYTES"},      {'C', "SHORT_BINBYTES"},
-      {0x82, "EXT1"},         {0x83, "EXT2"},
-      {0x84, "EXT4"},         {0x8a, "LONG1"},
-      {0x8b, "LONG4"},        {0x8c, "SHORT_BINUNICODE"},
-      {0x8d, "BINUNICODE8"},  {0x8e, "BINBYTES8"},
-      {0x8f, "EMPTY_SET"},    {0x90, "ADDITEMS"},
-      {0x91, "FROZENSET"},    {0x92, "NEWOBJ_EX"},
-      {0x93, "STACK_GLOBAL"}, {0x94, "MEMOIZE"},
-      {0x95, "FRAME"},        {0x96, "BYTEARRAY8"},
-      {0x97, "NEXT_BUFFER"},  {0x98, "READONLY_BUFFER"}};
+      {'0', "POP"},        {'1', "POP_MARK"},     {'2', "DUP"},
+      {'F', "FLOAT"},      {'I', "INT"},          {'L', "LONG"},
+      {'P', "PERSID"},     {'Q', "BINPERSID"},    {'S', "STRING"},
+      {'V', "UNICODE"},    {'d', "DICT"},         {'g', "GET"},
+      {'i', "INST"},       {'l', "LIST"},         {'o', "OBJ"},
+      {'p', "PUT"},        {'G', "BINFLOAT"},     {0x82, "EXT1"},
+      {0x83, "EXT2"},      {0x84, "EXT4"},        {0x8b, "LONG4"},
+      {0x8f, "EMPTY_SET"}, {0x90, "ADDITEMS"},    {0x91, "FROZENSET"},
+      {0x92, "NEWOBJ_EX"}, {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"}};
   for (const auto& [code, name] : kNames) {
     if (code == op) return name;
   }
   return "unknown";
 }
 
-constexpr std::array<std::string_view, 6> kGlobals = {"scipy.sparse.csr csr_matrix",
-                                                      "numpy.core.multiarray _reconstruct",
-                                                      "numpy ndarray",
-                                                      "numpy dtype",
-                                                      "collections defaultdict",
-                                                      "__builtin__ list"};
-enum Global : std::int64_t { kCsrMatrix, kReconstruct, kNdarray, kDtype, kDefaultDict, kListType };
+/// What a pickle may name, under the modules of old and of today.
+enum Global : std::int64_t {
+  kCsrMatrix,
+  kReconstruct,
+  kNdarray,
+  kDtype,
+  kDefaultDict,
+  kListType,
+  kEncode,
+  kBytesType,
+  kFromBuffer
+};
+constexpr std::array<std::pair<std::string_view, Global>, 17> kGlobals = {{
+    {"scipy.sparse.csr csr_matrix", kCsrMatrix},
+    {"scipy.sparse._csr csr_matrix", kCsrMatrix},
+    {"scipy.sparse._csr csr_array", kCsrMatrix},
+    {"numpy.core.multiarray _reconstruct", kReconstruct},
+    {"numpy._core.multiarray _reconstruct", kReconstruct},
+    {"numpy.core.numeric _frombuffer", kFromBuffer},
+    {"numpy._core.numeric _frombuffer", kFromBuffer},
+    {"numpy ndarray", kNdarray},
+    {"numpy dtype", kDtype},
+    {"collections defaultdict", kDefaultDict},
+    {"__builtin__ list", kListType},
+    {"builtins list", kListType},
+    {"_codecs encode", kEncode},
+    {"__builtin__ bytes", kBytesType},
+    {"builtins bytes", kBytesType},
+    {"__builtin__ bytearray", kBytesType},
+    {"builtins bytearray", kBytesType},
+}};
 
 // An array's state has 5 parts, a type's at most 12, a matrix's about 10; more would only serve to blow up memory.
 constexpr std::size_t kMaxState = 64;
+constexpr std::size_t kMaxName = 100;
 constexpr std::string_view kPickleHint =
     "only the pickles of the Planetoid sets are read; export other data as .npz, .npy or text";
 
@@ -95,7 +122,8 @@ class PickleMachine {
   PickleMachine(std::span<const std::byte> bytes, Pickle* pickle) : bytes_(bytes), pickle_(*pickle) {}
 
   void run() {
-    if (bytes_.empty() || op_at(0) != kProto) fail("a pickle of protocol 2 begins with the byte 0x80; this does not");
+    if (bytes_.empty() || op_at(0) != kProto)
+      fail("a pickle of protocol 2 to 5 begins with the byte 0x80; this does not");
     for (;;) {
       begin_ = at_;
       const std::uint8_t op = number<std::uint8_t>();
@@ -114,7 +142,7 @@ class PickleMachine {
 
   std::uint8_t op_at(std::size_t at) const { return static_cast<std::uint8_t>(bytes_[at]); }
 
-  std::string_view take(std::size_t size) {
+  std::string_view take(std::uint64_t size) {
     if (size > bytes_.size() - at_) fail("the pickle is cut off");
     const std::string_view text(reinterpret_cast<const char*>(bytes_.data()) + at_, size);
     at_ += size;
@@ -158,6 +186,8 @@ class PickleMachine {
     for (std::size_t i = count; i-- > 0;) items[i] = pop();
     return items;
   }
+  /// MEMOIZE: the next free slot.
+  void memoize() { put(static_cast<std::uint32_t>(memo_.size())); }
   void put(std::uint32_t slot) {
     if (stack_.size() <= floor()) fail("the pickle stores a value from an empty stack");
     memo_[slot] = stack_.back();
@@ -188,14 +218,33 @@ class PickleMachine {
         return push(Kind::kInt, number<std::uint16_t>());
       case kShortBinString:
         return push_object(Kind::kText, {}, take(number<std::uint8_t>()));
+      case kShortBinUnicode:
+      case kShortBinBytes:
+        return push_object(Kind::kText, {}, take(number<std::uint8_t>()));
+      case kBinUnicode:
+      case kBinBytes:
+        return push_object(Kind::kText, {}, take(number<std::uint32_t>()));
+      case kBinUnicode8:
+      case kBinBytes8:
+      case kByteArray8:
+        return push_object(Kind::kText, {}, take(number<std::uint64_t>()));
       case kBinString:
         return long_string();
+      case kLong1:
+        return long_integer();
+      case kFrame:
+        number<std::uint64_t>();  // the size of what follows, for readers that wait for it
+        return;
       case kBinPut:
         return put(number<std::uint8_t>());
       case kLongBinPut:
         return put(number<std::uint32_t>());
+      case kMemoize:
+        return memoize();
       case kBinGet:
         return get(number<std::uint8_t>());
+      case kLongBinGet:
+        return get(number<std::uint32_t>());
       case kEmptyDict:
         return push_object(Kind::kDict);
       case kEmptyList:
@@ -214,8 +263,12 @@ class PickleMachine {
         return extend(Kind::kList, pop_several(1));
       case kAppends:
         return extend(Kind::kList, pop_to_mark());
+      case kSetItem:
+        return extend(Kind::kDict, pop_several(2));
       case kSetItems:
         return extend(Kind::kDict, pop_to_mark());
+      case kStackGlobal:
+        return stack_global();
       case kGlobalOp:
         return global();
       case kReduce:
@@ -230,7 +283,16 @@ class PickleMachine {
 
   void protocol() {
     const int version = number<std::uint8_t>();
-    if (version != 2) fail(fmt::format("pickle protocol {} is not read, only 2", version));
+    if (version < 2 || version > 5) fail(fmt::format("pickle protocol {} is not read, only 2 to 5", version));
+  }
+
+  /// A whole number in as few bytes as it needs, the lowest first.
+  void long_integer() {
+    const std::string_view bytes = take(number<std::uint8_t>());
+    if (bytes.size() > sizeof(std::int64_t)) fail("the pickle holds a whole number of more than 64 bits");
+    std::uint64_t value = !bytes.empty() && (bytes.back() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
+    for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<std::uint8_t>(bytes[i]);
+    push(Kind::kInt, static_cast<std::int64_t>(value));
   }
 
   void long_string() {
@@ -249,12 +311,50 @@ class PickleMachine {
 
   void global() {
     const std::string_view module = line();
-    const std::string name = fmt::format("{} {}", module, line());
-    const auto* const found = std::find(kGlobals.begin(), kGlobals.end(), name);
-    if (found == kGlobals.end()) {
+    push_global(fmt::format("{} {}", module, line()));
+  }
+  void stack_global() {
+    const std::vector<Value> names = pop_several(2);
+    if (names[0].kind != Kind::kText || names[1].kind != Kind::kText)
+      fail("the pickle names an object by something else than text");
+    push_global(fmt::format("{} {}", pickle_.object(names[0]).text.substr(0, kMaxName),
+                            pickle_.object(names[1]).text.substr(0, kMaxName)));
+  }
+  void push_global(const std::string& name) {
+    const auto* const found =
+        std::find_if(kGlobals.begin(), kGlobals.end(), [&](const auto& each) { return each.first == name; });
+    if (found == kGlobals.end())
       fail(fmt::format("the pickle asks for the Python object '{}', which is not on the list of allowed ones", name));
+    push(Kind::kGlobal, found->second);
+  }
+
+  /// Python 3 writes bytes for Python 2 as text, each byte a character, to be encoded in Latin-1.
+  void encode(const std::vector<Value>& arguments) {
+    const bool latin = arguments.size() == 2 && arguments[0].kind == Kind::kText && arguments[1].kind == Kind::kText &&
+                       pickle_.object(arguments[1]).text == "latin1";
+    if (!latin) fail("the pickle encodes something else than text in Latin-1");
+    const std::string_view text = pickle_.object(arguments[0]).text;
+    encoded_bytes_ += text.size();
+    if (encoded_bytes_ > bytes_.size()) fail("the pickle encodes the same text again and again");
+    std::string bytes;
+    bytes.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto c = static_cast<std::uint8_t>(text[i]);
+      const bool two =
+          (c == 0xc2 || c == 0xc3) && i + 1 < text.size() && (static_cast<std::uint8_t>(text[i + 1]) & 0xc0) == 0x80;
+      if (c >= 0x80 && !two) fail("the pickle encodes text that has no form in Latin-1");
+      bytes.push_back(static_cast<char>(two ? (c & 3) << 6 | (static_cast<std::uint8_t>(text[++i]) & 0x3f) : c));
     }
-    push(Kind::kGlobal, found - kGlobals.begin());
+    pickle_.owned_.push_back(std::move(bytes));
+    push_object(Kind::kText, {}, pickle_.owned_.back());
+  }
+
+  /// NumPy's form of an array since protocol 5: bytes, type, shape, order of the axes.
+  void from_buffer(const std::vector<Value>& parts) {
+    const bool good = parts.size() == 4 && parts[3].kind == Kind::kText;
+    if (!good) fail("the pickle makes an array from parts that are none");
+    const bool fortran = pickle_.object(parts[3]).text == "F";
+    push_object(Kind::kArray, {{Kind::kInt, 1}, parts[2], parts[1], {Kind::kBool, fortran ? 1 : 0}, parts[0]});
   }
 
   /// REDUCE and NEWOBJ: callable and argument tuple become an object.
@@ -263,19 +363,26 @@ class PickleMachine {
     const Value callable = pop();
     if (callable.kind != Kind::kGlobal || arguments.kind != Kind::kTuple)
       fail("the pickle calls something that cannot be called");
-    if (pickle_.object(arguments).items.size() > kMaxState) fail("the pickle passes too many arguments");
+    const std::vector<Value> items = pickle_.object(arguments).items;
+    if (items.size() > kMaxState) fail("the pickle passes too many arguments");
     switch (callable.number) {
       case kCsrMatrix:
         return push_object(Kind::kMatrix);
       case kReconstruct:
         return push_object(Kind::kArray);
       case kDtype:
-        return push_object(Kind::kType, pickle_.object(arguments).items);
+        return push_object(Kind::kType, items);
       case kDefaultDict:
         return push_object(Kind::kDict);
+      case kEncode:
+        return encode(items);
+      case kBytesType:
+        if (!items.empty()) fail("the pickle makes bytes from something");
+        return push_object(Kind::kText);
+      case kFromBuffer:
+        return from_buffer(items);
       default:
-        fail(fmt::format("the pickle calls '{}', which is not allowed",
-                         kGlobals[static_cast<std::size_t>(callable.number)]));
+        fail("the pickle calls a type that is only to be named");
     }
   }
 
@@ -297,6 +404,7 @@ class PickleMachine {
   Pickle& pickle_;
   std::size_t at_ = 0;
   std::size_t begin_ = 0;
+  std::size_t encoded_bytes_ = 0;
   std::vector<Value> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint32_t, Value> memo_;

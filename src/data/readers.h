@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
@@ -29,8 +30,17 @@ Dataset read_heterophilous(const std::filesystem::path& path, const LoadOptions&
 Dataset read_edge_list(const std::filesystem::path& path, const LoadOptions& options);
 Dataset read_geom_gcn(const std::filesystem::path& folder, const LoadOptions& options);
 Dataset read_matrix_market(const std::filesystem::path& path, const LoadOptions& options);
+Dataset read_metis(const std::filesystem::path& path, const LoadOptions& options);
+Dataset read_dimacs(const std::filesystem::path& path, const LoadOptions& options);
 Dataset read_gneiss_folder(const std::filesystem::path& folder, const LoadOptions& options);
 
+/// True if the text is a METIS graph: a line of sizes, then lines of whole numbers of different lengths, as many as the
+/// first number says. Reads a file that begins so to its end.
+bool looks_like_metis(const std::filesystem::path& path);
+/// True if the first line that is no comment is DIMACS' line p.
+bool looks_like_dimacs(std::string_view text);
+/// A file's name without its folder, .gz and last extension.
+std::string stem_of(std::filesystem::path path);
 /// Number of nodes or columns as a size that fits a NodeId. Errors: kBadData naming `what`.
 std::int64_t checked_node_count(std::int64_t count, const std::string& what, const std::string& where);
 
@@ -52,7 +62,7 @@ void sort_rows(Features* features);
 graph::EdgeList csr_edges(const NpyArray& offsets, const NpyArray& indices, const NpyArray* values, std::int64_t nodes);
 
 /// Integer class labels, renumbered to 0..C-1 when some number in between has no node (class_names keep the old ones);
-/// -1 and NaN-like negatives stay unlabelled. Errors: kBadData naming the first label below -1.
+/// -1 and -100 stay unlabelled. Errors: kBadData naming the first other negative label.
 Labels class_labels(std::span<const std::int64_t> values, const std::string& where,
                     std::vector<std::string>* class_names, std::vector<std::string>* notes);
 

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
-#include <set>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/process.h"
+#include "data/foreign_text.h"
+#include "data/labels.h"
 #include "data/matrix_market.h"
 #include "data/npy.h"
 #include "data/readers.h"
+#include "data/row_reader.h"
+#include "data/table_columns.h"
+#include "data/table_head.h"
 #include "data/text.h"
 
 namespace gneiss::data {
@@ -21,114 +23,123 @@ namespace {
   throw Error(ErrorCode::kBadData, message, where, hint);
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
+/// A text table while it is read.
+class Reader {
+ public:
+  Reader(const std::filesystem::path& path, TableKind kind, const TableOptions& options)
+      : path_(path), head_(read_head(path, kind, options)), numbers_(kind == TableKind::kFeatures) {
+    if (head_.columns == 0) fail(path.string(), "the table is empty");
+    columns_ = choose_table_columns(head_, options);
+  }
 
-bool is_missing(std::string_view field) {
-  const std::string word = lower(field);
-  return word.empty() || word == "nan" || word == "na" || word == "-1";
-}
+  Table read() {
+    table_.where = path_.string();
+    table_.keyed = columns_.key != kNoColumn;
+    table_.index = columns_.index;
+    table_.bare_pairs = columns_.bare_pairs;
+    table_.cols = static_cast<std::int64_t>(columns_.values.size());
+    table_.understood = columns_.text;
+    table_.doubts = columns_.doubts;
+    if (head_.header) {
+      for (const std::size_t c : columns_.values) table_.names.push_back(head_.names[c]);
+    }
+    if (numbers_) table_.values = Buffer<float>(static_cast<std::size_t>(count_rows() * table_.cols));
+    RowReader rows(path_, head_.separator);
+    prepare(&rows);
+    while (rows.next()) take(rows);
+    table_.blanks_after = blanks_are_rows() ? rows.blank_lines() : 0;
+    table_.rows = rows_;
+    if (static_cast<std::size_t>(rows_ * table_.cols) != (numbers_ ? at_ : table_.text.size()))
+      fail(table_.where, "the file changed while it was read");
+    return std::move(table_);
+  }
 
-bool skipped(std::string_view line) {
-  const std::string_view text = trim(line);
-  return text.empty() || text[0] == '#' || text[0] == '%';
-}
+ private:
+  void prepare(RowReader* rows) const {
+    rows->expect(head_.columns, head_.trailing);
+    if (head_.header) rows->skip_row();
+  }
 
-/// What the first lines say about a table.
-struct Layout {
-  char separator = ',';
-  bool header = false;
-  bool keyed = false;
-  std::int64_t fields = 0;  ///< in a line, key included
-  std::int64_t rows = 0;
+  std::int64_t count_rows() const {
+    RowReader rows(path_, head_.separator);
+    prepare(&rows);
+    std::int64_t count = 0;
+    while (rows.next()) ++count;
+    return count;
+  }
+
+  /// In one column of labels an empty line is a node without a label.
+  bool blanks_are_rows() const { return head_.columns == 1 && !numbers_; }
+
+  /// Rows without ids stand for the nodes in their order, so an empty line among them shifts all that follow.
+  void check_blanks(const RowReader& rows) {
+    const std::int64_t blanks = rows.blank_lines();
+    if (blanks == 0 || table_.keyed) return;
+    const bool leading = rows_ == 0 && (head_.header || !head_.comments.empty());
+    if (blanks_are_rows() && !leading) {
+      for (std::int64_t i = 0; i < blanks; ++i) {
+        table_.text.emplace_back();
+        table_.lines.push_back(rows.line_number() - blanks + i);
+        ++rows_;
+      }
+      return;
+    }
+    if (rows_ == 0) return;
+    fail(rows.where(), "an empty line stands between rows: does it belong to a node?",
+         "row r is node r: delete the line, or write the node's row");
+  }
+
+  void take(const RowReader& rows) {
+    check_blanks(rows);
+    const auto fields = rows.fields();
+    if (table_.keyed) table_.keys.emplace_back(fields[columns_.key]);
+    for (const std::size_t c : columns_.values) {
+      if (!numbers_) {
+        table_.text.emplace_back(head_.decimal == ',' ? with_point(fields[c]) : std::string(fields[c]));
+        continue;
+      }
+      double value = 0;
+      if (at_ == table_.values.size()) fail(rows.where(), "the file grew while it was read");
+      if (!parse_number(fields[c], head_.decimal, &value))
+        fail(rows.where(), fmt::format("expected a number in field {}, got '{}'", c + 1, excerpt(fields[c])),
+             "features are numbers; --decimal comma if 0,5 means a half");
+      table_.values[at_++] = static_cast<float>(value);
+    }
+    table_.lines.push_back(rows.line_number());
+    ++rows_;
+  }
+
+  static std::string with_point(std::string_view field) {
+    double value;
+    std::string pointed(field);
+    std::replace(pointed.begin(), pointed.end(), ',', '.');
+    return parse_real(pointed, &value) ? pointed : std::string(field);
+  }
+
+  std::filesystem::path path_;
+  TableHead head_;
+  bool numbers_;
+  TableColumns columns_;
+  Table table_;
+  std::int64_t rows_ = 0;
+  std::size_t at_ = 0;
 };
 
-std::vector<std::string_view> split_fields(char separator, std::string_view line) {
-  std::vector<std::string_view> fields;
-  std::string_view rest = line;
-  std::string_view field;
-  while (next_field(separator, &rest, &field)) fields.push_back(field);
-  return fields;
-}
+enum class Content : std::uint8_t { kText, kNpy, kMatrixMarket };
 
-/// First pass: separator, header, key column, number of rows; every line must have as many fields as the first.
-Layout scan(const std::filesystem::path& path, bool numbers) {
-  static const std::set<std::string> kKeyNames = {"id", "node", "node_id", "nodeid", "vertex", "name"};
-  Layout layout;
-  LineReader lines(path);
-  std::string_view line;
-  while (lines.next(&line)) {
-    if (skipped(line)) continue;
-    if (layout.fields == 0) {
-      layout.separator = find_separator(line);
-      const auto fields = split_fields(layout.separator, line);
-      layout.fields = static_cast<std::int64_t>(fields.size());
-      const bool names = std::none_of(fields.begin(), fields.end(), [](std::string_view field) {
-        double value;
-        return parse_real(field, &value) || field.empty();
-      });
-      const bool key_named = kKeyNames.contains(lower(fields[0]));
-      layout.header = names && (numbers || key_named || fields.size() == 1);
-      layout.keyed = layout.header ? key_named : !numbers && fields.size() == 2;
-      // A lone column of words is a column of labels, unless its first word is a usual heading.
-      if (layout.header && !key_named && !numbers)
-        layout.header = lower(fields[0]) == "label" || lower(fields[0]) == "target" || lower(fields[0]) == "class";
-      if (layout.header) continue;
-    }
-    std::int64_t count = 0;
-    std::string_view rest = line;
-    std::string_view field;
-    while (next_field(layout.separator, &rest, &field)) ++count;
-    if (count != layout.fields)
-      fail(lines.where(), fmt::format("expected {} fields as in the first line, got {}", layout.fields, count));
-    ++layout.rows;
+/// What a companion file is, by its first bytes.
+Content content_of(const std::filesystem::path& path) {
+  const std::string head = first_bytes(path, 512);
+  if (head.starts_with("\x93NUMPY")) {
+    const MappedFile file(path);
+    if (file.text().starts_with("\x1f\x8b"))
+      fail(path.string(), "a packed .npy array is not read", "unpack it first: gunzip FILE");
+    return Content::kNpy;
   }
-  if (layout.fields == 0) fail(path.string(), "the table is empty");
-  return layout;
+  if (head.starts_with("PK"))
+    fail(path.string(), "an archive (.npz or .zip) is no table", "save the array alone as .npy (np.save), or as CSV");
+  return head.starts_with("%%MatrixMarket") ? Content::kMatrixMarket : Content::kText;
 }
-
-Table read_table(const std::filesystem::path& path, bool numbers) {
-  const Layout layout = scan(path, numbers);
-  Table table;
-  table.where = path.string();
-  table.rows = layout.rows;
-  table.keyed = layout.keyed;
-  table.cols = layout.fields - (layout.keyed ? 1 : 0);
-  if (table.cols == 0) fail(table.where, "the table has ids but no values");
-  if (numbers) table.values = Buffer<float>(static_cast<std::size_t>(table.rows * table.cols));
-  LineReader lines(path);
-  std::string_view line;
-  bool header = layout.header;
-  std::size_t at = 0;
-  while (lines.next(&line)) {
-    if (skipped(line)) continue;
-    if (header) {
-      header = false;
-      continue;
-    }
-    std::string_view rest = line;
-    std::string_view field;
-    for (std::int64_t f = 0; next_field(layout.separator, &rest, &field); ++f) {
-      if (f == 0 && layout.keyed) {
-        table.keys.emplace_back(field);
-      } else if (!numbers) {
-        table.text.emplace_back(field);
-      } else {
-        double value = 0;
-        if (!parse_real(field, &value))
-          fail(lines.where(), fmt::format("expected a number in field {}, got '{}'", f + 1, excerpt(field)));
-        table.values[at++] = static_cast<float>(value);
-      }
-    }
-  }
-  return table;
-}
-
-bool is_npy(const std::filesystem::path& path) { return path.extension() == ".npy"; }
 
 Table from_array(const NpyArray& array) {
   if (array.shape.empty() || array.shape.size() > 2)
@@ -162,101 +173,104 @@ Table from_matrix(const std::filesystem::path& path) {
 }
 
 /// The node of each row when nodes are numbered from 1 in the graph's file.
-std::vector<NodeId> numbered_rows(const Table& table, std::int64_t nodes) {
-  if (!table.keyed && table.rows != nodes) fail(table.where, fmt::format("{} rows for {} nodes", table.rows, nodes));
-  std::vector<NodeId> row_of(static_cast<std::size_t>(table.rows));
+std::vector<NodeId> numbered_rows(Table* table, std::int64_t nodes) {
+  table->settle(false, 1, nodes);
+  if (!table->keyed && table->rows != nodes)
+    fail(table->where, fmt::format("{} rows for {} nodes", table->rows, nodes),
+         table->rows == nodes + 1 ? "is the first row a header? Delete it, or give it words as names" : "");
+  std::vector<NodeId> row_of(static_cast<std::size_t>(table->rows));
   std::vector<bool> taken(static_cast<std::size_t>(nodes), false);
   for (std::size_t r = 0; r < row_of.size(); ++r) {
     std::int64_t id = static_cast<std::int64_t>(r) + 1;
-    const bool good = (!table.keyed || parse_int(table.keys[r], &id)) && id >= 1 && id <= nodes &&
+    const bool good = (!table->keyed || parse_whole(table->keys[r], &id)) && id >= 1 && id <= nodes &&
                       !taken[static_cast<std::size_t>(id - 1)];
     if (!good)
-      fail(table.where,
-           fmt::format("row {}: '{}' is no node of 1..{}, or has two rows", r + 1, excerpt(table.keys[r]), nodes));
+      fail(table->where_row(r),
+           fmt::format("row {}: '{}' is no node of 1..{}, or has two rows", r + 1, excerpt(table->keys[r]), nodes),
+           table->two_rows_hint());
     row_of[r] = static_cast<NodeId>(id - 1);
     taken[static_cast<std::size_t>(id - 1)] = true;
   }
   return row_of;
 }
 
-Labels multi_labels(const Table& table, const std::vector<NodeId>& row_of, std::int64_t nodes, LabelKind kind) {
-  Labels labels;
-  labels.kind = kind;
-  labels.num_classes = table.cols;
-  const auto width = static_cast<std::size_t>(table.cols);
-  labels.targets = Buffer<float>(static_cast<std::size_t>(nodes) * width);
-  std::fill(labels.targets.begin(), labels.targets.end(), std::numeric_limits<float>::quiet_NaN());
-  for (std::size_t r = 0; r < static_cast<std::size_t>(table.rows); ++r) {
-    for (std::size_t c = 0; c < width; ++c) {
-      const std::string& field = table.text[r * width + c];
-      double value = std::numeric_limits<double>::quiet_NaN();
-      const bool missing = field.empty() || lower(field) == "nan" || lower(field) == "na";
-      if (!missing && !parse_real(field, &value))
-        fail(table.where, fmt::format("row {}: '{}' is not a number", r + 1, excerpt(field)));
-      if (kind == LabelKind::kMulti && !std::isnan(value) && value != 0 && value != 1) {
-        fail(table.where,
-             fmt::format("row {}: with several columns labels must be 0 or 1, got '{}'", r + 1, excerpt(field)),
-             "one column of classes, or label_kind = regression");
-      }
-      labels.targets[static_cast<std::size_t>(row_of[r]) * width + c] = static_cast<float>(value);
-    }
-  }
-  return labels;
-}
-
-Labels word_labels(const Table& table, const std::vector<NodeId>& row_of, std::int64_t nodes, bool whole,
-                   std::vector<std::string>* class_names) {
-  // Numbers sort by value, words by their bytes.
-  std::map<std::pair<std::int64_t, std::string>, std::int32_t> ids;
-  const auto key = [&](const std::string& field) {
-    std::int64_t number = 0;
-    if (whole) parse_int(field, &number);
-    return std::pair{number, whole ? std::string() : field};
-  };
-  for (const std::string& field : table.text) {
-    if (!is_missing(field)) ids.emplace(key(field), 0);
-  }
-  bool consecutive = whole;
-  std::int32_t next = 0;
-  for (auto& [name, id] : ids) {
-    id = next++;
-    consecutive = consecutive && name.first == id;
-    class_names->push_back(whole ? std::to_string(name.first) : name.second);
-  }
-  if (consecutive) class_names->clear();
-  Labels labels;
-  labels.kind = LabelKind::kSingle;
-  labels.num_classes = next;
-  labels.classes = Buffer<std::int32_t>(static_cast<std::size_t>(nodes));
-  std::fill(labels.classes.begin(), labels.classes.end(), -1);
-  for (std::size_t r = 0; r < table.text.size(); ++r) {
-    if (!is_missing(table.text[r])) labels.classes[static_cast<std::size_t>(row_of[r])] = ids.at(key(table.text[r]));
-  }
-  return labels;
-}
-
 }  // namespace
 
-Table read_number_table(const std::filesystem::path& path) {
-  if (path.extension() == ".mtx") return from_matrix(path);
-  if (!is_npy(path)) return read_table(path, true);
+std::string Table::where_row(std::size_t row) const {
+  return row < lines.size() ? fmt::format("{}:{}", where, lines[row]) : where;
+}
+
+std::string Table::note() const {
+  if (understood.empty()) return {};
+  return fmt::format("{}: {}", std::filesystem::path(where).filename().string(), understood);
+}
+
+std::string Table::two_rows_hint() const {
+  return bare_pairs ? "of two columns without names the first holds ids; if both are labels, name them in a header, "
+                      "such as a,b"
+                    : "";
+}
+
+void Table::settle(bool words, std::int64_t first, std::int64_t last) {
+  if (index) {
+    bool counts = true;
+    std::int64_t start = 0;
+    for (std::size_t r = 0; r < keys.size() && counts; ++r) {
+      std::int64_t key = 0;
+      counts = parse_whole(keys[r], &key) && (r == 0 || key == start + static_cast<std::int64_t>(r));
+      if (r == 0) start = key;
+    }
+    const bool ids = !words && start == 1 && first >= 1 && last <= rows;
+    if (counts && (start == 0 || start == 1) && !ids) {
+      keyed = false;
+      keys.clear();
+      understood += " that counts the rows and is left out: row r is node r";
+    } else {
+      understood += " and names the node";
+    }
+    index = false;
+  }
+  for (; !keyed && !words && blanks_after > 0 && rows <= last; --blanks_after) {
+    text.emplace_back();
+    ++rows;
+  }
+}
+
+Table read_number_table(const std::filesystem::path& path, const TableOptions& options) {
+  const Content content = content_of(path);
+  if (content == Content::kText) return Reader(path, TableKind::kFeatures, options).read();
+  if (content == Content::kMatrixMarket) return from_matrix(path);
   const NpyArray array = load_npy(path);
   Table table = from_array(array);
   table.values = to_floats(array);
   return table;
 }
 
-Table read_text_table(const std::filesystem::path& path) {
-  if (!is_npy(path)) return read_table(path, false);
+Table read_text_table(const std::filesystem::path& path, const TableOptions& options) {
+  if (content_of(path) != Content::kNpy) return Reader(path, TableKind::kLabels, options).read();
   const NpyArray array = load_npy(path);
   Table table = from_array(array);
   if (array.is_text()) {
     table.text = to_strings(array);
   } else if (array.is_integer()) {
     for (const std::int64_t value : to_int64(array)) table.text.push_back(std::to_string(value));
+  } else if (array.type == DType::kF64) {
+    for (const double value : to_doubles(array)) table.text.push_back(fmt::format("{}", value));
   } else {
     for (const float value : to_floats(array)) table.text.push_back(fmt::format("{}", value));
   }
+  return table;
+}
+
+Table read_id_list(const std::filesystem::path& path, const TableOptions& options) {
+  TableOptions columns = options;
+  columns.label_column = options.id_column;
+  columns.id_column.clear();
+  columns.header.reset();
+  Table table = read_text_table(path, columns);
+  if (table.cols != 1 || (table.keyed && !table.index))
+    fail(table.where, fmt::format("expected one column, ids or a mask, got {}", table.cols + (table.keyed ? 1 : 0)),
+         "--id-column names it");
   return table;
 }
 
@@ -280,38 +294,22 @@ void place_features(const Table& table, const std::vector<NodeId>& row_of, std::
 }
 
 void attach_tables(const LoadOptions& options, std::int64_t nodes, Dataset* out) {
+  const auto remember = [&](const Table& table) {
+    if (!table.understood.empty()) out->notes.push_back(table.note());
+    out->doubts.insert(out->doubts.end(), table.doubts.begin(), table.doubts.end());
+  };
   if (!options.features_path.empty()) {
-    const Table table = read_number_table(options.features_path);
-    place_features(table, numbered_rows(table, nodes), nodes, out);
+    Table table = read_number_table(options.features_path, options.tables);
+    const std::vector<NodeId> row_of = numbered_rows(&table, nodes);
+    remember(table);
+    place_features(table, row_of, nodes, out);
   }
   if (!options.labels_path.empty()) {
-    const Table table = read_text_table(options.labels_path);
-    out->labels = table_labels(table, numbered_rows(table, nodes), nodes, options.label_kind, &out->class_names);
+    Table table = read_text_table(options.labels_path, options.tables);
+    const std::vector<NodeId> row_of = numbered_rows(&table, nodes);
+    remember(table);
+    out->labels = table_labels(table, row_of, nodes, options.label_kind, out);
   }
-}
-
-Labels table_labels(const Table& table, const std::vector<NodeId>& row_of, std::int64_t nodes, const std::string& kind,
-                    std::vector<std::string>* class_names) {
-  if (kind != "auto" && kind != "class" && kind != "regression") {
-    throw Error(ErrorCode::kUsage, fmt::format("unknown label kind '{}'", kind), {}, "known: auto, class, regression");
-  }
-  if (table.cols > 1)
-    return multi_labels(table, row_of, nodes, kind == "regression" ? LabelKind::kRegression : LabelKind::kMulti);
-  bool whole = true;
-  bool numeric = true;
-  for (const std::string& field : table.text) {
-    if (is_missing(field)) continue;
-    double real;
-    numeric = numeric && parse_real(field, &real);
-    whole = whole && numeric && std::isfinite(real) && real == std::floor(real) && std::abs(real) < 0x1.0p53;
-  }
-  if (kind == "regression" || (kind == "auto" && numeric && !whole))
-    return multi_labels(table, row_of, nodes, LabelKind::kRegression);
-  std::int64_t exact;
-  const bool integers = whole && std::all_of(table.text.begin(), table.text.end(), [&](const std::string& f) {
-                          return is_missing(f) || parse_int(f, &exact);
-                        });
-  return word_labels(table, row_of, nodes, integers, class_names);
 }
 
 }  // namespace gneiss::data

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
 constexpr std::size_t kMaxLine = std::size_t{1} << 30;
+constexpr std::ptrdiff_t kScan = std::ptrdiff_t{1} << 20;
 
 }  // namespace
 
@@ -37,13 +38,14 @@ LineReader::LineReader(const std::filesystem::path& path) : path_(path.string())
   if (!rest_.starts_with("\x1f\x8b")) return;
   unpacker_ = std::make_unique<Unpacker>(rest_);
   rest_ = {};
+  ended_ = false;
 }
 
 LineReader::~LineReader() = default;
 
 std::string LineReader::where() const { return fmt::format("{}:{}", path_, line_); }
 
-bool LineReader::refill() {
+void LineReader::refill() {
   Unpacker& u = *unpacker_;
   std::string carried(rest_);
   if (carried.size() > kMaxLine) throw Error(ErrorCode::kBadData, "a line is longer than 1 GiB", where());
@@ -79,19 +81,87 @@ bool LineReader::refill() {
   }
   u.window.resize(kept + filled);
   rest_ = u.window;
-  return filled > 0;
+  return_ = nullptr;
+  scanned_ = nullptr;
+  ended_ = filled == 0;
+}
+
+/// Leaves out the mark that says how the text is encoded.
+void LineReader::begin() {
+  while (!ended_ && rest_.size() < 4) refill();
+  if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);
+  if (rest_.starts_with("\xff\xfe") || rest_.starts_with("\xfe\xff"))
+    throw Error(ErrorCode::kBadData, "the text is in UTF-16; only UTF-8 and ASCII are read", path_,
+                "save it as UTF-8, or run: iconv -f UTF-16 -t UTF-8 FILE");
+}
+
+/// The next \r before `limit` that neither \n nor \r\n follows: the line end of old Macs. Looked for far ahead at once,
+/// so that files without any pay next to nothing.
+const char* LineReader::lone_return(const char* limit) {
+  const char* const stop = rest_.data() + rest_.size();
+  if (return_ != nullptr && return_ >= rest_.data()) return return_ < limit ? return_ : nullptr;
+  return_ = nullptr;
+  const char* at = std::max(scanned_, rest_.data());
+  if (at >= limit) return nullptr;
+  const char* const until = std::max(limit, at + std::min(kScan, stop - at));
+  while (at < until) {
+    const auto* const found = static_cast<const char*>(std::memchr(at, '\r', static_cast<std::size_t>(until - at)));
+    at = found == nullptr ? until : found;
+    if (found == nullptr) break;
+    if (stop - at < 3 && !ended_) break;  // what follows is still packed
+    if (stop - at >= 2 && at[1] == '\n') {
+      at += 2;
+    } else if (stop - at >= 3 && at[1] == '\r' && at[2] == '\n') {
+      at += 3;
+    } else if (stop - at < 2) {
+      at = stop;  // the last byte of the file
+    } else {
+      return_ = at;
+      break;
+    }
+  }
+  scanned_ = at;
+  return return_ != nullptr && return_ < limit ? return_ : nullptr;
 }
 
 bool LineReader::next(std::string_view* line) {
-  std::size_t end = rest_.find('\n');
-  while (end == std::string_view::npos && unpacker_ && refill()) end = rest_.find('\n');
-  if (rest_.empty()) return false;
-  const std::size_t size = std::min(end, rest_.size());
-  *line = rest_.substr(0, size);
-  rest_.remove_prefix(std::min(size + 1, rest_.size()));
-  if (line->ends_with('\r')) line->remove_suffix(1);
-  ++line_;
-  return true;
+  if (line_ == 0) begin();
+  for (;;) {
+    const char* const begin = rest_.data();
+    const auto* end = static_cast<const char*>(rest_.empty() ? nullptr : std::memchr(begin, '\n', rest_.size()));
+    const char* const alone = lone_return(end != nullptr ? end : begin + rest_.size());
+    if (alone != nullptr) end = alone;
+    if (end == nullptr && !ended_) {
+      refill();
+      continue;
+    }
+    if (rest_.empty()) return false;
+    const std::size_t size = end == nullptr ? rest_.size() : static_cast<std::size_t>(end - begin);
+    *line = rest_.substr(0, size);
+    rest_.remove_prefix(std::min(size + 1, rest_.size()));
+    if (alone == nullptr) {
+      for (int ends = 0; ends < 2 && line->ends_with('\r'); ++ends) line->remove_suffix(1);
+    }
+    ++line_;
+    return true;
+  }
+}
+
+std::string first_bytes(const std::filesystem::path& path, std::size_t size) {
+  const MappedFile file(path);
+  const std::string_view text = file.text();
+  if (!text.starts_with("\x1f\x8b")) return std::string(text.substr(0, size));
+  std::string out(size, '\0');
+  z_stream stream{};
+  inflateInit2(&stream, MAX_WBITS + 16);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(std::min<std::size_t>(text.size(), std::size_t{1} << 30));
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(size);
+  inflate(&stream, Z_SYNC_FLUSH);
+  out.resize(size - stream.avail_out);
+  inflateEnd(&stream);
+  return out;
 }
 
 bool looks_binary(std::string_view bytes) {
@@ -154,6 +224,15 @@ bool parse_real(std::string_view text, double* value) {
     const bool tiny = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
     *value = tiny ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), text[0] == '-' ? -1.0 : 1.0);
   }
+  return true;
+}
+
+bool parse_whole(std::string_view text, std::int64_t* value) {
+  if (parse_int(text, value)) return true;
+  double real = 0;
+  const bool digits = !text.empty() && text.find_first_of("0123456789") != std::string_view::npos;
+  if (!digits || !parse_real(text, &real) || real != std::floor(real) || std::abs(real) > 0x1.0p53) return false;
+  *value = static_cast<std::int64_t>(real);
   return true;
 }
 

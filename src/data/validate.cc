@@ -21,6 +21,7 @@ class Validator {
     features();
     labels();
     splits();
+    for (const std::string& doubt : d_.doubts) warn("{}", doubt);
     return std::move(findings_);
   }
 

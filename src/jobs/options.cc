@@ -189,6 +189,17 @@ bool split_changes(const settings::Config& config) {
   return split == "cycle" || split == "all" || config.flag("data.split_per_run");
 }
 
+static data::TableOptions table_options(const settings::Config& config) {
+  return {.separator = config.text("data.separator"),
+          .decimal = config.text("data.decimal"),
+          .header = config.optional_flag("data.header"),
+          .source_column = config.text("data.source_column"),
+          .target_column = config.text("data.target_column"),
+          .weight_column = config.text("data.weight_column"),
+          .id_column = config.text("data.id_column"),
+          .label_column = config.text("data.label_column")};
+}
+
 data::LoadOptions load_options(const settings::Config& config, std::int64_t run, int num_splits) {
   data::LoadOptions options;
   options.format = config.text("data.format");
@@ -213,6 +224,10 @@ data::LoadOptions load_options(const settings::Config& config, std::int64_t run,
   options.features_path = resolve_file(config, "data.features");
   options.labels_path = resolve_file(config, "data.labels");
   options.label_kind = config.text("data.label_kind");
+  options.train_ids = resolve_file(config, "data.train_ids");
+  options.val_ids = resolve_file(config, "data.val_ids");
+  options.test_ids = resolve_file(config, "data.test_ids");
+  options.tables = table_options(config);
   options.allow_nan = config.flag("data.allow_nan");
   options.max_bytes = config.integer(config.has("data.max_bytes") ? "data.max_bytes" : "train.mem");
   return options;

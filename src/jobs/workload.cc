@@ -64,7 +64,8 @@ Workload::Workload(settings::Config* config, PlanFor plan_for)
   check_batches(*config);
   model_source(resolve_file(*config, "model.name"));  // a wrong name shows before the data are read
   replace_text(config, "data.name", resolve_data(*config));
-  for (const char* key : {"model.name", "data.features", "data.labels"})
+  for (const char* key :
+       {"model.name", "data.features", "data.labels", "data.train_ids", "data.val_ids", "data.test_ids"})
     replace_text(config, key, resolve_file(*config, key));
   dataset_ = data::load(config->text("data.name"), load_options(*config, 0, 1));
   apply_model_text();

@@ -94,6 +94,17 @@ std::string load_options(const data::LoadOptions& load) {
   set_text("features_path", load.features_path.string(), "");
   set_text("labels_path", load.labels_path.string(), "");
   set_text("label_kind", load.label_kind, usual.label_kind);
+  set_text("train_ids", load.train_ids.string(), "");
+  set_text("val_ids", load.val_ids.string(), "");
+  set_text("test_ids", load.test_ids.string(), "");
+  set_text("tables.separator", load.tables.separator, "");
+  set_text("tables.decimal", load.tables.decimal, "");
+  set_choice("tables.header", load.tables.header);
+  set_text("tables.source_column", load.tables.source_column, "");
+  set_text("tables.target_column", load.tables.target_column, "");
+  set_text("tables.weight_column", load.tables.weight_column, "");
+  set_text("tables.id_column", load.tables.id_column, "");
+  set_text("tables.label_column", load.tables.label_column, "");
   set_flag("allow_nan", load.allow_nan);
   return text;
 }

@@ -124,6 +124,43 @@ TEST(MutationTest, Text) {
   fuzz(folder, "l.csv", "id,label\n0,x\n1,y\n", folder.path() / "e.csv", options);
 }
 
+/// As fuzz, for files of which there are many, and that need not be good ones.
+void few_rounds(const TempFolder& folder, const std::string& name, const std::string& content,
+                const std::filesystem::path& what, const LoadOptions& options) {
+  for (int round = 0; round < 40; ++round) {
+    RandomStream random(static_cast<std::uint64_t>(round), 0xF025);
+    folder.write(name, damage(content, &random));
+    SCOPED_TRACE(name + " round " + std::to_string(round));
+    try {
+      validate(load(what.string(), options));
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+      EXPECT_FALSE(error.message().empty());
+    }
+  }
+}
+
+/// Every small input that other tests read: what people's tools write.
+TEST(MutationTest, TablesOfOtherTools) {
+  const TempFolder folder;
+  for (const char* root : {"habits", "faults"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(test_data(root))) {
+      const std::string path = entry.path().string();
+      if (!entry.is_regular_file() || path.find("/ind.") != std::string::npos) continue;
+      const std::string content = read_file(entry.path());
+      LoadOptions options;
+      options.split = "none";
+      const std::string name = "t" + entry.path().extension().string();
+      few_rounds(folder, name, content, folder.path() / name, options);
+      options.features_path = folder.path() / name;
+      few_rounds(folder, name, content, folder.write("e.csv", "0,1\n1,0\n"), options);
+      options.labels_path = options.features_path;
+      options.features_path.clear();
+      few_rounds(folder, name, content, folder.path() / "e.csv", options);
+    }
+  }
+}
+
 TEST(MutationTest, GeomGcn) {
   const TempFolder folder;
   const std::string edges = "node_id\tnode_id\n0\t1\n2\t0\n";

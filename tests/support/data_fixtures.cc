@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -88,6 +89,27 @@ std::optional<std::filesystem::path> real_data(const std::string& name) {
   const std::filesystem::path root = given != nullptr ? given : GNEISS_SOURCE_DIR "/../shared/data";
   if (!std::filesystem::exists(root / name)) return std::nullopt;
   return root / name;
+}
+
+std::string test_data(const std::string& name) { return GNEISS_SOURCE_DIR "/tests/data/" + name; }
+
+std::vector<std::string> named_edges(const data::Dataset& dataset) {
+  const auto name = [&](NodeId v) {
+    const auto at = static_cast<std::size_t>(v);
+    if (!dataset.node_names.empty()) return dataset.node_names[at];
+    return std::to_string(dataset.orig_id.empty() ? v : dataset.orig_id[at]);
+  };
+  std::vector<std::string> edges;
+  const auto offsets = dataset.graph.offsets();
+  for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
+    for (auto k = static_cast<std::size_t>(offsets[v]); k < static_cast<std::size_t>(offsets[v + 1]); ++k) {
+      std::string edge = name(dataset.graph.sources()[k]) + ">" + name(static_cast<NodeId>(v));
+      if (dataset.graph.weighted()) edge += fmt::format(" {:g}", dataset.graph.weights()[k]);
+      edges.push_back(std::move(edge));
+    }
+  }
+  std::sort(edges.begin(), edges.end());
+  return edges;
 }
 
 std::string npy_with_header(const std::string& dict, const std::string& data) {

@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "data/dataset.h"
 
 namespace gneiss::testing {
 
@@ -50,6 +51,12 @@ Error error_of(const std::function<void()>& action);
 
 /// The folder of a real data set, from $GNEISS_DATA or ../shared/data beside the sources; nothing if it is not there.
 std::optional<std::filesystem::path> real_data(const std::string& name);
+
+/// A small input under tests/data.
+std::string test_data(const std::string& name);
+
+/// Edges with the ids of the file, "a>b" or, weighted, "a>b 0.5"; sorted.
+std::vector<std::string> named_edges(const data::Dataset& dataset);
 
 template <class T>
 std::string raw(const std::vector<T>& values) {

@@ -131,9 +131,9 @@ TEST_F(EdgeListTest, NamesTheLine) {
   EXPECT_THAT(word.where(), HasSubstr("edges.txt:2"));
   EXPECT_THAT(word.message(), HasSubstr("expected a whole number as node id, got 'x'"));
   EXPECT_THAT(error("0 1\n\n5\n").where(), HasSubstr("edges.txt:3"));
-  EXPECT_THAT(error("0 1\n5\n").message(), HasSubstr("expected 2 (from, to) fields, got 1: '5'"));
+  EXPECT_THAT(error("0 1\n5\n").message(), HasSubstr("expected 2 fields as in the first row, got 1"));
   EXPECT_THAT(error("0 1 1\n0 1 z\n").message(), HasSubstr("expected a weight, got 'z'"));
-  EXPECT_THAT(error("0 1 1\n0 1\n").message(), HasSubstr("expected 3 (from, to, weight) fields, got 2"));
+  EXPECT_THAT(error("0 1 1\n0 1\n").message(), HasSubstr("expected 3 fields as in the first row, got 2"));
   EXPECT_THAT(error("0 1 abc\n0 1 1\n").message(), HasSubstr("the third column should be a weight"));
   EXPECT_THAT(error("99999999999999999999 1\n0 1\n1 2\n3 99999999999999999999\n").code(), ErrorCode::kBadData);
   EXPECT_THAT(error("0 1 nan\n").message(), HasSubstr("the weight of edge 0 is NaN or infinite"));

@@ -99,7 +99,7 @@ TEST_F(LoadTest, RefusesUnknownOptionValues) {
 
 TEST_F(LoadTest, NamesTheFormatsItReads) {
   EXPECT_THAT(data_format_names(), ElementsAre("gneiss", "planetoid", "gnn-benchmark", "heterophilous", "geom-gcn",
-                                               "edge-list", "matrix-market"));
+                                               "edge-list", "matrix-market", "metis", "dimacs"));
 }
 
 TEST_F(LoadTest, AppliesSharedOptions) {

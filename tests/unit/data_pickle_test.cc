@@ -15,6 +15,7 @@ using ::gneiss::testing::PickleWriter;
 using ::gneiss::testing::raw;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using std::string_literals::operator""s;
 
 struct Parsed {
   std::string bytes;
@@ -46,6 +47,25 @@ TEST(PickleTest, ReadsNeighbourListsAndTheMemo) {
   EXPECT_EQ(parsed.pickle.items(items[3])[0].number, 7);
 }
 
+TEST(PickleTest, ReadsBytesThatWereWrittenAsText) {
+  // Protocol 2 from Python 3: 0x80 as the character U+0080.
+  const Parsed parsed(
+      "\x80\x02"
+      "c_codecs\nencode\nX\x03\0\0\0a\xc2\x80X\x06\0\0\0latin1\x86R\x8a\x02\xff\xfe\x86."s);
+  EXPECT_EQ(parsed.pickle.items(parsed.pickle.root())[1].number, -257);
+}
+
+TEST(PickleTest, ReadsAnArrayOfProtocolFive) {
+  const std::string bytes =
+      "\x80\x05\x95\x80\0\0\0\0\0\0\0\x8c\x13numpy._core.numeric\x94\x8c\x0b_frombuffer\x94\x93\x94("
+      "\x96\x08\0\0\0\0\0\0\0\x01\0\0\0\x02\0\0\0\x8c\x05numpy\x8c\x05"
+      "dtype\x93\x8c\x02i4\x89\x88\x87R"
+      "(K\x03\x8c\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tbK\x02\x85\x8c\x01"
+      "CtR."s;
+  const Parsed parsed(bytes);
+  EXPECT_THAT(list(to_int64(parsed.pickle.array(parsed.pickle.root()))), ElementsAre(1, 2));
+}
+
 struct BadPickle {
   const char* name;
   std::string bytes;
@@ -71,13 +91,25 @@ INSTANTIATE_TEST_SUITE_P(
                                 "\x80\x02"
                                 "c__builtin__\neval\n.",
                                 "'__builtin__ eval'"},
-                      BadPickle{"Global4", "\x80\x02\x93.", "instruction STACK_GLOBAL (0x93)"},
+                      BadPickle{"Global4", "\x80\x04\x8c\x02os\x8c\x06system\x93.", "Python object 'os system'"},
+                      BadPickle{"GlobalOfNumbers", "\x80\x04K\x01K\x02\x93.", "by something else than text"},
+                      BadPickle{"CutFrame", "\x80\x04\x95\x01", "cut off"},
+                      BadPickle{"LongBytes", "\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\xffx", "cut off"},
+                      BadPickle{"LongNumber", "\x80\x02\x8a\x09xxxxxxxxx.", "more than 64 bits"},
+                      BadPickle{"EncodeOther",
+                                "\x80\x02"
+                                "c_codecs\nencode\nX\x01\0\0\0aX\x04\0\0\0utf8\x86R."s,
+                                "something else than text in Latin-1"},
+                      BadPickle{"EncodeWide",
+                                "\x80\x02"
+                                "c_codecs\nencode\nX\x03\0\0\0\xe2\x82\xacX\x06\0\0\0latin1\x86R."s,
+                                "no form in Latin-1"},
                       BadPickle{"Inst", "\x80\x02(ios\nsystem\n.", "instruction INST"},
                       BadPickle{"Obj", "\x80\x02(o.", "instruction OBJ"},
                       BadPickle{"Extension", "\x80\x02\x82\x01.", "instruction EXT1"},
                       BadPickle{"Persistent", "\x80\x02Pid\n.", "instruction PERSID"},
                       BadPickle{"Unknown", "\x80\x02\xfe.", "instruction unknown (0xfe)"},
-                      BadPickle{"Protocol", "\x80\x04N.", "protocol 4"},
+                      BadPickle{"Protocol", "\x80\x06N.", "protocol 6"},
                       BadPickle{"NoProtocol", "N.", "begins with the byte 0x80"},
                       BadPickle{"Empty", "", "begins with the byte 0x80"},
                       BadPickle{"CutOff", "\x80\x02T\xff\xff\xff\x7fx", "cut off"},
@@ -94,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
                       BadPickle{"CallList",
                                 "\x80\x02"
                                 "c__builtin__\nlist\n)R.",
-                                "calls '__builtin__ list'"},
+                                "calls a type that is only to be named"},
                       BadPickle{"BuildNone", "\x80\x02N)b.", "state to something that takes none"},
                       BadPickle{"OpenMark", "\x80\x02(N.", "does not end with one value"}),
     [](const auto& each) { return std::string(each.param.name); });
