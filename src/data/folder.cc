@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/remove.h"
 #include "data/checksum.h"
 #include "data/half_features.h"
 #include "data/manifest.h"
@@ -278,8 +279,7 @@ struct TemporaryFolder {
   fs::path path;
   bool keep = false;
   ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!keep) fs::remove_all(path, ignored);
+    if (!keep) remove_quietly(path);
   }
 };
 
@@ -307,8 +307,9 @@ void save_checked(const Dataset& dataset, const fs::path& path, bool force) {
   if (fs::exists(target)) fs::rename(target, old.path, error);
   if (!error) fs::rename(temporary.path, target, error);
   if (error) {
-    std::error_code ignored;
-    if (fs::exists(old.path)) fs::rename(old.path, target, ignored);
+    std::error_code lost;
+    if (fs::exists(old.path)) fs::rename(old.path, target, lost);
+    old.keep = static_cast<bool>(lost);  // rather under another name than not at all
     throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", target.string(), error.message()),
                 target.string());
   }

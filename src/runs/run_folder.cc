@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/remove.h"
 
 namespace gneiss::runs {
 namespace {
@@ -53,26 +54,36 @@ RunFolder::RunFolder(fs::path path, bool force) : path_(fs::absolute(path).lexic
                   replaceable ? "choose another --out, or replace it with --force" : "choose another --out");
     }
   }
-  made_parent_ = !fs::exists(path_.parent_path(), error);
-  make_folder(path_.parent_path());
   staging_ = path_;
   staging_ += fmt::format(".partial-{}", getpid());
-  fs::remove_all(staging_, error);
-  make_folder(staging_);
-  metrics_ = std::fopen((staging_ / "metrics.jsonl").c_str(), "w");
-  if (metrics_ == nullptr) {
-    const std::string reason = std::strerror(errno);
-    fs::remove_all(staging_, error);
-    fail_disk(path_, "write metrics.jsonl", reason);
+  try {
+    begin();
+  } catch (...) {
+    discard();
+    throw;
   }
 }
 
+void RunFolder::begin() {
+  std::error_code error;
+  for (fs::path parent = path_.parent_path(); !fs::exists(parent, error); parent = parent.parent_path())
+    made_parents_.push_back(parent);
+  make_folder(path_.parent_path());
+  fs::remove_all(staging_, error);
+  make_folder(staging_);
+  metrics_ = std::fopen((staging_ / "metrics.jsonl").c_str(), "w");
+  if (metrics_ == nullptr) fail_disk(path_, "write metrics.jsonl", std::strerror(errno));
+}
+
 RunFolder::~RunFolder() {
-  if (metrics_ != nullptr) std::fclose(metrics_);
-  std::error_code ignored;
-  if (committed_) return;
-  fs::remove_all(staging_, ignored);
-  if (made_parent_) fs::remove(path_.parent_path(), ignored);  // stays if something else lies in it by now
+  if (!committed_) discard();
+}
+
+void RunFolder::discard() noexcept {
+  if (metrics_ != nullptr) std::fclose(std::exchange(metrics_, nullptr));
+  remove_quietly(staging_);
+  std::error_code ignored;  // a parent stays if something else lies in it by now
+  for (const fs::path& parent : made_parents_) fs::remove(parent, ignored);
 }
 
 void RunFolder::add_epoch(std::int64_t run, const epochs::EpochRecord& epoch) noexcept {
@@ -113,7 +124,7 @@ void RunFolder::commit() {
     fail_disk(path_, "put the run folder in its place", why);
   }
   committed_ = true;
-  if (!old.empty()) fs::remove_all(old, error);
+  if (!old.empty()) remove_quietly(old);
 }
 
 fs::path default_run_folder(std::string_view dataset, std::string_view model) {

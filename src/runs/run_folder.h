@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "epochs/records.h"
 
@@ -32,11 +33,14 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void begin();
+  void discard() noexcept;
+
   std::filesystem::path path_;
   std::filesystem::path staging_;
   std::FILE* metrics_ = nullptr;
   bool force_ = false;
-  bool made_parent_ = false;
+  std::vector<std::filesystem::path> made_parents_;  ///< folders that were not there, the innermost first
   bool committed_ = false;
 };
 

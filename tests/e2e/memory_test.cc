@@ -1,76 +1,31 @@
 // Measured peak memory against the plan, and a count of allocations after the first epoch.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
-#include <new>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/buffer.h"
 #include "base/file.h"
 #include "data/load.h"
 #include "data/preprocess.h"
 #include "e2e/command.h"
 #include "epochs/metrics.h"
+#include "support/allocation_counter.h"
 #include "support/data_fixtures.h"
 #include "train/full_graph.h"
-
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kSanitized = true;  // the sanitizer has an allocator and memory of its own
-#else
-constexpr bool kSanitized = false;
-#endif
-
-namespace {
-
-std::atomic<bool> counting{false};
-std::atomic<long> allocations{0};
-
-[[maybe_unused]] void* counted(std::size_t bytes) {
-  if (counting) ++allocations;
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-[[maybe_unused]] void* counted_aligned(std::size_t bytes, std::size_t alignment) {
-  if (counting) ++allocations;
-  void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-#ifndef __SANITIZE_ADDRESS__
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted_aligned(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return counted_aligned(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-#endif
 
 namespace gneiss::testing {
 namespace {
 
-class Allocations : public ::testing::TestWithParam<const char*> {};
+constexpr bool kSanitized = !kAllocationsAreCounted;  // a sanitizer has an allocator and memory of its own
 
-TEST_P(Allocations, NoneAfterTheFirstEpoch) {
-  if (kSanitized) GTEST_SKIP() << "memory is not counted under the address sanitizer";
+/// Trains ten epochs of a small model and returns what was allocated from the second one on. `in_epoch` is called in
+/// every epoch.
+long allocations_after_first_epoch(const std::string& model, const std::function<void()>& in_epoch) {
   const data::Dataset dataset = data::load("dcsbm:nodes=500,classes=4,features=100,density=0.1,seed=3", {});
   train::SessionOptions options;
-  options.model = GetParam();
+  options.model = model;
   options.model_args = {{"norm", std::string("batch")}, {"dropout", 0.5}};
   options.optimizer.clip_norm = 1;
   options.threads = 2;
@@ -81,26 +36,52 @@ TEST_P(Allocations, NoneAfterTheFirstEpoch) {
   train::FullGraphOptions driver;
   driver.epochs = 10;
   driver.metric = epochs::Metric::kMacroF1;
-  const train::Watcher watcher{[](const epochs::EpochRecord& epoch) {
-                                 if (epoch.epoch == 1) counting = true;
-                                 if (epoch.epoch == 10) counting = false;
+  long count = -1;
+  const train::Watcher watcher{[&](const epochs::EpochRecord& epoch) {
+                                 in_epoch();
+                                 if (epoch.epoch == 1) start_counting_allocations();
+                                 if (epoch.epoch == 10) count = stop_counting_allocations();
                                },
                                {}};
-  allocations = 0;
   train::train_run(session, split, driver, evaluator, 1, watcher, weights);
-  EXPECT_EQ(allocations, 0) << GetParam();
+  return count;
+}
+
+class Allocations : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Allocations, NoneAfterTheFirstEpoch) {
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
+  EXPECT_EQ(allocations_after_first_epoch(GetParam(), [] {}), 0) << GetParam();
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Allocations, ::testing::Values("gcn", "sage", "gin", "gat"),
                          [](const auto& test) { return std::string(test.param); });
 
-TEST(Allocations, AreCountedAtAll) {
-  if (kSanitized) GTEST_SKIP() << "memory is not counted under the address sanitizer";
-  counting = true;
-  allocations = 0;
-  const auto value = std::make_unique<int>(1);
-  counting = false;
-  EXPECT_GE(allocations, 1);
+TEST(Allocations, OfOneMatrixAnEpochAreCounted) {
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
+  const std::size_t sizes[] = {1, 64 * 64, kHugePage};  // of the last, huge pages
+  for (const std::size_t size : sizes) {
+    const auto matrix = [&] { EXPECT_NE(Buffer<float>(size).data(), nullptr); };
+    EXPECT_EQ(allocations_after_first_epoch("gcn", matrix), 9) << size;
+  }
+}
+
+TEST(Allocations, OfEveryKindAreCounted) {
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
+  const auto count = [](const std::function<void()>& allocate) {
+    start_counting_allocations();
+    allocate();
+    return stop_counting_allocations();
+  };
+  const Environment there("TMPDIR", "/var/tmp");
+  EXPECT_GE(count([] {
+              std::vector<int> values(3, 1);
+              EXPECT_EQ(values[2], 1);
+            }),
+            1);
+  EXPECT_GE(count([] { Buffer<float>::zeros(3); }), 1);
+  EXPECT_GE(count([] { FileMemory(4096); }), 1);
+  EXPECT_EQ(count([] {}), 0);
 }
 
 /// Of five epochs.
@@ -214,7 +195,7 @@ TEST(ConstantsInAFile, StayInMemoryWhereTheFileCannotBeWritten) {
 }
 
 TEST(ConstantsInAFile, NeedNoMemory) {
-  if (kSanitized) GTEST_SKIP() << "memory is not counted under the address sanitizer";
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
   const Environment there("TMPDIR", "/var/tmp");
   if (scratch_room() < 2'000'000'000) GTEST_SKIP() << "no 2 GB of disk at /var/tmp";
   const Workplace place;
@@ -238,7 +219,7 @@ struct Case {
 class PeakMemory : public ::testing::TestWithParam<Case> {};
 
 TEST_P(PeakMemory, StaysWithinThePlan) {
-  if (kSanitized) GTEST_SKIP() << "memory is not counted under the address sanitizer";
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
   const Workplace place;
   std::vector<std::string> arguments = {"train"};
   arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
@@ -256,7 +237,7 @@ TEST_P(PeakMemory, StaysWithinThePlan) {
 }
 
 TEST(PeakMemoryOfAFolder, LeavesOutWhatOnlyTheSetupReads) {
-  if (kSanitized) GTEST_SKIP() << "memory is not counted under the address sanitizer";
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
   const Workplace place;
   ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=20000,degree=200,features=600", "--out", "graph"}).code, 0);
   const auto peak_of = [&](const std::string& epochs) {
