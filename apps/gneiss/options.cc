@@ -1,3 +1,4 @@
+// Each setting of the library becomes a flag of its type; help text and choices come from the table.
 #include "options.h"
 
 #include <fmt/format.h>

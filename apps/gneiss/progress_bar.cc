@@ -1,3 +1,4 @@
+// The line is drawn over the last one, at most ten times a second, and only if standard error is a terminal.
 #include "progress_bar.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// RunConfig as the public headers have it, over settings::Config.
 #include "gneiss/config.h"
 
 #include "api/impl.h"

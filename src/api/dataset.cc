@@ -1,3 +1,4 @@
+// Dataset and its description as the public headers have them, over data::Dataset.
 #include "gneiss/dataset.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Writing programs, over jobs::synthesize.
 #include "gneiss/synth.h"
 
 #include "api/impl.h"

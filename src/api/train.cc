@@ -1,3 +1,4 @@
+// Training, plans and what a run folder is good for, over jobs/.
 #include "gneiss/train.h"
 
 #include "api/impl.h"

@@ -1,3 +1,4 @@
+// The version, what this machine offers, and measuring it.
 #include "gneiss/version.h"
 
 #include <hwy/base.h>

@@ -1,3 +1,4 @@
+// Large allocations are advised to use huge pages. Pages are given back with madvise, whole ones only.
 #include "base/buffer.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// Exit codes by kinds of errors; docs/cli.md lists them.
 #include "base/error.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// Writing goes to a temporary name beside the target, is synced, and is renamed. Mapping asks for huge pages where the
+// file system can keep them.
 #include "base/file.h"
 
 #include <fcntl.h>

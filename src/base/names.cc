@@ -1,3 +1,4 @@
+// Nearness is the edit distance with swaps of neighbours (Damerau-Levenshtein, optimal string alignment), case ignored.
 #include "base/names.h"
 
 #include <algorithm>

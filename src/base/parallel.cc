@@ -1,3 +1,4 @@
+// The number of threads is the least of the processors that the process may run on and the quota of its control group.
 #include "base/parallel.h"
 
 #include <sched.h>

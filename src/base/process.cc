@@ -1,3 +1,4 @@
+// Memory is read from /proc/self and from the control group, caches from /sys.
 #include "base/process.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Each task is open, through, or given back. When a task is through, the run of such tasks around it is given back if
+// it is long enough or reaches a neighbour that is given back already, in whole huge pages.
 #include "base/swept_rows.h"
 
 #include <algorithm>

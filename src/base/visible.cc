@@ -1,3 +1,4 @@
+// Decodes UTF-8 character by character and writes the code of what cannot be seen.
 #include "base/visible.h"
 
 #include <fmt/format.h>

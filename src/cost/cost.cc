@@ -1,3 +1,6 @@
+// An op's time is made of bytes that it streams, rows that it gathers and flop, each over a measured rate. Rates of
+// gathers and products are tables, interpolated over the logarithms of both axes. Near ends of edges are read as from a
+// smaller table than far ones, and what a band has in the cache at the cache's rate.
 #include "cost/cost.h"
 
 #include <algorithm>

@@ -27,27 +27,24 @@ struct RateGrid {
 
 /// Rates of a machine with all the threads that a process may use, a second.
 struct Rates {
-  std::string source;  ///< where they come from, for people
-  RateGrid gather;     ///< bytes of rows read and written by spmm; by columns and bytes of the rows gathered from
-  RateGrid
-      block_gather;  ///< bytes of rows read by a blocked spmm, besides its segments; by columns and bytes of a block
-  RateGrid gemm_nn;  ///< flop of c [m,n] = a b; by n and inner size; m is large
-  RateGrid gemm_nt;  ///< the same of a b^T
-  RateGrid gemm_tn;  ///< flop of c [m,n] = a^T b; by n and m; the inner size is large
-  RateGrid spx_forward;       ///< flop on stored values of spx_gemm; by columns and bytes of values
-  RateGrid spx_gradient;      ///< the same on transposed features with a copy of their values
-  RateGrid spx_slots;         ///< the same with values that are found by slots
-  double spx_rows = 0;        ///< of the dense operand that those three were measured with
-  RateGrid stream;            ///< bytes that an elementwise op reads and writes; by 1 and by those bytes
-  double attention = 0;       ///< edges times heads whose softmax is taken, besides the gather
-  double attention_grad = 0;  ///< the same backward
-  double dropout = 0;         ///< values drawn
-  double exponentials =
-      0;  ///< values of an elementwise function that takes an exponential, besides reading and writing them
-  double segments = 0;  ///< row segments of one column that a blocked spmm begins, besides the pass over the result
-  double map =
-      0;  ///< bytes of rows in a file that are mapped before they are read, and given back, besides reading them
-  double call_seconds = 0;  ///< of a call with nothing to do
+  std::string source;     ///< Where they come from, for people.
+  RateGrid gather;        ///< Bytes of rows that spmm reads and writes; by columns and bytes of the rows gathered from.
+  RateGrid block_gather;  ///< Bytes of rows that a blocked spmm reads, segments apart; by columns and bytes of a block.
+  RateGrid gemm_nn;       ///< Flop of c [m,n] = a b, for large m; by n and inner size.
+  RateGrid gemm_nt;       ///< Flop of c [m,n] = a b^T, for large m; by n and inner size.
+  RateGrid gemm_tn;       ///< Flop of c [m,n] = a^T b, for a large inner size; by n and m.
+  RateGrid spx_forward;   ///< Flop of spx_gemm on stored values; by columns and bytes of values.
+  RateGrid spx_gradient;  ///< Flop of spx_gemm on transposed features with a copy of their values.
+  RateGrid spx_slots;     ///< Flop of spx_gemm on transposed features whose values are found by slots.
+  double spx_rows = 0;    ///< Rows of the dense operand that the three above were measured with.
+  RateGrid stream;        ///< Bytes that an elementwise op reads and writes; by 1 and by those bytes.
+  double attention = 0;   ///< Edges times heads whose softmax is taken, the gather apart.
+  double attention_grad = 0;  ///< Edges times heads whose softmax is differentiated, the gather apart.
+  double dropout = 0;         ///< Values drawn.
+  double exponentials = 0;    ///< Values whose exponential is taken, reading and writing them apart.
+  double segments = 0;        ///< Row segments of one column that a blocked spmm begins, passes over the result apart.
+  double map = 0;             ///< Bytes of rows in a file that are mapped and given back, reading them apart.
+  double call_seconds = 0;    ///< Seconds of a call with nothing to do.
 };
 
 /// The CPU study's machine (2 threads of a Zen 5 with AVX-512): its tables of gathers, products and sparse products.

@@ -1,3 +1,5 @@
+// One JSON file a machine: processor, vector target, threads and version are its key. A file with another key, or with
+// a rate that cannot be, is not used, and the reason is reported.
 #include "cost/rates_file.h"
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// By libdeflate, in parts that threads take and that are combined in order.
 #include "data/checksum.h"
 
 #include <libdeflate.h>

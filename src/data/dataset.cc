@@ -1,3 +1,4 @@
+// Sizes of what a data set holds, and picking labels by row.
 #include "data/dataset.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Looks at names in a folder, and at the first bytes of a file, never at its whole.
 #include "data/detect.h"
 
 #include <algorithm>

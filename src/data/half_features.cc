@@ -1,3 +1,5 @@
+// Converts in place: an element of 16 bits moves to half its offset, so values are read in groups before their places
+// are written.
 #include "data/half_features.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts edges, degrees and labels.
 #include "data/info.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The manifest is JSON. Reading checks every member's type and range and refuses unknown versions.
 #include "data/manifest.h"
 
 #include <algorithm>

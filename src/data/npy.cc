@@ -1,3 +1,4 @@
+// The header is a Python literal, parsed by hand; the data are attached as they lie in memory, not copied.
 #include "data/npy.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Members are found by name in the archive's directory and unpacked when asked for.
 #include "data/npz.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// A stack machine for the few instructions that NumPy's arrays, SciPy's matrices and dicts of them need. Everything
+// else is refused by name; nothing is ever called.
 #include "data/pickle.h"
 
 #include <algorithm>

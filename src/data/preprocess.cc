@@ -1,3 +1,5 @@
+// Transforms work row by row on dense features or on stored values. Renaming nodes permutes all arrays by one order,
+// large features through scratch files.
 #include "data/preprocess.h"
 
 #include <unistd.h>

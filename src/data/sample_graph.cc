@@ -1,3 +1,6 @@
+// Edges are drawn several times from the same random streams, to count and to fill, so that no list of them is kept.
+// More are drawn than are wanted: double ones are dropped, and of the rest those whose hash lies below a threshold that
+// leaves the exact number.
 #include "data/sample_graph.h"
 
 #include <algorithm>

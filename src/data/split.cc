@@ -1,3 +1,4 @@
+// Nodes with labels are shuffled by the seed and cut by shares or by numbers a class.
 #include "data/split.h"
 
 #include <algorithm>

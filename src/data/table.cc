@@ -1,3 +1,4 @@
+// Two passes: the first finds the separator, the header and the number of rows, the second reads the numbers.
 #include "data/table.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Lines come from a window over the file, unpacked piece by piece if it is gzip; fields are views of the window.
 #include "data/text.h"
 
 #include <zlib.h>

@@ -1,3 +1,4 @@
+// One check a function; each adds findings with the first place where it is wrong.
 #include "data/validate.h"
 
 #include <algorithm>

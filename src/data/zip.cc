@@ -1,3 +1,4 @@
+// Finds the directory from the end of the file, reads its entries with every bound checked, and follows ZIP64 fields.
 #include "data/zip.h"
 
 #include <zlib.h>

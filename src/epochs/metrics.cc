@@ -1,3 +1,5 @@
+// Scores over the labelled nodes of a part. ROC-AUC is Mann-Whitney's statistic: the mean rank of the positives, tied
+// scores sharing the mean of their ranks, task by task.
 #include "epochs/metrics.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The rate of an epoch is the base rate times the warm-up's factor, or that of the cosine or of the plateaus so far.
 #include "epochs/schedule.h"
 
 #include <algorithm>

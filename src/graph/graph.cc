@@ -1,3 +1,4 @@
+// Construction checks that offsets ascend and that sources are in range.
 #include "graph/graph.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// The text form of a plan, a line a step, with where its results lie.
 #include "ir/plan.h"
 
 #include <algorithm>

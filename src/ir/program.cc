@@ -1,3 +1,4 @@
+// Attributes, lookups, the builder that infers types, and the table of ops from ops.def.
 #include "ir/program.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A line an op. The parser reads what the printer writes and nothing more; errors name the line.
 #include "ir/text.h"
 
 #include <array>

@@ -1,3 +1,5 @@
+// Walks the ops once: operands are made before they are read, kinds have their operands, types are what the rules say,
+// and phases come in order.
 #include "ir/verify.h"
 
 #include <set>

@@ -1,3 +1,4 @@
+// train: loads the data, trains run by run, keeps the best run's weights, and writes the run folder and the report.
 #include "jobs/job.h"
 
 #include <chrono>

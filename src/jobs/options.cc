@@ -1,3 +1,4 @@
+// Each function reads the settings that one struct needs and checks what only the data can tell.
 #include "jobs/options.h"
 
 #include <algorithm>

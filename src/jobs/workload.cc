@@ -1,3 +1,5 @@
+// Loads the data for the first run, completes the settings by the model's text, puts the nodes in order, and measures
+// the memory that all this took, so that plans can be held against a limit.
 #include "jobs/workload.h"
 
 #include <fmt/format.h>

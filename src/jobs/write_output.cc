@@ -1,3 +1,4 @@
+// One row a node: text is built line by line, .npy from the matrix as it lies.
 #include "jobs/write_output.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Rows are cut among tasks by edges where there are offsets, else evenly.
 #include "kernels/bands.h"
 
 namespace gneiss::kernels {

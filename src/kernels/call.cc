@@ -1,3 +1,4 @@
+// One case an op: operands and attributes become the members of its Args, and the variant table gives the function.
 #include "kernels/call.h"
 
 #include <algorithm>

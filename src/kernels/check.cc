@@ -1,3 +1,4 @@
+// Messages of checks that contracts share.
 #include "kernels/check.h"
 
 #include <string>

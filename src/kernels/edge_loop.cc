@@ -1,3 +1,5 @@
+// Tasks run the function of a compiled loop over their rows; sums over all edges are kept apart by task and added in
+// order.
 #include "kernels/edge_loop.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts the entries that have a label, in parallel, for losses that divide by them.
 #include "kernels/labelled_entries.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// The texts are parsed when the first one is asked for and kept for the life of the process.
 #include "language/library.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Arithmetic of shapes, access by kind, and how values are described in messages.
 #include "language/value.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// Walks the ops once and keeps a table from what an op computes (its kind, operands and attributes, as text) to the
+// values that it made. An op that is in the table already is dropped and its readers get the earlier values. There is
+// one table for the setup phase, one for forward and backward together, and one for inference: an op may share with its
+// own table and with that of the setup.
 #include "passes/common_subexpressions.h"
 
 #include <cstdio>

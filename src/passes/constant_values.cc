@@ -1,3 +1,7 @@
+// Starts from states that nothing updates and whose first value does not depend on the seed, then goes through the ops
+// in order: a result is constant if all operands are. Leaves without operands (features, weights of edges) are constant
+// too. Losses, parameters and dropout never are, nor is what lies on a graph or a node set that changes from step to
+// step.
 #include "passes/constant_values.h"
 
 #include <algorithm>

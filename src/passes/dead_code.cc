@@ -1,3 +1,6 @@
+// Marks what is needed from the back: outputs, gradients of parameters, then the operands of every op with a needed
+// result. Ops with an effect of their own (batch_norm_update) and parameters stay. A second walk copies the ops that
+// live.
 #include "passes/dead_code.h"
 
 #include <algorithm>

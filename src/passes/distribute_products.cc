@@ -1,3 +1,5 @@
+// Looks at every product whose left operand is a sum of terms in one x, each linear in it. Both forms are costed by
+// modelled time; where the distributed one is cheaper, each term is applied to x W and the results are added.
 #include "passes/distribute_products.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Takes the weight of each sparse product apart into factors gathered from sources and from destinations. If nothing
+// else is left, x is scaled by the factors of the source before the product and its result by those of the destination.
+// Whether that pays is decided by edges a node for each column, since a scaling is a sweep over rows and a weight is
+// read by edges.
 #include "passes/factor_weights.h"
 
 #include <fmt/format.h>

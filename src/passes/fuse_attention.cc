@@ -1,3 +1,5 @@
+// Matches backwards from each sparse product with a softmax as its weight: softmax, optional dropout, leaky ReLU, the
+// sum of two gathered scores. A match whose parts nobody else reads is replaced by one op; the parts go as dead code.
 #include "passes/fuse_attention.h"
 
 #include <optional>
@@ -19,9 +21,9 @@ struct Attention {
   const Op* dropout = nullptr;
 };
 
-class Fuser {
+class AttentionFuser {
  public:
-  explicit Fuser(const ir::Program& program)
+  explicit AttentionFuser(const ir::Program& program)
       : from_(program), makers_(ir::producers(program)), uses_(ir::use_counts(program)), rewriter_(program) {}
 
   ir::Program run() {
@@ -94,6 +96,6 @@ class Fuser {
 
 }  // namespace
 
-ir::Program fuse_attention(const ir::Program& program) { return Fuser(program).run(); }
+ir::Program fuse_attention(const ir::Program& program) { return AttentionFuser(program).run(); }
 
 }  // namespace gneiss::passes

@@ -1,3 +1,7 @@
+// Goes through the ops and gives each reduction of edges to the open loop that it shares most ops with, or to a new
+// one. A loop takes in, for each of its ends, all ops on edges back to values that have to exist anyway. It runs at one
+// position, which must come after all that it reads and before all that read it. At last the ops are written out, each
+// loop's behind one another and marked with its number.
 #include "passes/fuse_edges.h"
 
 #include <fmt/format.h>
@@ -28,9 +32,9 @@ struct Loop {
   std::vector<std::int32_t> ends;  ///< ops: reductions, and ops whose result is kept
 };
 
-class Fuser {
+class LoopBuilder {
  public:
-  Fuser(const ir::Program& program, std::vector<std::string>* decisions)
+  LoopBuilder(const ir::Program& program, std::vector<std::string>* decisions)
       : from_(program), decisions_(decisions), makers_(ir::producers(program)), rewriter_(program) {}
 
   ir::Program run() {
@@ -223,7 +227,7 @@ class Fuser {
 }  // namespace
 
 ir::Program fuse_edges(const ir::Program& program, std::vector<std::string>* decisions) {
-  return Fuser(program, decisions).run();
+  return LoopBuilder(program, decisions).run();
 }
 
 }  // namespace gneiss::passes

@@ -1,3 +1,6 @@
+// Goes through the ops in order; for each, the rules below are tried one after the other. A rule looks at the op that
+// made an operand, and takes it in if it has no other reader and is of the same phase. What was taken in goes as dead
+// code.
 #include "passes/fuse_elementwise.h"
 
 #include <utility>
@@ -11,9 +14,9 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-class Fuser {
+class ElementwiseFuser {
  public:
-  explicit Fuser(const ir::Program& program)
+  explicit ElementwiseFuser(const ir::Program& program)
       : from_(program), makers_(ir::producers(program)), uses_(ir::use_counts(program)), rewriter_(program) {}
 
   ir::Program run() {
@@ -204,6 +207,6 @@ class Fuser {
 
 }  // namespace
 
-ir::Program fuse_elementwise(const ir::Program& program) { return Fuser(program).run(); }
+ir::Program fuse_elementwise(const ir::Program& program) { return ElementwiseFuser(program).run(); }
 
 }  // namespace gneiss::passes

@@ -1,3 +1,6 @@
+// Takes the operand of each reduction over edges apart: a product of one gathered node value and of narrower edge
+// values. The gathered value becomes the operand of a sparse product, the product of the others its weight. An inner
+// product of the two ends of an edge becomes sddmm in the same way.
 #include "passes/fuse_messages.h"
 
 #include <algorithm>
@@ -18,9 +21,9 @@ struct Message {
   std::vector<ValueId> weights;
 };
 
-class Fuser {
+class MessageFuser {
  public:
-  Fuser(const ir::Program& program, bool wide_weights)
+  MessageFuser(const ir::Program& program, bool wide_weights)
       : from_(program), wide_weights_(wide_weights), makers_(ir::producers(program)), rewriter_(program) {}
 
   ir::Program run() {
@@ -144,6 +147,8 @@ class Fuser {
 
 }  // namespace
 
-ir::Program fuse_messages(const ir::Program& program, bool wide_weights) { return Fuser(program, wide_weights).run(); }
+ir::Program fuse_messages(const ir::Program& program, bool wide_weights) {
+  return MessageFuser(program, wide_weights).run();
+}
 
 }  // namespace gneiss::passes

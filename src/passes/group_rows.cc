@@ -1,3 +1,6 @@
+// Works phase by phase. Ops on global values are moved to the start of their phase, or to its end if they wait for
+// rows. Each other op is put behind the last earlier op on the same rows that it can reach without passing one it
+// depends on.
 #include "passes/group_rows.h"
 
 #include <algorithm>
@@ -11,9 +14,9 @@ using ir::OpKind;
 using ir::Phase;
 using ir::ValueId;
 
-class Mover {
+class RowGrouper {
  public:
-  explicit Mover(const ir::Program& program) : program_(program) {}
+  explicit RowGrouper(const ir::Program& program) : program_(program) {}
 
   ir::Program run() {
     ir::Program out = program_;
@@ -99,6 +102,6 @@ class Mover {
 
 }  // namespace
 
-ir::Program group_rows(const ir::Program& program) { return Mover(program).run(); }
+ir::Program group_rows(const ir::Program& program) { return RowGrouper(program).run(); }
 
 }  // namespace gneiss::passes

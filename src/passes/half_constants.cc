@@ -1,3 +1,5 @@
+// Finds node values of the setup phase that only ops which read 16 bits read. An aggregation of 16-bit values is told
+// to write 16 bits itself; any other op is followed by a to_half.
 #include "passes/half_constants.h"
 
 #include "base/error.h"

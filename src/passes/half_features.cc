@@ -1,3 +1,5 @@
+// Gives the input the 16-bit type. Each op that cannot read it gets a to_float of its own right before it, so that no
+// wide copy outlives one op.
 #include "passes/half_features.h"
 
 #include "base/error.h"

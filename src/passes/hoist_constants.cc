@@ -1,3 +1,5 @@
+// Gives every op with a constant result the setup phase and moves the setup to the front. A to_float goes along only if
+// an op of the setup wants its result: the widened features are twice as large as what they are made from.
 #include "passes/hoist_constants.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Copies the model's ops into the inference phase: dropout is left out, batch norm uses running statistics, attention
+// has no gate. Leaves are shared with training. Each batch norm of training gets an op that updates its statistics.
 #include "passes/inference.h"
 
 #include <vector>

@@ -1,3 +1,4 @@
+// One op gives the loss of "train_logits" and its gradient, by the kind of labels.
 #include "passes/loss.h"
 
 #include <vector>

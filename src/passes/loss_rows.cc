@@ -1,3 +1,7 @@
+// Follows the logits backwards through ops that work row by row, and through aggregations into a row, as long as
+// nothing else reads the other rows. These ops are written again on a node set of the loss's rows, aggregations on a
+// bipartite graph of the edges into them; what enters is selected by row. If such graphs would be large, nothing is
+// rewritten and sums are marked with the attributes that let the planner keep these edges by themselves.
 #include "passes/loss_rows.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Finds each product next to an aggregation that is linear in the product's operand or result, models a training step
+// in both orders (gathers, products, what is done once), and rewrites the site where the other order is faster or asked
+// for.
 #include "passes/order.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The list of passes, the reasons for its order, and the loop that runs, times and verifies them. A plan that has to
+// keep within a limit of memory is made several ways, and the fastest one that fits is taken.
 #include "passes/pipeline.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// For each product of an edge value that is a linear combination of gathered node values (scaled by one value an edge
+// at most), the node values are multiplied instead and the combination is built anew from the results. It is done where
+// the nodes have fewer rows than the edges.
 #include "passes/products_at_nodes.h"
 
 #include <fmt/format.h>
@@ -14,9 +17,9 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-class Mover {
+class ProductMover {
  public:
-  Mover(const ir::Program& program, std::vector<std::string>* decisions)
+  ProductMover(const ir::Program& program, std::vector<std::string>* decisions)
       : from_(program), decisions_(decisions), makers_(ir::producers(program)), rewriter_(program) {}
 
   ir::Program run() {
@@ -105,7 +108,7 @@ class Mover {
 }  // namespace
 
 ir::Program products_at_nodes(const ir::Program& program, std::vector<std::string>* decisions) {
-  return Mover(program, decisions).run();
+  return ProductMover(program, decisions).run();
 }
 
 }  // namespace gneiss::passes

@@ -1,3 +1,4 @@
+// Copies keep names, phases and locations. Types of results are inferred anew only where an operand's type has changed.
 #include "passes/rewriter.h"
 
 #include <cctype>

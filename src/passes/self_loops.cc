@@ -1,3 +1,6 @@
+// Looks for graphs that are another graph with a loop at each node. If every op that walks such a graph is a sum
+// without weights or a degree, and the extra passes over x cost less than a copy of the edges, each sum becomes x + the
+// sum over the other graph.
 #include "passes/self_loops.h"
 
 #include <fmt/format.h>

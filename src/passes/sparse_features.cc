@@ -1,3 +1,6 @@
+// Two passes. The first routes every product of sparse features to the sparse product and makes a dense copy for ops
+// that cannot read them. The second, when it is known what is constant, compares the modelled times of all products of
+// one matrix on stored values and on a dense copy, the making of the copy included.
 #include "passes/sparse_features.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// A product along out-edges becomes one along in-edges if the graph is its own transpose and the edge's weight is equal
+// both ways. That is so if the factors of the weight, with source and destination exchanged, are the same multiset.
 #include "passes/use_symmetry.h"
 
 #include <algorithm>

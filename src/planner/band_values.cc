@@ -1,3 +1,6 @@
+// A value belongs to a band if one op of the band makes it, only ops of the same band read it, and it has rows. For
+// reuse, each step of a band is told which operands an earlier step of the band had in the cache, and how much passed
+// since.
 #include "planner/band_values.h"
 
 #include <algorithm>

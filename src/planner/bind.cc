@@ -1,3 +1,6 @@
+// Variants are chosen from sizes alone: patterns with sizes and no data are bound like real ones, so that each variant
+// can say whether it would run. Then the steps are searched for what they need besides values (transposes, slots,
+// blocks of edges), and for which of it the setup phase needs alone.
 #include "planner/bind.h"
 
 #include <algorithm>

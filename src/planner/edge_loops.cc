@@ -1,3 +1,5 @@
+// fuse_edges gave the ops of a loop one number and put them behind one another; here each run of one number becomes an
+// entry of plan.loops, with its graph, its direction and what it reads by slot.
 #include "planner/edge_loops.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Walks the steps of each phase with one open group. A step joins if it works on the same rows, its kernel can be cut
+// into bands, and it reads nothing of the group but its own rows; else the group is closed and another begins, with
+// those last steps that do not need the others. The rows of a band are as many as keep what the group passes on in part
+// of L2.
 #include "planner/fuse_rows.h"
 
 #include <algorithm>

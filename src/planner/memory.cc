@@ -1,3 +1,7 @@
+// Each value gets a lifetime: the first and the last op that needs it, over whole bands where ops run together. Values
+// that may take each other's places are chained into one lifetime. Lifetimes are placed largest first, each at the
+// lowest offset where nobody else is alive; ties are tried in several orders and the smallest arena is kept.
+// Parameters, gradients, states and constants have regions of their own, band values a region for each thread.
 #include "planner/memory.h"
 
 #include <algorithm>

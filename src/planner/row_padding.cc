@@ -1,3 +1,5 @@
+// Counts the lines that a row touches on average, at the natural stride and at the next that aligns it, and pads the
+// rows that are gathered if the saving is worth the memory.
 #include "planner/row_padding.h"
 
 #include <bit>

@@ -1,3 +1,6 @@
+// For each direction of a graph, the widest sum or attention along it is modelled with its sources whole and cut at
+// sizes half a doubling apart. The largest of the nearly best sizes is taken if it beats the whole by enough. Sums that
+// stay whole are modelled in panels of columns in the same way.
 #include "planner/source_blocks.h"
 
 #include <fmt/format.h>

@@ -25,17 +25,19 @@ SourceCut source_blocks_for(const cost::Rates& rates, std::int64_t sources, std:
 
 enum class SourceBlocking : std::uint8_t { kAuto, kOn, kOff };
 
-/// Fills in_block, out_block and block_bytes of the plan's graph uses, and loss_blocks: of a pattern that is cut, the
-/// edges into rows of the loss are had once more for the steps that need no others, where those are four fifths of all
-/// at most.
+/// Decides which patterns are cut by sources, and fills in_block, out_block and block_bytes of the plan's graph uses. A
+/// pattern is cut once for all its sums and means, by modelled time for the widest x. Small blocks stay in a faster
+/// cache; big ones begin fewer segments of rows. Of blocks that take about the same time the largest is chosen, and
+/// auto leaves a pattern whole where that takes about as long. Only f32 plans are cut. GNEISS_KERNEL=spmm:cpu_blocked
+/// turns cutting on, any other forced spmm off.
 ///
-/// A pattern is cut once for all its sums and means, by modelled time for the widest x: small blocks stay in a faster
-/// cache, big ones begin fewer segments of rows. Of blocks that take about the same the largest is chosen; auto leaves
-/// a pattern whole where that takes about as long. GNEISS_KERNEL=spmm:cpu_blocked turns it on, any other forced spmm
-/// off. Only f32 plans are cut. `decisions` gets one sentence per pattern with sums.
+/// loss_blocks: of a pattern that is cut, the edges into rows of the loss are kept a second time, for the steps that
+/// need no others. This is done where they are at most four fifths of all edges.
 ///
-/// Sums of a step along patterns that auto leaves whole get the attribute panel, by modelled time: so many columns are
-/// copied and summed at a time, where a cache holds all rows of a panel and not of x.
+/// Sums of a step along patterns that auto leaves whole may get the attribute `panel`, by modelled time. So many
+/// columns are copied and summed at a time, where a cache holds all rows of a panel but not of x.
+///
+/// `decisions` gets one sentence per pattern with sums.
 void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const cost::Rates& rates,
                           std::vector<std::string>* decisions);
 

@@ -1,3 +1,5 @@
+// Tries every cut of every band: the arena is planned anew with it, and what crosses the cut is counted as read again.
+// The cut that saves most is made, until none saves enough or the time for cuts is used up.
 #include "planner/split_bands.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Counts the sweeps of a step over features and over constants with a row for each node. They stay in their file if
+// every op reads them row by row in bands, and if mapping the pages anew in each sweep costs little for the memory it
+// saves.
 #include "planner/stream_features.h"
 
 #include <fmt/format.h>

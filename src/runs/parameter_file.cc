@@ -1,3 +1,4 @@
+// Tensors are collected in memory, transposed where the file wants it, and written at once.
 #include "runs/parameter_file.h"
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// The JSON is built by nlohmann's ordered object, so that members stand in the order of the struct; NaN becomes null.
 #include "runs/report.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Everything is written into a staging folder beside the place. Committing syncs and renames it; the destructor removes
+// what was not committed.
 #include "runs/run_folder.h"
 
 #include <unistd.h>

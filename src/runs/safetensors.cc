@@ -1,3 +1,5 @@
+// A file is the header's length in 8 bytes, the header as JSON, and the bytes of the tensors. Reading checks that
+// ranges fit their shapes and cover the data without overlap or gap, before anything is copied.
 #include "runs/safetensors.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The cache's key is a hash of the text, the compiler's command and version. A library is compiled under a temporary
+// name and renamed, so that processes may race; the compiler has a time limit.
 #include "runtime/host_compiler.h"
 
 #include <dlfcn.h>

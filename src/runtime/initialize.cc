@@ -1,3 +1,4 @@
+// Each parameter draws from a stream of its own, numbered by a hash of its name, so that adding one changes no other.
 #include "runtime/initialize.h"
 
 #include <algorithm>

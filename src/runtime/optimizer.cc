@@ -1,3 +1,4 @@
+// Runs of the flat buffer with one weight decay are updated by one kernel call each.
 #include "runtime/optimizer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts the edges of derived graphs for the planner, and makes the structures that the plan asks for.
 #include "runtime/structures.h"
 
 #include <utility>

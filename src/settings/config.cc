@@ -1,3 +1,5 @@
+// Values are kept as checked text with their origin. A value replaces those of origins that rank no higher: default,
+// script, file, flag. Typed access parses the text.
 #include "settings/config.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// The table: one row a setting, with key, flag, type, default, range and help. Flags, run files and the page in docs/
+// are made of it.
 #include "settings/settings.h"
 
 #include <fmt/format.h>

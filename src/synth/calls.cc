@@ -1,3 +1,4 @@
+// The writer walks an op's operands and writes the members of its Args by name, each by the place of the value.
 #include "synth/calls.h"
 
 #include <fmt/format.h>

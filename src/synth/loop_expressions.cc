@@ -1,3 +1,4 @@
+// One expression an op, on operands that are names already; backward's use the saved output where the op does.
 #include "synth/loop_expressions.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Ops on columns are collected into one loop as long as no op needs a whole row before; then a new segment begins.
 #include "synth/loop_segments.h"
 
 #include <algorithm>

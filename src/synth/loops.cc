@@ -1,3 +1,4 @@
+// Writes the walk over rows and edges, then each segment as a loop over columns, sums kept in local arrays.
 #include "synth/loops.h"
 
 #include <fmt/format.h>

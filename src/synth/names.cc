@@ -1,3 +1,4 @@
+// A value is called as the variable of the model's text that it came from. Names that are taken get a number.
 #include "synth/names.h"
 
 #include <fmt/format.h>

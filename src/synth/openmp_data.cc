@@ -225,9 +225,10 @@ std::string memory_function(const Source& from) {
       "// Values whose lifetimes do not overlap share the arena; numbers are offsets in bytes.\nstatic void "
       "lay_out_memory(Program& p) {\n";
   if (plan.band_bytes > 0) {
-    text =
-        fmt::format(
-            R"(// Values that no loop over bands leaves behind exist a band of rows at a time, in this many bytes for each thread.
+    text = fmt::format(
+               "// Values that no loop over bands leaves behind exist a band of rows at a time, in this many bytes for "
+               "each "
+               R"(thread.
 constexpr std::int64_t kBandBytes = {};
 
 static Matrix in_band(Buffer<std::byte>& bands, std::int64_t offset, std::int64_t rows, std::int64_t cols) {{
@@ -237,8 +238,8 @@ static Matrix in_band(Buffer<std::byte>& bands, std::int64_t offset, std::int64_
 }}
 
 )",
-            plan.band_bytes) +
-        text;
+               plan.band_bytes) +
+           text;
   }
   const auto zeros = [&](const char* name, std::int64_t bytes) {
     text += fmt::format("  p.{} = Buffer<float>::zeros({});\n", name, bytes / 4);

@@ -230,7 +230,8 @@ target_link_libraries(train PRIVATE gneiss::kernels)
 # The work is done in kernels, which are compiled already: -O1 is as fast as more, and half the time to compile.
 target_compile_options(train PRIVATE -Wall -Wextra -O1)
 # All sources as one: most of the compiler's time would go into reading the same headers for each.
-set_target_properties(train PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 RUNTIME_OUTPUT_DIRECTORY ${{CMAKE_BINARY_DIR}})
+set_target_properties(train PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0
+                      RUNTIME_OUTPUT_DIRECTORY ${{CMAKE_BINARY_DIR}})
 )",
                      title.substr(2), from.spec.version.substr(0, from.spec.version.rfind('.'))) +
          (from.plan().loops.empty() ? "" : loops_in_build());

@@ -1,3 +1,4 @@
+// A folder that holds something is left alone unless forced; files are written whole.
 #include "synth/project.h"
 
 #include "base/error.h"

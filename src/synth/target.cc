@@ -1,3 +1,4 @@
+// The table of targets.
 #include "synth/target.h"
 
 #include <array>

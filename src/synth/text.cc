@@ -1,3 +1,4 @@
+// Literals, comments and lists that wrap at the column limit as clang-format would.
 #include "synth/text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// One loop: step, evaluate when it is due, record, and stop when patience runs out or somebody asks. The best weights
+// are copied out when they are found and put back at the end.
 #include "train/full_graph.h"
 
 #include <algorithm>

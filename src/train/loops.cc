@@ -1,3 +1,4 @@
+// The text that synth writes for loops is handed to the host's compiler; names are looked up in the loaded library.
 #include "train/loops.h"
 
 #include "synth/loops.h"

@@ -1,3 +1,5 @@
+// Adds up what the plan says: parameters and their copies, constants, arena, bands, and the structures that its graphs
+// need. What the setup phase alone reads is subtracted from the moment its last reader is through.
 #include "train/planned_bytes.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The automatic choice asks three times, each time with a better view: before the search, by sizes alone; after its
+// first rounds, by how near edges came; at the end, by what was reached. Each time modelled gathers of all epochs have
+// to be shorter by enough.
 #include "train/reorder.h"
 
 #include <fmt/format.h>

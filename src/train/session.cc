@@ -1,3 +1,4 @@
+// Compiles and plans, makes what the plan names (graphs, parameters, executor), and runs the phases in order.
 #include "train/session.h"
 
 #include <algorithm>
