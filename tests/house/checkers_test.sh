@@ -12,10 +12,11 @@ failures=0
 plant() {
   rm -rf "$work/tree"
   mkdir -p "$work/tree"/{src/base,src/graph,src/data,src/train,src/kernels/cuda,include/gneiss,apps/gneiss}
-  echo '#include "gneiss/error.h"' >"$work/tree/src/base/error.h"
-  printf '#include <vector>\n#include "base/error.h"\n' >"$work/tree/src/graph/graph.h"
-  echo '#include <string>' >"$work/tree/include/gneiss/error.h"
-  echo '#include "gneiss/error.h"' >"$work/tree/apps/gneiss/main.cc"
+  printf '// Errors.\n#include "gneiss/error.h"\n' >"$work/tree/src/base/error.h"
+  printf '// Graphs.\n#include <vector>\n\n#include "base/error.h"\n' >"$work/tree/src/graph/graph.h"
+  printf '// Errors.\n#include <string>\n' >"$work/tree/include/gneiss/error.h"
+  printf '// The command.\n#include "gneiss/error.h"\n' >"$work/tree/apps/gneiss/main.cc"
+  cp "$source_dir/.clang-format" "$work/tree/"
 }
 
 # expect TOOL TEXT: the tool fails on the tree and its output holds TEXT; empty TEXT: it passes.
@@ -61,6 +62,14 @@ violation check-tree src/base/x.cc "// TO""DO tidy" 'work left open'
 violation check-tree src/base/x.cc "// see /ho""me/someone/notes" 'path of one machine'
 violation check-tree src/base/x.cc "// from https://py""pi.org/simple" 'package host'
 violation check-tree src/base/x.cc '__builtin_prefetch(x);' 'prefetch(), of base/prefetch.h'
+violation check-tree src/base/x.cc 'int x;' 'src/base/x.cc: opens with a comment'
+violation check-tree apps/gneiss/x.h '#include <vector>' 'apps/gneiss/x.h: opens with a comment'
+violation check-tree src/base/x.h "// $(printf 'a%.0s' {1..118})" 'src/base/x.h:1: over 120 columns'
+violation check-tree src/base/x.h "// $(printf 'ä%.0s' {1..117})" ''
+if command -v clang-format >/dev/null; then
+  violation check-tree tests/unit/x.cc 'int   x;' 'tests/unit/x.cc: clang-format would change it'
+  violation check-tree tests/unit/x.cc 'int x;' ''
+fi
 plant
 head -c 500000 /dev/zero >"$work/tree/src/base/big.bin"
 expect check-tree 'src/base/big.bin: larger than 400 kB'
