@@ -1,3 +1,4 @@
+// Drawing mini-batches from the command and the public API, over jobs/.
 #include "gneiss/sample.h"
 
 #include "api/impl.h"
