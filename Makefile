@@ -8,7 +8,7 @@ PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-accuracy check-sanitize bench bench-peers format clean
+.PHONY: help deps build demo check check-synth check-accuracy check-defaults check-sanitize bench bench-peers format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ check-synth: ## write, build and run every program of tests/synth/cases.txt (min
 
 check-accuracy: build ## train on the published data sets and compare with the literature (long)
 	@GNEISS=$(BUILD)/bin/gneiss tools/check-accuracy
+
+check-defaults: build ## train the models with defaults and compare them with the recipes (long)
+	@GNEISS=$(BUILD)/bin/gneiss tools/check-accuracy --defaults
 
 check-sanitize: ## run the tests under the address and undefined-behaviour sanitizers
 	@tools/install-deps check

@@ -102,6 +102,10 @@ void warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
 
+std::string defaults_line(const std::string& defaults) {
+  return fmt::format("defaults for {}; flags overrule them (gneiss help defaults)", defaults);
+}
+
 int run_train(const TrainArguments& arguments) {
   const RunConfig config = arguments.config();
   catch_signals();
@@ -109,6 +113,8 @@ int run_train(const TrainArguments& arguments) {
   Progress progress;
   progress.on_start = [&](const TrainingStart& start) {
     warn(start.warnings);
+    if (!start.defaults.empty() && !arguments.quiet && !arguments.json)
+      fmt::print(stderr, "{}\n", defaults_line(start.defaults));
     bar.start(start);
   };
   progress.on_epoch = [&](const EpochProgress& epoch) { bar.update(epoch); };
@@ -174,6 +180,7 @@ int run_synth(const SynthArguments& arguments) {
   }
   const SynthResult result = synthesize(config, arguments.target, arguments.folder, arguments.force);
   warn(result.warnings);
+  if (!result.defaults.empty()) print(defaults_line(result.defaults) + "\n");
   print(fmt::format(
       "{} on {}: {} kernel calls in {} files\n  cmake -S {} -B {}/build && cmake --build {}/build && {}/build/train\n",
       result.model, result.dataset, result.steps, result.files.size(), arguments.folder, arguments.folder,

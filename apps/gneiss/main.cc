@@ -43,6 +43,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
 std::string help_pages(const CLI::App& app, const std::string& topic) {
   if (topic.empty()) return app.help();
   if (topic == "settings") return settings_markdown();
+  if (topic == "defaults") return defaults_markdown();
   if (topic == "passes") {
     std::string text;
     for (const PassSummary& pass : list_passes())
@@ -108,8 +109,8 @@ int run(int argc, char** argv) {
   doctor->add_flag("--calibrate", measure, "measure how fast the kernels are here; later plans go by it");
   doctor->callback([&] { action = [&] { return print_doctor(measure); }; });
   std::string topic;
-  CLI::App* help = app.add_subcommand("help", "help on a command, a model, `settings` or `passes`");
-  help->add_option("topic", topic, "command, model, settings or passes")->type_name("TOPIC");
+  CLI::App* help = app.add_subcommand("help", "help on a command, a model, `settings`, `defaults` or `passes`");
+  help->add_option("topic", topic, "command, model, settings, defaults or passes")->type_name("TOPIC");
   help->callback([&] { action = [&] { return print(help_pages(app, topic)), 0; }; });
 
   const std::vector<std::string> arguments(argv + 1, argv + argc);

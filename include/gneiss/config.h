@@ -25,6 +25,8 @@ struct SettingInfo {
 const std::vector<SettingInfo>& list_settings();
 /// The settings as Markdown tables, for the documentation.
 std::string settings_markdown();
+/// The rule for values that nobody gave, as Markdown: what built-in models take where labels are scarce and where not.
+std::string defaults_markdown();
 
 /// The candidate nearest to a misspelt name, or "" when none is near.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);

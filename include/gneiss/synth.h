@@ -21,6 +21,7 @@ struct SynthResult {
   std::string dataset;
   std::vector<std::string> files;  ///< names in the folder
   std::int64_t steps = 0;          ///< kernel calls of all phases
+  std::string defaults;            ///< one line about those chosen for the data; empty if there are none
   std::vector<std::string> warnings;
 };
 

@@ -40,6 +40,7 @@ struct TrainingStart {
   std::int64_t plan_peak_bytes = 0;
   int threads = 0;
   std::string node_order;             ///< how the nodes lie in memory; empty if no other order was looked for
+  std::string defaults;               ///< one line about those chosen for the data; empty if there are none
   std::vector<std::string> notes;     ///< what the reader did to the data
   std::vector<std::string> warnings;  ///< what went wrong and does not stop the training, e.g. damaged rates
 };

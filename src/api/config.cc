@@ -3,6 +3,7 @@
 
 #include "api/impl.h"
 #include "base/names.h"
+#include "defaults/choose_defaults.h"
 
 namespace gneiss {
 namespace {
@@ -24,6 +25,8 @@ const std::vector<SettingInfo>& list_settings() {
 }
 
 std::string settings_markdown() { return settings::settings_markdown(); }
+
+std::string defaults_markdown() { return defaults::defaults_markdown(); }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   return nearest_name(name, candidates);

@@ -32,6 +32,7 @@ TrainingStart training_start(const runs::Report& report) {
   start.plan_peak_bytes = report.plan_peak_bytes;
   start.threads = report.threads;
   if (report.reorder.seconds > 0) start.node_order = train::describe(report.reorder);
+  start.defaults = report.defaults;
   start.notes = report.notes;
   start.warnings = report.warnings;
   return start;

@@ -117,6 +117,7 @@ class Trainer {
     if (!session.plan().fit.empty()) report_.notes.push_back(session.plan().fit);
     for (const language::Diagnostic& warning : session.compiled().diagnostics)
       report_.notes.push_back(language::render(warning));
+    report_.defaults = workload_->defaults();
     report_.config = config_.values();
     report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
     if (batches_ != nullptr) {

@@ -49,6 +49,7 @@ struct PlanReport {
   double evaluation_seconds = 0;  ///< modelled: one evaluation
   std::vector<std::string> warnings;
   epochs::ReorderReport reorder;
+  std::string defaults;  ///< one line about those chosen for the data; empty if there are none
   std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
 };
 /// Loads the data and plans the training without allocating it. `print_after`: names of passes whose result is wanted.
@@ -62,6 +63,7 @@ struct SynthReport {
   std::string dataset;
   std::vector<std::string> files;  ///< names in the folder
   std::int64_t steps = 0;          ///< kernel calls of all phases
+  std::string defaults;            ///< one line about those chosen for the data; empty if there are none
   std::vector<std::string> warnings;
 };
 /// Plans the training as `train` with the same settings would, and writes it as a program for `target` into `folder`.

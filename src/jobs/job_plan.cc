@@ -103,6 +103,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   report.session_bytes = planned.total;
   report.freed_bytes = planned.total - planned.steps + planned.dropped;
   report.reorder = workload.reorder();
+  report.defaults = workload.defaults();
   report.baseline_bytes = workload.baseline_bytes();
   report.load_peak_bytes = workload.load_peak_bytes();
   report.peak_bytes = workload.peak_bytes(report.plan);
@@ -116,6 +117,7 @@ std::string describe(const PlanReport& report) {
   std::string text;
   for (const auto& [pass, program] : report.printed) text += fmt::format("--- after {} ---\n{}\n", pass, program);
   text += fmt::format("model {} on {}: {} parameters\n", report.model, report.dataset, report.parameters);
+  if (!report.defaults.empty()) text += fmt::format("defaults for {}\n", report.defaults);
   text += fmt::format("order of nodes: {}\n", train::describe(report.reorder));
   text += fmt::format("features kept as {}", report.feature_dtype);
   const std::int64_t saved = report.plan.bytes_saved_by_halves();
@@ -146,6 +148,7 @@ std::string to_json(const PlanReport& report, int indent) {
   json["model"] = report.model;
   json["dataset"] = report.dataset;
   json["parameters"] = report.parameters;
+  json["defaults"] = report.defaults;
   json["plan_peak_bytes"] = report.peak_bytes;
   json["load_peak_bytes"] = report.load_peak_bytes;
   json["data_bytes"] = report.data_bytes;

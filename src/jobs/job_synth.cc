@@ -113,6 +113,7 @@ SynthReport synthesize(settings::Config config, std::string_view target_name, co
   report.dataset = spec.data.title;
   for (const synth::SourceFile& file : files) report.files.push_back(file.name);
   report.steps = static_cast<std::int64_t>(blueprint.plan.steps.size());
+  report.defaults = workload.defaults();
   report.warnings = workload.session().warnings;
   return report;
 }

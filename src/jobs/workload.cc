@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/process.h"
 #include "cost/rates_file.h"
 #include "data/preprocess.h"
+#include "defaults/choose_defaults.h"
 #include "jobs/options.h"
 #include "planner/stream_features.h"
 #include "train/planned_bytes.h"
@@ -70,6 +72,7 @@ Workload::Workload(settings::Config* config, PlanFor plan_for)
        {"model.name", "data.features", "data.labels", "data.train_ids", "data.val_ids", "data.test_ids"})
     replace_text(config, key, resolve_file(*config, key));
   dataset_ = data::load(config->text("data.name"), load_options(*config, 0, 1));
+  choose_defaults();
   apply_model_text();
   put_in_order();
   measure_load();
@@ -85,6 +88,20 @@ Workload::Workload(settings::Config* config, PlanFor plan_for)
     }
     runs_ = dataset_.num_splits;
   }
+}
+
+void Workload::choose_defaults() {
+  if (config_->text("train.defaults") == "plain") return;
+  const defaults::Facts facts = defaults::facts_of(dataset_);
+  std::vector<defaults::Choice> taken;
+  for (const defaults::Choice& choice : defaults::choose_defaults(facts, config_->text("model.name"))) {
+    // A fanout has as many numbers as the model has layers: who gives one counts on the model's own.
+    const bool follows_fanout = choice.key == "model.num_layers" && config_->has("batch.fanout");
+    if (config_->is_set(choice.key) || follows_fanout) continue;
+    config_->set(choice.key, choice.value, settings::Origin::kChosen, "--defaults chosen");
+    taken.push_back(choice);
+  }
+  if (!taken.empty()) defaults_ = defaults::describe(facts, taken);
 }
 
 void Workload::apply_model_text() {

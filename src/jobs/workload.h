@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "data/dataset.h"
 #include "settings/config.h"
@@ -17,9 +18,9 @@ enum class PlanFor { kThisMachine, kAnyMachine };
 
 class Workload {
  public:
-  /// Loads the data for the first run and completes `config`: paths become absolute, a training script in the model's
-  /// text adds its settings, `--split all` its number of runs. `config` must outlive the workload. Errors: as load and
-  /// the options.
+  /// Loads the data for the first run and completes `config`: paths become absolute, defaults are chosen for the data,
+  /// a training script in the model's text adds its settings, `--split all` its number of runs. `config` must outlive
+  /// the workload. Errors: as load and the options.
   Workload(settings::Config* config, PlanFor plan_for);
 
   /// Loads the data with the split of another run. No session may hold the old data.
@@ -33,6 +34,8 @@ class Workload {
   std::int64_t runs() const { return runs_; }
   /// The order that the nodes of dataset() were put in.
   const epochs::ReorderReport& reorder() const { return reorder_; }
+  /// One line about the defaults that were chosen for the data; empty if everything was given or they are plain.
+  const std::string& defaults() const { return defaults_; }
 
   std::int64_t baseline_bytes() const { return baseline_bytes_; }
   /// Peak memory while the data were read, the process before included.
@@ -42,6 +45,7 @@ class Workload {
   std::int64_t peak_bytes(const ir::Plan& plan) const;
 
  private:
+  void choose_defaults();
   void apply_model_text();
   void put_in_order();
   std::int64_t memory_for_training() const;
@@ -61,6 +65,7 @@ class Workload {
   std::int64_t runs_ = 1;
   std::int64_t gathered_width_ = 0;
   epochs::ReorderReport reorder_;
+  std::string defaults_;
   graph::Order order_;  ///< of nodes, when the data will be read again; empty = as given
 };
 

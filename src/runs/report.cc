@@ -121,6 +121,7 @@ std::string to_json(const Report& report, int indent) {
   json["loss"] = report.runs.empty() ? Json::array() : losses(report.runs.front());
   json["config"] = Json::object();
   for (const auto& [key, value] : report.config) json["config"][key] = setting_json(key, value);
+  json["defaults"] = report.defaults;
   json["notes"] = report.notes;
   json["warnings"] = report.warnings;
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);

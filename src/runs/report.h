@@ -44,6 +44,7 @@ struct Report {
   bool interrupted = false;
   std::string run_folder;  ///< empty if nothing was written
   std::map<std::string, std::string> config;
+  std::string defaults;  ///< one line about those that were chosen for the data; empty if there are none
   std::vector<std::string> notes;
   std::vector<std::string> warnings;  ///< what went wrong and did not stop the training
 };

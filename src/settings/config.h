@@ -1,6 +1,7 @@
 // The settings of a run and where each value came from.
 //
-// Precedence, lowest first: the table's default, a training script in the model's text, the run file, the command line.
+// Precedence, lowest first: the table's default, what was chosen for the data (defaults/choose_defaults.h), a training
+// script in the model's text, the run file, the command line.
 // Run files are YAML, read strictly: an unknown key, a wrong type, a key given twice, anchors and aliases are errors
 // that name line and column.
 #pragma once
@@ -20,7 +21,7 @@
 namespace gneiss::settings {
 
 /// Where a value came from; a later one replaces an earlier one.
-enum class Origin : std::uint8_t { kDefault, kScript, kFile, kFlag };
+enum class Origin : std::uint8_t { kDefault, kChosen, kScript, kFile, kFlag };
 
 using ModelArg = std::variant<std::int64_t, double, bool, std::string>;
 
@@ -37,7 +38,7 @@ class Config {
   /// Takes every value that `other` was given and that may replace the one here.
   void merge(const Config& other);
 
-  /// True if a script, file or flag gave the key.
+  /// True if a choice, script, file or flag gave the key.
   bool is_set(std::string_view key) const;
   /// True if the key has a value, given or default.
   bool has(std::string_view key) const;

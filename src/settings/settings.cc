@@ -386,6 +386,14 @@ std::vector<Setting> train_settings() {
        .help = "score",
        .choices = epochs::metric_names(),
        .unset = "the data set's usual one"},
+      {.key = "train.defaults",
+       .flag = "defaults",
+       .type = kChoice,
+       .initial = "chosen",
+       .help =
+           "where nothing is given: chosen, built-in models take values that suit the data (`gneiss help defaults`); "
+           "plain, each setting its own default",
+       .choices = {"chosen", "plain"}},
       {.key = "train.runs",
        .flag = "runs",
        .type = kInteger,

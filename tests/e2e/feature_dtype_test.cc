@@ -64,8 +64,8 @@ TEST_P(FeatureDtype, RunFoldersKeepIt) {
 TEST_P(FeatureDtype, ThePlanShowsIt) {
   const Workplace place;
   const auto plan = [&](const char* dtype) {
-    return json_of(place.gneiss(
-        {"plan", "dcsbm:nodes=20000,features=200", "--hidden", "256", "--feature-dtype", dtype, "--json"}));
+    return json_of(place.gneiss({"plan", "dcsbm:nodes=20000,features=200", "--defaults", "plain", "--hidden", "256",
+                                 "--feature-dtype", dtype, "--json"}));
   };
   const Json full = plan("f32");
   const Json half = plan(GetParam());

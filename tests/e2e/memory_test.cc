@@ -199,9 +199,9 @@ TEST(ConstantsInAFile, NeedNoMemory) {
   const Environment there("TMPDIR", "/var/tmp");
   if (scratch_room() < 2'000'000'000) GTEST_SKIP() << "no 2 GB of disk at /var/tmp";
   const Workplace place;
-  const CommandResult made =
-      place.gneiss({"train", "dcsbm:nodes=70000,degree=4,features=1000", "--model", "gcn", "--order", "aggregate_first",
-                    "--hidden", "256", "--epochs", "2", "--json", "--no-save", "--threads", "2"});
+  const CommandResult made = place.gneiss({"train", "dcsbm:nodes=70000,degree=4,features=1000", "--model", "gcn",
+                                           "--defaults", "plain", "--order", "aggregate_first", "--hidden", "256",
+                                           "--epochs", "2", "--json", "--no-save", "--threads", "2"});
   ASSERT_EQ(made.code, 0) << made.err;
   const nlohmann::json json = nlohmann::json::parse(made.out);
   const auto peak = json["peak_rss_bytes"].get<double>();
@@ -223,7 +223,7 @@ TEST_P(PeakMemory, StaysWithinThePlan) {
   const Workplace place;
   std::vector<std::string> arguments = {"train"};
   arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
-  arguments.insert(arguments.end(), {"--epochs", "3", "--json", "--no-save", "--threads", "2"});
+  arguments.insert(arguments.end(), {"--defaults", "plain", "--epochs", "3", "--json", "--no-save", "--threads", "2"});
   const CommandResult result = place.gneiss(arguments);
   ASSERT_EQ(result.code, 0) << result.err;
   const nlohmann::json json = nlohmann::json::parse(result.out);
@@ -241,8 +241,8 @@ TEST(PeakMemoryOfAFolder, LeavesOutWhatOnlyTheSetupReads) {
   const Workplace place;
   ASSERT_EQ(place.gneiss({"data", "generate", "dcsbm:nodes=20000,degree=200,features=600", "--out", "graph"}).code, 0);
   const auto peak_of = [&](const std::string& epochs) {
-    const CommandResult result = place.gneiss(
-        {"train", "graph", "--epochs", "2", "--plan-epochs", epochs, "--json", "--no-save", "--threads", "2"});
+    const CommandResult result = place.gneiss({"train", "graph", "--defaults", "plain", "--epochs", "2",
+                                               "--plan-epochs", epochs, "--json", "--no-save", "--threads", "2"});
     EXPECT_EQ(result.code, 0) << result.err;
     const nlohmann::json json = nlohmann::json::parse(result.out);
     const auto peak = json["peak_rss_bytes"].get<double>();

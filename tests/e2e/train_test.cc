@@ -46,10 +46,10 @@ class EveryModel : public ::testing::TestWithParam<Expected> {};
 TEST_P(EveryModel, ReachesItsAccuracy) {
   const Workplace place;
   const Expected& expected = GetParam();
-  const Json karate = json_of(place.gneiss(
-      {"train", "karate", "--model", expected.model, "--runs", "5", "--epochs", "100", "--json", "--no-save"}));
-  const Json graph = json_of(place.gneiss({"train", kGraph, "--model", expected.model, "--norm", expected.norm,
-                                           "--runs", "2", "--epochs", "60", "--json", "--no-save"}));
+  const Json karate = json_of(place.gneiss({"train", "karate", "--model", expected.model, "--defaults", "plain",
+                                            "--runs", "5", "--epochs", "100", "--json", "--no-save"}));
+  const Json graph = json_of(place.gneiss({"train", kGraph, "--model", expected.model, "--defaults", "plain", "--norm",
+                                           expected.norm, "--runs", "2", "--epochs", "60", "--json", "--no-save"}));
   EXPECT_GE(karate["test"]["accuracy"]["mean"], expected.karate);
   EXPECT_GE(graph["test"]["accuracy"]["mean"], expected.graph);
   EXPECT_TRUE(place.list().empty()) << place.list().front();

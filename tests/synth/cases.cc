@@ -36,6 +36,8 @@ std::vector<SynthCase> synth_cases() {
     for (std::string word; words >> word;) {
       for (std::string& argument : expand(word)) item.arguments.push_back(std::move(argument));
     }
+    // The cases name what they are about; all else is each setting's own default, whatever suits the data.
+    item.arguments.insert(item.arguments.end(), {"--defaults", "plain"});
     cases.push_back(std::move(item));
   }
   return cases;

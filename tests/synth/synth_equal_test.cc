@@ -89,13 +89,15 @@ TEST_P(Programs, ComputeWhatTheCommandComputes) {
 /// A program for sizes alone takes any data of these sizes, and says what is wrong with others and with its options.
 TEST(ProgramOfAShape, TakesOtherData) {
   const Workplace place;
-  const CommandResult written = place.gneiss({"synth", "--shape", "34,156,34,2", "--epochs", "3", "-o", "program"});
+  const CommandResult written =
+      place.gneiss({"synth", "--shape", "34,156,34,2", "--defaults", "plain", "--epochs", "3", "-o", "program"});
   ASSERT_EQ(written.code, 0) << written.err;
   ASSERT_NO_FATAL_FAILURE(build(place));
   ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train karate --epochs 4"));
   const std::vector<float> losses = losses_of_program(place.read("log"));
   ASSERT_EQ(losses.size(), 4U);
-  ASSERT_EQ(place.gneiss({"train", "karate", "--epochs", "4", "--out", "run", "--quiet"}).code, 0);
+  ASSERT_EQ(place.gneiss({"train", "karate", "--defaults", "plain", "--epochs", "4", "--out", "run", "--quiet"}).code,
+            0);
   const std::vector<float> expected = losses_of_run(place.read("run/metrics.jsonl"));
   for (std::size_t i = 0; i < losses.size(); ++i)
     EXPECT_NEAR(losses[i], expected[i], 1e-5);  // another plan, the same mathematics
