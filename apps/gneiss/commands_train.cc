@@ -192,7 +192,8 @@ int run_synth(const SynthArguments& arguments) {
 
 void add_train_commands(CLI::App* app, Action* action) {
   CLI::App* train = app->add_subcommand("train", "train a model on a data set");
-  const std::vector<std::string> groups = {"data", "model", "loss", "optim", "schedule", "train", "batch", "out", "passes"};
+  const std::vector<std::string> groups = {"data",  "model", "loss", "optim", "schedule",
+                                           "train", "batch", "out",  "passes"};
   const auto train_arguments = add_arguments(train, groups);
   train->add_flag("--json", train_arguments->json, "results as one JSON object on stdout");
   train->add_flag("-q,--quiet", train_arguments->quiet, "no progress bar");
@@ -211,7 +212,8 @@ void add_train_commands(CLI::App* app, Action* action) {
 
   CLI::App* synth = app->add_subcommand("synth", "write a training as a C++ program of its own");
   const auto synth_arguments = std::make_shared<SynthArguments>();
-  synth_arguments->training = add_arguments(synth, {"data", "model", "loss", "optim", "schedule", "train", "batch", "passes"});
+  synth_arguments->training =
+      add_arguments(synth, {"data", "model", "loss", "optim", "schedule", "train", "batch", "passes"});
   synth->add_option("-o,--output", synth_arguments->folder, "folder to write")->required()->type_name("DIR");
   synth
       ->add_option("--shape", synth_arguments->shape,

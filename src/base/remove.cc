@@ -1,3 +1,4 @@
+// Removing what was begun: a failure on the way must not hide the one that led here, so nothing is thrown.
 #include "base/remove.h"
 
 #include <exception>

@@ -1,3 +1,4 @@
+// Words that people write above columns, and what each of them means: compared without case, spaces and underscores.
 #include "data/column_words.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Text that is plainly another format is told by its first lines, before anyone takes it for a list of edges.
 #include "data/foreign_text.h"
 
 #include <algorithm>

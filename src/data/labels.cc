@@ -1,3 +1,5 @@
+// One rule for the labels of all sources: what counts as unlabelled, which texts are one class, in which order classes
+// stand.
 #include "data/labels.h"
 
 #include <algorithm>

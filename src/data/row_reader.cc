@@ -1,3 +1,4 @@
+// Rows of text, one after the other: line ends, quotes and comments are dealt with here, so that readers see fields.
 #include "data/row_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which column is what: by flags, else by the words of the header, else by what the values are.
 #include "data/table_columns.h"
 
 #include <fmt/format.h>

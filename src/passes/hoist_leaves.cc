@@ -1,3 +1,5 @@
+// Leaves that read the graph move to the setup where evaluation needs them: forward would make them in memory that it
+// gives away again.
 #include "passes/hoist_leaves.h"
 
 #include <algorithm>

@@ -206,7 +206,7 @@ std::vector<Hostile> text_cases() {
       {"MtxNul", "a.mtx", mtx + "2 2 1\n1 " + std::string(1, '\0') + "2 5\n", bad, "expected a column", "a.mtx:3"},
       {"IdOverflow", "a.txt", "0 1\n0 99999999999999999999999\n", bad, "expected a whole number as node id", "a.txt:2"},
       {"BinaryAfterText", "a.txt", "0 1\n\x01\x02\x03\n", bad, "a binary file of no known format", "a.txt"},
-      {"OneColumn", "a.txt", "0\n1\n", bad, "expected 2 (from, to) fields, got 1", "a.txt:1"},
+      {"OneColumn", "a.txt", "0\n1\n", bad, "an edge needs two fields, from and to", "a.txt:1"},
       {"WeightInfinite", "a.txt", "0 1 1e999\n", bad, "the weight of edge 0 is NaN or infinite", "a"},
       {"GzipCutOff", "a.gz", gzip("0 1\n1 2\n").substr(0, 18), bad, "the gzip data are cut off", "a.gz"},
       {"GzipGarbage", "a.gz", gzip("0 1\n1 2\n") + "tail", bad, "something that is not gzip follows", "a.gz"},
@@ -267,7 +267,7 @@ std::vector<HostilePart> planetoid_cases() {
        "\x80\x02"
        "cposix\nsystem\nU\x02ls\x85R.",
        "Python object 'posix system'"},
-      {"Protocol4", "graph", "\x80\x04\x95", "protocol 4"},
+      {"Protocol4CutOff", "graph", "\x80\x04\x95", "the pickle is cut off"},
       {"CutOff", "allx", PickleWriter().string(std::string(200, 'x')).finish().substr(0, 50), "cut off"},
       {"ArrayForMatrix", "allx", PickleWriter().array("i4", {1}, "abcd").finish(), "no CSR matrix"},
       {"MatrixForArray", "ally", matrix(1, {0, 0}, {}), "no NumPy array"},
