@@ -123,7 +123,7 @@ class InjectedFailure : public ::testing::TestWithParam<Job> {
     SCOPED_TRACE(name + " " + std::to_string(n) + " of " + std::to_string(of));
     const CommandResult result = run(name, n);
     EXPECT_EQ(result.code, 4) << result.err;
-    EXPECT_EQ(result.err.rfind("error: ", 0), 0U) << result.err;
+    EXPECT_NE(("\n" + result.err).find("\nerror: "), std::string::npos) << result.err;
     // What goes wrong when all is written, a message say, takes nothing back.
     const Contents after = contents_of(place_);
     if (after == before_) return;
