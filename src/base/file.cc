@@ -18,6 +18,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/pages.h"
 
 namespace gneiss {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/buffer.h"
+#include "base/pages.h"
 
 namespace gneiss {
 

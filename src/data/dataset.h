@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/file_pages.h"
 #include "base/half.h"
 #include "base/ids.h"
 #include "base/matrix_view.h"
@@ -32,10 +33,10 @@ struct Features {
   std::int64_t nonzeros() const;
   std::int64_t bytes() const;
 
-  /// Moves dense values out of a file's pages, see Buffer::settle.
+  /// Moves dense values out of a file's pages, see base/file_pages.h.
   void settle(int threads) {
-    dense.settle(threads);
-    halves.settle(threads);
+    gneiss::settle(&dense, threads);
+    gneiss::settle(&halves, threads);
   }
   /// Frees the values of features that nobody reads any more; rows and columns stay known.
   void drop_values();

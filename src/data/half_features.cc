@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_pages.h"
 
 namespace gneiss::data {
 namespace {
@@ -62,7 +63,7 @@ void halve_features(HalfType type, const std::string& name, Features* features) 
     for (std::size_t i = 0; i < count; ++i) block[i] = to_half(type, from[i]);
     std::memcpy(to + begin * sizeof(std::uint16_t), block.data(), count * sizeof(std::uint16_t));
   }
-  features->halves = Buffer<std::uint16_t>::in_place_of(std::move(features->dense), size);
+  features->halves = in_place_of<std::uint16_t>(std::move(features->dense), size);
   features->dense = {};
   features->dtype = type;
 }

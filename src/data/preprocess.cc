@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_pages.h"
 #include "base/names.h"
 #include "base/parallel.h"
 #include "base/prefetch.h"
@@ -282,7 +283,7 @@ void move_at_once(std::span<const NodeId> order, std::int64_t width, int threads
 template <class T>
 void move_rows(std::span<const NodeId> order, std::int64_t width, int threads, Move move, Buffer<T>* rows) {
   if (rows->empty()) return;
-  if (move != Move::kInPlace && rows->as_in_file()) {
+  if (move != Move::kInPlace && as_in_file(*rows)) {
     RowFiles<T> files(static_cast<std::int64_t>(order.size()), width, threads);
     (move == Move::kToFile ? move_by_windows<T> : move_at_once<T>)(order, width, threads, *rows, &files);
     *rows = files.map();

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_pages.h"
 #include "base/process.h"
 #include "cost/rates_file.h"
 #include "data/preprocess.h"
@@ -36,7 +37,7 @@ language::ProgramInputs program_inputs(const data::Dataset& dataset) {
 /// Features of a file may take this part of the memory while they are renamed, and afterwards.
 constexpr std::int64_t kMemoryToFeatures = 8;
 
-bool in_file(const data::Features& features) { return features.dense.as_in_file() || features.halves.as_in_file(); }
+bool in_file(const data::Features& features) { return as_in_file(features.dense) || as_in_file(features.halves); }
 
 /// Are renamed features better off in a file than in memory? They are where training leaves them in one.
 bool suit_scratch_file(const data::Features& features) {

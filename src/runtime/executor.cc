@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "kernels/bands.h"
 #include "kernels/dropout_key.h"
 #include "kernels/labelled_entries.h"

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_pages.h"
 #include "base/names.h"
 #include "base/parallel.h"
 #include "graph/reorder.h"
@@ -164,7 +165,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
   passes.feature_dtype = dataset.features.dtype;
   passes.file_room.features =
-      value_bytes == sizeof(float) && (dataset.features.dense.as_in_file() || dataset.features.halves.as_in_file());
+      value_bytes == sizeof(float) && (as_in_file(dataset.features.dense) || as_in_file(dataset.features.halves));
   passes.recompute_limits.besides_bytes = dataset.bytes();
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
@@ -279,7 +280,7 @@ struct Session<T>::Impl {
     const ir::GraphUse& given = plan.graph_uses[0];
     if (expendable != nullptr && !given.in_kept && given.in_setup < 0) expendable->graph.drop_edges();
     if (expendable != nullptr)
-      expendable->labels.targets.rest();  // they were read for checks; the loss comes after the setup
+      rest(&expendable->labels.targets);  // they were read for checks; the loss comes after the setup
     executor.run(ir::Phase::kSetup, {seed, 0});
     check_constants(plan, dataset, executor);
     executor.end_setup();

@@ -17,6 +17,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_pages.h"
 #include "base/matrix_view.h"
 #include "base/names.h"
 #include "base/parallel.h"

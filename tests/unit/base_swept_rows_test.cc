@@ -1,4 +1,5 @@
 // Pages of files that tasks map and give back.
+#include "base/pages.h"
 #include "base/swept_rows.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The .npy reader and writer.
+#include "base/file_pages.h"
 #include "data/npy.h"
 
 #include <gmock/gmock.h>
@@ -114,18 +115,18 @@ TEST(NpyTest, LargeArraysStayInTheFilesPages) {
     EXPECT_EQ(static_cast<const void*>(buffer.data()), array.data.data());
   }
   EXPECT_EQ(list(buffer), values) << "the buffer keeps the file mapped";
-  EXPECT_TRUE(buffer.as_in_file());
+  EXPECT_TRUE(as_in_file(buffer));
   give_back_tail(buffer.data(), 0, buffer.size_bytes());
   EXPECT_EQ(list(buffer), values) << "pages come back from the file";
   buffer[7] = -1;
-  EXPECT_FALSE(buffer.as_in_file()) << "what was written would be lost with its page";
+  EXPECT_FALSE(as_in_file(buffer)) << "what was written would be lost with its page";
   EXPECT_EQ(list(to_floats(load_npy(path))), values) << "what is written does not reach the file";
   const float* before = buffer.data();
-  buffer.settle(2);
+  settle(&buffer, 2);
   EXPECT_NE(buffer.data(), before);
   values[7] = -1;
   EXPECT_EQ(list(buffer), values);
-  EXPECT_FALSE(buffer.as_in_file());
+  EXPECT_FALSE(as_in_file(buffer));
 }
 
 struct BadNpy {

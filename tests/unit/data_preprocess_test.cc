@@ -1,4 +1,5 @@
 // Symmetrising, self loops, normalisation, densify and sparsify, components.
+#include "base/file_pages.h"
 #include "data/preprocess.h"
 
 #include <gmock/gmock.h>
@@ -179,15 +180,15 @@ TEST(PreprocessTest, PermuteToAFileMovesTheSameRows) {
     Dataset in_memory = load(folder, options);
     const graph::Order order = graph::degree_order(in_memory.graph);
     permute(order, 1, &in_memory);
-    EXPECT_FALSE(in_memory.features.dense.as_in_file() || in_memory.features.halves.as_in_file());
+    EXPECT_FALSE(as_in_file(in_memory.features.dense) || as_in_file(in_memory.features.halves));
     for (const Move move : {Move::kToFile, Move::kToFileAtOnce}) {
       Dataset in_file = load(folder, options);
       permute(order, 2, &in_file, move);
       EXPECT_EQ(list(in_file.features.dense), list(in_memory.features.dense));
       EXPECT_EQ(list(in_file.features.halves), list(in_memory.features.halves));
       EXPECT_EQ(list(in_file.labels.targets), list(in_memory.labels.targets));
-      EXPECT_TRUE(in_file.features.dense.as_in_file() || in_file.features.halves.as_in_file());
-      EXPECT_TRUE(in_file.labels.targets.as_in_file());
+      EXPECT_TRUE(as_in_file(in_file.features.dense) || as_in_file(in_file.features.halves));
+      EXPECT_TRUE(as_in_file(in_file.labels.targets));
       permute(graph::inverse_order(order), 2, &in_file, move);
       EXPECT_EQ(list(in_file.features.dense), list(load(folder, options).features.dense));
     }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/file_pages.h"
 #include "data/load.h"
 #include "jobs/workload.h"
 #include "support/compile_model.h"
@@ -195,10 +196,10 @@ TEST(ReorderTest, LargeFeaturesMoveToAFileOfTheirOwn) {
     return std::make_unique<jobs::Workload>(&config, jobs::PlanFor::kAnyMachine);
   };
   EXPECT_THAT(workload("auto")->reorder().reason, Not(HasSubstr("stay in their file")));
-  EXPECT_TRUE(workload("degree")->dataset().features.dense.as_in_file());
+  EXPECT_TRUE(as_in_file(workload("degree")->dataset().features.dense));
   const Environment no_room("TMPDIR", (place.path() / "absent").string());
   EXPECT_EQ(workload("auto")->reorder().reason, "features of 280 MB stay in their file");
-  EXPECT_FALSE(workload("degree")->dataset().features.dense.as_in_file());
+  EXPECT_FALSE(as_in_file(workload("degree")->dataset().features.dense));
 }
 
 TEST(ReorderTest, PlansKnowWhereTheNodesLie) {

@@ -1,0 +1,57 @@
+// Buffers whose elements are the pages of a mapped file: whether they still are, and what becomes of them.
+//
+// Such a buffer is made by Buffer::within. Writing to it changes pages of the process and never the file.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "base/buffer.h"
+#include "base/pages.h"
+
+namespace gneiss {
+
+/// Are all of these pages still those of the file that is mapped there? Pages that someone wrote to are the process's
+/// own. False if the system does not say.
+bool pages_are_the_files(const void* data, std::size_t bytes);
+
+/// A copy of `bytes` bytes as allocate_aligned makes it, by `threads` threads. Pages that were copied are given back on
+/// the way, so that both are never there at once; what `data` held is lost.
+void* move_out(void* data, std::size_t bytes, int threads);
+
+/// Does the buffer share memory of a file, and has nobody written to it? Its pages may then be given back; reading
+/// brings them again.
+template <class T>
+bool as_in_file(const Buffer<T>& buffer) {
+  return buffer.keeper() != nullptr && buffer.data() != nullptr &&
+         pages_are_the_files(buffer.data(), buffer.size_bytes());
+}
+
+/// Gives the pages of a file back until they are read again, if they are many.
+template <class T>
+void rest(Buffer<T>* buffer) {
+  constexpr std::size_t kMany = std::size_t{16} << 20;
+  if (buffer->size_bytes() >= kMany && as_in_file(*buffer)) give_back_tail(buffer->data(), 0, buffer->size_bytes());
+}
+
+/// Elements that lie in someone else's memory get memory of their own, on huge pages if they are many.
+template <class T>
+void settle(Buffer<T>* buffer, int threads) {
+  if (buffer->keeper() == nullptr || buffer->data() == nullptr) return;
+  auto* data = static_cast<T*>(move_out(buffer->data(), buffer->size_bytes(), threads));
+  *buffer = Buffer<T>::owning(data, buffer->size());
+}
+
+/// Takes over the memory of `other`, whose first bytes are read as `size` elements; what lies behind goes back to the
+/// system.
+template <class T, class U>
+Buffer<T> in_place_of(Buffer<U>&& other, std::size_t size) {
+  Buffer<U> taken = std::move(other);
+  give_back_tail(taken.data(), size * sizeof(T), taken.size_bytes());
+  if (taken.keeper() != nullptr) {
+    return Buffer<T>::within(taken.keeper(), reinterpret_cast<T*>(taken.data()), size);
+  }
+  return Buffer<T>::owning(reinterpret_cast<T*>(taken.release()), size);
+}
+
+}  // namespace gneiss
