@@ -11,6 +11,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/space.h"
+
 namespace gneiss {
 
 enum class HalfType : std::uint8_t { kNone, kBf16, kF16 };
@@ -72,7 +74,7 @@ inline float from_half(HalfType type, std::uint16_t half) {
 }
 
 /// Elements of a matrix in a 16-bit format; shape and memory are known from where it stands. kNone: there are none.
-template <class U>
+template <class U, Space S = Space::kHost>
 struct HalfElements {
   HalfType type = HalfType::kNone;
   U* data = nullptr;
@@ -81,7 +83,7 @@ struct HalfElements {
   bool used() const { return type != HalfType::kNone; }
   U* row(std::int64_t r) const { return data + r * stride; }
   float at(std::int64_t r, std::int64_t c) const { return from_half(type, row(r)[c]); }
-  operator HalfElements<const U>() const  // NOLINT(google-explicit-constructor)
+  operator HalfElements<const U, S>() const  // NOLINT(google-explicit-constructor)
       requires(!std::is_const_v<U>) {
     return {type, data, stride};
   }

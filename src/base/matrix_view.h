@@ -8,10 +8,9 @@
 #include <type_traits>
 
 #include "base/ids.h"
+#include "base/space.h"
 
 namespace gneiss {
-
-enum class Space : std::uint8_t { kHost, kDevice };
 
 /// A row-major matrix: element (r, c) lies at data[r * stride + c]. If thread_stride is not 0, only a band of its rows
 /// exists at a time, one for each thread that works on it, that many elements apart.
@@ -48,26 +47,28 @@ struct MatrixView {
   bool contiguous() const { return stride == cols || rows <= 1; }
 };
 
-template <class T>
-using ConstMatrixView = MatrixView<const T>;
+template <class T, Space S = Space::kHost>
+using ConstMatrixView = MatrixView<const T, S>;
 
 /// Pattern of a sparse matrix in compressed rows. `slots` names, for each stored entry, its place in an array of values
 /// kept in another order (a transpose); empty means entry k uses value k.
-struct SparsePattern {
+template <Space S>
+struct SparsePatternIn {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  std::span<const EdgeId> offsets;  ///< [rows + 1]
-  std::span<const NodeId> indices;  ///< [nnz], a column each
-  std::span<const EdgeId> slots;    ///< [nnz] or empty
+  SpanIn<const EdgeId, S> offsets;  ///< [rows + 1]
+  SpanIn<const NodeId, S> indices;  ///< [nnz], a column each
+  SpanIn<const EdgeId, S> slots;    ///< [nnz] or empty
 
   /// Rows [begin, end): entries keep their places, so that offsets do not start at 0.
-  SparsePattern band(std::int64_t begin, std::int64_t end) const {
+  SparsePatternIn band(std::int64_t begin, std::int64_t end) const {
     const auto count = static_cast<std::size_t>(end - begin) + 1;
     return {end - begin, cols, offsets.subspan(static_cast<std::size_t>(begin), count), indices, slots};
   }
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(indices.size()); }
   EdgeId slot(EdgeId k) const { return slots.empty() ? k : slots[static_cast<std::size_t>(k)]; }
 };
+using SparsePattern = SparsePatternIn<Space::kHost>;
 
 /// The entries of one row whose columns lie in one block.
 struct RowSegment {
@@ -85,15 +86,17 @@ struct SegmentChunk {
 /// A SparsePattern once more, cut into blocks of columns: block after block, rows ascending within a block. The first
 /// block has a segment for every row, the others for rows with entries in them. Of a part of a pattern the spans have
 /// room for all of it, and the last chunk says where it ends.
-struct BlockedPattern {
+template <Space S>
+struct BlockedPatternIn {
   std::int64_t block_cols = 0;         ///< columns of a block, at most 65536; 0: there is no blocked pattern
-  std::span<const std::uint16_t> ids;  ///< [nnz] column - first column of the block, segment after segment
-  std::span<const RowSegment> segments;
-  std::span<const SegmentChunk> chunks;        ///< [chunks + 1], about equal in entries, none across a border of blocks
-  std::span<const std::int64_t> block_chunks;  ///< [blocks + 1] the first chunk of each block
+  SpanIn<const std::uint16_t, S> ids;  ///< [nnz] column - first column of the block, segment after segment
+  SpanIn<const RowSegment, S> segments;
+  SpanIn<const SegmentChunk, S> chunks;        ///< [chunks + 1], about equal in entries, none across a border of blocks
+  SpanIn<const std::int64_t, S> block_chunks;  ///< [blocks + 1] the first chunk of each block
 
   bool empty() const { return block_cols == 0; }
   std::int64_t num_blocks() const { return static_cast<std::int64_t>(block_chunks.size()) - 1; }
 };
+using BlockedPattern = BlockedPatternIn<Space::kHost>;
 
 }  // namespace gneiss

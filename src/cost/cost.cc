@@ -319,7 +319,7 @@ class StepCost {
   /// Sources of a block; 0 where the op does not run block by block.
   double block() const {
     const ir::GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(op_.attrs.integer("graph", 0))];
-    return step_.variant == "cpu_blocked" ? static_cast<double>(along_out_edges() ? use.out_block : use.in_block) : 0;
+    return step_.walks_tiles ? static_cast<double>(along_out_edges() ? use.out_block : use.in_block) : 0;
   }
 
   double gemm() const {

@@ -37,11 +37,12 @@ struct Placement {
 
 /// One kernel call.
 struct Step {
-  std::int32_t op = 0;      ///< index in program.ops
-  std::string variant;      ///< chosen kernel
-  double flops = 0;         ///< modelled work
-  double bytes = 0;         ///< modelled traffic, each operand once,
-  double cached_bytes = 0;  ///< and what of it stays in a cache because its band has to do with it anyway
+  std::int32_t op = 0;       ///< index in program.ops
+  std::string variant;       ///< chosen kernel
+  bool walks_tiles = false;  ///< that kernel goes by the graph's blocks of sources
+  double flops = 0;          ///< modelled work
+  double bytes = 0;          ///< modelled traffic, each operand once,
+  double cached_bytes = 0;   ///< and what of it stays in a cache because its band has to do with it anyway
   double away_bytes = 0;   ///< traffic of other steps since the rest was last made or read: a cache of less has lost it
   double seconds = 0;      ///< modelled time
   std::int32_t band = -1;  ///< index in Plan::bands, or -1: it runs by itself

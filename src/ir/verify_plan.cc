@@ -240,7 +240,7 @@ class PlanVerifier {
     if (graph < 0 || o.kind == OpKind::degree || step(i).loop >= 0) return;
     const GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(graph)];
     const bool back = walks_back(o);
-    const bool blocked = step(i).variant == "cpu_blocked";
+    const bool blocked = step(i).walks_tiles;
     if (back && !use.transpose) defect("{} walks along out-edges of graph {}, which are not made", name_of(o), graph);
     if (back && reads_edges(o) && !use.slots)
       defect("{} looks edges up by slots of graph {}, which are not made", name_of(o), graph);

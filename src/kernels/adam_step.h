@@ -8,7 +8,7 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct AdamStepArgs {
   std::int64_t step = 1;
   double lr = 0.001;
@@ -17,10 +17,10 @@ struct AdamStepArgs {
   double eps = 1e-8;
   double weight_decay = 0;
   bool decoupled = false;
-  std::span<T> w;
-  std::span<const T> g;
-  std::span<T> m;
-  std::span<T> v;
+  SpanIn<T, S> w;
+  SpanIn<const T, S> g;
+  SpanIn<T, S> m;
+  SpanIn<T, S> v;
 };
 
 /// torch.optim.Adam (weight decay added to the gradient) or AdamW (`decoupled`: w shrinks by lr * weight_decay first).

@@ -1,10 +1,7 @@
-// Contract and dispatch of attention.
+// The contract of attention: what its arguments must be, and what runs it.
 #include "kernels/attention.h"
 
-#include "kernels/check.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -12,22 +9,7 @@ namespace {
 constexpr std::string_view kOp = "attention";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<AttentionArgs, T>("cpu_blocked", cpu::attention_blocked, nullptr,
-                                  few_heads_in_blocks<AttentionArgs, T>),
-    f32_variant<AttentionArgs, T>("cpu", cpu::attention, cpu::attention_bands, few_heads<AttentionArgs, T>),
-    reference_variant<AttentionArgs, T>(reference::attention<T>)};
-
-}  // namespace
-
-std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked,
-                                      std::size_t value_bytes) {
-  const std::int64_t states = blocked ? destinations * heads * kAttentionStates : 0;
-  return static_cast<std::size_t>(score_range_values(heads) + states) * value_bytes;
-}
-
-template <class T>
-void attention(const Context& context, const AttentionArgs<T>& args) {
+void check(const Context& context, const AttentionArgs<T>& args) {
   expect_pattern(kOp, args.pattern);
   expect_no_slots(kOp, args.pattern);
   expect_equal(kOp, rows_of("z", args.z), cols_of(args.pattern), "was the graph reordered without its features?");
@@ -40,17 +22,23 @@ void attention(const Context& context, const AttentionArgs<T>& args) {
   if (args.lse.rows != 0) expect_shape(kOp, "lse", args.lse, args.pattern.rows, args.heads);
   expect_blocks(kOp, args.blocks, args.pattern);
   expect_workspace(kOp, context, attention_workspace_bytes(args.y.rows, args.heads, !args.blocks.empty(), sizeof(T)));
-  choose(kOp, attention_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<AttentionArgs<T>>> attention_variants() {
-  return kVariants<T>;
+constexpr std::array kVariants = {
+    f32_variant<AttentionArgs<T>>("cpu_blocked", cpu::attention_blocked, nullptr,
+                                  few_heads_in_blocks<AttentionArgs<float>>, Passes::kTiles),
+    f32_variant<AttentionArgs<T>>("cpu", cpu::attention, cpu::attention_bands, few_heads<AttentionArgs<float>>),
+    reference_variant<AttentionArgs<T>>(reference::attention<T>)};
+
+}  // namespace
+
+std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked,
+                                      std::size_t value_bytes) {
+  const std::int64_t states = blocked ? destinations * heads * kAttentionStates : 0;
+  return static_cast<std::size_t>(score_range_values(heads) + states) * value_bytes;
 }
 
-template void attention<float>(const Context&, const AttentionArgs<float>&);
-template void attention<double>(const Context&, const AttentionArgs<double>&);
-template std::span<const Variant<AttentionArgs<float>>> attention_variants<float>();
-template std::span<const Variant<AttentionArgs<double>>> attention_variants<double>();
+GNEISS_CONTRACT(attention, AttentionArgs)
 
 }  // namespace gneiss::kernels

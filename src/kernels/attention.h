@@ -12,28 +12,28 @@ namespace gneiss::kernels {
 inline constexpr std::int64_t kMostAttentionHeads = 512;
 
 /// Why the fast kernels of attention and its backward decline `args`, or "".
-template <template <class> class Args, class T>
-std::string_view few_heads(const Args<T>& args) {
+template <class Args>
+std::string_view few_heads(const Args& args) {
   return args.heads <= kMostAttentionHeads ? std::string_view() : "it takes up to 512 heads";
 }
-template <template <class> class Args, class T>
-std::string_view few_heads_in_blocks(const Args<T>& args) {
-  return args.blocks.empty() ? "the pattern is not cut by sources" : few_heads<Args, T>(args);
+template <class Args>
+std::string_view few_heads_in_blocks(const Args& args) {
+  return args.blocks.empty() ? "the pattern is not cut by sources" : few_heads(args);
 }
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct AttentionArgs {
-  SparsePattern pattern;  ///< in-edges
-  ConstMatrixView<T> z;
-  ConstMatrixView<T> s_src;
-  ConstMatrixView<T> s_dst;
-  ConstMatrixView<T> gate;  ///< of each edge and head (dropout), or no data and no rows
+  SparsePatternIn<S> pattern;  ///< in-edges
+  ConstMatrixView<T, S> z;
+  ConstMatrixView<T, S> s_src;
+  ConstMatrixView<T, S> s_dst;
+  ConstMatrixView<T, S> gate;  ///< of each edge and head (dropout), or no data and no rows
   std::int64_t heads = 1;
   double slope = 0.2;
-  MatrixView<T> y;
-  MatrixView<T> tangent;       ///< no rows: not wanted
-  MatrixView<T> lse;           ///< no rows: not wanted
-  BlockedPattern blocks = {};  ///< of `pattern`, or empty
+  MatrixView<T, S> y;
+  MatrixView<T, S> tangent;         ///< no rows: not wanted
+  MatrixView<T, S> lse;             ///< no rows: not wanted
+  BlockedPatternIn<S> blocks = {};  ///< of `pattern`, or empty
 };
 
 /// What the blocked variant keeps of each row and head between blocks: the highest score, and the two sums of weights.

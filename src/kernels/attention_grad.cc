@@ -1,12 +1,8 @@
-// Contract and dispatch of attention_grad.
+// The contract of attention_grad: what its arguments must be, and what runs it.
 #include "kernels/attention_grad.h"
 
 #include "kernels/attention.h"
-
-#include "kernels/check.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -14,21 +10,7 @@ namespace {
 constexpr std::string_view kOp = "attention_grad";
 
 template <class T>
-constexpr std::array kVariants = {
-    f32_variant<AttentionGradArgs, T>("cpu_blocked", cpu::attention_grad_blocked, nullptr,
-                                      few_heads_in_blocks<AttentionGradArgs, T>),
-    f32_variant<AttentionGradArgs, T>("cpu", cpu::attention_grad, cpu::attention_grad_bands,
-                                      few_heads<AttentionGradArgs, T>),
-    reference_variant<AttentionGradArgs, T>(reference::attention_grad<T>)};
-
-}  // namespace
-
-std::size_t attention_grad_workspace_bytes(std::int64_t destinations, std::int64_t heads, std::size_t value_bytes) {
-  return static_cast<std::size_t>(destinations * heads * kPackedValues) * value_bytes;
-}
-
-template <class T>
-void attention_grad(const Context& context, const AttentionGradArgs<T>& args) {
+void check(const Context& context, const AttentionGradArgs<T>& args) {
   const std::int64_t sources = args.pattern.rows;
   const std::int64_t destinations = args.pattern.cols;
   expect_pattern(kOp, args.pattern);
@@ -44,17 +26,22 @@ void attention_grad(const Context& context, const AttentionGradArgs<T>& args) {
   expect_shape(kOp, "ds_src", args.ds_src, sources, args.heads);
   expect_blocks(kOp, args.blocks, args.pattern);
   expect_workspace(kOp, context, attention_grad_workspace_bytes(destinations, args.heads, sizeof(T)));
-  choose(kOp, attention_grad_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<AttentionGradArgs<T>>> attention_grad_variants() {
-  return kVariants<T>;
+constexpr std::array kVariants = {
+    f32_variant<AttentionGradArgs<T>>("cpu_blocked", cpu::attention_grad_blocked, nullptr,
+                                      few_heads_in_blocks<AttentionGradArgs<float>>, Passes::kTiles),
+    f32_variant<AttentionGradArgs<T>>("cpu", cpu::attention_grad, cpu::attention_grad_bands,
+                                      few_heads<AttentionGradArgs<float>>),
+    reference_variant<AttentionGradArgs<T>>(reference::attention_grad<T>)};
+
+}  // namespace
+
+std::size_t attention_grad_workspace_bytes(std::int64_t destinations, std::int64_t heads, std::size_t value_bytes) {
+  return static_cast<std::size_t>(destinations * heads * kPackedValues) * value_bytes;
 }
 
-template void attention_grad<float>(const Context&, const AttentionGradArgs<float>&);
-template void attention_grad<double>(const Context&, const AttentionGradArgs<double>&);
-template std::span<const Variant<AttentionGradArgs<float>>> attention_grad_variants<float>();
-template std::span<const Variant<AttentionGradArgs<double>>> attention_grad_variants<double>();
+GNEISS_CONTRACT(attention_grad, AttentionGradArgs)
 
 }  // namespace gneiss::kernels

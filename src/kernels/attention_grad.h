@@ -8,21 +8,21 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct AttentionGradArgs {
-  SparsePattern pattern;  ///< out-edges
-  ConstMatrixView<T> z;
-  ConstMatrixView<T> s_src;
-  ConstMatrixView<T> s_dst;
-  ConstMatrixView<T> lse;
-  ConstMatrixView<T> dots;  ///< <dy, y> of each head
-  ConstMatrixView<T> dy;
-  ConstMatrixView<T> gate;  ///< or no data and no rows
+  SparsePatternIn<S> pattern;  ///< out-edges
+  ConstMatrixView<T, S> z;
+  ConstMatrixView<T, S> s_src;
+  ConstMatrixView<T, S> s_dst;
+  ConstMatrixView<T, S> lse;
+  ConstMatrixView<T, S> dots;  ///< <dy, y> of each head
+  ConstMatrixView<T, S> dy;
+  ConstMatrixView<T, S> gate;  ///< or no data and no rows
   std::int64_t heads = 1;
   double slope = 0.2;
-  MatrixView<T> dz;
-  MatrixView<T> ds_src;
-  BlockedPattern blocks = {};  ///< of `pattern`, or empty
+  MatrixView<T, S> dz;
+  MatrixView<T, S> ds_src;
+  BlockedPatternIn<S> blocks = {};  ///< of `pattern`, or empty
 };
 
 /// Values that attention_grad keeps side by side for each head of a destination: s_dst, lse, dots and one to fill

@@ -8,15 +8,15 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct BatchNormArgs {
-  ConstMatrixView<T> x;
-  ConstMatrixView<T> gamma;
-  ConstMatrixView<T> beta;
+  ConstMatrixView<T, S> x;
+  ConstMatrixView<T, S> gamma;
+  ConstMatrixView<T, S> beta;
   double eps = 1e-5;
-  MatrixView<T> y;
-  MatrixView<T> mean;
-  MatrixView<T> var;
+  MatrixView<T, S> y;
+  MatrixView<T, S> mean;
+  MatrixView<T, S> var;
 };
 
 /// Scratch for x [n,d] (all batch_norm and layer_norm kernels).

@@ -1,10 +1,7 @@
-// Contract and dispatch of batch_norm_grad.
+// The contract of batch_norm_grad: what its arguments must be, and what runs it.
 #include "kernels/batch_norm_grad.h"
 
-#include "kernels/check.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -12,13 +9,7 @@ namespace {
 constexpr std::string_view kOp = "batch_norm_grad";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<BatchNormGradArgs, T>("cpu", cpu::batch_norm_grad),
-                                  reference_variant<BatchNormGradArgs, T>(reference::batch_norm_grad<T>)};
-
-}  // namespace
-
-template <class T>
-void batch_norm_grad(const Context& context, const BatchNormGradArgs<T>& args) {
+void check(const Context& context, const BatchNormGradArgs<T>& args) {
   expect_shape(kOp, "dy", args.dy, args.x.rows, args.x.cols);
   expect_shape(kOp, "dx", args.dx, args.x.rows, args.x.cols);
   expect_shape(kOp, "gamma", args.gamma, 1, args.x.cols);
@@ -27,17 +18,14 @@ void batch_norm_grad(const Context& context, const BatchNormGradArgs<T>& args) {
   expect_shape(kOp, "dgamma", args.dgamma, 1, args.x.cols);
   expect_shape(kOp, "dbeta", args.dbeta, 1, args.x.cols);
   expect_workspace(kOp, context, norm_workspace_bytes(args.x.rows, args.x.cols, sizeof(T)));
-  choose(kOp, batch_norm_grad_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<BatchNormGradArgs<T>>> batch_norm_grad_variants() {
-  return kVariants<T>;
-}
+constexpr std::array kVariants = {f32_variant<BatchNormGradArgs<T>>("cpu", cpu::batch_norm_grad),
+                                  reference_variant<BatchNormGradArgs<T>>(reference::batch_norm_grad<T>)};
 
-template void batch_norm_grad<float>(const Context&, const BatchNormGradArgs<float>&);
-template void batch_norm_grad<double>(const Context&, const BatchNormGradArgs<double>&);
-template std::span<const Variant<BatchNormGradArgs<float>>> batch_norm_grad_variants<float>();
-template std::span<const Variant<BatchNormGradArgs<double>>> batch_norm_grad_variants<double>();
+}  // namespace
+
+GNEISS_CONTRACT(batch_norm_grad, BatchNormGradArgs)
 
 }  // namespace gneiss::kernels

@@ -8,15 +8,15 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct BatchNormInferenceArgs {
-  ConstMatrixView<T> x;
-  ConstMatrixView<T> gamma;
-  ConstMatrixView<T> beta;
-  ConstMatrixView<T> mean;
-  ConstMatrixView<T> var;
+  ConstMatrixView<T, S> x;
+  ConstMatrixView<T, S> gamma;
+  ConstMatrixView<T, S> beta;
+  ConstMatrixView<T, S> mean;
+  ConstMatrixView<T, S> var;
   double eps = 1e-5;
-  MatrixView<T> y;
+  MatrixView<T, S> y;
 };
 
 /// y = (x - mean) / sqrt(var + eps) * gamma + beta with running statistics.

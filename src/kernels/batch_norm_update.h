@@ -8,14 +8,14 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct BatchNormUpdateArgs {
   std::int64_t n = 0;
   double momentum = 0.1;
-  ConstMatrixView<T> mean;
-  ConstMatrixView<T> var;
-  MatrixView<T> running_mean;
-  MatrixView<T> running_var;
+  ConstMatrixView<T, S> mean;
+  ConstMatrixView<T, S> var;
+  MatrixView<T, S> running_mean;
+  MatrixView<T, S> running_var;
 };
 
 /// running = (1 - momentum) * running + momentum * new, with the unbiased variance var * n / (n - 1) (n = 1: var as it

@@ -1,10 +1,7 @@
-// Contract and dispatch of bce_with_logits.
+// The contract of bce_with_logits: what its arguments must be, and what runs it.
 #include "kernels/bce_with_logits.h"
 
-#include "kernels/check.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -12,30 +9,18 @@ namespace {
 constexpr std::string_view kOp = "bce_with_logits";
 
 template <class T>
+void check(const Context& context, const BceWithLogitsArgs<T>& args) {
+  expect_masked_loss(kOp, args);
+  expect_workspace(kOp, context, loss_workspace_bytes(args.logits.rows));
+}
+
+template <class T>
 constexpr std::array kVariants = {
-    f32_variant<BceWithLogitsArgs, T>("cpu", cpu::bce_with_logits, cpu::bce_with_logits_bands),
-    reference_variant<BceWithLogitsArgs, T>(reference::bce_with_logits<T>)};
+    f32_variant<BceWithLogitsArgs<T>>("cpu", cpu::bce_with_logits, cpu::bce_with_logits_bands),
+    reference_variant<BceWithLogitsArgs<T>>(reference::bce_with_logits<T>)};
 
 }  // namespace
 
-template <class T>
-void bce_with_logits(const Context& context, const BceWithLogitsArgs<T>& args) {
-  expect_shape(kOp, "targets", args.targets, args.logits.rows, args.logits.cols);
-  if (args.dlogits.rows > 0) expect_shape(kOp, "dlogits", args.dlogits, args.logits.rows, args.logits.cols);
-  expect_shape(kOp, "loss", args.loss, 1, 1);
-  expect_row_list(kOp, args.rows, args.logits.rows);
-  expect_workspace(kOp, context, loss_workspace_bytes(args.logits.rows));
-  choose(kOp, bce_with_logits_variants<T>(), args).run(context, args);
-}
-
-template <class T>
-std::span<const Variant<BceWithLogitsArgs<T>>> bce_with_logits_variants() {
-  return kVariants<T>;
-}
-
-template void bce_with_logits<float>(const Context&, const BceWithLogitsArgs<float>&);
-template void bce_with_logits<double>(const Context&, const BceWithLogitsArgs<double>&);
-template std::span<const Variant<BceWithLogitsArgs<float>>> bce_with_logits_variants<float>();
-template std::span<const Variant<BceWithLogitsArgs<double>>> bce_with_logits_variants<double>();
+GNEISS_CONTRACT(bce_with_logits, BceWithLogitsArgs)
 
 }  // namespace gneiss::kernels

@@ -10,12 +10,12 @@ namespace gneiss::kernels {
 
 enum class Binary : std::uint8_t { kAdd, kSub, kMul, kDiv, kMaximum, kMinimum };
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct BinaryArgs {
   Binary fn = Binary::kAdd;
-  ConstMatrixView<T> a;
-  ConstMatrixView<T> b;
-  MatrixView<T> c;
+  ConstMatrixView<T, S> a;
+  ConstMatrixView<T, S> b;
+  MatrixView<T, S> c;
 };
 
 /// c = a op b. An operand with 1 row is used for every row; an operand with fewer columns H than the result's W repeats

@@ -22,6 +22,7 @@
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
 #include "kernels/extreme_grad.h"
+#include "kernels/fill.h"
 #include "kernels/gather.h"
 #include "kernels/gemm.h"
 #include "kernels/layer_norm.h"
@@ -120,6 +121,7 @@ class Binding {
   void use(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
     const Variant<Args>& variant = choose(name, variants, args);
     call_.variant = variant.name;
+    call_.passes = variant.passes;
     call_.run = [run = variant.run, args](const Context& context) { run(context, args); };
     if (variant.bands != nullptr) use_bands(variant.bands(args), args);
   }
@@ -143,12 +145,11 @@ class Binding {
     }
   }
 
-  /// Chooses the variant; any of them runs on views of a band of rows.
+  /// Chooses the variant, which runs on views of a band of rows if it finishes each row at once.
   template <class Args>
   void use_by_rows(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
     use(name, variants, args);
-    if (call_.variant == "cpu_blocked" || call_.variant == "cpu_panels")
-      return;  // each block of sources or panel of columns passes over all rows
+    if (call_.passes != Passes::kOne) return;
     call_.band.rows = band_rows();
     call_.band.run = [run = choose(name, variants, args).run, args](const Context& context, const Band& band) {
       run(context, band_of(args, band));
@@ -370,40 +371,28 @@ class Binding {
   }
 
   /// Values that are written once, straight from the graph or a number.
-  template <class Value>
-  void fill(const Value& value) {
-    call_.variant = "fill";
-    call_.run = [to = out(), value](const Context&) {
-      for (std::int64_t r = 0; r < to.rows; ++r) std::fill(to.row(r), to.row(r) + to.cols, value(r));
-    };
-  }
-
-  void use_leaf() {
-    if (op_.kind == OpKind::constant) {
-      fill([value = static_cast<T>(real("value", 0))](std::int64_t) { return value; });
-    } else if (op_.kind == OpKind::edge_weight) {
-      fill([weights = from_.edge_weights(graph())](std::int64_t e) {
-        return weights.empty() ? T{1} : static_cast<T>(weights[static_cast<std::size_t>(e)]);
-      });
-    } else if (op_.kind == OpKind::degree) {
-      const SparsePattern* edges = op_.attrs.text("side", "dst") == "dst" ? &in_edges() : &out_edges();
-      fill([edges](std::int64_t v) {
-        return static_cast<T>(edges->offsets[static_cast<std::size_t>(v) + 1] -
-                              edges->offsets[static_cast<std::size_t>(v)]);
-      });
-    } else {
-      call_.variant = "data";
-    }
+  void use_fill(Fill what) {
+    FillArgs<T> args;
+    args.what = what;
+    args.value = real("value", 0);
+    args.y = out();
+    if (what == Fill::kEdgeWeights) args.weights = from_.edge_weights(graph());
+    if (what == Fill::kDegrees) args.pattern = op_.attrs.text("side", "dst") == "dst" ? &in_edges() : &out_edges();
+    use("fill", fill_variants<T>(), args);
   }
 
   void bind_kind() {
     switch (op_.kind) {
       case OpKind::input:
       case OpKind::param:
+        call_.variant = "data";
+        return;
       case OpKind::constant:
+        return use_fill(Fill::kConstant);
       case OpKind::edge_weight:
+        return use_fill(Fill::kEdgeWeights);
       case OpKind::degree:
-        return use_leaf();
+        return use_fill(Fill::kDegrees);
       case OpKind::gemm:
         return use_gemm();
       case OpKind::spx_gemm:

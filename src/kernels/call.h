@@ -69,6 +69,7 @@ struct BandCall {
 /// A kernel call with everything bound but the context.
 struct BoundCall {
   std::string_view variant;
+  Passes passes = Passes::kOne;
   std::size_t workspace_bytes = 0;
   double flops = 0;
   double bytes = 0;

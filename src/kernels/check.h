@@ -66,6 +66,14 @@ void expect_offsets(std::string_view op, std::span<const EdgeId> offsets, std::i
 void expect_heads(std::string_view op, std::int64_t heads, const Extent& columns);
 /// Throws kShape unless `rows` is ascending and inside 0 .. n-1 (a null list is not read).
 void expect_row_list(std::string_view op, std::span<const NodeId> rows, std::int64_t n);
+/// Throws kShape unless the arguments of a loss over a matrix of targets agree.
+template <class Args>
+void expect_masked_loss(std::string_view op, const Args& args) {
+  expect_shape(op, "targets", args.targets, args.logits.rows, args.logits.cols);
+  if (args.dlogits.rows > 0) expect_shape(op, "dlogits", args.dlogits, args.logits.rows, args.logits.cols);
+  expect_shape(op, "loss", args.loss, 1, 1);
+  expect_row_list(op, args.rows, args.logits.rows);
+}
 /// Throws kInternal unless the workspace holds `bytes`.
 void expect_workspace(std::string_view op, const Context& context, std::size_t bytes);
 

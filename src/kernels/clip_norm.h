@@ -8,10 +8,10 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct ClipNormArgs {
   double max_norm = 1;
-  std::span<T> g;
+  SpanIn<T, S> g;
   double* norm = nullptr;
 };
 

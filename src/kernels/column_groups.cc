@@ -1,10 +1,7 @@
-// Contract and dispatch of column_groups.
+// The contract of column_groups: what its arguments must be, and what runs it.
 #include "kernels/column_groups.h"
 
-#include "kernels/check.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -12,13 +9,7 @@ namespace {
 constexpr std::string_view kOp = "column_groups";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<ColumnGroupsArgs, T>("cpu", cpu::column_groups),
-                                  reference_variant<ColumnGroupsArgs, T>(reference::column_groups<T>)};
-
-}  // namespace
-
-template <class T>
-void column_groups(const Context& context, const ColumnGroupsArgs<T>& args) {
+void check(const Context&, const ColumnGroupsArgs<T>& args) {
   const bool grows = args.fn == ColumnGroups::kExpandGroups || args.fn == ColumnGroups::kTileHeads;
   const Extent wide = grows ? cols_of("y", args.y) : cols_of("x", args.x);
   const Extent narrow = grows ? cols_of("x", args.x) : cols_of("y", args.y);
@@ -30,17 +21,14 @@ void column_groups(const Context& context, const ColumnGroupsArgs<T>& args) {
     expect_equal(kOp, cols_of("weights", args.weights), cols_of("x", args.x));
     expect_broadcast(kOp, "weights", args.weights, "x", args.x);
   }
-  choose(kOp, column_groups_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<ColumnGroupsArgs<T>>> column_groups_variants() {
-  return kVariants<T>;
-}
+constexpr std::array kVariants = {f32_variant<ColumnGroupsArgs<T>>("cpu", cpu::column_groups),
+                                  reference_variant<ColumnGroupsArgs<T>>(reference::column_groups<T>)};
 
-template void column_groups<float>(const Context&, const ColumnGroupsArgs<float>&);
-template void column_groups<double>(const Context&, const ColumnGroupsArgs<double>&);
-template std::span<const Variant<ColumnGroupsArgs<float>>> column_groups_variants<float>();
-template std::span<const Variant<ColumnGroupsArgs<double>>> column_groups_variants<double>();
+}  // namespace
+
+GNEISS_CONTRACT(column_groups, ColumnGroupsArgs)
 
 }  // namespace gneiss::kernels

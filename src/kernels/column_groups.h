@@ -10,13 +10,13 @@ namespace gneiss::kernels {
 
 enum class ColumnGroups : std::uint8_t { kSumGroups, kExpandGroups, kSumHeads, kTileHeads };
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct ColumnGroupsArgs {
   ColumnGroups fn = ColumnGroups::kSumGroups;
   std::int64_t heads = 1;
-  ConstMatrixView<T> x;
-  MatrixView<T> y;
-  ConstMatrixView<T> weights = {};  ///< kSumGroups only, or no rows
+  ConstMatrixView<T, S> x;
+  MatrixView<T, S> y;
+  ConstMatrixView<T, S> weights = {};  ///< kSumGroups only, or no rows
 };
 
 /// With w = [heads, d] columns, column h·d + c:

@@ -8,11 +8,11 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct CopyColumnsArgs {
-  ConstMatrixView<T> src;
+  ConstMatrixView<T, S> src;
   std::int64_t src_begin = 0;
-  MatrixView<T> dst;
+  MatrixView<T, S> dst;
   std::int64_t dst_begin = 0;
   std::int64_t count = 0;
 };

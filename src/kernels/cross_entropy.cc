@@ -1,12 +1,9 @@
-// Contract and dispatch of cross_entropy.
+// The contract of cross_entropy: what its arguments must be, and what runs it.
 #include "kernels/cross_entropy.h"
 
 #include "base/error.h"
-#include "kernels/check.h"
 #include "kernels/chunks.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -24,17 +21,7 @@ void expect_labels(std::span<const std::int32_t> labels, std::span<const NodeId>
 }
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<CrossEntropyArgs, T>("cpu", cpu::cross_entropy, cpu::cross_entropy_bands),
-                                  reference_variant<CrossEntropyArgs, T>(reference::cross_entropy<T>)};
-
-}  // namespace
-
-std::size_t loss_workspace_bytes(std::int64_t n) {
-  return static_cast<std::size_t>(2 * reduction_chunks(n)) * sizeof(double);
-}
-
-template <class T>
-void cross_entropy(const Context& context, const CrossEntropyArgs<T>& args) {
+void check(const Context& context, const CrossEntropyArgs<T>& args) {
   const std::int64_t n = args.logits.rows;
   const std::int64_t classes = args.logits.cols;
   if (args.dlogits.rows > 0) expect_shape(kOp, "dlogits", args.dlogits, n, classes);
@@ -47,17 +34,18 @@ void cross_entropy(const Context& context, const CrossEntropyArgs<T>& args) {
   GNEISS_CHECK(args.label_smoothing >= 0 && args.label_smoothing <= 1, ErrorCode::kUsage,
                "cross_entropy: label_smoothing is {}, expected 0 <= label_smoothing <= 1", args.label_smoothing);
   expect_workspace(kOp, context, loss_workspace_bytes(n));
-  choose(kOp, cross_entropy_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<CrossEntropyArgs<T>>> cross_entropy_variants() {
-  return kVariants<T>;
+constexpr std::array kVariants = {f32_variant<CrossEntropyArgs<T>>("cpu", cpu::cross_entropy, cpu::cross_entropy_bands),
+                                  reference_variant<CrossEntropyArgs<T>>(reference::cross_entropy<T>)};
+
+}  // namespace
+
+std::size_t loss_workspace_bytes(std::int64_t n) {
+  return static_cast<std::size_t>(2 * reduction_chunks(n)) * sizeof(double);
 }
 
-template void cross_entropy<float>(const Context&, const CrossEntropyArgs<float>&);
-template void cross_entropy<double>(const Context&, const CrossEntropyArgs<double>&);
-template std::span<const Variant<CrossEntropyArgs<float>>> cross_entropy_variants<float>();
-template std::span<const Variant<CrossEntropyArgs<double>>> cross_entropy_variants<double>();
+GNEISS_CONTRACT(cross_entropy, CrossEntropyArgs)
 
 }  // namespace gneiss::kernels

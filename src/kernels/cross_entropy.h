@@ -8,15 +8,15 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct CrossEntropyArgs {
-  ConstMatrixView<T> logits;
-  std::span<const std::int32_t> labels;
-  std::span<const NodeId> rows;  ///< the rows that count, ascending
-  std::span<const float> class_weights;
+  ConstMatrixView<T, S> logits;
+  SpanIn<const std::int32_t, S> labels;
+  SpanIn<const NodeId, S> rows;  ///< the rows that count, ascending
+  SpanIn<const float, S> class_weights;
   double label_smoothing = 0;
-  MatrixView<T> loss;
-  MatrixView<T> dlogits;
+  MatrixView<T, S> loss;
+  MatrixView<T, S> dlogits;
 };
 
 /// Scratch of any loss over n rows.

@@ -1,13 +1,10 @@
-// Contract and dispatch of dropout.
+// The contract of dropout: what its arguments must be, and what runs it.
 #include "kernels/dropout.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/check.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -15,13 +12,7 @@ namespace {
 constexpr std::string_view kOp = "dropout";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<DropoutArgs, T>("cpu", cpu::dropout),
-                                  reference_variant<DropoutArgs, T>(reference::dropout<T>)};
-
-}  // namespace
-
-template <class T>
-void dropout(const Context& context, const DropoutArgs<T>& args) {
+void check(const Context&, const DropoutArgs<T>& args) {
   GNEISS_CHECK(args.p >= 0 && args.p <= 1, ErrorCode::kUsage, "dropout: p is {}, expected 0 <= p <= 1", args.p);
   expect_shape(kOp, "y", args.y, args.x.rows, args.x.cols);
   GNEISS_ASSERT(args.in_edges == nullptr || args.sparse_rows == nullptr, "dropout: x is both edge and sparse values");
@@ -34,17 +25,14 @@ void dropout(const Context& context, const DropoutArgs<T>& args) {
   }
   if (args.sparse_rows != nullptr) expect_equal(kOp, cols_of("x", args.x), {"a list of sparse values", "columns", 1});
   if (!args.row_ids.empty()) expect_equal(kOp, length_of("row_ids", args.row_ids), {"x", "rows with an id", ids});
-  choose(kOp, dropout_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<DropoutArgs<T>>> dropout_variants() {
-  return kVariants<T>;
-}
+constexpr std::array kVariants = {f32_variant<DropoutArgs<T>>("cpu", cpu::dropout),
+                                  reference_variant<DropoutArgs<T>>(reference::dropout<T>)};
 
-template void dropout<float>(const Context&, const DropoutArgs<float>&);
-template void dropout<double>(const Context&, const DropoutArgs<double>&);
-template std::span<const Variant<DropoutArgs<float>>> dropout_variants<float>();
-template std::span<const Variant<DropoutArgs<double>>> dropout_variants<double>();
+}  // namespace
+
+GNEISS_CONTRACT(dropout, DropoutArgs)
 
 }  // namespace gneiss::kernels

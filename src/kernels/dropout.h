@@ -8,17 +8,17 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct DropoutArgs {
   double p = 0.5;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   std::uint32_t stream = 0;
-  std::span<const std::int64_t> row_ids;       ///< original ids, or empty
-  const SparsePattern* in_edges = nullptr;     ///< set for edge values: rows are destinations
-  const SparsePattern* sparse_rows = nullptr;  ///< set for sparse values
-  ConstMatrixView<T> x;
-  MatrixView<T> y;
+  SpanIn<const std::int64_t, S> row_ids;            ///< original ids, or empty
+  const SparsePatternIn<S>* in_edges = nullptr;     ///< set for edge values: rows are destinations
+  const SparsePatternIn<S>* sparse_rows = nullptr;  ///< set for sparse values
+  ConstMatrixView<T, S> x;
+  MatrixView<T, S> y;
   std::int64_t first_row = 0;  ///< which row of the node set row 0 is
 };
 

@@ -8,11 +8,11 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct EdgeSoftmaxArgs {
-  std::span<const EdgeId> offsets;
-  ConstMatrixView<T> e;
-  MatrixView<T> a;
+  SpanIn<const EdgeId, S> offsets;
+  ConstMatrixView<T, S> e;
+  MatrixView<T, S> a;
 };
 
 /// Normalises scores over each row, per column.

@@ -8,12 +8,12 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct EdgeSoftmaxGradArgs {
-  std::span<const EdgeId> offsets;
-  ConstMatrixView<T> a;
-  ConstMatrixView<T> da;
-  MatrixView<T> de;
+  SpanIn<const EdgeId, S> offsets;
+  ConstMatrixView<T, S> a;
+  ConstMatrixView<T, S> da;
+  MatrixView<T, S> de;
 };
 
 /// de[k,h] = a[k,h] * (da[k,h] - sum over the row of a * da).

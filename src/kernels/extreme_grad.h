@@ -8,14 +8,14 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct ExtremeGradArgs {
   bool maximum = true;
   bool first = true;
-  ConstMatrixView<T> a;
-  ConstMatrixView<T> b;
-  ConstMatrixView<T> dy;
-  MatrixView<T> dx;
+  ConstMatrixView<T, S> a;
+  ConstMatrixView<T, S> b;
+  ConstMatrixView<T, S> dy;
+  MatrixView<T, S> dx;
 };
 
 /// The gradient of one operand: dy where it won, else 0; of equals the first operand wins.

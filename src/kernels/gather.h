@@ -8,12 +8,12 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct GatherArgs {
-  SparsePattern pattern;
+  SparsePatternIn<S> pattern;
   bool by_source = true;
-  ConstMatrixView<T> x;
-  MatrixView<T> e;
+  ConstMatrixView<T, S> x;
+  MatrixView<T, S> e;
 };
 
 /// Copies a row to every edge: by source e[k,:] = x[index k,:] or by destination e[k,:] = x[v,:] for k in row v.

@@ -1,13 +1,10 @@
-// Contract and dispatch of gemm.
+// The contract of gemm: what its arguments must be, and what runs it.
 #include "kernels/gemm.h"
 
 #include "base/error.h"
-#include "kernels/check.h"
 #include "kernels/chunks.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/contract.h"
 #include "kernels/onednn/onednn.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -20,28 +17,7 @@ std::string_view onednn_declines(const GemmArgs<float>& args) {
 }
 
 template <class T>
-constexpr Variant<GemmArgs<T>> onednn_variant() {
-  Variant<GemmArgs<T>> variant = f32_variant<GemmArgs, T>("onednn", onednn::gemm);
-  if constexpr (std::is_same_v<T, float>) variant.declines = onednn_declines;
-  return variant;
-}
-
-template <class T>
-constexpr std::array kVariants = {f32_variant<GemmArgs, T>("cpu", cpu::gemm, cpu::gemm_bands), onednn_variant<T>(),
-                                  reference_variant<GemmArgs, T>(reference::gemm<T>)};
-
-}  // namespace
-
-std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::int64_t n, std::int64_t k,
-                                 std::size_t value_bytes) {
-  if (value_bytes != sizeof(float)) return 0;
-  if (orientation != Orientation::kTN) return static_cast<std::size_t>(k * num_chunks(n, 16) * 16) * value_bytes;
-  const std::int64_t chunks = gemm_tn_chunks(m, n, k);
-  return chunks <= 1 ? 0 : static_cast<std::size_t>(chunks * m * n) * value_bytes;
-}
-
-template <class T>
-void gemm(const Context& context, const GemmArgs<T>& args) {
+void check(const Context& context, const GemmArgs<T>& args) {
   const bool a_transposed = args.orientation == Orientation::kTN;
   const bool b_transposed = args.orientation == Orientation::kNT;
   expect_equal(kOp, a_transposed ? rows_of("a", args.a) : cols_of("a", args.a),
@@ -57,17 +33,23 @@ void gemm(const Context& context, const GemmArgs<T>& args) {
   expect_workspace(kOp, context,
                    gemm_workspace_bytes(args.orientation, args.c.rows, args.c.cols,
                                         a_transposed ? args.a.rows : args.a.cols, sizeof(T)));
-  choose(kOp, gemm_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<GemmArgs<T>>> gemm_variants() {
-  return kVariants<T>;
+constexpr std::array kVariants = {f32_variant<GemmArgs<T>>("cpu", cpu::gemm, cpu::gemm_bands),
+                                  f32_variant<GemmArgs<T>>("onednn", onednn::gemm, nullptr, onednn_declines),
+                                  reference_variant<GemmArgs<T>>(reference::gemm<T>)};
+
+}  // namespace
+
+std::size_t gemm_workspace_bytes(Orientation orientation, std::int64_t m, std::int64_t n, std::int64_t k,
+                                 std::size_t value_bytes) {
+  if (value_bytes != sizeof(float)) return 0;
+  if (orientation != Orientation::kTN) return static_cast<std::size_t>(k * num_chunks(n, 16) * 16) * value_bytes;
+  const std::int64_t chunks = gemm_tn_chunks(m, n, k);
+  return chunks <= 1 ? 0 : static_cast<std::size_t>(chunks * m * n) * value_bytes;
 }
 
-template void gemm<float>(const Context&, const GemmArgs<float>&);
-template void gemm<double>(const Context&, const GemmArgs<double>&);
-template std::span<const Variant<GemmArgs<float>>> gemm_variants<float>();
-template std::span<const Variant<GemmArgs<double>>> gemm_variants<double>();
+GNEISS_CONTRACT(gemm, GemmArgs)
 
 }  // namespace gneiss::kernels

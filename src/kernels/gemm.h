@@ -11,14 +11,15 @@ namespace gneiss::kernels {
 
 enum class Orientation : std::uint8_t { kNN, kTN, kNT };
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct GemmArgs {
-  ConstMatrixView<T> a;
-  ConstMatrixView<T> b;
-  MatrixView<T> c;
+  ConstMatrixView<T, S> a;
+  ConstMatrixView<T, S> b;
+  MatrixView<T, S> c;
   Orientation orientation = Orientation::kNN;
-  ConstMatrixView<T> addend = {};  ///< nn and nt only, or no rows
-  ConstHalves a_half = {};         ///< where used: the elements of a, which then gives the shape alone
+  ConstMatrixView<T, S> addend = {};  ///< nn and nt only, or no rows
+  HalfElements<const std::uint16_t, S> a_half =
+      {};  ///< where used: the elements of a, which then gives the shape alone
 };
 
 /// Scratch that gemm needs for c [m,n] with inner size k: b packed, or tn's partial results.

@@ -39,11 +39,16 @@ bool verbose_dispatch() {
 
 }  // namespace
 
-std::string vector_target() {
+std::vector<std::string> vector_targets() {
+  std::vector<std::string> names;
   // A set of bits, the best target the lowest.
-  const auto targets = static_cast<std::uint64_t>(hwy::SupportedTargets());
-  return hwy::TargetName(static_cast<std::int64_t>(targets & (~targets + 1)));
+  for (auto targets = static_cast<std::uint64_t>(hwy::SupportedTargets()); targets != 0; targets &= targets - 1) {
+    names.emplace_back(hwy::TargetName(static_cast<std::int64_t>(targets & (~targets + 1))));
+  }
+  return names;
 }
+
+std::string vector_target() { return vector_targets().front(); }
 
 std::string_view forced_variant(std::string_view op) {
   static const auto forced = parse_forced(std::getenv("GNEISS_KERNEL"));

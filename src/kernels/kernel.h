@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/matrix_view.h"
 
@@ -61,6 +62,13 @@ T* task_partial(const Context& context, const BandKernel<Args>& kernel, std::int
                               static_cast<std::size_t>(task) * kernel.task_bytes);
 }
 
+/// How an implementation goes through the rows of its result. Only what finishes a row at once runs on a band of rows.
+enum class Passes : std::uint8_t {
+  kOne,    ///< each row is finished at once
+  kTiles,  ///< all rows once for each block of sources, by the pattern that is cut that way
+  kPanels  ///< all rows once for each panel of columns
+};
+
 /// One implementation of an op on arguments `Args`.
 template <class Args>
 struct Variant {
@@ -70,9 +78,12 @@ struct Variant {
   void (*run)(const Context& context, const Args& args);
   /// How it is cut into bands, where that takes more than calling run on views of the rows; or null.
   BandKernel<Args> (*bands)(const Args& args) = nullptr;
+  Passes passes = Passes::kOne;
 };
 
-/// Name of the vector instructions that the kernels use on this machine, e.g. "AVX3_ZEN4".
+/// Names of the vector instructions that this machine has, the best first, e.g. "AVX3", "AVX2", …
+std::vector<std::string> vector_targets();
+/// The best of them.
 std::string vector_target();
 
 /// Name forced for `op` by GNEISS_KERNEL, or "".
@@ -82,6 +93,15 @@ void report_choice(std::string_view op, std::string_view variant, std::string_vi
 
 /// Throws kUsage: `forced` names no variant of `op`.
 [[noreturn]] void throw_unknown_variant(std::string_view op, std::string_view forced, std::string_view known);
+
+/// The variant called `name`, or null.
+template <class Args>
+const Variant<Args>* find_variant(std::span<const Variant<Args>> variants, std::string_view name) {
+  for (const Variant<Args>& variant : variants) {
+    if (variant.name == name) return &variant;
+  }
+  return nullptr;
+}
 
 /// The first variant that takes `args` (or the forced one; where that declines, the last one). `variants` ends in a
 /// variant that takes everything. Errors: kUsage if GNEISS_KERNEL forces a variant that the op does not have.

@@ -9,16 +9,16 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct LayerNormArgs {
   bool graph_mode = false;
-  ConstMatrixView<T> x;
-  ConstMatrixView<T> gamma;
-  ConstMatrixView<T> beta;
+  ConstMatrixView<T, S> x;
+  ConstMatrixView<T, S> gamma;
+  ConstMatrixView<T, S> beta;
   double eps = 1e-5;
-  MatrixView<T> y;
-  MatrixView<T> mean;
-  MatrixView<T> var;
+  MatrixView<T, S> y;
+  MatrixView<T, S> mean;
+  MatrixView<T, S> var;
 };
 
 /// Normalises per row (node) or over the whole matrix (graph), then scales and shifts columns.

@@ -9,18 +9,18 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct LayerNormGradArgs {
   bool graph_mode = false;
-  ConstMatrixView<T> x;
-  ConstMatrixView<T> gamma;
-  ConstMatrixView<T> mean;
-  ConstMatrixView<T> var;
-  ConstMatrixView<T> dy;
+  ConstMatrixView<T, S> x;
+  ConstMatrixView<T, S> gamma;
+  ConstMatrixView<T, S> mean;
+  ConstMatrixView<T, S> var;
+  ConstMatrixView<T, S> dy;
   double eps = 1e-5;
-  MatrixView<T> dx;
-  MatrixView<T> dgamma;
-  MatrixView<T> dbeta;
+  MatrixView<T, S> dx;
+  MatrixView<T, S> dgamma;
+  MatrixView<T, S> dbeta;
 };
 
 /// Gradients of x, gamma and beta.

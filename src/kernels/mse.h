@@ -9,13 +9,13 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct MseArgs {
-  ConstMatrixView<T> logits;
-  ConstMatrixView<float> targets;
-  std::span<const NodeId> rows;  ///< the rows that count, ascending
-  MatrixView<T> loss;
-  MatrixView<T> dlogits;
+  ConstMatrixView<T, S> logits;
+  ConstMatrixView<float, S> targets;
+  SpanIn<const NodeId, S> rows;  ///< the rows that count, ascending
+  MatrixView<T, S> loss;
+  MatrixView<T, S> dlogits;
   std::int64_t labelled = 0;  ///< labelled_entries(targets, rows), which every call counts where it is 0
 };
 

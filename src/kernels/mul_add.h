@@ -8,12 +8,12 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct MulAddArgs {
-  ConstMatrixView<T> x;
-  ConstMatrixView<T> a;
-  ConstMatrixView<T> b;
-  MatrixView<T> y;
+  ConstMatrixView<T, S> x;
+  ConstMatrixView<T, S> a;
+  ConstMatrixView<T, S> b;
+  MatrixView<T, S> y;
 };
 
 /// y = x + a * b; a and b broadcast as in binary.

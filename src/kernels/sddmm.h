@@ -8,13 +8,13 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SddmmArgs {
-  SparsePattern pattern;
-  ConstMatrixView<T> y;
-  ConstMatrixView<T> x;
+  SparsePatternIn<S> pattern;
+  ConstMatrixView<T, S> y;
+  ConstMatrixView<T, S> x;
   std::int64_t heads = 1;
-  MatrixView<T> e;
+  MatrixView<T, S> e;
 };
 
 /// Takes, for each edge and head, the inner product of a destination row and a source row.

@@ -8,12 +8,12 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SegmentArgGradArgs {
-  std::span<const EdgeId> offsets;
-  ConstMatrixView<std::int32_t> arg;
-  ConstMatrixView<T> dy;
-  MatrixView<T> de;
+  SpanIn<const EdgeId, S> offsets;
+  ConstMatrixView<std::int32_t, S> arg;
+  ConstMatrixView<T, S> dy;
+  MatrixView<T, S> de;
 };
 
 /// de[k,j] = dy[v,j] if arg[v,j] is k's position within row v, else 0.

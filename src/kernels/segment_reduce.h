@@ -9,13 +9,13 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SegmentReduceArgs {
-  SparsePattern pattern;
-  ConstMatrixView<T> e;
+  SparsePatternIn<S> pattern;
+  ConstMatrixView<T, S> e;
   Reduce reduce = Reduce::kSum;
-  MatrixView<T> y;
-  MatrixView<std::int32_t> arg;
+  MatrixView<T, S> y;
+  MatrixView<std::int32_t, S> arg;
 };
 
 /// Reduces the edge rows of each row of the pattern.

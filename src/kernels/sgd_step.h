@@ -8,16 +8,16 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SgdStepArgs {
   std::int64_t step = 1;
   double lr = 0.01;
   double momentum = 0;
   double weight_decay = 0;
   bool nesterov = false;
-  std::span<T> w;
-  std::span<const T> g;
-  std::span<T> velocity;
+  SpanIn<T, S> w;
+  SpanIn<const T, S> g;
+  SpanIn<T, S> velocity;
 };
 
 /// g += weight_decay * w; v = momentum * v + (1 - dampening at step 1: v = g); w -= lr * (nesterov ? g + momentum * v :

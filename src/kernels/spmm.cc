@@ -1,13 +1,10 @@
-// Contract and dispatch of spmm.
+// The contract of spmm: what its arguments must be, and what runs it.
 #include "kernels/spmm.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/check.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -37,43 +34,8 @@ std::string_view declines_reals(const SpmmArgs<float>& args) {
   return args.x_half.used() ? std::string_view() : "it reads 16-bit values only";
 }
 
-/// A variant for f32 results with a reason of its own to decline.
 template <class T>
-constexpr Variant<SpmmArgs<T>> f32_unless(std::string_view name, void (*run)(const Context&, const SpmmArgs<float>&),
-                                          std::string_view (*declines)(const SpmmArgs<float>&)) {
-  Variant<SpmmArgs<T>> variant = f32_variant<SpmmArgs, T>(name, run);
-  if constexpr (std::is_same_v<T, float>) variant.declines = declines;
-  return variant;
-}
-
-template <class T>
-constexpr std::array kVariants = {
-    f32_unless<T>("cpu_blocked", cpu::spmm_blocked, declines_blocked),
-    f32_unless<T>("cpu_panels", cpu::spmm_panels, declines_panels), f32_unless<T>("cpu", cpu::spmm, declines_halves),
-    f32_unless<T>("cpu_half", cpu::spmm_half, declines_reals), reference_variant<SpmmArgs, T>(reference::spmm<T>)};
-
-}  // namespace
-
-std::int64_t spmm_panel_columns(std::int64_t block_cols) {
-  constexpr std::int64_t kMostBytes = std::int64_t{8} << 20;
-  return block_cols * kSpmmPanelColumns * std::int64_t{sizeof(float)} <= kMostBytes ? kSpmmPanelColumns
-                                                                                    : kSpmmPanelColumns / 2;
-}
-
-template <class T>
-std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args) {
-  const bool cut = !args.blocks.empty();
-  const std::int64_t panel = cut ? spmm_panel_columns(args.blocks.block_cols) : args.panel;
-  const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
-  if (!std::is_same_v<T, float> || args.x_half.used() || args.heads != 1 || !sums || panel <= 0 || args.x.cols <= panel)
-    return 0;
-  return static_cast<std::size_t>((cut ? std::min(args.blocks.block_cols, args.x.rows) : args.x.rows) *
-                                  packed_stride(panel)) *
-         sizeof(T);
-}
-
-template <class T>
-void spmm(const Context& context, const SpmmArgs<T>& args) {
+void check(const Context& context, const SpmmArgs<T>& args) {
   expect_pattern(kOp, args.pattern);
   expect_equal(kOp, rows_of("x", args.x), cols_of(args.pattern), "was the graph reordered without its features?");
   expect_equal(kOp, rows_of("y", args.y), rows_of(args.pattern));
@@ -96,19 +58,39 @@ void spmm(const Context& context, const SpmmArgs<T>& args) {
   }
   expect_workspace(kOp, context, spmm_workspace_bytes(args));
   if (args.arg.rows != 0) expect_shape(kOp, "arg", args.arg, args.y.rows, args.y.cols);
-  choose(kOp, spmm_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<SpmmArgs<T>>> spmm_variants() {
-  return kVariants<T>;
+constexpr std::array kVariants = {
+    f32_variant<SpmmArgs<T>>("cpu_blocked", cpu::spmm_blocked, nullptr, declines_blocked, Passes::kTiles),
+    f32_variant<SpmmArgs<T>>("cpu_panels", cpu::spmm_panels, nullptr, declines_panels, Passes::kPanels),
+    f32_variant<SpmmArgs<T>>("cpu", cpu::spmm, nullptr, declines_halves),
+    f32_variant<SpmmArgs<T>>("cpu_half", cpu::spmm_half, nullptr, declines_reals),
+    reference_variant<SpmmArgs<T>>(reference::spmm<T>)};
+
+}  // namespace
+
+std::int64_t spmm_panel_columns(std::int64_t block_cols) {
+  constexpr std::int64_t kMostBytes = std::int64_t{8} << 20;
+  return block_cols * kSpmmPanelColumns * std::int64_t{sizeof(float)} <= kMostBytes ? kSpmmPanelColumns
+                                                                                    : kSpmmPanelColumns / 2;
+}
+
+template <class T>
+std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args) {
+  const bool cut = !args.blocks.empty();
+  const std::int64_t panel = cut ? spmm_panel_columns(args.blocks.block_cols) : args.panel;
+  const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
+  if (!std::is_same_v<T, float> || args.x_half.used() || args.heads != 1 || !sums || panel <= 0 || args.x.cols <= panel)
+    return 0;
+  return static_cast<std::size_t>((cut ? std::min(args.blocks.block_cols, args.x.rows) : args.x.rows) *
+                                  packed_stride(panel)) *
+         sizeof(T);
 }
 
 template std::size_t spmm_workspace_bytes<float>(const SpmmArgs<float>&);
 template std::size_t spmm_workspace_bytes<double>(const SpmmArgs<double>&);
-template void spmm<float>(const Context&, const SpmmArgs<float>&);
-template void spmm<double>(const Context&, const SpmmArgs<double>&);
-template std::span<const Variant<SpmmArgs<float>>> spmm_variants<float>();
-template std::span<const Variant<SpmmArgs<double>>> spmm_variants<double>();
+
+GNEISS_CONTRACT(spmm, SpmmArgs)
 
 }  // namespace gneiss::kernels

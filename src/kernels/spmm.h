@@ -11,21 +11,23 @@ namespace gneiss::kernels {
 
 enum class Reduce : std::uint8_t { kSum, kMean, kMax, kMin };
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SpmmArgs {
-  SparsePattern pattern;
-  ConstMatrixView<T> x;
-  std::span<const T> w;
+  SparsePatternIn<S> pattern;
+  ConstMatrixView<T, S> x;
+  SpanIn<const T, S> w;
   std::int64_t heads = 1;
   Reduce reduce = Reduce::kSum;
-  MatrixView<T> y;
-  MatrixView<std::int32_t> arg;
-  BlockedPattern blocks =
+  MatrixView<T, S> y;
+  MatrixView<std::int32_t, S> arg;
+  BlockedPatternIn<S> blocks =
       {};  ///< of `pattern`, or of a part of its entries, which are then all that is added up; or empty
-  ConstHalves x_half = {};  ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
-  Halves y_half = {};       ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
-  std::int64_t panel = 0;   ///< columns of x that are copied and summed at a time, where x has more; 0: whole rows
-  ConstMatrixView<T> scales = {};  ///< a factor for each row of y, or empty; sum, mean
+  HalfElements<const std::uint16_t, S> x_half =
+      {};  ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
+  HalfElements<std::uint16_t, S> y_half =
+      {};                  ///< where used: y is rounded to it, and `y` gives the shape alone; only with x_half
+  std::int64_t panel = 0;  ///< columns of x that are copied and summed at a time, where x has more; 0: whole rows
+  ConstMatrixView<T, S> scales = {};  ///< a factor for each row of y, or empty; sum, mean
 };
 
 /// What sums of rows are multiplied with. A copy of its own of what that takes: a compiler cannot know that the rows

@@ -1,10 +1,7 @@
-// Contract and dispatch of spmm_arg_grad.
+// The contract of spmm_arg_grad: what its arguments must be, and what runs it.
 #include "kernels/spmm_arg_grad.h"
 
-#include "kernels/check.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -12,13 +9,7 @@ namespace {
 constexpr std::string_view kOp = "spmm_arg_grad";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<SpmmArgGradArgs, T>("cpu", cpu::spmm_arg_grad),
-                                  reference_variant<SpmmArgGradArgs, T>(reference::spmm_arg_grad<T>)};
-
-}  // namespace
-
-template <class T>
-void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<T>& args) {
+void check(const Context&, const SpmmArgGradArgs<T>& args) {
   expect_pattern(kOp, args.out_edges);
   expect_equal(kOp, length_of("in_offsets", args.in_offsets), {"the pattern", "columns + 1", args.out_edges.cols + 1});
   expect_offsets(kOp, args.in_offsets, args.out_edges.nonzeros());
@@ -28,17 +19,14 @@ void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<T>& args) {
   expect_shape(kOp, "arg", args.arg, args.dy.rows, args.dy.cols);
   expect_shape(kOp, "dx", args.dx, args.out_edges.rows, args.dy.cols);
   if (!args.w.empty()) expect_equal(kOp, length_of("w", args.w), nonzeros_of(args.out_edges));
-  choose(kOp, spmm_arg_grad_variants<T>(), args).run(context, args);
 }
 
 template <class T>
-std::span<const Variant<SpmmArgGradArgs<T>>> spmm_arg_grad_variants() {
-  return kVariants<T>;
-}
+constexpr std::array kVariants = {f32_variant<SpmmArgGradArgs<T>>("cpu", cpu::spmm_arg_grad),
+                                  reference_variant<SpmmArgGradArgs<T>>(reference::spmm_arg_grad<T>)};
 
-template void spmm_arg_grad<float>(const Context&, const SpmmArgGradArgs<float>&);
-template void spmm_arg_grad<double>(const Context&, const SpmmArgGradArgs<double>&);
-template std::span<const Variant<SpmmArgGradArgs<float>>> spmm_arg_grad_variants<float>();
-template std::span<const Variant<SpmmArgGradArgs<double>>> spmm_arg_grad_variants<double>();
+}  // namespace
+
+GNEISS_CONTRACT(spmm_arg_grad, SpmmArgGradArgs)
 
 }  // namespace gneiss::kernels

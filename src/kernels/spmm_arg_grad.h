@@ -8,14 +8,14 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SpmmArgGradArgs {
-  SparsePattern out_edges;
-  std::span<const EdgeId> in_offsets;
-  ConstMatrixView<std::int32_t> arg;
-  ConstMatrixView<T> dy;
-  std::span<const T> w;
-  MatrixView<T> dx;
+  SparsePatternIn<S> out_edges;
+  SpanIn<const EdgeId, S> in_offsets;
+  ConstMatrixView<std::int32_t, S> arg;
+  ConstMatrixView<T, S> dy;
+  SpanIn<const T, S> w;
+  MatrixView<T, S> dx;
 };
 
 /// Sends the gradient of each maximum to the source that won it, reading by source over the transposed pattern.

@@ -8,13 +8,13 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SpmmArgWeightGradArgs {
-  SparsePattern in_edges;
-  ConstMatrixView<std::int32_t> arg;
-  ConstMatrixView<T> dy;
-  ConstMatrixView<T> x;
-  std::span<T> dw;
+  SparsePatternIn<S> in_edges;
+  ConstMatrixView<std::int32_t, S> arg;
+  ConstMatrixView<T, S> dy;
+  ConstMatrixView<T, S> x;
+  SpanIn<T, S> dw;
 };
 
 /// dw[k] = sum over columns j won by edge k of row v of dy[v,j] * x[index k, j].

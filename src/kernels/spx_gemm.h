@@ -8,12 +8,12 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SpxGemmArgs {
-  SparsePattern a;
-  std::span<const T> values;
-  ConstMatrixView<T> b;
-  MatrixView<T> c;
+  SparsePatternIn<S> a;
+  SpanIn<const T, S> values;
+  ConstMatrixView<T, S> b;
+  MatrixView<T, S> c;
 };
 
 /// Multiplies sparse rows with a dense matrix.

@@ -1,11 +1,8 @@
-// Contract and dispatch of sum_rows.
+// The contract of sum_rows: what its arguments must be, and what runs it.
 #include "kernels/sum_rows.h"
 
-#include "kernels/check.h"
 #include "kernels/chunks.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/reference/reference.h"
-#include "kernels/variants.h"
+#include "kernels/contract.h"
 
 namespace gneiss::kernels {
 namespace {
@@ -13,8 +10,18 @@ namespace {
 constexpr std::string_view kOp = "sum_rows";
 
 template <class T>
-constexpr std::array kVariants = {f32_variant<SumRowsArgs, T>("cpu", cpu::sum_rows, cpu::sum_rows_bands),
-                                  reference_variant<SumRowsArgs, T>(reference::sum_rows<T>)};
+void check(const Context& context, const SumRowsArgs<T>& args) {
+  expect_shape(kOp, "y", args.y, 1, args.x.cols);
+  if (args.weights.rows != 0) {
+    expect_equal(kOp, rows_of("weights", args.weights), rows_of("x", args.x));
+    expect_broadcast(kOp, "weights", args.weights, "x", args.x);
+  }
+  expect_workspace(kOp, context, sum_rows_workspace_bytes(args.x.rows, args.x.cols, sizeof(T)));
+}
+
+template <class T>
+constexpr std::array kVariants = {f32_variant<SumRowsArgs<T>>("cpu", cpu::sum_rows, cpu::sum_rows_bands),
+                                  reference_variant<SumRowsArgs<T>>(reference::sum_rows<T>)};
 
 }  // namespace
 
@@ -22,25 +29,6 @@ std::size_t sum_rows_workspace_bytes(std::int64_t n, std::int64_t d, std::size_t
   return static_cast<std::size_t>(reduction_chunks(n) * d) * sizeof(double);
 }
 
-template <class T>
-void sum_rows(const Context& context, const SumRowsArgs<T>& args) {
-  expect_shape(kOp, "y", args.y, 1, args.x.cols);
-  if (args.weights.rows != 0) {
-    expect_equal(kOp, rows_of("weights", args.weights), rows_of("x", args.x));
-    expect_broadcast(kOp, "weights", args.weights, "x", args.x);
-  }
-  expect_workspace(kOp, context, sum_rows_workspace_bytes(args.x.rows, args.x.cols, sizeof(T)));
-  choose(kOp, sum_rows_variants<T>(), args).run(context, args);
-}
-
-template <class T>
-std::span<const Variant<SumRowsArgs<T>>> sum_rows_variants() {
-  return kVariants<T>;
-}
-
-template void sum_rows<float>(const Context&, const SumRowsArgs<float>&);
-template void sum_rows<double>(const Context&, const SumRowsArgs<double>&);
-template std::span<const Variant<SumRowsArgs<float>>> sum_rows_variants<float>();
-template std::span<const Variant<SumRowsArgs<double>>> sum_rows_variants<double>();
+GNEISS_CONTRACT(sum_rows, SumRowsArgs)
 
 }  // namespace gneiss::kernels

@@ -8,11 +8,11 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct SumRowsArgs {
-  ConstMatrixView<T> x;
-  MatrixView<T> y;
-  ConstMatrixView<T> weights = {};  ///< or no rows
+  ConstMatrixView<T, S> x;
+  MatrixView<T, S> y;
+  ConstMatrixView<T, S> weights = {};  ///< or no rows
 };
 
 /// Scratch for x [n,d].

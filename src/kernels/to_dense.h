@@ -8,11 +8,11 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct ToDenseArgs {
-  SparsePattern a;
-  std::span<const T> values;
-  MatrixView<T> dst;
+  SparsePatternIn<S> a;
+  SpanIn<const T, S> values;
+  MatrixView<T, S> dst;
 };
 
 /// Writes a sparse matrix densely: dst = 0 except dst[i, column of k] = values[k].

@@ -8,10 +8,10 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct ToFloatArgs {
-  ConstHalves x;
-  MatrixView<T> y;
+  HalfElements<const std::uint16_t, S> x;
+  MatrixView<T, S> y;
 };
 
 /// Widens 16-bit values: y = x, exactly.

@@ -8,10 +8,10 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct ToHalfArgs {
-  ConstMatrixView<T> x;
-  Halves y;
+  ConstMatrixView<T, S> x;
+  HalfElements<std::uint16_t, S> y;
 };
 
 /// Rounds to 16 bits: y = x, to the nearest, ties to even; beyond the range infinite (base/half.h).

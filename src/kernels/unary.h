@@ -10,13 +10,13 @@ namespace gneiss::kernels {
 
 enum class Unary : std::uint8_t { kAffine, kRelu, kLeakyRelu, kElu, kSigmoid, kTanh, kExp, kLog, kSqrt, kRsqrt };
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct UnaryArgs {
   Unary fn = Unary::kRelu;
   double alpha = 0;  ///< leaky_relu, elu; scale of affine
   double shift = 0;  ///< affine
-  ConstMatrixView<T> x;
-  MatrixView<T> y;
+  ConstMatrixView<T, S> x;
+  MatrixView<T, S> y;
 };
 
 /// y = fn(x), elementwise. affine: scale * x + shift. leaky_relu: x > 0 ? x : alpha * x. elu: x > 0 ? x : alpha *

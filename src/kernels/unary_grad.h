@@ -9,13 +9,13 @@
 
 namespace gneiss::kernels {
 
-template <class T>
+template <class T, Space S = Space::kHost>
 struct UnaryGradArgs {
   Unary fn = Unary::kRelu;
   double alpha = 0;
-  ConstMatrixView<T> y;
-  ConstMatrixView<T> dy;
-  MatrixView<T> dx;
+  ConstMatrixView<T, S> y;
+  ConstMatrixView<T, S> dy;
+  MatrixView<T, S> dx;
 };
 
 /// dx = dy * fn'(x), with the derivative written in terms of y = fn(x).

@@ -9,30 +9,32 @@
 
 namespace gneiss::kernels {
 
-template <template <class> class Args, class T>
-std::string_view takes_all(const Args<T>&) {
+template <class Args>
+std::string_view takes_all(const Args&) {
   return {};
 }
 
-template <template <class> class Args, class T>
-std::string_view takes_f32(const Args<T>&) {
-  return std::is_same_v<T, float> ? std::string_view() : "it computes in f32 only";
+template <class Args>
+std::string_view takes_f32(const Args&) {
+  return "it computes in f32 only";
 }
 
-template <template <class> class Args, class T>
-constexpr Variant<Args<T>> reference_variant(void (*run)(const Context&, const Args<T>&)) {
-  return {"reference", takes_all<Args, T>, run};
+template <class Args>
+constexpr Variant<Args> reference_variant(void (*run)(const Context&, const Args&)) {
+  return {"reference", takes_all<Args>, run};
 }
 
-/// An f32 kernel in the table of type T.
-template <template <class> class Args, class T>
-constexpr Variant<Args<T>> f32_variant(std::string_view name, void (*run)(const Context&, const Args<float>&),
-                                       BandKernel<Args<float>> (*bands)(const Args<float>&) = nullptr,
-                                       std::string_view (*declines)(const Args<T>&) = takes_f32<Args, T>) {
-  if constexpr (std::is_same_v<T, float>) {
-    return {name, declines, run, bands};
+/// An f32 kernel in the table of `Args`, which may be those of another type: there it stands and declines. `bands` says
+/// how it is cut into bands, `declines` which f32 arguments it does not take, `passes` how it goes through the rows.
+template <class Args, class F32>
+constexpr Variant<Args> f32_variant(std::string_view name, void (*run)(const Context&, const F32&),
+                                    std::type_identity_t<BandKernel<F32> (*)(const F32&)> bands = nullptr,
+                                    std::type_identity_t<std::string_view (*)(const F32&)> declines = takes_all<F32>,
+                                    Passes passes = Passes::kOne) {
+  if constexpr (std::is_same_v<Args, F32>) {
+    return {name, declines, run, bands, passes};
   } else {
-    return {name, takes_f32<Args, T>, nullptr};
+    return {name, takes_f32<Args>, nullptr};
   }
 }
 

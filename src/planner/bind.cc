@@ -94,6 +94,7 @@ void bind_all(ir::Plan* plan) {
     ir::Step step;
     step.op = static_cast<std::int32_t>(i);
     step.variant = call.variant;
+    step.walks_tiles = call.passes == kernels::Passes::kTiles;
     step.flops = call.flops;
     step.bytes = call.bytes;
     if (loop_of[plan->steps.size()] >= 0) {
@@ -207,7 +208,7 @@ void find_lasting(ir::Plan* plan) {
     ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
     const bool backwards = runs_along_out_edges(op);
     // By blocks of sources only the slots of what edges have are looked up, along out-edges.
-    const bool blocked = step.variant == "cpu_blocked" && !(backwards && !reads_ends_only(op));
+    const bool blocked = step.walks_tiles && !(backwards && !reads_ends_only(op));
     // Degrees are differences of offsets, which stay.
     const bool ids = !blocked && op.kind != OpKind::degree;
     if (ids && !(backwards && op.kind == OpKind::spmm)) note_read(setup, i, &use.in_setup, &use.in_kept);

@@ -101,7 +101,9 @@ SourceBlocking wanted(const ir::Plan& plan, SourceBlocking blocking) {
   if (plan.value_bytes != sizeof(float)) return SourceBlocking::kOff;
   const std::string_view forced = kernels::forced_variant("spmm");
   if (forced.empty()) return blocking;
-  return forced == "cpu_blocked" ? SourceBlocking::kOn : SourceBlocking::kOff;
+  const auto* variant = kernels::find_variant(kernels::spmm_variants<float>(), forced);
+  const bool walks_tiles = variant != nullptr && variant->passes == kernels::Passes::kTiles;
+  return walks_tiles ? SourceBlocking::kOn : SourceBlocking::kOff;
 }
 
 /// The parts of a pattern in blocks that steps walk alone.

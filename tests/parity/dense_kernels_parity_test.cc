@@ -14,6 +14,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/extreme_grad.h"
+#include "kernels/fill.h"
 #include "kernels/gemm.h"
 #include "kernels/labelled_entries.h"
 #include "kernels/layer_norm.h"
@@ -75,6 +76,31 @@ void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, kernels::Orienta
 
 constexpr kernels::Orientation kOrientations[] = {kernels::Orientation::kNN, kernels::Orientation::kTN,
                                                   kernels::Orientation::kNT};
+
+TEST(DenseKernels, FillAgrees) {
+  const auto exact = [](std::size_t, double) { return 0.0; };
+  // More rows than a task of the fast variant takes.
+  for (const Shape& shape : {Shape{0, 1, 0}, Shape{1, 1, 0}, Shape{7, 3, 2}, Shape{40000, 2, 1}}) {
+    const Matrix<float> weights = random_matrix(shape.rows, 1, 0, 1);
+    std::vector<EdgeId> offsets = {0};
+    for (std::int64_t r = 0; r < shape.rows; ++r) offsets.push_back(offsets.back() + r % 5);
+    const std::vector<NodeId> indices(static_cast<std::size_t>(offsets.back()), 0);
+    const SparsePattern pattern{shape.rows, 1, offsets, indices, {}};
+    Matrix<float> y(shape.rows, shape.cols, shape.pad);
+    kernels::FillArgs<float> args;
+    args.y = y.view();
+    args.value = 0.3;
+    check("fill with a constant", kernels::fill_variants<float>(), args, {{&y.values, exact}});
+    args.what = kernels::Fill::kEdgeWeights;
+    check("fill with ones", kernels::fill_variants<float>(), args, {{&y.values, exact}});
+    args.weights = weights.values;
+    check("fill with weights", kernels::fill_variants<float>(), args, {{&y.values, exact}});
+    args.weights = {};
+    args.what = kernels::Fill::kDegrees;
+    args.pattern = &pattern;
+    check("fill with degrees", kernels::fill_variants<float>(), args, {{&y.values, exact}});
+  }
+}
 
 TEST(DenseKernels, GemmAgrees) {
   const std::int64_t sizes[][3] = {{0, 3, 4},       {3, 0, 4},      {3, 4, 0},      {1, 1, 1},

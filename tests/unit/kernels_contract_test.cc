@@ -22,6 +22,7 @@
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
 #include "kernels/extreme_grad.h"
+#include "kernels/fill.h"
 #include "kernels/gather.h"
 #include "kernels/gemm.h"
 #include "kernels/layer_norm.h"
@@ -163,6 +164,16 @@ std::vector<Refusal> graph_refusals() {
                                 [](Store& s) -> SddmmArgs<double> {
                                   return {s.pattern(), s.matrix(3, 4), s.matrix(2, 4), 2, s.matrix(3, 1)};
                                 })},
+      {"fill: weights has 2 values, y has 3 rows",
+       calls<FillArgs<double>>(fill,
+                               [](Store& s) -> FillArgs<double> {
+                                 return {Fill::kEdgeWeights, 0, std::span(s.targets).first(2), nullptr, s.matrix(3, 1)};
+                               })},
+      {"fill: y has 2 rows, the pattern has 3 rows",
+       [](Store& s) {
+         const SparsePattern pattern = s.pattern();
+         fill(s.context(), FillArgs<double>{Fill::kDegrees, 0, {}, &pattern, s.matrix(2, 1)});
+       }},
       {"edge_softmax: the offsets end at 3, there are 4 edges",
        calls<EdgeSoftmaxArgs<double>>(edge_softmax,
                                       [](Store& s) -> EdgeSoftmaxArgs<double> {

@@ -6,8 +6,10 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
+#include "kernels/attention_grad.h"
 #include "kernels/gemm.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/spmm.h"
@@ -68,6 +70,21 @@ TEST(Dispatch, FastVariantsDeclineDoubleAndSayWhy) {
   EXPECT_EQ(variants.front().declines({}), "it computes in f32 only");
   EXPECT_EQ(variants.back().name, "reference");
   EXPECT_EQ(variants.back().declines({}), "");
+}
+
+TEST(Dispatch, VariantsSayHowTheyPassOverRows) {
+  const auto spmm = spmm_variants<float>();
+  for (const auto& [name, passes] : {std::pair{"cpu_blocked", Passes::kTiles},
+                                     {"cpu_panels", Passes::kPanels},
+                                     {"cpu", Passes::kOne},
+                                     {"cpu_half", Passes::kOne},
+                                     {"reference", Passes::kOne}}) {
+    ASSERT_NE(find_variant(spmm, name), nullptr) << name;
+    EXPECT_EQ(find_variant(spmm, name)->passes, passes) << name;
+  }
+  EXPECT_EQ(find_variant(spmm, "magic"), nullptr);
+  ASSERT_NE(find_variant(attention_grad_variants<float>(), "cpu_blocked"), nullptr);
+  EXPECT_EQ(find_variant(attention_grad_variants<float>(), "cpu_blocked")->passes, Passes::kTiles);
 }
 
 TEST(Dispatch, ChoiceReadsNoData) {

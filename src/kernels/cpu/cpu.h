@@ -18,6 +18,7 @@
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
 #include "kernels/extreme_grad.h"
+#include "kernels/fill.h"
 #include "kernels/gather.h"
 #include "kernels/gemm.h"
 #include "kernels/layer_norm.h"
@@ -59,6 +60,7 @@ void dropout(const Context& context, const DropoutArgs<float>& args);
 void edge_softmax(const Context& context, const EdgeSoftmaxArgs<float>& args);
 void edge_softmax_grad(const Context& context, const EdgeSoftmaxGradArgs<float>& args);
 void extreme_grad(const Context& context, const ExtremeGradArgs<float>& args);
+void fill(const Context& context, const FillArgs<float>& args);
 void gather(const Context& context, const GatherArgs<float>& args);
 void gemm(const Context& context, const GemmArgs<float>& args);
 void layer_norm(const Context& context, const LayerNormArgs<float>& args);

@@ -1,35 +1,17 @@
 // Masked multilabel binary cross-entropy and its gradient.
-#include "kernels/reference/reference.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "kernels/reference/masked_loss.h"
+#include "kernels/reference/reference.h"
 
 namespace gneiss::kernels::reference {
 
 template <class T>
 void bce_with_logits(const Context&, const BceWithLogitsArgs<T>& args) {
-  std::int64_t labelled = 0;
-  for (const NodeId row : args.rows) {
-    for (std::int64_t c = 0; c < args.targets.cols; ++c) labelled += !std::isnan(args.targets.at(row, c));
-  }
-  const double count = static_cast<double>(std::max<std::int64_t>(1, labelled));
-  double loss = 0;
-  std::size_t next = 0;
-  for (std::int64_t r = 0; r < args.logits.rows; ++r) {
-    const bool listed = next < args.rows.size() && args.rows[next] == r;
-    if (listed) ++next;
-    for (std::int64_t c = 0; c < args.logits.cols; ++c) {
-      const double z = args.logits.at(r, c);
-      const double t = args.targets.at(r, c);
-      if (!listed || std::isnan(t)) {
-        if (args.dlogits.rows > 0) args.dlogits.at(r, c) = T(0);
-        continue;
-      }
-      loss += std::log1p(std::exp(-std::abs(z))) + std::max(z, 0.0) - z * t;
-      if (args.dlogits.rows > 0) args.dlogits.at(r, c) = static_cast<T>((1 / (1 + std::exp(-z)) - t) / count);
-    }
-  }
-  args.loss.at(0, 0) = static_cast<T>(loss / count);
+  masked_loss(args, [](double z, double t) {
+    return EntryLoss{std::log1p(std::exp(-std::abs(z))) + std::max(z, 0.0) - z * t, 1 / (1 + std::exp(-z)) - t};
+  });
 }
 
 template void bce_with_logits<float>(const Context&, const BceWithLogitsArgs<float>&);

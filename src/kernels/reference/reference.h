@@ -21,6 +21,7 @@
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
 #include "kernels/extreme_grad.h"
+#include "kernels/fill.h"
 #include "kernels/gather.h"
 #include "kernels/gemm.h"
 #include "kernels/layer_norm.h"
@@ -78,6 +79,8 @@ template <class T>
 void edge_softmax_grad(const Context& context, const EdgeSoftmaxGradArgs<T>& args);
 template <class T>
 void extreme_grad(const Context& context, const ExtremeGradArgs<T>& args);
+template <class T>
+void fill(const Context& context, const FillArgs<T>& args);
 template <class T>
 void gather(const Context& context, const GatherArgs<T>& args);
 template <class T>
