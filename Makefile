@@ -4,6 +4,7 @@
 SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc)
+export NINJA_STATUS ?= [%p after %e s] 
 PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
 
@@ -21,7 +22,9 @@ build: ## build the command into build/bin/gneiss
 	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=OFF
 	@cmake --build $(BUILD) --parallel $(JOBS) --target gneiss
 
-demo: build ## train gcn, sage, gin and gat on two small graphs and show the scores
+demo: ## train gcn, sage, gin and gat on two small graphs and show the scores
+	@tools/demo --before-build "$(BUILD)" "$(JOBS)"
+	@$(MAKE) --no-print-directory build
 	@GNEISS=$(BUILD)/bin/gneiss tools/demo
 
 # Test programs share the processors: a waiting thread that spins would hold up the one it waits for.

@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 set(GNEISS_LIBRARY_HEADERS ${CMAKE_INSTALL_INCLUDEDIR}/gneiss/library)
 
 add_library(gneiss_flags INTERFACE)
-install(TARGETS gneiss_flags EXPORT gneissTargets)
+install(TARGETS gneiss_flags gneiss_quick_flags EXPORT gneissTargets)
 target_compile_options(gneiss_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(gneiss_flags INTERFACE -Wno-restrict)  # warns of std::string's own operator+ (GCC bug 105651)
@@ -18,9 +18,10 @@ if(GNEISS_SANITIZE)
   target_link_options(gneiss_flags INTERFACE -fsanitize=${GNEISS_SANITIZE})
 endif()
 
-# gneiss_library(NAME SOURCES … DEPENDS …): the library of one folder under src/, known as gneiss::NAME.
+# gneiss_library(NAME [QUICK | OWN_FLAGS] SOURCES … DEPENDS …): the library of one folder under src/, known as
+# gneiss::NAME. QUICK: it is compiled under gneiss_quick_flags; OWN_FLAGS: it gets definitions or options of its own.
 function(gneiss_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "QUICK;OWN_FLAGS" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(gneiss_${name} STATIC ${ARG_SOURCES})
   add_library(gneiss::${name} ALIAS gneiss_${name})
   target_include_directories(gneiss_${name} PUBLIC
@@ -28,6 +29,16 @@ function(gneiss_library name)
     $<INSTALL_INTERFACE:${GNEISS_LIBRARY_HEADERS}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(gneiss_${name} PUBLIC cxx_std_20)
   target_link_libraries(gneiss_${name} PUBLIC ${ARG_DEPENDS} PRIVATE gneiss_flags)
+  set(precompiled base)
+  if(ARG_QUICK)
+    target_link_libraries(gneiss_${name} PRIVATE gneiss_quick_flags)
+    set(precompiled ir)
+  endif()
+  if(ARG_OWN_FLAGS OR name STREQUAL precompiled)
+    target_precompile_headers(gneiss_${name} PRIVATE ${GNEISS_PRECOMPILED_HEADERS})
+  else()
+    target_precompile_headers(gneiss_${name} REUSE_FROM gneiss_${precompiled})
+  endif()
   # Other projects see two targets of ours; the libraries behind them keep a name of their own.
   set_target_properties(gneiss_${name} PROPERTIES EXPORT_NAME part_${name})
   install(TARGETS gneiss_${name} EXPORT gneissTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/gneiss)

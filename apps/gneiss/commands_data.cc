@@ -1,6 +1,8 @@
 // data info, validate, convert, generate and formats.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "commands.h"
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"
@@ -24,18 +26,19 @@ struct DataArguments {
   }
 };
 
-std::shared_ptr<DataArguments> add_command(CLI::App* data, const char* name, const char* help, const char* what,
-                                           const std::function<int(const DataArguments&)>& run, Action* action,
-                                           CLI::App** command) {
-  *command = data->add_subcommand(name, help);
+std::shared_ptr<DataArguments> add_arguments(const Command& command, const char* what,
+                                             const std::function<int(const DataArguments&)>& run, Action* action) {
   auto arguments = std::make_shared<DataArguments>();
-  (*command)
-      ->add_option("what", arguments->data, "data set: generator, preset, file or folder")
-      ->required()
-      ->type_name(what);
-  arguments->flags.add_to(*command, {"data", "train.threads"});
-  (*command)->callback([=] { *action = [=] { return run(*arguments); }; });
+  command.add_text("what", &arguments->data, "data set: generator, preset, file or folder",
+                   {.value_name = what, .required = true});
+  arguments->flags.add_to(command, {"data", "train.threads"});
+  command.when_chosen([=] { *action = [=] { return run(*arguments); }; });
   return arguments;
+}
+
+void add_destination(const Command& command, const char* names, DataArguments* arguments) {
+  command.add_text(names, &arguments->out, "folder to write", {.value_name = "DST", .required = true});
+  command.add_flag("--force", &arguments->force, "replace a Gneiss folder of that name");
 }
 
 int run_info(const DataArguments& arguments) {
@@ -78,23 +81,19 @@ int print_formats() {
 
 }  // namespace
 
-void add_data_commands(CLI::App* app, Action* action) {
-  CLI::App* data = app->add_subcommand("data", "look at, check, convert and make data sets");
-  data->require_subcommand(1);
-  CLI::App* command = nullptr;
-  const auto info = add_command(data, "info", "numbers that describe a data set", "DATA", run_info, action, &command);
-  command->add_flag("--json", info->json, "as one JSON object");
-  add_command(data, "validate", "look for what training would stumble over", "DATA", run_validate, action, &command);
-  const auto convert =
-      add_command(data, "convert", "write a data set as a Gneiss folder", "SRC", run_save, action, &command);
-  command->add_option("destination", convert->out, "folder to write")->required()->type_name("DST");
-  command->add_flag("--force", convert->force, "replace a Gneiss folder of that name");
-  const auto generate = add_command(data, "generate", "make a data set by name and write it as a Gneiss folder", "SPEC",
-                                    run_save, action, &command);
-  command->add_option("--out", generate->out, "folder to write")->required()->type_name("DST");
-  command->add_flag("--force", generate->force, "replace a Gneiss folder of that name");
-  CLI::App* formats = data->add_subcommand("formats", "formats and generators that Gneiss knows");
-  formats->callback([=] { *action = print_formats; });
+void add_data_commands(const Command& program, Action* action) {
+  const Command data = program.add_command("data", "look at, check, convert and make data sets");
+  data.require_command();
+  const Command info = data.add_command("info", "numbers that describe a data set");
+  info.add_flag("--json", &add_arguments(info, "DATA", run_info, action)->json, "as one JSON object");
+  const Command validate = data.add_command("validate", "look for what training would stumble over");
+  add_arguments(validate, "DATA", run_validate, action);
+  const Command convert = data.add_command("convert", "write a data set as a Gneiss folder");
+  add_destination(convert, "destination", add_arguments(convert, "SRC", run_save, action).get());
+  const Command generate = data.add_command("generate", "make a data set by name and write it as a Gneiss folder");
+  add_destination(generate, "--out", add_arguments(generate, "SPEC", run_save, action).get());
+  const Command formats = data.add_command("formats", "formats and generators that Gneiss knows");
+  formats.when_chosen([=] { *action = print_formats; });
 }
 
 }  // namespace gneiss::app

@@ -1,6 +1,8 @@
 // predict, embed and eval: what a run folder is good for.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "commands.h"
 #include "gneiss/train.h"
 #include "options.h"
@@ -23,17 +25,16 @@ struct RunArguments {
   }
 };
 
-std::shared_ptr<RunArguments> add_arguments(CLI::App* command) {
+std::shared_ptr<RunArguments> add_arguments(const Command& command) {
   auto arguments = std::make_shared<RunArguments>();
-  command->add_option("run", arguments->run, "run folder")->required()->type_name("RUN");
+  command.add_text("run", &arguments->run, "run folder", {.value_name = "RUN", .required = true});
   arguments->flags.add_to(command, {"data", "train.threads"});
   return arguments;
 }
 
-void add_output(CLI::App* command, RunArguments* arguments) {
-  command->add_option("--out", arguments->out, "file to write [stdout]")->type_name("FILE");
-  command->add_option("--as", arguments->format.format, "csv, tsv, npy or jsonl [by the file's name, else csv]")
-      ->type_name("");
+void add_output(const Command& command, RunArguments* arguments) {
+  command.add_text("--out", &arguments->out, "file to write [stdout]", {.value_name = "FILE"});
+  command.add_text("--as", &arguments->format.format, "csv, tsv, npy or jsonl [by the file's name, else csv]", {});
 }
 
 int run_eval(const RunArguments& arguments) {
@@ -50,13 +51,13 @@ int run_eval(const RunArguments& arguments) {
 
 }  // namespace
 
-void add_run_commands(CLI::App* app, Action* action) {
-  CLI::App* predict_command = app->add_subcommand("predict", "predict every node with a trained model");
+void add_run_commands(const Command& program, Action* action) {
+  const Command predict_command = program.add_command("predict", "predict every node with a trained model");
   const auto predict_arguments = add_arguments(predict_command);
   add_output(predict_command, predict_arguments.get());
-  predict_command->add_flag("--probabilities", predict_arguments->format.probabilities,
-                            "the probability of every class too");
-  predict_command->callback([=] {
+  predict_command.add_flag("--probabilities", &predict_arguments->format.probabilities,
+                           "the probability of every class too");
+  predict_command.when_chosen([=] {
     *action = [=] {
       print(predict(predict_arguments->run, predict_arguments->overrides(), predict_arguments->format,
                     predict_arguments->out));
@@ -64,20 +65,20 @@ void add_run_commands(CLI::App* app, Action* action) {
     };
   });
 
-  CLI::App* embed_command = app->add_subcommand("embed", "write the embedding of every node");
+  const Command embed_command = program.add_command("embed", "write the embedding of every node");
   const auto embed_arguments = add_arguments(embed_command);
   add_output(embed_command, embed_arguments.get());
-  embed_command->callback([=] {
+  embed_command.when_chosen([=] {
     *action = [=] {
       print(embed(embed_arguments->run, embed_arguments->overrides(), embed_arguments->format, embed_arguments->out));
       return 0;
     };
   });
 
-  CLI::App* eval_command = app->add_subcommand("eval", "score a trained model");
+  const Command eval_command = program.add_command("eval", "score a trained model");
   const auto eval_arguments = add_arguments(eval_command);
-  eval_command->add_flag("--json", eval_arguments->json, "results as one JSON object on stdout");
-  eval_command->callback([=] { *action = [=] { return run_eval(*eval_arguments); }; });
+  eval_command.add_flag("--json", &eval_arguments->json, "results as one JSON object on stdout");
+  eval_command.when_chosen([=] { *action = [=] { return run_eval(*eval_arguments); }; });
 }
 
 }  // namespace gneiss::app

@@ -1,6 +1,8 @@
 // sample: the mini-batches that a training would see.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "commands.h"
 #include "gneiss/sample.h"
 #include "options.h"
@@ -26,22 +28,21 @@ int run_sample(const SampleArguments& arguments) {
 
 }  // namespace
 
-void add_sample_command(CLI::App* app, Action* action) {
-  CLI::App* command = app->add_subcommand("sample", "sample mini-batches and write them as .npz files");
+void add_sample_command(const Command& program, Action* action) {
+  const Command command = program.add_command("sample", "sample mini-batches and write them as .npz files");
   auto arguments = std::make_shared<SampleArguments>();
   SampleRequest& request = arguments->request;
-  command->add_option("what", arguments->data, "data set: generator, preset, file or folder")
-      ->required()
-      ->type_name("DATA");
-  command->add_option("--epoch", request.epoch, "which epoch's batches, from 1 [1]")->type_name("");
-  command->add_option("--batches", request.batches, "how many, from the first of the epoch on [all]")->type_name("");
-  command->add_option("--nodes", request.nodes_file, "sample around these nodes, an id a line [the training nodes]")
-      ->type_name("FILE");
-  command->add_option("--out", request.out, "folder to write [nothing is written]")->type_name("DIR");
-  command->add_flag("--force", request.force, "replace batches there");
-  command->add_flag("--json", arguments->json, "results as one JSON object on stdout");
+  command.add_text("what", &arguments->data, "data set: generator, preset, file or folder",
+                   {.value_name = "DATA", .required = true});
+  command.add_integer("--epoch", &request.epoch, "which epoch's batches, from 1 [1]");
+  command.add_integer("--batches", &request.batches, "how many, from the first of the epoch on [all]");
+  command.add_text("--nodes", &request.nodes_file, "sample around these nodes, an id a line [the training nodes]",
+                   {.value_name = "FILE"});
+  command.add_text("--out", &request.out, "folder to write [nothing is written]", {.value_name = "DIR"});
+  command.add_flag("--force", &request.force, "replace batches there");
+  command.add_flag("--json", &arguments->json, "results as one JSON object on stdout");
   arguments->flags.add_to(command, {"batch", "data", "train.seed", "train.threads"});
-  command->callback([=] { *action = [=] { return run_sample(*arguments); }; });
+  command.when_chosen([=] { *action = [=] { return run_sample(*arguments); }; });
 }
 
 }  // namespace gneiss::app

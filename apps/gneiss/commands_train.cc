@@ -6,6 +6,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <thread>
 
 #include "commands.h"
@@ -70,10 +71,10 @@ struct TrainArguments {
   }
 };
 
-std::shared_ptr<TrainArguments> add_arguments(CLI::App* command, const std::vector<std::string>& groups) {
+std::shared_ptr<TrainArguments> add_arguments(const Command& command, const std::vector<std::string>& groups) {
   auto arguments = std::make_shared<TrainArguments>();
-  command->add_option("what", arguments->data, "data set (generator, preset, file or folder), or a run file (.yaml)")
-      ->type_name("DATA|RUN.yaml");
+  command.add_text("what", &arguments->data, "data set (generator, preset, file or folder), or a run file (.yaml)",
+                   {.value_name = "DATA|RUN.yaml"});
   arguments->flags.add_to(command, groups);
   return arguments;
 }
@@ -190,39 +191,32 @@ int run_synth(const SynthArguments& arguments) {
 
 }  // namespace
 
-void add_train_commands(CLI::App* app, Action* action) {
-  CLI::App* train = app->add_subcommand("train", "train a model on a data set");
+void add_train_commands(const Command& program, Action* action) {
+  const Command train = program.add_command("train", "train a model on a data set");
   const std::vector<std::string> groups = {"data",  "model", "loss", "optim", "schedule",
                                            "train", "batch", "out",  "passes"};
   const auto train_arguments = add_arguments(train, groups);
-  train->add_flag("--json", train_arguments->json, "results as one JSON object on stdout");
-  train->add_flag("-q,--quiet", train_arguments->quiet, "no progress bar");
-  train->callback([=] { *action = [=] { return run_train(*train_arguments); }; });
+  train.add_flag("--json", &train_arguments->json, "results as one JSON object on stdout");
+  train.add_flag("-q,--quiet", &train_arguments->quiet, "no progress bar");
+  train.when_chosen([=] { *action = [=] { return run_train(*train_arguments); }; });
 
-  CLI::App* plan = app->add_subcommand("plan", "show what a training would do and need, without doing it");
+  const Command plan = program.add_command("plan", "show what a training would do and need, without doing it");
   const auto plan_arguments = add_arguments(plan, groups);
-  plan->add_flag("--json", plan_arguments->json, "results as one JSON object on stdout");
-  plan->add_option("--print-after,--print_after", plan_arguments->print_after,
-                   "print the program after this pass, or after all")
-      ->delimiter(',')
-      ->type_name("")
-      ->allow_extra_args(false)
-      ->group("Passes");
-  plan->callback([=] { *action = [=] { return run_plan(*plan_arguments); }; });
+  plan.add_flag("--json", &plan_arguments->json, "results as one JSON object on stdout");
+  plan.add_list("--print-after,--print_after", &plan_arguments->print_after,
+                "print the program after this pass, or after all", {.group = "Passes", .delimiter = ','});
+  plan.when_chosen([=] { *action = [=] { return run_plan(*plan_arguments); }; });
 
-  CLI::App* synth = app->add_subcommand("synth", "write a training as a C++ program of its own");
+  const Command synth = program.add_command("synth", "write a training as a C++ program of its own");
   const auto synth_arguments = std::make_shared<SynthArguments>();
   synth_arguments->training =
       add_arguments(synth, {"data", "model", "loss", "optim", "schedule", "train", "batch", "passes"});
-  synth->add_option("-o,--output", synth_arguments->folder, "folder to write")->required()->type_name("DIR");
-  synth
-      ->add_option("--shape", synth_arguments->shape,
-                   "sizes of the data, nodes,edges,features,classes, where none is at hand")
-      ->type_name("N,M,F,C");
-  synth->add_option("--target", synth_arguments->target, "language of the program: " + target_names() + " [openmp]")
-      ->type_name("");
-  synth->add_flag("--force", synth_arguments->force, "replace the files of a program there");
-  synth->callback([=] { *action = [=] { return run_synth(*synth_arguments); }; });
+  synth.add_text("-o,--output", &synth_arguments->folder, "folder to write", {.value_name = "DIR", .required = true});
+  synth.add_text("--shape", &synth_arguments->shape,
+                 "sizes of the data, nodes,edges,features,classes, where none is at hand", {.value_name = "N,M,F,C"});
+  synth.add_text("--target", &synth_arguments->target, "language of the program: " + target_names() + " [openmp]", {});
+  synth.add_flag("--force", &synth_arguments->force, "replace the files of a program there");
+  synth.when_chosen([=] { *action = [=] { return run_synth(*synth_arguments); }; });
 }
 
 }  // namespace gneiss::app

@@ -33,15 +33,8 @@ int print_doctor(bool measure) {
   return 0;
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  return names;
-}
-
-std::string help_pages(const CLI::App& app, const std::string& topic) {
-  if (topic.empty()) return app.help();
+std::string help_pages(const Command& program, const std::string& topic) {
+  if (topic.empty()) return program.help();
   if (topic == "settings") return settings_markdown();
   if (topic == "defaults") return defaults_markdown();
   if (topic == "passes") {
@@ -50,8 +43,8 @@ std::string help_pages(const CLI::App& app, const std::string& topic) {
       text += fmt::format("  {:20}{}{}\n", pass.name, pass.purpose, pass.optional ? "" : "  (always)");
     return text;
   }
-  const std::vector<std::string> commands = command_names(app);
-  if (std::find(commands.begin(), commands.end(), topic) != commands.end()) return app.get_subcommand(topic)->help();
+  const std::vector<std::string> commands = program.command_names();
+  if (std::find(commands.begin(), commands.end(), topic) != commands.end()) return program.command(topic).help();
   std::string text = fmt::format("model {}\n", topic);
   for (const ModelArgument& argument : model_arguments(topic)) {
     text += fmt::format("  {:18}{:8}{:12}{}\n", argument.name, argument.type, argument.initial, argument.help);
@@ -60,70 +53,60 @@ std::string help_pages(const CLI::App& app, const std::string& topic) {
 }
 
 /// The command that the arguments name, e.g. `data info`; unknown ones are refused with the nearest name.
-const CLI::App* find_command(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const CLI::App* command = &app;
+Command find_command(const Command& program, const std::vector<std::string>& arguments) {
+  Command command = program;
   for (const std::string& word : arguments) {
-    const std::vector<std::string> names = command_names(*command);
+    const std::vector<std::string> names = command.command_names();
     if (names.empty() || word.empty() || word[0] == '-') break;
     if (std::find(names.begin(), names.end(), word) == names.end()) {
       const std::string close = nearest(word, names);
-      throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", word), command->get_name(),
+      throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", word), command.name(),
                   close.empty() ? fmt::format("commands: {}", fmt::join(names, ", "))
                                 : fmt::format("did you mean '{}'?", close));
     }
-    command = command->get_subcommand(word);
+    command = command.command(word);
   }
   return command;
 }
 
 /// Refuses options that the command does not have, naming the nearest it has.
-void check_flags(const CLI::App& command, const std::vector<std::string>& arguments) {
-  std::vector<std::string> known = {"--help"};
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  }
+void check_flags(const Command& command, const std::vector<std::string>& arguments) {
+  std::vector<std::string> known = command.long_options();
+  known.push_back("--help");
   for (const std::string& argument : arguments) {
     if (argument == "--") return;
     if (!argument.starts_with("--")) continue;
     const std::string name = argument.substr(0, argument.find('='));
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string close = nearest(name, known);
-    throw Error(ErrorCode::kUsage, fmt::format("unknown option '{}'", name),
-                fmt::format("gneiss {}", command.get_name()),
-                close.empty() ? fmt::format("gneiss help {} lists the options", command.get_name())
+    throw Error(ErrorCode::kUsage, fmt::format("unknown option '{}'", name), fmt::format("gneiss {}", command.name()),
+                close.empty() ? fmt::format("gneiss help {} lists the options", command.name())
                               : fmt::format("did you mean '{}'?", close));
   }
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Gneiss trains graph neural networks.", "gneiss");
+  CommandLine line("Gneiss trains graph neural networks.", "gneiss", "gneiss " + version());
+  const Command program = line.program();
   Action action;
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "gneiss " + version());
-  add_train_commands(&app, &action);
-  add_run_commands(&app, &action);
-  add_sample_command(&app, &action);
-  add_data_commands(&app, &action);
+  program.require_command();
+  add_train_commands(program, &action);
+  add_run_commands(program, &action);
+  add_sample_command(program, &action);
+  add_data_commands(program, &action);
   bool measure = false;
-  CLI::App* doctor = app.add_subcommand("doctor", "what this machine offers");
-  doctor->add_flag("--calibrate", measure, "measure how fast the kernels are here; later plans go by it");
-  doctor->callback([&] { action = [&] { return print_doctor(measure); }; });
+  const Command doctor = program.add_command("doctor", "what this machine offers");
+  doctor.add_flag("--calibrate", &measure, "measure how fast the kernels are here; later plans go by it");
+  doctor.when_chosen([&] { action = [&] { return print_doctor(measure); }; });
   std::string topic;
-  CLI::App* help = app.add_subcommand("help", "help on a command, a model, `settings`, `defaults` or `passes`");
-  help->add_option("topic", topic, "command, model, settings, defaults or passes")->type_name("TOPIC");
-  help->callback([&] { action = [&] { return print(help_pages(app, topic)), 0; }; });
+  const Command help = program.add_command("help", "help on a command, a model, `settings`, `defaults` or `passes`");
+  help.add_text("topic", &topic, "command, model, settings, defaults or passes", {.value_name = "TOPIC"});
+  help.when_chosen([&] { action = [&] { return print(help_pages(program, topic)), 0; }; });
 
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  try {
-    if (!arguments.empty()) check_flags(*find_command(app, arguments), arguments);
-    app.parse(argc, argv);
-  } catch (const CLI::Success& wanted) {
-    return app.exit(wanted);  // --help and --version
-  } catch (const CLI::ParseError& failure) {
-    throw Error(ErrorCode::kUsage, failure.what(), "the command line",
-                "gneiss help lists the commands, gneiss help COMMAND its options");
-  }
-  return action();
+  if (!arguments.empty()) check_flags(find_command(program, arguments), arguments);
+  const std::optional<int> done = line.parse(argc, argv);
+  return done.has_value() ? *done : action();
 }
 
 }  // namespace

@@ -43,33 +43,28 @@ std::string flag_names(const SettingInfo& setting, const std::string& prefix) {
   return names;
 }
 
-void SettingFlags::add_switch(CLI::App* command, const SettingInfo& setting) {
+void SettingFlags::add_switch(const Command& command, const SettingInfo& setting) {
   const auto give = [this, setting](const char* value, const std::string& prefix) {
     given_.push_back({setting.key, value, "--" + prefix + setting.flag});
   };
   const std::string title = group_title(setting.key.substr(0, setting.key.find('.')));
-  command
-      ->add_flag_callback(
-          flag_names(setting), [give] { give("true", ""); }, help_text(setting))
-      ->group(title);
+  command.add_flag(
+      flag_names(setting), [give] { give("true", ""); }, help_text(setting), title);
   // --no-x is understood but not listed for every switch.
-  command
-      ->add_flag_callback(
-          flag_names(setting, "no-"), [give] { give("false", "no-"); }, "not so")
-      ->group("");
+  command.add_flag(
+      flag_names(setting, "no-"), [give] { give("false", "no-"); }, "not so", "");
 }
 
-void SettingFlags::add_value(CLI::App* command, const SettingInfo& setting) {
+void SettingFlags::add_value(const Command& command, const SettingInfo& setting) {
   const auto give = [this, setting](const std::string& value) {
     given_.push_back({setting.key, value, "--" + setting.flag});
   };
-  command->add_option_function<std::string>(flag_names(setting), give, help_text(setting))
-      ->group(group_title(setting.key.substr(0, setting.key.find('.'))))
-      ->type_name("")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  OptionStyle style;
+  style.group = group_title(setting.key.substr(0, setting.key.find('.')));
+  command.add_text(flag_names(setting), give, help_text(setting), style);
 }
 
-void SettingFlags::add_to(CLI::App* command, const std::vector<std::string>& groups) {
+void SettingFlags::add_to(const Command& command, const std::vector<std::string>& groups) {
   for (const SettingInfo& setting : list_settings()) {
     const std::string group = setting.key.substr(0, setting.key.find('.'));
     const auto wanted = [&](const std::string& name) { return name == group || name == setting.key; };
@@ -81,10 +76,10 @@ void SettingFlags::add_to(CLI::App* command, const std::vector<std::string>& gro
     }
   }
   if (std::find(groups.begin(), groups.end(), "model") == groups.end()) return;
-  command->add_option("--model-arg,--model_arg", model_args_, "argument of the model as name=value; may be repeated")
-      ->group(group_title("model"))
-      ->type_name("")
-      ->allow_extra_args(false);
+  OptionStyle style;
+  style.group = group_title("model");
+  command.add_list("--model-arg,--model_arg", &model_args_, "argument of the model as name=value; may be repeated",
+                   style);
 }
 
 void SettingFlags::apply(RunConfig* config) const {

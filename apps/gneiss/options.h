@@ -1,11 +1,11 @@
 // Command-line options made from the library's table of settings.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "command_line.h"
 #include "gneiss/config.h"
 
 namespace gneiss::app {
@@ -15,7 +15,7 @@ class SettingFlags {
  public:
   /// Adds the options of the groups ("data", "optim", …) and keys ("train.threads") named to a command; --model-arg
   /// comes with group "model".
-  void add_to(CLI::App* command, const std::vector<std::string>& groups);
+  void add_to(const Command& command, const std::vector<std::string>& groups);
   /// Gives what was parsed to `config`. Errors: kUsage naming the flag.
   void apply(RunConfig* config) const;
 
@@ -25,14 +25,14 @@ class SettingFlags {
     std::string value;
     std::string where;
   };
-  void add_switch(CLI::App* command, const SettingInfo& setting);
-  void add_value(CLI::App* command, const SettingInfo& setting);
+  void add_switch(const Command& command, const SettingInfo& setting);
+  void add_value(const Command& command, const SettingInfo& setting);
 
   std::vector<Given> given_;
   std::vector<std::string> model_args_;
 };
 
-/// "--num-layers,--num_layers,--ALIAS…" for CLI11.
+/// "--num-layers,--num_layers,--ALIAS…" as Command takes it.
 std::string flag_names(const SettingInfo& setting, const std::string& prefix = {});
 
 }  // namespace gneiss::app

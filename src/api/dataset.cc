@@ -2,10 +2,10 @@
 #include "gneiss/dataset.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "api/impl.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "data/generate.h"
 #include "data/info.h"
 #include "data/load.h"
@@ -67,7 +67,7 @@ std::string Dataset::describe() const { return describe_info(data::info(impl_->d
 
 std::string Dataset::to_json() const {
   const data::DatasetInfo info = data::info(impl_->dataset);
-  nlohmann::ordered_json json;
+  Json json;
   json["name"] = info.name;
   json["format"] = info.format;
   json["nodes"] = info.nodes;
@@ -90,14 +90,13 @@ std::string Dataset::to_json() const {
   json["class_sizes"] = info.class_sizes;
   json["class_names"] = info.class_names;
   json["unlabelled"] = info.unlabelled;
-  json["split"] = {{"train", info.train}, {"val", info.val}, {"test", info.test}};
+  json["split"] = Json::object({{"train", info.train}, {"val", info.val}, {"test", info.test}});
   json["num_splits"] = info.num_splits;
-  json["homophily"] =
-      std::isnan(info.homophily) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(info.homophily);
+  json["homophily"] = info.homophily;
   json["suggested_metric"] = info.suggested_metric;
   json["bytes"] = info.bytes;
   json["notes"] = info.notes;
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json.dump(2);
 }
 
 std::vector<DatasetFinding> Dataset::validate(bool allow_nan) const {

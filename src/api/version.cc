@@ -1,8 +1,6 @@
 // The version, what this machine offers, and measuring it.
 #include "gneiss/version.h"
 
-#include <hwy/base.h>
-#include <hwy/targets.h>
 #include <libdeflate.h>
 #include <zlib.h>
 
@@ -10,24 +8,16 @@
 
 #include "base/parallel.h"
 #include "base/process.h"
+#include "base/version.h"
 #include "cost/calibrate.h"
 #include "cost/rates_file.h"
+#include "kernels/kernel.h"
 #include "kernels/onednn/onednn.h"
 
 namespace gneiss {
 namespace {
 
 std::string gib(std::int64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30)); }
-
-std::string vector_targets() {
-  std::string names;
-  // A set of bits, the best target the lowest.
-  for (auto targets = static_cast<std::uint64_t>(hwy::SupportedTargets()); targets != 0; targets &= targets - 1) {
-    const auto target = static_cast<std::int64_t>(targets & (~targets + 1));
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", hwy::TargetName(target));
-  }
-  return names;
-}
 
 std::string rates_in_use() {
   const cost::RatesInUse use = cost::load_rates(cost::this_machine());
@@ -37,7 +27,7 @@ std::string rates_in_use() {
 
 }  // namespace
 
-std::string version() { return GNEISS_VERSION; }
+std::string version() { return version_text(); }
 
 std::vector<Fact> machine_facts() {
   const std::string& onednn = kernels::onednn::version();
@@ -45,7 +35,7 @@ std::vector<Fact> machine_facts() {
           {"threads", fmt::format("{} may be used", available_threads())},
           {"memory", gib(memory_limit_bytes()) + " may be used"},
           {"resident now", gib(current_rss_bytes())},
-          {"vectors", vector_targets()},
+          {"vectors", fmt::format("{}", fmt::join(kernels::vector_targets(), ", "))},
           {"rates", rates_in_use()},
           {"oneDNN", onednn.empty() ? "not installed" : onednn},
           {"zlib", zlibVersion()},

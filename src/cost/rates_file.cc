@@ -2,23 +2,25 @@
 // a rate that cannot be, is not used, and the reason is reported.
 #include "cost/rates_file.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/parallel.h"
+#include "base/version.h"
 #include "kernels/kernel.h"
 
 namespace gneiss::cost {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
@@ -51,34 +53,68 @@ std::string processor_name() {
 }
 
 Json key_json(const MachineKey& machine) {
-  return {{"processor", machine.processor},
-          {"vectors", machine.vectors},
-          {"threads", machine.threads},
-          {"gneiss", machine.version}};
+  return Json::object({{"processor", machine.processor},
+                       {"vectors", machine.vectors},
+                       {"threads", machine.threads},
+                       {"gneiss", machine.version}});
 }
 
 MachineKey key_from(const Json& json) {
-  return {json.at("processor").get<std::string>(), json.at("vectors").get<std::string>(), json.at("threads").get<int>(),
-          json.at("gneiss").get<std::string>()};
+  return {json.at("processor").text(), json.at("vectors").text(), static_cast<int>(json.at("threads").integer()),
+          json.at("gneiss").text()};
+}
+
+std::vector<double> reals(const Json& json) {
+  std::vector<double> values;
+  for (const Json& value : json.elements()) values.push_back(value.real());
+  return values;
+}
+
+bool has_all_rates(const Json& json) {
+  const auto known = [&](const auto& entry) { return json.find(entry.first) != nullptr; };
+  return std::all_of(std::begin(kGrids), std::end(kGrids), known) &&
+         std::all_of(std::begin(kNumbers), std::end(kNumbers), known);
 }
 
 Rates rates_from(const Json& json) {
   Rates rates;
   for (const auto& [name, grid] : kGrids) {
     const Json& from = json.at(name);
-    (rates.*grid).columns = from.at("columns").get<std::vector<double>>();
-    (rates.*grid).sizes = from.at("sizes").get<std::vector<double>>();
-    (rates.*grid).rates = from.at("rates").get<std::vector<double>>();
+    (rates.*grid).columns = reals(from.at("columns"));
+    (rates.*grid).sizes = reals(from.at("sizes"));
+    (rates.*grid).rates = reals(from.at("rates"));
   }
-  for (const auto& [name, number] : kNumbers) rates.*number = json.at(name).get<double>();
+  for (const auto& [name, number] : kNumbers) rates.*number = json.at(name).real();
   return rates;
 }
 
 constexpr const char* kRemedy = "; the default rates are used; gneiss doctor --calibrate writes it anew";
 
+/// Takes the rates of the file, or says why not. Errors: kBadData if the text is not what save_rates writes.
+void read_rates(const Json& json, const MachineKey& machine, RatesInUse* use) {
+  if (!(key_from(json.at("machine")) == machine)) {
+    use->warning = fmt::format("{} holds the rates of another machine{}", use->path.string(), kRemedy);
+    return;
+  }
+  if (!has_all_rates(json.at("rates"))) {
+    use->warning = fmt::format("{} lacks rates that this version goes by{}", use->path.string(), kRemedy);
+    return;
+  }
+  Rates rates = rates_from(json.at("rates"));
+  const std::string invalid = invalid_rate(rates);
+  if (!invalid.empty()) {
+    use->warning = fmt::format("{} is damaged ({} is no table of rates){}", use->path.string(), invalid, kRemedy);
+    return;
+  }
+  rates.source =
+      fmt::format("this machine, measured with {} thread{}", machine.threads, machine.threads == 1 ? "" : "s");
+  use->rates = std::move(rates);
+  use->measured = true;
+}
+
 }  // namespace
 
-MachineKey this_machine() { return {processor_name(), kernels::vector_target(), available_threads(), GNEISS_VERSION}; }
+MachineKey this_machine() { return {processor_name(), kernels::vector_target(), available_threads(), version_text()}; }
 
 fs::path rates_path(const MachineKey& machine) {
   const fs::path folder = cache_folder();
@@ -91,28 +127,17 @@ RatesInUse load_rates(const MachineKey& machine) {
   use.path = rates_path(machine);
   std::error_code ignored;
   if (use.path.empty() || !fs::exists(use.path, ignored)) return use;
+  std::string text;
   try {
-    const Json json = Json::parse(read_file(use.path, kMostBytes));
-    if (!(key_from(json.at("machine")) == machine)) {
-      use.warning = fmt::format("{} holds the rates of another machine{}", use.path.string(), kRemedy);
-      return use;
-    }
-    Rates rates = rates_from(json.at("rates"));
-    const std::string invalid = invalid_rate(rates);
-    if (!invalid.empty()) {
-      use.warning = fmt::format("{} is damaged ({} is no table of rates){}", use.path.string(), invalid, kRemedy);
-      return use;
-    }
-    rates.source =
-        fmt::format("this machine, measured with {} thread{}", machine.threads, machine.threads == 1 ? "" : "s");
-    use.rates = std::move(rates);
-    use.measured = true;
-  } catch (const Json::out_of_range&) {
-    use.warning = fmt::format("{} lacks rates that this version goes by{}", use.path.string(), kRemedy);
-  } catch (const Json::exception&) {
-    use.warning = fmt::format("{} is damaged{}", use.path.string(), kRemedy);
+    text = read_file(use.path, kMostBytes);
   } catch (const Error& failure) {
     use.warning = fmt::format("{}{}", failure.what(), kRemedy);
+    return use;
+  }
+  try {
+    read_rates(Json::parse(text, use.path.string()), machine, &use);
+  } catch (const Error&) {
+    use.warning = fmt::format("{} is damaged{}", use.path.string(), kRemedy);
   }
   return use;
 }
@@ -130,11 +155,11 @@ fs::path save_rates(const MachineKey& machine, const Rates& rates) {
   Json json;
   json["machine"] = key_json(machine);
   for (const auto& [name, grid] : kGrids) {
-    json["rates"][name] = {
-        {"columns", (rates.*grid).columns}, {"sizes", (rates.*grid).sizes}, {"rates", (rates.*grid).rates}};
+    json["rates"][name] = Json::object(
+        {{"columns", (rates.*grid).columns}, {"sizes", (rates.*grid).sizes}, {"rates", (rates.*grid).rates}});
   }
   for (const auto& [name, number] : kNumbers) json["rates"][name] = rates.*number;
-  write_file(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(path, json.dump(1) + "\n");
   return path;
 }
 

@@ -4,42 +4,19 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/names.h"
 #include "data/info.h"
 
 namespace gneiss::data {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 constexpr int kMaxDepth = 8;
 constexpr int kVersion = 1;
-
-/// Parses with limits that nlohmann does not set itself: depth, and keys given twice.
-Json parse(const std::string& text, const std::string& where) {
-  std::vector<std::set<std::string>> keys(kMaxDepth + 2);
-  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxDepth)
-      throw Error(ErrorCode::kBadData, fmt::format("JSON is nested deeper than {}", kMaxDepth), where);
-    auto& seen = keys[static_cast<std::size_t>(depth)];
-    if (event == Json::parse_event_t::object_start) keys[static_cast<std::size_t>(depth) + 1].clear();
-    if (event == Json::parse_event_t::key && !seen.insert(value.get<std::string>()).second) {
-      throw Error(ErrorCode::kBadData, fmt::format("the key '{}' is given twice", value.get<std::string>()), where);
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text, check);
-  } catch (const Json::exception& error) {
-    throw Error(ErrorCode::kBadData, fmt::format("not valid JSON: {}", error.what()), where);
-  }
-}
 
 class Reader {
  public:
@@ -51,37 +28,41 @@ class Reader {
     throw Error(ErrorCode::kBadData, message, key.empty() ? where_ : where_ + ": " + key);
   }
   std::string text(const std::string& key, const std::string& otherwise) const {
-    if (!json_.contains(key)) return otherwise;
-    if (!json_[key].is_string()) fail(key, "expected a string");
-    return json_[key].get<std::string>();
+    const Json* value = json_.find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_text()) fail(key, "expected a string");
+    return value->text();
   }
   std::int64_t count(const std::string& key, std::int64_t otherwise) const {
-    if (!json_.contains(key)) return otherwise;
-    const bool fits = json_[key].is_number_integer() &&
-                      (!json_[key].is_number_unsigned() || json_[key].get<std::uint64_t>() <= 0x7FFFFFFFFFFFFFFFULL) &&
-                      json_[key].get<std::int64_t>() >= 0;
-    if (!fits) fail(key, fmt::format("expected a whole number from 0 on, got {}", json_[key].dump()));
-    return json_[key].get<std::int64_t>();
+    const Json* value = json_.find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_size() || value->size() > 0x7FFFFFFFFFFFFFFFULL) {
+      fail(key, fmt::format("expected a whole number from 0 on, got {}", value->dump()));
+    }
+    return value->integer();
   }
   bool flag(const std::string& key) const {
-    if (!json_.contains(key)) return false;
-    if (!json_[key].is_boolean()) fail(key, "expected true or false");
-    return json_[key].get<bool>();
+    const Json* value = json_.find(key);
+    if (value == nullptr) return false;
+    if (!value->is_bool()) fail(key, "expected true or false");
+    return value->boolean();
   }
   std::vector<std::string> texts(const std::string& key) const {
     std::vector<std::string> out;
-    if (!json_.contains(key)) return out;
-    if (!json_[key].is_array()) fail(key, "expected a list of strings");
-    for (const Json& item : json_[key]) {
-      if (!item.is_string()) fail(key, "expected a list of strings");
-      out.push_back(item.get<std::string>());
+    const Json* value = json_.find(key);
+    if (value == nullptr) return out;
+    if (!value->is_list()) fail(key, "expected a list of strings");
+    for (const Json& item : value->elements()) {
+      if (!item.is_text()) fail(key, "expected a list of strings");
+      out.push_back(item.text());
     }
     return out;
   }
   Json object(const std::string& key) const {
-    if (!json_.contains(key)) return Json::object();
-    if (!json_[key].is_object()) fail(key, "expected an object");
-    return json_[key];
+    const Json* value = json_.find(key);
+    if (value == nullptr) return Json::object();
+    if (!value->is_object()) fail(key, "expected an object");
+    return *value;
   }
   const std::string& where() const { return where_; }
 
@@ -111,7 +92,7 @@ FileRecord parse_record(const Reader& reader) {
 
 Manifest read_manifest(const std::filesystem::path& folder) {
   const std::string path = (folder / "manifest.json").string();
-  const Json json = parse(read_file(path, kMaxBytes), path);
+  const Json json = Json::parse(read_file(path, kMaxBytes), path, kMaxDepth);
   const Reader reader(json, path);
   if (reader.text("format", "") != "gneiss")
     reader.fail("format", "expected \"format\": \"gneiss\"; this manifest belongs to something else");
@@ -138,7 +119,7 @@ Manifest read_manifest(const std::filesystem::path& folder) {
   manifest.label_kind = parse_kind(label_reader, label_reader.text("kind", "none"));
   manifest.num_classes = label_reader.count("num_classes", 0);
   const Json files = reader.object("files");
-  for (const auto& [name, record] : files.items()) {
+  for (const auto& [name, record] : files.members()) {
     if (name.empty() || name.find('/') != std::string::npos || name == "..")
       reader.fail("files", fmt::format("'{}' is not the name of a file in the folder", name));
     manifest.files[name] = parse_record(Reader(record, path + ": files: " + name));
@@ -155,19 +136,20 @@ std::string manifest_text(const Manifest& manifest, const Dataset& dataset) {
   json["num_nodes"] = manifest.num_nodes;
   json["num_edges"] = dataset.graph.num_edges();
   json["symmetric"] = manifest.symmetric;
-  json["features"] = {{"width", dataset.features.cols},
-                      {"form", dataset.features.sparse ? "sparse" : "dense"},
-                      {"dtype", half_name(dataset.features.dtype)}};
-  json["labels"] = {{"kind", label_kind_name(manifest.label_kind)}, {"num_classes", manifest.num_classes}};
+  json["features"] = Json::object({{"width", dataset.features.cols},
+                                   {"form", dataset.features.sparse ? "sparse" : "dense"},
+                                   {"dtype", half_name(dataset.features.dtype)}});
+  json["labels"] =
+      Json::object({{"kind", label_kind_name(manifest.label_kind)}, {"num_classes", manifest.num_classes}});
   json["class_names"] = manifest.class_names;
   json["suggested_metric"] = manifest.suggested_metric;
   json["notes"] = manifest.notes;
   Json files = Json::object();
   for (const auto& [name, record] : manifest.files) {
-    files[name] = {{"bytes", record.bytes}, {"crc32", fmt::format("{:08x}", record.crc)}};
+    files[name] = Json::object({{"bytes", record.bytes}, {"crc32", fmt::format("{:08x}", record.crc)}});
   }
   json["files"] = files;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2) + "\n";
 }
 
 }  // namespace gneiss::data

@@ -3,11 +3,12 @@
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/parallel.h"
 #include "base/process.h"
+#include "base/version.h"
 #include "jobs/options.h"
 #include "jobs/workload.h"
 #include "language/diagnostics.h"
@@ -49,21 +50,20 @@ std::vector<runs::Tensor> weight_tensors(const train::Session<float>& session, s
 /// What the model was made of, so that predict and embed can make it again.
 std::map<std::string, std::string> model_metadata(const settings::Config& config, const data::Dataset& dataset,
                                                   const language::Source& source, std::int64_t run) {
-  nlohmann::ordered_json args = nlohmann::ordered_json::object();
+  Json args = Json::object();
   for (const auto& [name, value] : config.model_args()) {
     std::visit([&, &key = name](const auto& v) { args[key] = v; }, value);
   }
   const data::LoadOptions load = load_options(config, run, dataset.num_splits);
   return {{"format", "pt"},
-          {"gneiss.version", GNEISS_VERSION},
+          {"gneiss.version", version_text()},
           {"gneiss.model", model_title(config)},
           {"gneiss.model_text", source.text},
           {"gneiss.model_args", args.dump()},
           {"gneiss.dataset", dataset.name},
           {"gneiss.features", std::to_string(dataset.features.cols)},
           {"gneiss.classes", std::to_string(dataset.labels.num_classes)},
-          {"gneiss.class_names",
-           nlohmann::json(dataset.class_names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
+          {"gneiss.class_names", Json(dataset.class_names).dump()},
           {"gneiss.split", load.split},
           {"gneiss.data_seed", std::to_string(load.seed)},
           {"gneiss.run", std::to_string(run)}};
@@ -75,7 +75,7 @@ class Trainer {
   Trainer(settings::Config config, const JobWatcher& watcher) : config_(std::move(config)), watcher_(watcher) {}
 
   runs::Report train() {
-    report_.version = GNEISS_VERSION;
+    report_.version = version_text();
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine);
     report_.reorder = workload_->reorder();
     report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;

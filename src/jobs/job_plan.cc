@@ -1,8 +1,8 @@
 // `gneiss plan`: everything that training decides and needs, before any of it is allocated.
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "jobs/workload.h"
@@ -10,8 +10,6 @@
 
 namespace gneiss::jobs {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kMiB = 1024.0 * 1024.0;
 
@@ -162,36 +160,36 @@ std::string to_json(const PlanReport& report, int indent) {
   json["constant_bytes"] = report.plan.constant_bytes;
   json["file_bytes"] = report.plan.file_bytes;
   json["rates"] = report.rates;
-  json["predicted_seconds"] = {
-      {"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}};
+  json["predicted_seconds"] = Json::object(
+      {{"setup", report.setup_seconds}, {"epoch", report.epoch_seconds}, {"evaluation", report.evaluation_seconds}});
   json["warnings"] = report.warnings;
-  json["reorder"] = Json::parse(runs::to_json(report.reorder));
+  json["reorder"] = runs::json_of(report.reorder);
   json["fit"] = report.plan.fit;
-  json["passes"] = Json::array();
+  json["passes"] = Json::list();
   for (const ir::PassReport& pass : report.plan.passes) {
-    json["passes"].push_back({{"name", pass.name},
-                              {"milliseconds", pass.milliseconds},
-                              {"ops_before", pass.ops_before},
-                              {"ops_after", pass.ops_after},
-                              {"decisions", pass.decisions}});
+    json["passes"].push_back(Json::object({{"name", pass.name},
+                                           {"milliseconds", pass.milliseconds},
+                                           {"ops_before", pass.ops_before},
+                                           {"ops_after", pass.ops_after},
+                                           {"decisions", pass.decisions}}));
   }
-  json["steps"] = Json::array();
+  json["steps"] = Json::list();
   for (const ir::Step& step : report.plan.steps) {
     const ir::Op& op = report.plan.program.ops[static_cast<std::size_t>(step.op)];
     std::int64_t bytes = 0;
     for (const ir::ValueId value : op.results) {
       if (value != ir::kNoValue) bytes += report.plan.placements[static_cast<std::size_t>(value)].bytes;
     }
-    json["steps"].push_back({{"op", ir::traits(op.kind).name},
-                             {"phase", ir::phase_name(op.phase)},
-                             {"variant", step.variant},
-                             {"result_bytes", bytes},
-                             {"flops", step.flops},
-                             {"traffic_bytes", step.bytes},
-                             {"predicted_seconds", step.seconds}});
+    json["steps"].push_back(Json::object({{"op", ir::traits(op.kind).name},
+                                          {"phase", ir::phase_name(op.phase)},
+                                          {"variant", step.variant},
+                                          {"result_bytes", bytes},
+                                          {"flops", step.flops},
+                                          {"traffic_bytes", step.bytes},
+                                          {"predicted_seconds", step.seconds}}));
   }
   for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return json.dump(indent);
 }
 
 }  // namespace gneiss::jobs

@@ -1,10 +1,10 @@
 // From a run folder back to a model that predicts.
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "runs/run_folder.h"
@@ -93,13 +93,13 @@ void load_weights(const runs::SafeTensors& model, const fs::path& weights, train
   }
 }
 
-std::vector<std::string> stored_class_names(const runs::SafeTensors& model) {
+std::vector<std::string> stored_class_names(const runs::SafeTensors& model, const fs::path& weights) {
   const auto found = model.metadata.find("gneiss.class_names");
   if (found == model.metadata.end()) return {};
-  const nlohmann::json names = nlohmann::json::parse(found->second, nullptr, false);
+  const Json names = Json::parse(found->second, weights.string() + ": gneiss.class_names");
   std::vector<std::string> texts;
-  if (!names.is_array()) return {};
-  for (const auto& name : names) texts.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+  if (!names.is_list()) return {};
+  for (const Json& name : names.elements()) texts.push_back(name.is_text() ? name.text() : name.dump());
   return texts;
 }
 
@@ -125,7 +125,7 @@ Restored restore(const fs::path& run, const settings::Config& overrides) {
   restored.session = std::make_unique<train::Session<float>>(dataset, session_options(config, dataset));
   load_weights(model, weights, restored.session.get());
   restored.session->evaluate();
-  restored.class_names = stored_class_names(model);
+  restored.class_names = stored_class_names(model, weights);
   return restored;
 }
 
@@ -144,15 +144,12 @@ EvalReport evaluate(Restored& restored) {
 }
 
 std::string to_json(const EvalReport& report, int indent) {
-  const auto number = [](double value) {
-    return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-  };
-  nlohmann::ordered_json json;
+  Json json;
   json["metric"] = report.metric;
-  json["test"] = {{report.metric, number(report.scores.test)}};
-  json["val"] = {{report.metric, number(report.scores.val)}};
-  json["train"] = {{report.metric, number(report.scores.train)}};
-  json["val_loss"] = number(report.val_loss);
+  json["test"] = Json::object({{report.metric, report.scores.test}});
+  json["val"] = Json::object({{report.metric, report.scores.val}});
+  json["train"] = Json::object({{report.metric, report.scores.train}});
+  json["val_loss"] = report.val_loss;
   return json.dump(indent);
 }
 

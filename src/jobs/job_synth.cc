@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "jobs/workload.h"
@@ -98,7 +99,7 @@ SynthReport synthesize(settings::Config config, std::string_view target_name, co
   synth::Specification spec;
   const std::string& name = config.text("model.name");
   spec.model = name.ends_with(".gneiss") ? std::filesystem::path(name).stem().string() : name;
-  spec.version = GNEISS_VERSION;
+  spec.version = version_text();
   for (const language::Source& source : blueprint.compiled.sources) spec.texts.push_back({source.name, source.text});
   spec.calls = blueprint.compiled.calls;
   spec.plan = &blueprint.plan;

@@ -5,12 +5,12 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "data/load.h"
 #include "data/npz_write.h"
 #include "jobs/options.h"
@@ -267,9 +267,9 @@ std::string describe(const SampleReport& report) {
 
 std::string to_json(const SampleReport& report) {
   const auto spread = [](const CountSpread& s) {
-    return nlohmann::ordered_json{{"mean", s.mean}, {"sd", s.deviation}, {"max", s.largest}};
+    return Json::object({{"mean", s.mean}, {"sd", s.deviation}, {"max", s.largest}});
   };
-  nlohmann::ordered_json json;
+  Json json;
   json["dataset"] = report.dataset;
   json["sampling"] = report.sampling;
   json["table"] = report.table;
@@ -282,7 +282,7 @@ std::string to_json(const SampleReport& report) {
   json["grown"] = report.grown;
   json["threads"] = report.threads;
   json["seconds"] = report.seconds;
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json.dump(2);
 }
 
 }  // namespace gneiss::jobs

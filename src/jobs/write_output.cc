@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/names.h"
 
 namespace gneiss::jobs {
@@ -58,7 +58,7 @@ struct NodeIds {
     if (named()) return dataset.node_names[node];
     return std::to_string(dataset.orig_id.empty() ? v : dataset.orig_id[node]);
   }
-  nlohmann::ordered_json json(std::int64_t v) const {
+  Json json(std::int64_t v) const {
     if (named()) return text(v);
     return dataset.orig_id.empty() ? v : dataset.orig_id[static_cast<std::size_t>(v)];
   }
@@ -111,21 +111,21 @@ std::string prediction_row(const Restored& restored, const OutputOptions& option
 std::string prediction_json(const Restored& restored, const OutputOptions& options, std::int64_t v) {
   const MatrixView<const float> logits = restored.session->logits();
   const data::LabelKind kind = restored.dataset->labels.kind;
-  nlohmann::ordered_json row;
+  Json row;
   row["node"] = NodeIds{*restored.dataset}.json(v);
   if (kind == data::LabelKind::kSingle) {
     const std::int32_t label = epochs::predicted_class(logits, v);
     row["class"] = label;
     if (!restored.class_names.empty()) row["name"] = class_name(restored, label);
   } else if (kind == data::LabelKind::kMulti) {
-    row["labels"] = nlohmann::ordered_json::array();
+    row["labels"] = Json::list();
     for (std::int64_t task = 0; task < logits.cols; ++task) {
       if (logits.at(v, task) > 0) row["labels"].push_back(task);
     }
   }
   if (kind == data::LabelKind::kRegression) row["values"] = probabilities(restored, v);
   if (options.probabilities && kind != data::LabelKind::kRegression) row["probabilities"] = probabilities(restored, v);
-  return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  return row.dump() + '\n';
 }
 
 std::string prediction_npy(const Restored& restored, const OutputOptions& options) {
@@ -201,10 +201,10 @@ std::string format_embedding(const Restored& restored, const OutputOptions& opti
   std::string text;
   if (options.format == "jsonl") {
     for (std::int64_t v = 0; v < values.rows; ++v) {
-      nlohmann::ordered_json row;
+      Json row;
       row["node"] = ids.json(v);
       row["embedding"] = std::vector<float>(values.row(v), values.row(v) + values.cols);
-      text += row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+      text += row.dump() + '\n';
     }
     return text;
   }

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace gneiss::language {
 namespace {
@@ -65,22 +65,22 @@ std::string render(std::span<const Diagnostic> diagnostics) {
 }
 
 std::string to_json(std::span<const Diagnostic> diagnostics) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  const auto put_place = [](nlohmann::ordered_json& item, const Place& place) {
+  Json list = Json::list();
+  const auto put_place = [](Json& item, const Place& place) {
     item["file"] = place.file;
     item["line"] = place.line;
     item["column"] = place.column;
     item["width"] = place.width;
   };
   for (const Diagnostic& diagnostic : diagnostics) {
-    nlohmann::ordered_json item;
+    Json item;
     item["severity"] = diagnostic.severity == Severity::kError ? "error" : "warning";
     item["code"] = code_name(diagnostic.code);
     item["message"] = diagnostic.message;
     put_place(item, diagnostic.place);
-    item["notes"] = nlohmann::ordered_json::array();
+    item["notes"] = Json::list();
     for (const Note& note : diagnostic.notes) {
-      nlohmann::ordered_json entry;
+      Json entry;
       entry["message"] = note.message;
       put_place(entry, note.place);
       item["notes"].push_back(std::move(entry));
@@ -88,7 +88,7 @@ std::string to_json(std::span<const Diagnostic> diagnostics) {
     item["help"] = diagnostic.help;
     list.push_back(std::move(item));
   }
-  return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return list.dump(2);
 }
 
 Diagnostic& Diagnostics::error(Code code, const Span& span, std::string message) {

@@ -41,11 +41,13 @@ std::vector<Value> split_settings(const std::string& text) {
     item = first == item.size() ? std::string() : item.substr(first, last - first + 1);
     double number = 0;
     const auto [end, status] = std::from_chars(item.data(), item.data() + item.size(), number);
+    Value value;
     if (status == std::errc() && end == item.data() + item.size() && !item.empty()) {
-      values.push_back({number});
+      value.data = number;
     } else {
-      values.push_back({item});
+      value.data = std::move(item);
     }
+    values.push_back(std::move(value));
     at = comma + 1;
   }
   return values;

@@ -2,34 +2,23 @@
 #include "runs/report.h"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "settings/config.h"
 
 namespace gneiss::runs {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json numbers(const std::vector<double>& values) {
-  Json list = Json::array();
-  for (const double value : values) list.push_back(number(value));
-  return list;
-}
-
 Json part_json(const Report& report, double epochs::Scores::*part) {
   const PartReport scores = part_report(report, part);
-  return {
-      {report.metric,
-       {{"mean", number(scores.mean_std.mean)}, {"std", number(scores.mean_std.std)}, {"runs", numbers(scores.runs)}}}};
+  return Json::object(
+      {{report.metric,
+        Json::object({{"mean", scores.mean_std.mean}, {"std", scores.mean_std.std}, {"runs", scores.runs}})}});
 }
 
 Json losses(const epochs::RunRecord& run) {
-  Json list = Json::array();
-  for (const epochs::EpochRecord& epoch : run.epochs) list.push_back(number(epoch.loss));
+  Json list = Json::list();
+  for (const epochs::EpochRecord& epoch : run.epochs) list.push_back(epoch.loss);
   return list;
 }
 
@@ -66,16 +55,15 @@ SecondsReport epoch_seconds(const Report& report) {
   return {(seconds[(n - 1) / 2] + seconds[n / 2]) / 2, seconds.front(), seconds.back()};
 }
 
-std::string to_json(const epochs::ReorderReport& report) {
-  return Json{{"asked", report.asked},
-              {"method", report.method},
-              {"reason", report.reason},
-              {"seconds", report.seconds},
-              {"same_block_before", number(report.same_block_before)},
-              {"same_block_after", number(report.same_block_after)},
-              {"same_region_before", number(report.same_region_before)},
-              {"same_region_after", number(report.same_region_after)}}
-      .dump();
+Json json_of(const epochs::ReorderReport& report) {
+  return Json::object({{"asked", report.asked},
+                       {"method", report.method},
+                       {"reason", report.reason},
+                       {"seconds", report.seconds},
+                       {"same_block_before", report.same_block_before},
+                       {"same_block_after", report.same_block_after},
+                       {"same_region_before", report.same_region_before},
+                       {"same_region_after", report.same_region_after}});
 }
 
 std::string to_json(const Report& report, int indent) {
@@ -88,10 +76,10 @@ std::string to_json(const Report& report, int indent) {
   json["val"] = part_json(report, &epochs::Scores::val);
   json["train"] = part_json(report, &epochs::Scores::train);
   const SecondsReport seconds = epoch_seconds(report);
-  json["epoch_seconds"] = {{"median", seconds.median}, {"min", seconds.min}, {"max", seconds.max}};
+  json["epoch_seconds"] = Json::object({{"median", seconds.median}, {"min", seconds.min}, {"max", seconds.max}});
   json["load_seconds"] = report.load_seconds;
   json["start_seconds"] = report.start_seconds;
-  json["reorder"] = Json::parse(to_json(report.reorder));
+  json["reorder"] = json_of(report.reorder);
   json["train_seconds"] = report.train_seconds;
   json["peak_rss_bytes"] = report.peak_rss_bytes;
   json["plan_peak_bytes"] = report.plan_peak_bytes;
@@ -108,23 +96,23 @@ std::string to_json(const Report& report, int indent) {
   json["saved_run"] = report.saved_run;
   json["interrupted"] = report.interrupted;
   json["run_folder"] = report.run_folder.empty() ? Json(nullptr) : Json(report.run_folder);
-  json["best_epoch"] = Json::array();
-  json["epochs"] = Json::array();
-  json["seeds"] = Json::array();
-  json["losses"] = Json::array();
+  json["best_epoch"] = Json::list();
+  json["epochs"] = Json::list();
+  json["seeds"] = Json::list();
+  json["losses"] = Json::list();
   for (const epochs::RunRecord& run : report.runs) {
     json["best_epoch"].push_back(run.best_epoch);
     json["epochs"].push_back(run.epochs.size());
     json["seeds"].push_back(run.seed);
     json["losses"].push_back(losses(run));
   }
-  json["loss"] = report.runs.empty() ? Json::array() : losses(report.runs.front());
+  json["loss"] = report.runs.empty() ? Json::list() : losses(report.runs.front());
   json["config"] = Json::object();
   for (const auto& [key, value] : report.config) json["config"][key] = setting_json(key, value);
   json["defaults"] = report.defaults;
   json["notes"] = report.notes;
   json["warnings"] = report.warnings;
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return json.dump(indent);
 }
 
 }  // namespace gneiss::runs

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "epochs/metrics.h"
 #include "epochs/records.h"
 
@@ -61,8 +62,8 @@ struct SecondsReport {
 };
 SecondsReport epoch_seconds(const Report& report);
 
-/// The object "reorder" of a report, as JSON text.
-std::string to_json(const epochs::ReorderReport& report);
+/// The object "reorder" of a report.
+Json json_of(const epochs::ReorderReport& report);
 /// One JSON object; numbers that are undefined are null.
 std::string to_json(const Report& report, int indent = 2);
 

@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 
 namespace gneiss::runs {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the reference implementation
 constexpr std::size_t kMaxRank = 16;
@@ -37,33 +34,28 @@ std::uint64_t read_u64(std::string_view bytes) {
   return value;
 }
 
-/// Parses the header, refusing a key that stands twice in one object.
 Json parse_header(std::string_view text, const std::string& where) {
-  std::vector<std::set<std::string>> keys;
-  std::string duplicate;
-  const auto on_event = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end && !keys.empty()) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.empty() && !keys.back().insert(parsed.get<std::string>()).second) {
-      duplicate = parsed.get<std::string>();
-    }
-    return true;
-  };
-  Json header = Json::parse(text, on_event, false);
-  if (header.is_discarded() || !header.is_object()) fail(where, "the header is not a JSON object");
-  if (!duplicate.empty()) fail(where, fmt::format("the header names '{}' twice", duplicate));
+  Json header;
+  try {
+    header = Json::parse(text, where);
+  } catch (const Error& error) {
+    fail(where, fmt::format("the header is not a JSON object: {}", error.message()));
+  }
+  if (!header.is_object()) fail(where, "the header is not a JSON object");
   return header;
 }
 
 std::vector<std::int64_t> read_shape(const Json& entry, const std::string& at) {
-  const auto shape = entry.find("shape");
-  if (shape == entry.end() || !shape->is_array() || shape->size() > kMaxRank) fail(at, "shape is not a short list");
+  const Json* shape = entry.find("shape");
+  if (shape == nullptr || !shape->is_list() || shape->elements().size() > kMaxRank) {
+    fail(at, "shape is not a short list");
+  }
   std::vector<std::int64_t> sizes;
-  for (const Json& size : *shape) {
-    if (!size.is_number_unsigned() || size.get<std::uint64_t>() > std::uint64_t{1} << 62) {
+  for (const Json& size : shape->elements()) {
+    if (!size.is_size() || size.size() > std::uint64_t{1} << 62) {
       fail(at, fmt::format("shape holds {}, which is no size", size.dump().substr(0, 40)));
     }
-    sizes.push_back(size.get<std::int64_t>());
+    sizes.push_back(size.integer());
   }
   return sizes;
 }
@@ -74,12 +66,12 @@ struct Range {
 };
 
 Range read_range(const Json& entry, std::uint64_t data_bytes, const std::string& at) {
-  const auto offsets = entry.find("data_offsets");
-  if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
-      !(*offsets)[1].is_number_unsigned()) {
+  const Json* offsets = entry.find("data_offsets");
+  if (offsets == nullptr || !offsets->is_list() || offsets->elements().size() != 2 ||
+      !offsets->elements()[0].is_size() || !offsets->elements()[1].is_size()) {
     fail(at, "data_offsets is not a pair of numbers");
   }
-  const Range range{(*offsets)[0].get<std::uint64_t>(), (*offsets)[1].get<std::uint64_t>()};
+  const Range range{offsets->elements()[0].size(), offsets->elements()[1].size()};
   if (range.begin > range.end || range.end > data_bytes) {
     fail(at, fmt::format("data_offsets {}..{} lie outside the {} bytes of data", range.begin, range.end, data_bytes));
   }
@@ -109,9 +101,9 @@ void check_tiling(std::vector<Range> ranges, std::uint64_t data_bytes, const std
 
 void read_metadata(const Json& entries, const std::string& where, SafeTensors* content) {
   if (!entries.is_object()) fail(where, "__metadata__ is not a JSON object");
-  for (const auto& [key, value] : entries.items()) {
-    if (!value.is_string()) fail(where, fmt::format("__metadata__ '{}' is not text", key));
-    content->metadata[key] = value.get<std::string>();
+  for (const auto& [key, value] : entries.members()) {
+    if (!value.is_text()) fail(where, fmt::format("__metadata__ '{}' is not text", key));
+    content->metadata[key] = value.text();
   }
 }
 
@@ -157,11 +149,12 @@ std::string encode_safetensors(const SafeTensors& content) {
   if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
   std::uint64_t offset = 0;
   for (const Tensor& tensor : content.tensors) {
-    header[tensor.name] = {
-        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.data.size()}}};
+    header[tensor.name] = Json::object({{"dtype", tensor.dtype},
+                                        {"shape", tensor.shape},
+                                        {"data_offsets", Json::list({offset, offset + tensor.data.size()})}});
     offset += tensor.data.size();
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::string bytes;
   bytes.reserve(8 + text.size() + offset);
@@ -182,7 +175,7 @@ SafeTensors decode_safetensors(std::string_view bytes, const std::string& where)
   const std::string_view data = bytes.substr(8 + length);
   SafeTensors content;
   std::vector<Range> ranges;
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& [name, entry] : header.members()) {
     if (name == "__metadata__") {
       read_metadata(entry, where, &content);
       continue;
@@ -191,8 +184,7 @@ SafeTensors decode_safetensors(std::string_view bytes, const std::string& where)
     if (!entry.is_object()) fail(at, "its entry is not a JSON object");
     Tensor tensor;
     tensor.name = name;
-    const auto dtype = entry.find("dtype");
-    if (dtype != entry.end() && dtype->is_string()) tensor.dtype = dtype->get<std::string>();
+    if (const Json* dtype = entry.find("dtype"); dtype != nullptr && dtype->is_text()) tensor.dtype = dtype->text();
     const std::uint64_t element_bytes = dtype_bytes(tensor.dtype);
     if (element_bytes == 0) fail(at, fmt::format("unknown dtype '{}'", tensor.dtype));
     tensor.shape = read_shape(entry, at);

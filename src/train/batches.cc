@@ -262,8 +262,8 @@ struct BatchTraining::Impl {
   std::int64_t bytes() const {
     const std::int64_t slabs = 2 * batches.workers + 2;
     const std::int64_t copies =
-        order ? dataset.graph.num_edges() *
-                    std::int64_t{sizeof(NodeId) + sizeof(EdgeId) + (dataset.graph.weighted() ? sizeof(float) : 0)}
+        order ? dataset.graph.num_edges() * static_cast<std::int64_t>(sizeof(NodeId) + sizeof(EdgeId) +
+                                                                      (dataset.graph.weighted() ? sizeof(float) : 0))
               : 0;
     return planned->plan.arena_bytes + planned->plan.constant_bytes + slabs * slab_bytes() + copies +
            static_cast<std::int64_t>(constants.size() * sizeof(float));

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/version.h"
 #include "e2e/command.h"
 
 namespace gneiss::testing {
@@ -134,7 +135,7 @@ TEST(TrainJson, HoldsWhatToolsRead) {
   EXPECT_GT(json["peak_rss_bytes"], 0);
   EXPECT_GT(json["plan_peak_bytes"], 0);
   EXPECT_EQ(json["config"]["train.seed"], 7);
-  EXPECT_EQ(json["version"], GNEISS_VERSION);
+  EXPECT_EQ(json["version"], version_text());
   EXPECT_EQ(json["run_folder"], place.path("run").string());
   EXPECT_EQ(json["best_epoch"].size(), 3U);
 }

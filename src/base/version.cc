@@ -1,0 +1,7 @@
+#include "base/version.h"
+
+namespace gneiss {
+
+const char* version_text() { return GNEISS_VERSION; }
+
+}  // namespace gneiss
