@@ -1,3 +1,4 @@
+// Pages are touched by one madvise where the kernel knows how (Linux 5.14); elsewhere they come when first used.
 #include "base/pages.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// The build defines the version for this file alone, so that a new version recompiles nothing else.
 #include "base/version.h"
 
 namespace gneiss {

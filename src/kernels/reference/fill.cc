@@ -1,3 +1,4 @@
+// Row by row: the value of the row, then a fill.
 #include <algorithm>
 
 #include "kernels/reference/reference.h"
