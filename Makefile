@@ -9,7 +9,7 @@ PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-accuracy check-defaults check-sanitize bench bench-peers format clean
+.PHONY: help deps build demo check check-synth check-morphgl check-accuracy check-defaults check-sanitize bench bench-peers format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,11 @@ check-synth: ## write, build and run every program of tests/synth/cases.txt (min
 	@tools/install-deps check
 	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
 	@cmake --build $(BUILD) --parallel $(JOBS) --target check-synth
+
+check-morphgl: ## rerun the experiments of MorphGL's paper on simulated machines and hold their numbers (a minute)
+	@tools/install-deps check
+	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
+	@cmake --build $(BUILD) --parallel $(JOBS) --target check-morphgl
 
 check-accuracy: build ## train on the published data sets and compare with the literature (long)
 	@GNEISS=$(BUILD)/bin/gneiss tools/check-accuracy
