@@ -78,10 +78,12 @@ void check_flags(const Command& command, const std::vector<std::string>& argumen
     if (!argument.starts_with("--")) continue;
     const std::string name = argument.substr(0, argument.find('='));
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string close = nearest(name, known);
+    std::string hint = habit_of_option(name, known);
+    if (const std::string close = nearest(name, known); hint.empty() && !close.empty())
+      hint = fmt::format("did you mean '{}'?", close);
+    if (hint.empty()) hint = fmt::format("gneiss help {} lists the options", command.name());
     throw Error(ErrorCode::kUsage, fmt::format("unknown option '{}'", name), fmt::format("gneiss {}", command.name()),
-                close.empty() ? fmt::format("gneiss help {} lists the options", command.name())
-                              : fmt::format("did you mean '{}'?", close));
+                hint);
   }
 }
 

@@ -31,6 +31,10 @@ std::string defaults_markdown();
 /// The candidate nearest to a misspelt name, or "" when none is near.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
+/// What an option of other programs ("--num-workers", "--gpu") is here, as a sentence for people; "" if it is nobody's
+/// habit. `known` are the options at hand, with dashes: no other one is proposed.
+std::string habit_of_option(std::string_view option, const std::vector<std::string>& known);
+
 /// Settings with defaults, a run file's values over them, and values set one by one over those.
 class RunConfig {
  public:

@@ -4,6 +4,7 @@
 #include "api/impl.h"
 #include "base/names.h"
 #include "defaults/choose_defaults.h"
+#include "settings/habits.h"
 
 namespace gneiss {
 namespace {
@@ -30,6 +31,10 @@ std::string defaults_markdown() { return defaults::defaults_markdown(); }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   return nearest_name(name, candidates);
+}
+
+std::string habit_of_option(std::string_view option, const std::vector<std::string>& known) {
+  return settings::option_habit(option, known);
 }
 
 RunConfig::RunConfig() : impl_(std::make_unique<Impl>()) {}

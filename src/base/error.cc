@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/visible.h"
+
 namespace gneiss {
 
 int exit_code(ErrorCode code) {
@@ -30,9 +32,9 @@ int exit_code(ErrorCode code) {
 
 Error::Error(ErrorCode code, std::string message, std::string where, std::string hint)
     : code_(code), message_(std::move(message)), where_(std::move(where)), hint_(std::move(hint)) {
-  text_ = "error: " + message_;
-  if (!where_.empty()) text_ += "\n  where: " + where_;
-  if (!hint_.empty()) text_ += "\n  hint: " + hint_;
+  text_ = "error: " + visible_lines(message_);
+  if (!where_.empty()) text_ += "\n  where: " + visible_lines(where_);
+  if (!hint_.empty()) text_ += "\n  hint: " + visible_lines(hint_);
 }
 
 }  // namespace gneiss

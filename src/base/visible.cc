@@ -96,6 +96,17 @@ std::string describe_character(std::string_view text, std::size_t at) {
                      named == std::end(kNamed) ? "an invisible character" : named->name);
 }
 
+std::string visible_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\n\t", at), text.size());
+    out += visible(text.substr(at, end - at));
+    if (end < text.size()) out += text[end];
+    at = end + 1;
+  }
+  return out;
+}
+
 std::string visible(std::string_view text, std::size_t most) {
   std::string out;
   std::size_t count = 0;

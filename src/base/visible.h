@@ -32,4 +32,7 @@ std::string describe_character(std::string_view text, std::size_t at);
 /// `text` with what is invisible or not UTF-8 replaced by its code; at most `most` characters, then "…".
 std::string visible(std::string_view text, std::size_t most = std::string_view::npos);
 
+/// The same for a text of several lines: line feeds and tabs stay.
+std::string visible_lines(std::string_view text);
+
 }  // namespace gneiss

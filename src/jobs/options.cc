@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "cost/rates_file.h"
 #include "data/generate.h"
+#include "settings/habits.h"
 
 namespace gneiss::jobs {
 namespace {
@@ -361,12 +362,16 @@ std::string resolve_data(const settings::Config& config) {
   return found;
 }
 
-language::Source model_source(const std::string& model) {
+language::Source model_source(const std::string& model, const std::string& where) {
   if (const language::Source* builtin = language::builtin_model(model)) return *builtin;
   const bool is_file = model.find('/') != std::string::npos || model.ends_with(".gneiss") || is_there(model);
   if (!is_file) {
-    throw Error(ErrorCode::kUsage, fmt::format("there is no model '{}'", model), "--model",
-                unknown_name_hint(model, language::builtin_model_names()) + ", or the path of a .gneiss file");
+    const std::vector<std::string> names = language::builtin_model_names();
+    const std::string habit = settings::value_habit("model.name", model);
+    const std::string hint =
+        habit.empty() ? unknown_name_hint(model, names) : fmt::format("{} known: {}", habit, join(names, ", "));
+    throw Error(ErrorCode::kUsage, fmt::format("there is no model '{}'", model), where.empty() ? "--model" : where,
+                hint + ", or the path of a .gneiss file");
   }
   return {model, read_file(model, kMaxModelBytes)};
 }

@@ -54,6 +54,6 @@ std::string resolve_data(const settings::Config& config);
 std::string resolve_file(const settings::Config& config, std::string_view key);
 
 /// A built-in model's text or a file's. Errors: kUsage with the nearest built-in; kBadData if the file cannot be read.
-language::Source model_source(const std::string& model);
+language::Source model_source(const std::string& model, const std::string& where = {});
 
 }  // namespace gneiss::jobs

@@ -16,6 +16,7 @@
 #include "cost/rates_file.h"
 #include "data/preprocess.h"
 #include "defaults/choose_defaults.h"
+#include "jobs/check_arguments.h"
 #include "jobs/options.h"
 #include "planner/stream_features.h"
 #include "train/planned_bytes.h"
@@ -67,7 +68,8 @@ void check_batches(const settings::Config& config) {
 Workload::Workload(settings::Config* config, PlanFor plan_for)
     : config_(config), plan_for_(plan_for), baseline_bytes_(current_rss_bytes()) {
   check_batches(*config);
-  model_source(resolve_file(*config, "model.name"));  // a wrong name shows before the data are read
+  model_source(resolve_file(*config, "model.name"),
+               config->where("model.name"));  // a wrong name shows before the data are read
   replace_text(config, "data.name", resolve_data(*config));
   for (const char* key :
        {"model.name", "data.features", "data.labels", "data.train_ids", "data.val_ids", "data.test_ids"})
@@ -111,7 +113,7 @@ void Workload::apply_model_text() {
   for (auto& [name, value] : config_->model_args()) options.args.emplace_back(name, value);
   const std::string& model = config_->text("model.name");
   const language::CompileResult compiled = language::compile(model_source(model), options);
-  if (!compiled.ok()) return;
+  if (!compiled.ok()) return check_arguments(*config_);
   gathered_width_ = train::gathered_width(compiled.program);
   for (const language::ScheduleEntry& entry : compiled.schedule) {
     if (entry.key == "reorder") config_->set("train.reorder", entry.value, settings::Origin::kScript, model);

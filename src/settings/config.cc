@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/visible.h"
 
 namespace gneiss::settings {
 namespace {
@@ -73,7 +74,7 @@ void Config::set(std::string_view key, std::string_view value, Origin origin, co
   if (key.substr(0, kArgPrefix.size()) == kArgPrefix) {
     const std::string_view name = key.substr(kArgPrefix.size());
     if (!is_identifier(name)) {
-      throw Error(ErrorCode::kUsage, fmt::format("'{}' is no name of a model argument", name), where,
+      throw Error(ErrorCode::kUsage, fmt::format("'{}' is no name of a model argument", visible(name)), where,
                   "names are letters, digits and '_'");
     }
     const std::string row = "model." + std::string(name);
@@ -83,7 +84,7 @@ void Config::set(std::string_view key, std::string_view value, Origin origin, co
     const Setting* setting = find_setting(key);
     if (setting == nullptr) {
       const std::string nearest = nearest_name(key, setting_keys());
-      throw Error(ErrorCode::kUsage, fmt::format("unknown setting '{}'", key), where,
+      throw Error(ErrorCode::kUsage, fmt::format("unknown setting '{}'", visible(key)), where,
                   nearest.empty() ? "docs/cli.md lists all settings" : fmt::format("did you mean '{}'?", nearest));
     }
     checked = check_value(*setting, value, where);
@@ -96,6 +97,11 @@ void Config::set(std::string_view key, std::string_view value, Origin origin, co
 
 void Config::merge(const Config& other) {
   for (const auto& [key, entry] : other.entries_) set(key, entry.value, entry.origin, entry.where);
+}
+
+void Config::unset(std::string_view key) {
+  if (const auto found = entries_.find(key); found != entries_.end()) entries_.erase(found);
+  if (const auto found = file_values_.find(key); found != file_values_.end()) file_values_.erase(found);
 }
 
 const Config::Entry* Config::find(std::string_view key) const {
@@ -207,8 +213,8 @@ std::map<std::string, std::string> Config::values() const {
 }
 
 ModelArg guess_arg(std::string_view text) {
-  if (text == "true") return true;
-  if (text == "false") return false;
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
   long long integer = 0;
   if (parse_integer(text, &integer)) return static_cast<std::int64_t>(integer);
   double real = 0;

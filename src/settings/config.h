@@ -38,6 +38,9 @@ class Config {
   /// Takes every value that `other` was given and that may replace the one here.
   void merge(const Config& other);
 
+  /// Takes back what was given for a key.
+  void unset(std::string_view key);
+
   /// True if a choice, script, file or flag gave the key.
   bool is_set(std::string_view key) const;
   /// True if the key has a value, given or default.

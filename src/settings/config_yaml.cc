@@ -10,13 +10,16 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/names.h"
+#include "base/visible.h"
 #include "settings/config.h"
+#include "settings/habits.h"
 
 namespace gneiss::settings {
 namespace {
@@ -26,6 +29,28 @@ constexpr std::size_t kMaxDepth = 3;  // file, group, model.args or a list
 
 std::string place(const std::string& name, const YAML::Mark& mark) {
   return fmt::format("{}:{}:{}", name, mark.line + 1, mark.column + 1);
+}
+
+/// The line and column of a byte.
+std::string place_at(std::string_view text, std::size_t at, const std::string& name) {
+  const std::string_view before = text.substr(0, at);
+  const auto line = std::count(before.begin(), before.end(), '\n');
+  const std::size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return fmt::format("{}:{}:{}", name, line + 1, at - start + 1);
+}
+
+/// YAML takes no tabs where it counts blanks; its own message names another place.
+void refuse_tabs(std::string_view text, const std::string& name) {
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    const std::string_view line = text.substr(start, end - start);
+    const std::size_t first = std::min(line.find_first_not_of(" \t\r"), line.size());
+    const std::size_t tab = line.find('\t');
+    if (tab < first && first < line.size() && line[first] != '#')
+      throw Error(ErrorCode::kUsage, "a tab stands before the first word of the line",
+                  place_at(text, start + tab, name), "YAML takes blanks there: two for each level");
+    start = end + 1;
+  }
 }
 
 /// Collects one document: a map of groups.
@@ -101,7 +126,7 @@ class Reader : public YAML::EventHandler {
       const bool after_key = levels_.back().is_map && levels_.back().has_key;
       const std::string key = after_key ? path() : "";
       if (levels_.size() == 1 && after_key && !is_group(key)) {
-        fail(mark, fmt::format("unknown group '{}'", key), unknown_name_hint(key, groups()));
+        fail(mark, fmt::format("unknown group '{}'", visible(key)), unknown_name_hint(key, groups()));
       }
       if (!after_key || (levels_.size() == 2 && key != "model.args") || levels_.size() > 2) {
         fail(mark,
@@ -145,10 +170,10 @@ class Reader : public YAML::EventHandler {
     level.key = key;
     level.key_mark = mark;
     level.has_key = true;
-    if (levels_.size() == 1 && !is_group(key)) fail(mark, fmt::format("unknown key '{}'", key), key_hint(key));
+    if (levels_.size() == 1 && !is_group(key)) fail(mark, fmt::format("unknown key '{}'", visible(key)), key_hint(key));
     const bool has_dot = levels_.size() == 2 && key == "args" && levels_[0].key == "model";
     if (levels_.size() == 2 && !has_dot && find_setting(path()) == nullptr) {
-      fail(mark, fmt::format("unknown key '{}'", path()), key_hint(path()));
+      fail(mark, fmt::format("unknown key '{}'", visible(path())), key_hint(path()));
     }
   }
 
@@ -156,7 +181,7 @@ class Reader : public YAML::EventHandler {
     std::string key = path();
     if (levels_.size() == 1) {
       if (find_setting(key + ".name") == nullptr)
-        fail(mark, fmt::format("'{}': expected a mapping, got '{}'", key, value),
+        fail(mark, fmt::format("'{}': expected a mapping, got '{}'", key, visible(value)),
              fmt::format("write its settings below '{}:', one a line", key));
       key += ".name";
     }
@@ -167,7 +192,7 @@ class Reader : public YAML::EventHandler {
                          setting->type != SettingType::kChoice && setting->type != SettingType::kTextList &&
                          setting->type != SettingType::kBytes;
     if (quoted && numeric) {
-      fail(mark, fmt::format("{}: expected {}, got the text \"{}\"", key, expected_value(*setting), value),
+      fail(mark, fmt::format("{}: expected {}, got the text \"{}\"", key, expected_value(*setting), visible(value)),
            "remove the quotes");
     }
     config_->set(key, value, Origin::kFile, place(name_, mark));
@@ -188,12 +213,25 @@ class Reader : public YAML::EventHandler {
     return std::find(names.begin(), names.end(), key) != names.end();
   }
 
+  /// What a name of other programs is here: the key of the option that does the same, or why there is none.
+  static std::string key_habit(const std::string& name) {
+    std::vector<std::string> flags;
+    for (const Setting& setting : settings()) flags.push_back("--" + setting.flag);
+    const std::string habit = option_habit(name, flags);
+    for (const Setting& setting : settings()) {
+      if (habit.starts_with(fmt::format("did you mean '--{}'?", setting.flag)))
+        return fmt::format("did you mean '{}'?", setting.key);
+    }
+    return habit;
+  }
+
   /// The nearest key; a name given without or under another group is found too.
   static std::string key_hint(const std::string& key) {
     const std::string name = key.substr(key.find('.') + 1);
     for (const Setting& setting : settings()) {
       if (setting.key.substr(setting.key.find('.') + 1) == name) return fmt::format("did you mean '{}'?", setting.key);
     }
+    if (const std::string habit = key_habit(name); !habit.empty()) return habit;
     std::vector<std::string> known = setting_keys();
     for (const std::string& group : groups()) known.push_back(group);
     const std::string nearest = nearest_name(key, known);
@@ -227,10 +265,11 @@ class Reader : public YAML::EventHandler {
 }  // namespace
 
 void Config::parse_yaml(std::string_view text, const std::string& name) {
-  if (text.find('\0') != std::string_view::npos) {
-    throw Error(ErrorCode::kUsage, "a run file holds a zero byte; it is no text", name,
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw Error(ErrorCode::kUsage, "a run file holds a zero byte; it is no text", place_at(text, zero, name),
                 "a run file is YAML; docs/cli.md shows one");
   }
+  refuse_tabs(text, name);
   std::istringstream stream{std::string(text)};
   Config updated = *this;  // a bad file changes nothing
   try {

@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/visible.h"
 #include "epochs/metrics.h"
+#include "settings/habits.h"
 
 namespace gneiss::settings {
 namespace {
@@ -542,6 +545,13 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
 /// "32G", "32GB" or "32GiB" as bytes, all of them times 2^30; false if it is no size.
 bool parse_bytes(std::string_view text, double* value) {
   if (text.ends_with('B')) text.remove_suffix(1);
@@ -566,8 +576,10 @@ bool parse_bytes(std::string_view text, double* value) {
     const std::string nearest = nearest_name(text, setting.choices);
     if (!nearest.empty()) hint = fmt::format("did you mean '{}'?", nearest);
   }
-  throw Error(ErrorCode::kUsage, fmt::format("{}: expected {}, got '{}'", setting.key, expected_value(setting), text),
-              where, hint);
+  if (const std::string habit = value_habit(setting.key, text); !habit.empty()) hint = habit;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("{}: expected {}, got '{}'", setting.key, expected_value(setting), visible(text)), where,
+              hint);
 }
 
 bool in_range(const Setting& setting, double value) { return value >= setting.least && value <= setting.most; }
@@ -628,10 +640,10 @@ std::string check_value(const Setting& setting, std::string_view raw, const std:
   switch (setting.type) {
     case kBool:
       for (const std::string_view yes : {"true", "yes", "on", "1"}) {
-        if (text == yes) return "true";
+        if (lower(text) == yes) return "true";
       }
       for (const std::string_view no : {"false", "no", "off", "0"}) {
-        if (text == no) return "false";
+        if (lower(text) == no) return "false";
       }
       fail(setting, text, where);
     case kInteger:

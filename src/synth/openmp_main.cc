@@ -65,14 +65,23 @@ std::string scores_source(const Source& from) {
 std::string main_source(const Source& from) {
   const EpochSpec& epochs = from.spec.epochs;
   std::string text = "// Options, and the loop over epochs.\n";
-  text += includes({"<charconv>", "<cmath>", "<cstdio>", "<exception>", "<string_view>", "",
-                    quote("epochs/early_stopping.h"), quote("epochs/schedule.h"), quote("gneiss/error.h"),
+  text += includes({"<charconv>", "<cmath>", "<cstdio>", "<cstdlib>", "<exception>", "<filesystem>", "<string_view>",
+                    "", quote("epochs/early_stopping.h"), quote("epochs/schedule.h"), quote("gneiss/error.h"),
                     quote("program.h")});
   text += R"(
 namespace program {
 
-constexpr const char* kUsage =
-    "usage: train [DATA] [--split NAME] [--data-seed N] [--epochs N] [--seed N] [--threads N] [--save FILE]\n";
+constexpr const char* kUsage = "train --help lists the options";
+constexpr const char* kHelp =
+    "usage: train [DATA] [options]\n"
+    "  --data DATA     the same as DATA: data of the sizes that this program was written for\n"
+    "  --split NAME    which nodes train, validate and test\n"
+    "  --data-seed N   seed of splits and generators\n"
+    "  --epochs N      most epochs\n"
+    "  --seed N        seed of weights and dropout\n"
+    "  --threads N     0: all processors allowed; never changes a result\n"
+    "  --out FOLDER    a new folder for the weights of the best epoch, model.safetensors\n"
+    "  --save FILE     these weights as this file\n";
 
 static std::int64_t number(std::string_view option, std::string_view text) {
   std::int64_t value = 0;
@@ -82,32 +91,54 @@ static std::int64_t number(std::string_view option, std::string_view text) {
   throw Error(ErrorCode::kUsage, got, std::string(option), kUsage);
 }
 
+static void take(std::string_view option, std::string_view value, Settings& settings) {
+  if (option == "--data") {
+    settings.data = value;
+  } else if (option == "--split") {
+    settings.split = value;
+  } else if (option == "--out") {
+    settings.out = value;
+  } else if (option == "--save") {
+    settings.save = value;
+  } else if (option == "--data-seed") {
+    settings.data_seed = static_cast<std::uint64_t>(number(option, value));
+  } else if (option == "--epochs") {
+    settings.epochs = number(option, value);
+  } else if (option == "--seed") {
+    settings.seed = static_cast<std::uint64_t>(number(option, value));
+  } else if (option == "--threads") {
+    settings.threads = static_cast<int>(number(option, value));
+  } else {
+    throw Error(ErrorCode::kUsage, "unknown option '" + std::string(option) + "'", {}, kUsage);
+  }
+}
+
+/// Options as of `gneiss train`: --name value or --name=value, and the data set without a name.
 static Settings read_settings(int argc, char** argv) {
   Settings settings;
+  int data_sets = 0;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view option = argv[i];
-    if (!option.starts_with("--")) {
-      settings.data = option;
-      continue;
+    std::string_view option = argv[i];
+    const std::size_t equals = option.find('=');
+    const bool joined = option.starts_with("--") && equals != std::string_view::npos;
+    if (option == "--help" || option == "-h") {
+      std::fputs(kHelp, stdout);
+      std::exit(0);
     }
-    if (i + 1 == argc) throw Error(ErrorCode::kUsage, std::string(option) + " needs a value", {}, kUsage);
-    const std::string_view value = argv[++i];
-    if (option == "--split") {
-      settings.split = value;
-    } else if (option == "--save") {
-      settings.save = value;
-    } else if (option == "--data-seed") {
-      settings.data_seed = static_cast<std::uint64_t>(number(option, value));
-    } else if (option == "--epochs") {
-      settings.epochs = number(option, value);
-    } else if (option == "--seed") {
-      settings.seed = static_cast<std::uint64_t>(number(option, value));
-    } else if (option == "--threads") {
-      settings.threads = static_cast<int>(number(option, value));
+    std::string_view value = joined ? option.substr(equals + 1) : option;
+    if (!option.starts_with("-")) {
+      option = "--data";
+    } else if (joined) {
+      option = option.substr(0, equals);
+    } else if (i + 1 < argc) {
+      value = argv[++i];
     } else {
-      throw Error(ErrorCode::kUsage, "unknown option '" + std::string(option) + "'", {}, kUsage);
+      throw Error(ErrorCode::kUsage, std::string(option) + " needs a value", {}, kUsage);
     }
+    take(option, value, settings);
+    data_sets += option == "--data" ? 1 : 0;
   }
+  if (data_sets > 1) throw Error(ErrorCode::kUsage, "two data sets are named", settings.data, "name one");
   return settings;
 }
 
@@ -132,7 +163,19 @@ static void check_loss(double loss, std::int64_t epoch) {
   throw Error(ErrorCode::kNumeric, "the loss is not finite", "epoch " + std::to_string(epoch), "lower the rate");
 }
 
+/// Errors: kUsage for a folder that is there; kDisk.
+static void save(const Settings& settings, const Program& p, std::int64_t epochs) {
+  if (!settings.save.empty()) save_parameters(p, settings.save, epochs);
+  if (settings.out.empty()) return;
+  std::error_code failure;
+  std::filesystem::create_directories(settings.out, failure);
+  if (failure) throw Error(ErrorCode::kDisk, "cannot make the folder: " + failure.message(), settings.out);
+  save_parameters(p, settings.out + "/model.safetensors", epochs);
+}
+
 static void run(const Settings& settings) {
+  if (!settings.out.empty() && std::filesystem::exists(settings.out))
+    throw Error(ErrorCode::kUsage, "there is something of this name already", settings.out, "name a new folder");
   Program p;
   load_and_lay_out(settings, p);
   initialize_parameters(p);
@@ -179,7 +222,7 @@ static void run(const Settings& settings) {
   best.put_back(p);
   std::printf("best epoch %lld\t\t%.4f\t%.4f\t%.4f\n", static_cast<long long>(best_epoch), best_scores.train,
               best_scores.val, best_scores.test);
-  if (!settings.save.empty()) save_parameters(p, settings.save, best_epoch);
+  save(settings, p, best_epoch);
 }
 
 }  // namespace program

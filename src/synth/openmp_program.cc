@@ -239,6 +239,7 @@ struct Settings {{
   std::int64_t epochs = {};
   std::uint64_t seed = {};
   int threads = 0;
+  std::string out;
   std::string save;
 }};
 

@@ -102,6 +102,25 @@ expect 3 'no run folder' predict ../in
 expect 3 'no run folder' embed ../in
 expect 2 "'nonsense'" help nonsense
 
+# ---- what other programs call it
+expect 2 "did you mean 'sage'? known:" train karate --model graphsage
+expect 2 'docs/language.md' train karate --model appnp
+expect 2 '--model-arg v2=true' train karate --model GATv2
+expect 2 "'micro_f1' or 'macro_f1'" train karate --metric f1
+expect 2 "did you mean 'rocauc'?" train karate --metric AUC
+expect 2 "did you mean 'elu'?" train karate --act gelu
+expect 2 'where: --act' train karate --act gelu
+expect 2 "did you mean 'sum'?" train karate --model sage --aggr add
+expect 2 "did you mean '--threads'?" train karate --num-workers 4
+expect 2 "did you mean '--hidden-channels'?" train karate --hidden_dim 64
+expect 2 "did you mean '--separator'?" data info karate --delimiter ,
+expect 2 "did you mean 'comma'?" data info karate --separator ,
+expect 2 'the data set stands first' train --dataset karate
+expect 2 "did you mean 'bce_with_logits'?" train karate --loss BCE
+expect 2 'write 0' train karate --weight-decay none
+expect 2 'gra<U+00A0>ph' train $'gra\xc2\xa0ph'
+expect 2 '<U+200B>' train karate $'--lr\xe2\x80\x8b' 0.1
+
 # ---- mini-batches
 printf '1\n2 3\n' >in/two.txt
 printf '1\n34\n' >in/far.txt
@@ -145,6 +164,18 @@ bad_yaml 'zero byte' 'data: karate\n\000'
 bad_yaml 'bad.yaml' "$(head -c 20000 /dev/zero | tr '\0' '[')"
 bad_yaml 'bad.yaml' "$(head -c 20000 /dev/zero | tr '\0' '{')"
 bad_yaml "has no argument 'depth'" 'data: karate\nmodel:\n  args:\n    depth: 1\n'
+bad_yaml 'bad.yaml:4:12' 'data: karate\nmodel:\n  args:\n    depth: 1\n'
+bad_yaml 'bad.yaml:3:9' 'data: karate\nmodel:\n  name: graphsage\n'
+bad_yaml 'bad.yaml:4:8' 'data: karate\nmodel:\n  name: gcn\n  act: gelu\n'
+bad_yaml "did you mean 'none'?" 'data: karate\nmodel: {name: gcn, norm: no}\n'
+bad_yaml 'write false' 'data: karate\nmodel:\n  name: gin\n  args: {train_eps: no}\n'
+bad_yaml 'bad.yaml:2:14' 'data: karate\nmodel: {act: 3}\n'
+bad_yaml "did you mean 'model.hidden_channels'?" 'data: karate\nmodel: {nhid: 3}\n'
+bad_yaml 'bad.yaml:2:1' 'data:\n\tname: karate\n'
+bad_yaml 'a tab stands before' 'data:\n \tname: karate\n'
+bad_yaml 'bad.yaml:2:8' 'data: karate\noptim: \000\n'
+bad_yaml 'leave it out for the default' 'data: karate\ntrain: {epochs: None}\n'
+bad_yaml '<U+00A0>' 'data: karate\nopt\302\240im: {lr: 1}\n'
 
 # ---- models
 bad_model 'defines no model' ''

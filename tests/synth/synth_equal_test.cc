@@ -103,6 +103,13 @@ TEST(ProgramOfAShape, TakesOtherData) {
     EXPECT_NEAR(losses[i], expected[i], 1e-5);  // another plan, the same mathematics
   ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train karate --epochs 4 --seed 1"));
   EXPECT_NE(losses_of_program(place.read("log")), losses);
+  // As gneiss train takes them.
+  ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train --data=karate --epochs=4 --out made"));
+  EXPECT_EQ(losses_of_program(place.read("log")), losses);
+  EXPECT_EQ(runs::read_safetensors(place.path("made/model.safetensors")).metadata.at("format"), "pt");
+  ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train --help"));
+  for (const char* option : {"--data DATA", "--out FOLDER", "--save FILE", "--threads N"})
+    EXPECT_NE(place.read("log").find(option), std::string::npos) << option;
   struct Wrong {
     const char* arguments;
     int code;
@@ -112,6 +119,9 @@ TEST(ProgramOfAShape, TakesOtherData) {
                         {"karate --epochs many", 2, "expected a whole number, got 'many'"},
                         {"karate --lr 1", 2, "unknown option '--lr'"},
                         {"karate --seed", 2, "--seed needs a value"},
+                        {"karate --data karate", 2, "two data sets"},
+                        {"karate --out program", 2, "already"},
+                        {"karate --out /proc/gneiss", 4, "/proc/gneiss"},
                         {"nowhere.txt", 3, "nowhere.txt"},
                         {"karate --save /proc/gneiss/weights", 4, "/proc/gneiss"}};
   for (const Wrong& wrong : list) {

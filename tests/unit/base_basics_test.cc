@@ -67,6 +67,9 @@ TEST(VisibleTest, ShowsWhatNobodySeesAsItsCode) {
   EXPECT_EQ(visible("größer", 4), "größ…");
   EXPECT_EQ(visible("größ", 4), "größ");
   EXPECT_EQ(visible(""), "");
+  EXPECT_EQ(visible_lines("a\n\tb\xC2\xA0\n"), "a\n\tb<U+00A0>\n");
+  EXPECT_STREQ(Error(ErrorCode::kUsage, "no '\xEF\xBB\xBFx'", "f\x1B", "a\xE2\x80\x8B").what(),
+               "error: no '<U+FEFF>x'\n  where: f<U+001B>\n  hint: a<U+200B>");
 }
 
 TEST(VisibleTest, DescribesOneCharacter) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "settings/config.h"
+#include "settings/habits.h"
 
 namespace gneiss::settings {
 namespace {
@@ -78,6 +79,52 @@ TEST(Settings, ChoicesGetTheNearest) {
   }
 }
 
+TEST(Habits, OptionsOfOtherPrograms) {
+  const std::vector<std::string> known = {"--threads", "--lr", "--feature-dtype", "--features"};
+  EXPECT_EQ(option_habit("--num-workers", known), "did you mean '--threads'?");
+  EXPECT_EQ(option_habit("--num_workers", known), "did you mean '--threads'?");
+  EXPECT_EQ(option_habit("--fp16", known).rfind("did you mean '--feature-dtype'? bf16", 0), 0U);
+  EXPECT_EQ(option_habit("--n-epochs", known), "") << "the command has no --epochs";
+  EXPECT_EQ(option_habit("--lrr", known), "") << "that is for the nearest name";
+  EXPECT_NE(option_habit("--device", known).find("--threads"), std::string::npos);
+  EXPECT_NE(option_habit("--resume", known).find("repeats it"), std::string::npos);
+  EXPECT_EQ(option_habit("--gpu", std::vector<std::string>{"--device"}), "did you mean '--device'?");
+  EXPECT_EQ(option_habit("--ckpt", std::vector<std::string>{"--resume"}), "did you mean '--resume'?");
+}
+
+TEST(Habits, ValuesOfOtherPrograms) {
+  EXPECT_EQ(value_habit("train.metric", "F1"), "did you mean 'micro_f1' or 'macro_f1'?");
+  EXPECT_EQ(value_habit("model.name", "Graph-SAGE"), "did you mean 'sage'?");
+  EXPECT_EQ(value_habit("data.separator", ";"), "did you mean 'semicolon'?");
+  EXPECT_EQ(value_habit("data.separator", ""), "did you mean 'space' or 'tab'?");
+  EXPECT_EQ(value_habit("train.patience", "None"), "write 0, or leave it out for the default");
+  EXPECT_EQ(value_habit("train.epochs", "no"), "leave it out for the default");
+  EXPECT_EQ(value_habit("data.normalize_features", "off"), "did you mean 'none'?");
+  EXPECT_EQ(value_habit("train.metric", "rocaucc"), "");
+}
+
+/// Whatever is proposed is there: a choice of the setting, or a flag of the table.
+TEST(Habits, ProposeWhatThereIs) {
+  std::vector<std::string> flags = {"--model-arg", "--quiet"};
+  for (const Setting& setting : settings()) flags.push_back("--" + setting.flag);
+  for (const char* option :
+       {"--wd",           "--layers",     "--nhid",       "--n-epochs",   "--repeats",   "--drop",
+        "--nheads",       "--act-fn",     "--aggregator", "--batchnorm",  "--skip",      "--jump",
+        "--opt",          "--scheduler",  "--early-stop", "--grad-clip",  "--criterion", "--eval-metric",
+        "--log-every",    "--feat",       "--y",          "--train-mask", "--val-mask",  "--test-mask",
+        "--train-ratio",  "--undirected", "--self-loop",  "--lcc",        "--sep",       "--weights",
+        "--standardize",  "--bs",         "--neighbors",  "--save-dir",   "--task",      "--arch",
+        "--model-kwargs", "--max-memory", "--silent",     "--random-seed"})
+    EXPECT_EQ(option_habit(option, flags).rfind("did you mean '--", 0), 0U) << option;
+}
+
+TEST(Settings, PythonsWordsForTruth) {
+  EXPECT_EQ(check_value(*find_setting("out.save"), "True", ""), "true");
+  EXPECT_EQ(check_value(*find_setting("out.save"), "OFF", ""), "false");
+  EXPECT_EQ(guess_arg("True"), ModelArg(true));
+  EXPECT_EQ(guess_arg("False"), ModelArg(false));
+}
+
 TEST(Config, FlagsWinOverTheFileWhateverTheOrder) {
   Config config;
   config.set("optim.lr", "0.5", Origin::kFlag, "--lr");
@@ -136,6 +183,9 @@ TEST(Yaml, UnknownKeysGetTheNearest) {
   expect_refused("optim:\n  lrr: 0.1\n", "run.yaml:2:3", "unknown key 'optim.lrr'", "optim.lr");
   expect_refused("optm: {lr: 1}\n", "run.yaml:1:1", "unknown key 'optm'", "optim");
   expect_refused("lr: 0.1\n", "run.yaml:1:1", "unknown key 'lr'", "optim.lr");
+  expect_refused("num_workers: 4\n", "run.yaml:1:1", "unknown key 'num_workers'", "train.threads");
+  expect_refused("train: {n_epochs: 4}\n", "run.yaml:1:9", "unknown key", "train.epochs");
+  expect_refused("l\xC2\xADr: 0.1\n", "run.yaml:1:1", "unknown key 'l<U+00AD>r'");
   expect_refused("train: {hidden_channels: 3}\n", "run.yaml:1:9", "unknown key 'train.hidden_channels'",
                  "model.hidden_channels");
 }
@@ -160,7 +210,8 @@ TEST(Yaml, TricksAreRefused) {
   expect_refused("optim: {lr: 1, lr: 2}\n", "run.yaml:1:16", "'lr' is given twice", "keep one");
   expect_refused("train: {epochs: 1}\ntrain: {runs: 1}\n", "run.yaml:2:1", "'train' is given twice");
   expect_refused("data: karate\n---\ndata: karate\n", "run.yaml:2:1", "second document");
-  expect_refused(std::string("data: a\0b\n", 10), "run.yaml", "zero byte");
+  expect_refused(std::string("data: a\0b\n", 10), "run.yaml:1:8", "zero byte");
+  expect_refused("# one\n# two\noptim:\n\tlr: 1\n", "run.yaml:4:1", "a tab stands", "blanks");
   std::string deep = "optim: ";
   for (int i = 0; i < 100000; ++i) deep += '[';
   Config config;
