@@ -37,8 +37,13 @@ void add_output(const Command& command, RunArguments* arguments) {
   command.add_text("--as", &arguments->format.format, "csv, tsv, npy or jsonl [by the file's name, else csv]", {});
 }
 
+void warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
+}
+
 int run_eval(const RunArguments& arguments) {
   const EvalResult result = evaluate(arguments.run, arguments.overrides());
+  warn(result.warnings);
   if (arguments.json) {
     print(result.json + "\n");
     return 0;
@@ -59,8 +64,11 @@ void add_run_commands(const Command& program, Action* action) {
                            "the probability of every class too");
   predict_command.when_chosen([=] {
     *action = [=] {
-      print(predict(predict_arguments->run, predict_arguments->overrides(), predict_arguments->format,
-                    predict_arguments->out));
+      std::vector<std::string> warnings;
+      const std::string text = predict(predict_arguments->run, predict_arguments->overrides(),
+                                       predict_arguments->format, predict_arguments->out, &warnings);
+      warn(warnings);
+      print(text);
       return 0;
     };
   });
@@ -70,7 +78,11 @@ void add_run_commands(const Command& program, Action* action) {
   add_output(embed_command, embed_arguments.get());
   embed_command.when_chosen([=] {
     *action = [=] {
-      print(embed(embed_arguments->run, embed_arguments->overrides(), embed_arguments->format, embed_arguments->out));
+      std::vector<std::string> warnings;
+      const std::string text = embed(embed_arguments->run, embed_arguments->overrides(), embed_arguments->format,
+                                     embed_arguments->out, &warnings);
+      warn(warnings);
+      print(text);
       return 0;
     };
   });

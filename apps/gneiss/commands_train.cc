@@ -123,6 +123,7 @@ int run_train(const TrainArguments& arguments) {
   const TrainResult result = train_model(config, progress);
   bar.clear();
   print(arguments.json ? result.json + "\n" : result_text(result));
+  if (!result.advice.empty() && !arguments.json) warn({result.advice});
   if (!result.interrupted) return 0;
   throw Error(
       ErrorCode::kStopped,

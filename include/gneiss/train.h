@@ -81,6 +81,7 @@ struct TrainResult {
   std::int64_t saved_run = 0;  ///< whose weights are in the run folder
   bool interrupted = false;
   std::string run_folder;  ///< empty if nothing was written
+  std::string advice;      ///< what to try when the model has hardly learnt; empty if it has
   std::string json;        ///< all of it and more as one JSON object
 };
 
@@ -121,22 +122,26 @@ struct OutputFormat {
   bool probabilities = false;  ///< predict only
 };
 /// Predicts every node with the model of a run folder and writes the file `out`, or returns the text if `out` is empty.
-/// `overrides` may name other data (data.name) or data options. Errors: kBadData for a folder that is no run or does
-/// not fit the data; kUsage; kDisk.
+/// `overrides` may name other data (data.name) or data options: classes are matched by name, features are normalised as
+/// in training. `warnings` gets what cannot be known of an old run folder and what is unlike the training. Errors:
+/// kBadData for a folder that is no run or does not fit the data; kUsage; kDisk.
 std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
-                    const std::string& out);
+                    const std::string& out, std::vector<std::string>* warnings = nullptr);
 /// The same with the values that enter the last layer.
 std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
-                  const std::string& out);
+                  const std::string& out, std::vector<std::string>* warnings = nullptr);
 
 struct EvalResult {
   std::string metric;
   double train = 0;
   double val = 0;
   double test = 0;
+  std::vector<std::string> warnings;
   std::string json;
 };
-/// Scores of a run folder's model on its own split, or on other data.
+/// Scores of a run folder's model on its own split, or on other data: those of their parts if they bring a split, else
+/// all labelled nodes as test. Errors: as predict; kBadData without labels and for classes that the model does not
+/// know.
 EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides);
 
 }  // namespace gneiss

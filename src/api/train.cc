@@ -79,6 +79,7 @@ TrainResult train_result(const runs::Report& report) {
   result.saved_run = report.saved_run;
   result.interrupted = report.interrupted;
   result.run_folder = report.run_folder;
+  result.advice = report.advice;
   result.json = runs::to_json(report);
   return result;
 }
@@ -120,21 +121,26 @@ std::vector<ModelArgument> model_arguments(const std::string& model) {
 std::vector<std::string> builtin_models() { return language::builtin_model_names(); }
 
 std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
-                    const std::string& out) {
+                    const std::string& out, std::vector<std::string>* warnings) {
   const jobs::OutputOptions options{jobs::output_format(format.format, out), format.probabilities};
-  return deliver(jobs::format_predictions(jobs::restore(run_folder, overrides.impl().config), options), out);
+  const jobs::Restored restored = jobs::restore(run_folder, overrides.impl().config);
+  if (warnings != nullptr) *warnings = restored.warnings;
+  return deliver(jobs::format_predictions(restored, options), out);
 }
 
 std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
-                  const std::string& out) {
+                  const std::string& out, std::vector<std::string>* warnings) {
   const jobs::OutputOptions options{jobs::output_format(format.format, out), false};
-  return deliver(jobs::format_embedding(jobs::restore(run_folder, overrides.impl().config), options), out);
+  const jobs::Restored restored = jobs::restore(run_folder, overrides.impl().config);
+  if (warnings != nullptr) *warnings = restored.warnings;
+  return deliver(jobs::format_embedding(restored, options), out);
 }
 
 EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides) {
-  jobs::Restored restored = jobs::restore(run_folder, overrides.impl().config);
+  jobs::Restored restored = jobs::restore(run_folder, overrides.impl().config, true);
   const jobs::EvalReport report = jobs::evaluate(restored);
-  return {report.metric, report.scores.train, report.scores.val, report.scores.test, jobs::to_json(report)};
+  return {report.metric,      report.scores.train, report.scores.val,
+          report.scores.test, restored.warnings,   jobs::to_json(report)};
 }
 
 }  // namespace gneiss

@@ -42,6 +42,15 @@ struct Features {
   void drop_values();
 };
 
+/// What a normalisation of features learnt from them: part of a model, since other data must be treated alike.
+struct FeatureStatistics {
+  std::string norm;           ///< the normalisation it belongs to; empty: none was learnt
+  bool binary_first = false;  ///< values above 0 became 1 before
+  double least = 0;           ///< row: the least entry
+  std::vector<double> mean;   ///< standard, train-standard: of each column
+  std::vector<double> scale;  ///< likewise: 1 / deviation, 0 for a constant column
+};
+
 enum class LabelKind : std::uint8_t { kNone, kSingle, kMulti, kRegression };
 
 /// What is to be predicted.
@@ -77,6 +86,7 @@ struct Dataset {
   std::vector<std::string> doubts;       ///< those of the notes that `data validate` warns of
   int num_splits = 1;                    ///< splits that the file offers (`--split K`)
   std::vector<std::string> node_names;   ///< ids that were text in the file; empty when they were numbers
+  FeatureStatistics feature_statistics;  ///< what features were normalised by
   std::string suggested_metric;  ///< the metric that the set is judged by, e.g. "rocauc"; empty = the task's usual one
 
   std::int64_t num_nodes() const { return graph.num_nodes(); }

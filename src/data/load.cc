@@ -101,6 +101,7 @@ void check_options(const LoadOptions& options) {
 void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset) {
   const bool has_own = !dataset->split.train.empty() || !dataset->split.val.empty() || !dataset->split.test.empty();
   const bool labelled = dataset->labels.kind != LabelKind::kNone;
+  if (options.own_split_only) return;
   std::string spec = options.split;
   if (spec.empty()) {
     if (has_own || !labelled || !options.train_ids.empty()) return;
@@ -137,8 +138,11 @@ Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit,
   }
   check_finite(dataset, options.allow_nan);
   apply_split(options, split_habit, &dataset);
-  if (options.binarize.value_or(binarize_habit)) normalize_features("binary", {}, max_bytes, &dataset.features);
-  normalize_features(options.feature_norm, dataset.split.train, max_bytes, &dataset.features);
+  dataset.feature_statistics = options.feature_statistics;
+  dataset.feature_statistics.binary_first = options.binarize.value_or(binarize_habit);
+  if (dataset.feature_statistics.binary_first) normalize_features("binary", {}, max_bytes, &dataset.features);
+  normalize_features(options.feature_norm, dataset.split.train, max_bytes, &dataset.features,
+                     &dataset.feature_statistics);
   if (options.feature_form == "dense") densify(max_bytes, &dataset.features);
   if (options.feature_form == "sparse") sparsify(&dataset.features);
   halve_features(half_type(options.feature_dtype), dataset.name, &dataset.features);

@@ -31,6 +31,7 @@ struct LoadOptions {
   /// file's splits, "random" = 20 a class / 500 / 1000, "shchur" = 20 a class / 30 a class / the rest, "ratio:60/20/20"
   /// = parts of the labelled nodes, "none".
   std::string split;
+  bool own_split_only = false;   ///< take the split if the data bring it, else none: nothing is drawn or refused
   std::uint64_t seed = 0;        ///< random splits, and generators whose spec names no seed
   std::uint64_t split_draw = 0;  ///< which of a seed's random splits: another one of the same data for each number
   int threads = 1;               ///< never changes a result
@@ -42,10 +43,11 @@ struct LoadOptions {
   bool ignore_weights = false;
   bool largest_component = false;  ///< keep only the largest weakly connected component
 
-  std::optional<bool> binarize;       ///< non-zero features become 1; unset = the format's habit in PyG
-  std::string feature_norm = "none";  ///< none, row, standard, train-standard or binary
-  std::string feature_form = "auto";  ///< auto = as read; dense; sparse
-  std::string feature_dtype = "f32";  ///< f32, bf16 or f16: how dense features are kept, after all else
+  std::optional<bool> binarize;          ///< non-zero features become 1; unset = the format's habit in PyG
+  std::string feature_norm = "none";     ///< none, row, standard, train-standard or binary
+  FeatureStatistics feature_statistics;  ///< of other data, for the same norm: used instead of this data's own
+  std::string feature_form = "auto";     ///< auto = as read; dense; sparse
+  std::string feature_dtype = "f32";     ///< f32, bf16 or f16: how dense features are kept, after all else
 
   std::filesystem::path features_path;  ///< edge lists and matrices: .npy, or text rows (see docs)
   std::filesystem::path labels_path;    ///< likewise

@@ -36,12 +36,22 @@ graph::Graph rebuild(const graph::Graph& graph, const graph::BuildOptions& optio
   return graph::build_graph(edges, graph.num_nodes(), options);
 }
 
+/// The least entry, zeros that are not stored included.
+double least_entry(const Features& features) {
+  const std::span<const float> values = features.sparse ? features.values.span() : features.dense.span();
+  const bool all_stored = !features.sparse || features.nonzeros() == features.rows * features.cols;
+  double least = all_stored ? std::numeric_limits<double>::infinity() : 0;
+  for (const float value : values) least = std::min(least, static_cast<double>(value));
+  return std::isfinite(least) ? least : 0;
+}
+
 /// Sums in f64, in row order, so that the result has one value.
-void normalize_rows(Features* features) {
-  const auto scale = [](std::span<float> row) {
-    const double sum = std::accumulate(row.begin(), row.end(), 0.0);
-    if (sum == 0) return;
-    for (float& value : row) value = static_cast<float>(value / sum);
+void normalize_rows(double least, Features* features) {
+  const auto scale = [&](std::span<float> row) {
+    double sum = 0;
+    for (const float value : row) sum += value - least;
+    const double divisor = std::max(sum, 1.0);
+    for (float& value : row) value = static_cast<float>((value - least) / divisor);
   };
   for (std::int64_t r = 0; r < features->rows; ++r) {
     const auto row = static_cast<std::size_t>(r);
@@ -62,26 +72,45 @@ void binarize(Features* features) {
 }
 
 /// Population mean and deviation over `rows`, two passes.
-void standardize(std::span<const NodeId> rows, Features* features) {
-  const auto cols = static_cast<std::size_t>(features->cols);
-  std::vector<double> mean(cols, 0);
-  std::vector<double> square(cols, 0);
+void measure_columns(std::span<const NodeId> rows, const Features& features, FeatureStatistics* statistics) {
+  const auto cols = static_cast<std::size_t>(features.cols);
+  std::vector<double>& mean = statistics->mean;
+  std::vector<double>& scale = statistics->scale;
+  mean.assign(cols, 0);
+  scale.assign(cols, 0);
   const auto count = static_cast<double>(rows.size());
-  const auto row_of = [&](std::size_t r) { return features->dense.data() + r * cols; };
+  const auto row_of = [&](NodeId r) { return features.dense.data() + static_cast<std::size_t>(r) * cols; };
   for (const NodeId r : rows) {
-    const float* row = row_of(static_cast<std::size_t>(r));
+    const float* row = row_of(r);
     for (std::size_t c = 0; c < cols; ++c) mean[c] += row[c];
   }
   for (double& value : mean) value /= count;
   for (const NodeId r : rows) {
-    const float* row = row_of(static_cast<std::size_t>(r));
-    for (std::size_t c = 0; c < cols; ++c) square[c] += (row[c] - mean[c]) * (row[c] - mean[c]);
+    const float* row = row_of(r);
+    for (std::size_t c = 0; c < cols; ++c) scale[c] += (row[c] - mean[c]) * (row[c] - mean[c]);
   }
-  for (std::size_t c = 0; c < cols; ++c) square[c] = square[c] > 0 ? 1.0 / std::sqrt(square[c] / count) : 0.0;
+  for (double& value : scale) value = value > 0 ? 1.0 / std::sqrt(value / count) : 0.0;
+}
+
+void standardize(const FeatureStatistics& statistics, Features* features) {
+  const auto cols = static_cast<std::size_t>(features->cols);
   for (std::size_t r = 0; r < static_cast<std::size_t>(features->rows); ++r) {
-    float* row = row_of(r);
-    for (std::size_t c = 0; c < cols; ++c) row[c] = static_cast<float>((row[c] - mean[c]) * square[c]);
+    float* row = features->dense.data() + r * cols;
+    for (std::size_t c = 0; c < cols; ++c)
+      row[c] = static_cast<float>((row[c] - statistics.mean[c]) * statistics.scale[c]);
   }
+}
+
+/// The nodes that a standardisation measures.
+std::vector<NodeId> measured_rows(const std::string& norm, std::span<const NodeId> train, std::int64_t rows) {
+  if (norm != "standard") {
+    if (!train.empty()) return {train.begin(), train.end()};
+    throw Error(ErrorCode::kUsage, "train-standard needs training nodes, the split has none", {},
+                "use standard, or give a split");
+  }
+  std::vector<NodeId> all(static_cast<std::size_t>(rows));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 template <class T>
@@ -311,26 +340,35 @@ graph::Graph remove_self_loops(const graph::Graph& graph) { return rebuild(graph
 std::vector<std::string> feature_norms() { return {"none", "row", "standard", "train-standard", "binary"}; }
 
 void normalize_features(const std::string& norm, std::span<const NodeId> train, std::int64_t max_bytes,
-                        Features* features) {
+                        Features* features, FeatureStatistics* statistics) {
   const std::vector<std::string> known = feature_norms();
   if (std::find(known.begin(), known.end(), norm) == known.end()) {
     throw Error(ErrorCode::kUsage, fmt::format("unknown feature normalisation '{}'", norm), {},
                 unknown_name_hint(norm, known));
   }
   if (norm == "none" || features->empty()) return;
-  if (norm == "row") return normalize_rows(features);
   if (norm == "binary") return binarize(features);
-  std::vector<NodeId> all;
-  if (norm == "standard") {
-    all.resize(static_cast<std::size_t>(features->rows));
-    std::iota(all.begin(), all.end(), 0);
-    train = all;
-  } else if (train.empty()) {
-    throw Error(ErrorCode::kUsage, "train-standard needs training nodes, the split has none", {},
-                "use standard, or give a split");
+  FeatureStatistics own;
+  FeatureStatistics& used = statistics != nullptr ? *statistics : own;
+  const bool given = used.norm == norm;
+  used.norm = norm;
+  if (norm == "row") {
+    if (!given) used.least = least_entry(*features);
+    if (used.least != 0) densify(max_bytes, features);
+    return normalize_rows(used.least, features);
+  }
+  if (!given) {
+    const std::vector<NodeId> rows = measured_rows(norm, train, features->rows);
+    densify(max_bytes, features);
+    measure_columns(rows, *features, &used);
+  }
+  if (static_cast<std::int64_t>(used.mean.size()) != features->cols) {
+    throw Error(ErrorCode::kBadData,
+                fmt::format("the model takes {} features, the data have {}", used.mean.size(), features->cols), {},
+                "give features of the same columns as in training");
   }
   densify(max_bytes, features);
-  standardize(train, features);
+  standardize(used, features);
 }
 
 void densify(std::int64_t max_bytes, Features* features) {

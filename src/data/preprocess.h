@@ -19,14 +19,17 @@ graph::Graph remove_self_loops(const graph::Graph& graph);
 std::vector<std::string> feature_norms();
 /// Rescales features in place.
 ///   none            nothing
-///   row             each row divided by its sum; rows of sum 0 stay (PyG: NormalizeFeatures)
+///   row             every entry minus the least of all, then each row divided by its sum or by 1 if that is more
+///                   (PyG: NormalizeFeatures); signed sparse features become dense
 ///   standard        each column minus its mean, divided by its deviation, over all nodes; constant columns become 0
 ///   train-standard  the same with mean and deviation of `train` only (GraphSAINT)
 ///   binary          values > 0 become 1, others stay (PyG: read_npz)
-/// Standardising sparse features makes them dense. Errors: kUsage for an unknown name, or train-standard without
-/// training nodes; kOutOfMemory when the dense form is larger than `max_bytes`.
+/// Standardising sparse features makes them dense. `statistics`, if given, are used where they belong to `norm`, and
+/// become those of the features where not. Errors: kUsage for an unknown name, or train-standard without
+/// training nodes; kBadData for statistics of another width; kOutOfMemory when the dense form is larger than
+/// `max_bytes`.
 void normalize_features(const std::string& norm, std::span<const NodeId> train, std::int64_t max_bytes,
-                        Features* features);
+                        Features* features, FeatureStatistics* statistics = nullptr);
 
 /// Dense form of sparse features. Errors: kOutOfMemory when it is larger than `max_bytes`.
 void densify(std::int64_t max_bytes, Features* features);

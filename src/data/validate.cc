@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "data/ranges.h"
 #include "graph/symmetry.h"
 
 namespace gneiss::data {
@@ -22,6 +23,7 @@ class Validator {
     features();
     labels();
     splits();
+    numbers();
     for (const std::string& doubt : d_.doubts) warn("{}", doubt);
     return std::move(findings_);
   }
@@ -51,6 +53,12 @@ class Validator {
           "there");
     const auto isolated = std::count(touched.begin(), touched.end(), false);
     if (isolated > 0) warn("{} nodes are isolated", isolated);
+  }
+
+  void numbers() {
+    const std::string signs = negative_weights(d_);
+    if (!signs.empty()) warn("{}", signs);
+    for (const std::string& note : large_numbers(d_)) warn("{}", note);
   }
 
   void features() {

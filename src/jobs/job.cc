@@ -1,6 +1,7 @@
 // train: loads the data, trains run by run, keeps the best run's weights, and writes the run folder and the report.
 #include "jobs/job.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -9,7 +10,11 @@
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/version.h"
+#include "data/info.h"
+#include "data/ranges.h"
+#include "jobs/advice.h"
 #include "jobs/options.h"
+#include "jobs/run_facts.h"
 #include "jobs/workload.h"
 #include "language/diagnostics.h"
 #include "passes/to_blocks.h"
@@ -69,6 +74,20 @@ std::map<std::string, std::string> model_metadata(const settings::Config& config
           {"gneiss.run", std::to_string(run)}};
 }
 
+RunFacts facts_of(const settings::Config& config, const data::Dataset& dataset) {
+  RunFacts facts;
+  facts.known = true;
+  facts.label_kind = data::label_kind_name(dataset.labels.kind);
+  facts.class_names = dataset.class_names;
+  facts.features_file = config.text("data.features");
+  facts.labels_file = config.text("data.labels");
+  facts.statistics = dataset.feature_statistics;
+  facts.symmetric = dataset.graph.symmetric();
+  facts.weighted = dataset.graph.weighted();
+  facts.fingerprint = fingerprint(dataset);
+  return facts;
+}
+
 /// The training of one config, run by run.
 class Trainer {
  public:
@@ -114,6 +133,11 @@ class Trainer {
     report_.notes = dataset.notes;
     report_.warnings = workload_->session().warnings;
     report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
+    report_.warnings.insert(report_.warnings.end(), large_numbers_.begin(), large_numbers_.end());
+    const std::vector<ir::Op>& ops = session.compiled().program.ops;
+    const bool weighs =
+        std::any_of(ops.begin(), ops.end(), [](const ir::Op& op) { return op.kind == ir::OpKind::edge_weight; });
+    if (weighs && !negative_weights_.empty()) report_.warnings.push_back(negative_weights_);
     if (!session.plan().fit.empty()) report_.notes.push_back(session.plan().fit);
     for (const language::Diagnostic& warning : session.compiled().diagnostics)
       report_.notes.push_back(language::render(warning));
@@ -138,13 +162,23 @@ class Trainer {
                                                       batch_options(config_, hops));
   }
 
+  /// Before a session frees edges and features.
+  void look_at_numbers() {
+    const data::Dataset& dataset = workload_->dataset();
+    report_.data_bytes = dataset.bytes();
+    negative_weights_ = data::negative_weights(dataset);
+    large_numbers_ = data::large_numbers(dataset);
+    chance_ = chance_score(dataset, workload_->driver().metric);
+  }
+
   void train_one(std::int64_t run) {
     if (run > 0 && split_changes(config_)) {
       batches_.reset();
       session_.reset();
       workload_->reload(run);
     }
-    if (run == 0) report_.data_bytes = workload_->dataset().bytes();
+    if (session_ == nullptr) facts_ = facts_of(config_, workload_->dataset());  // before the session frees what it can
+    if (run == 0) look_at_numbers();
     if (session_ == nullptr) make_session();
     if (run == 0) {
       describe_start(*session_);
@@ -168,6 +202,7 @@ class Trainer {
     if (better) {
       std::swap(weights_, best_weights_);
       report_.saved_run = run;
+      best_facts_ = facts_;
     }
   }
 
@@ -188,6 +223,10 @@ class Trainer {
 
   void finish() {
     report_.peak_rss_bytes = peak_rss_bytes();
+    const bool large = !large_numbers_.empty() && large_numbers_[0].starts_with("features");
+    if (!report_.interrupted)
+      report_.advice = advice_on(report_.runs[static_cast<std::size_t>(report_.saved_run)], chance_,
+                                 workload_->driver().metric, large, config_);
     if (folder_ == nullptr) return;
     report_.run_folder = folder_->path().string();
     session_->load_snapshot(best_weights_);
@@ -199,6 +238,8 @@ class Trainer {
     folder_->write("model.safetensors", runs::encode_safetensors(model));
     folder_->write("model.gneiss", source.text);
     folder_->write("config.yaml", config_.to_yaml());
+    best_facts_.metric = report_.metric;
+    folder_->write("data.json", to_json(best_facts_));
     folder_->write("report.json", runs::to_json(report_) + "\n");
     folder_->commit();
   }
@@ -213,6 +254,11 @@ class Trainer {
   std::unique_ptr<train::BatchTraining> batches_;  ///< of the session; null: every epoch is one step on the whole graph
   Buffer<float> weights_;
   Buffer<float> best_weights_;
+  RunFacts facts_;  ///< of the data set at hand: a split of its own gives a run its own statistics
+  RunFacts best_facts_;
+  std::string negative_weights_;
+  std::vector<std::string> large_numbers_;
+  double chance_ = 0;
 };
 
 }  // namespace

@@ -78,11 +78,15 @@ struct Restored {
   std::unique_ptr<data::Dataset> dataset;
   std::unique_ptr<train::Session<float>> session;  ///< holds logits and embedding
   std::vector<std::string> class_names;
+  data::Split split;                  ///< what an evaluation scores; empty parts stay empty
+  bool labelled = false;              ///< the data brought labels
+  std::vector<std::string> warnings;  ///< what cannot be known, or is unlike the training
 };
-/// Rebuilds the trained model and runs it once. `data` replaces the run's data set unless empty; other settings of
-/// `overrides` (threads, data options) win over the run's. Errors: kBadData for a folder that is no run or does not fit
-/// the data.
-Restored restore(const std::filesystem::path& run, const settings::Config& overrides);
+/// Rebuilds the trained model and runs it once. `overrides` win over the run's settings. Where they name another data
+/// set, the training's files of features, labels and splits stay out of it, classes are matched by name, and features
+/// are normalised by the training's statistics. `need_labels`: refuse data without labels, and labels that the model
+/// does not know. Errors: kBadData for a folder that is no run or does not fit the data.
+Restored restore(const std::filesystem::path& run, const settings::Config& overrides, bool need_labels = false);
 
 /// Scores of a run folder's model on its split.
 struct EvalReport {

@@ -2,11 +2,16 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "data/info.h"
+#include "data/readers.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
+#include "jobs/run_facts.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
 
@@ -34,44 +39,145 @@ std::int64_t metadata_number(const runs::SafeTensors& model, const std::string& 
   return value;
 }
 
-/// The run's settings with its own copy of the model and the split of the saved weights.
-settings::Config run_config(const fs::path& run, const runs::SafeTensors& model, const settings::Config& overrides) {
+/// Settings that name files of the training's own nodes, or how these lie, and say nothing about a model.
+constexpr const char* kOfItsNodes[] = {"data.features",  "data.labels",  "data.format",
+                                       "data.train_ids", "data.val_ids", "data.test_ids"};
+
+/// True if both are one data set: one generator, or one place on disk.
+bool same_data(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return a == b || fs::equivalent(a, b, ignored);
+}
+
+/// The settings of a run folder, completed by those of a command.
+struct RunConfig {
+  settings::Config config;
+  bool other = false;            ///< the command names other data
+  fs::path ids[3];               ///< the training's files of training, validation and test nodes
+  bool split_is_theirs = false;  ///< the command says nothing of a split
+};
+
+/// The run's settings with its own copy of the model and the split of the saved weights. Other data come without the
+/// training's files.
+RunConfig run_config(const fs::path& run, const runs::SafeTensors& model, const settings::Config& overrides) {
   const fs::path weights = run / "model.safetensors";
   settings::Config saved;
   saved.load_yaml(run / "config.yaml");
-  settings::Config config;
-  config.merge(saved);
-  config.set("model.name", fs::absolute(run / "model.gneiss").string(), settings::Origin::kFlag, run.string());
-  const std::string& split = metadata(model, "gneiss.split", weights);
-  if (!split.empty()) config.set("data.split", split, settings::Origin::kFile, weights.string());
-  config.set("data.seed", metadata(model, "gneiss.data_seed", weights), settings::Origin::kFile, weights.string());
-  config.merge(overrides);
-  return config;
+  const std::string trained_on = saved.text("data.name");
+  const auto complete = [&] {
+    settings::Config config;
+    config.merge(saved);
+    config.set("model.name", fs::absolute(run / "model.gneiss").string(), settings::Origin::kFlag, run.string());
+    const std::string& split = metadata(model, "gneiss.split", weights);
+    if (!split.empty()) config.set("data.split", split, settings::Origin::kFile, weights.string());
+    config.set("data.seed", metadata(model, "gneiss.data_seed", weights), settings::Origin::kFile, weights.string());
+    config.merge(overrides);
+    return config;
+  };
+  RunConfig result;
+  result.config = complete();
+  result.split_is_theirs = !overrides.is_set("data.split") && !overrides.is_set("data.train_ids");
+  result.other = overrides.is_set("data.name") && !same_data(resolve_data(result.config), trained_on);
+  if (!result.other) return result;
+  for (int part = 0; const char* key : {"data.train_ids", "data.val_ids", "data.test_ids"})
+    result.ids[part++] = saved.text(key);
+  for (const char* key : kOfItsNodes) saved.unset(key);
+  result.config = complete();
+  return result;
 }
 
 /// Data without labels can still be predicted: every node is unlabelled, and one stands in as training node.
-void stand_in_labels(std::int64_t classes, data::Dataset* dataset) {
-  const auto nodes = static_cast<std::size_t>(dataset->num_nodes());
-  dataset->labels.kind = data::LabelKind::kSingle;
-  dataset->labels.num_classes = classes;
-  dataset->labels.classes = Buffer<std::int32_t>(nodes);
-  std::fill(dataset->labels.classes.begin(), dataset->labels.classes.end(), -1);
+void stand_in_labels(const std::string& kind, std::int64_t classes, data::Labels* labels, std::size_t nodes) {
+  *labels = {};
+  labels->num_classes = classes;
+  if (kind == "multi" || kind == "regression") {
+    labels->kind = kind == "multi" ? data::LabelKind::kMulti : data::LabelKind::kRegression;
+    labels->targets = Buffer<float>(nodes * static_cast<std::size_t>(classes));
+    std::fill(labels->targets.begin(), labels->targets.end(), std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
+  labels->kind = data::LabelKind::kSingle;
+  labels->classes = Buffer<std::int32_t>(nodes);
+  std::fill(labels->classes.begin(), labels->classes.end(), -1);
 }
 
-void check_fit(const runs::SafeTensors& model, const data::Dataset& dataset, const fs::path& weights) {
+void check_features(const runs::SafeTensors& model, const RunFacts& facts, const data::Dataset& dataset,
+                    const fs::path& weights) {
   const std::int64_t features = metadata_number(model, "gneiss.features", weights);
-  if (dataset.features.cols != features) {
+  if (dataset.features.empty() && features > 0) {
+    const std::string theirs = facts.features_file.empty()
+                                   ? std::string()
+                                   : fmt::format("; the training took its own from {}", facts.features_file);
     throw Error(ErrorCode::kBadData,
-                fmt::format("the model takes {} features, '{}' has {}", features, dataset.name, dataset.features.cols),
-                weights.string(), "give the data set that the model was trained on, or one with the same features");
+                fmt::format("no features: the model takes {} a node, and '{}' brings none", features, dataset.name),
+                dataset.name, "give those of these nodes with --features FILE" + theirs);
   }
+  if (dataset.features.cols == features) return;
+  throw Error(ErrorCode::kBadData,
+              fmt::format("the model takes {} features, '{}' has {}", features, dataset.name, dataset.features.cols),
+              weights.string(), "give the data set that the model was trained on, or one with the same features");
+}
+
+/// Labels as the model has them; those that cannot be are an error if they are needed, and no labels otherwise.
+void fit_labels(const runs::SafeTensors& model, const RunFacts& facts, const fs::path& weights, bool need_labels,
+                Restored* restored) {
+  data::Dataset& dataset = *restored->dataset;
+  data::Labels& labels = dataset.labels;
   const std::int64_t classes = metadata_number(model, "gneiss.classes", weights);
-  if (dataset.labels.num_classes != classes) {
-    throw Error(
-        ErrorCode::kBadData,
-        fmt::format("the model knows {} classes, '{}' has {}", classes, dataset.name, dataset.labels.num_classes),
-        weights.string(), "give the data set that the model was trained on, or one with the same classes");
+  restored->labelled = labels.kind != data::LabelKind::kNone;
+  if (need_labels && !restored->labelled) {
+    throw Error(ErrorCode::kBadData, fmt::format("no labels: there is nothing to score '{}' against", dataset.name),
+                dataset.name, "give those of these nodes with --labels FILE, or use gneiss predict");
   }
+  const std::string kind = facts.known          ? facts.label_kind
+                           : restored->labelled ? data::label_kind_name(labels.kind)
+                                                : "single";
+  const bool single = kind == "single";
+  const bool fits =
+      restored->labelled && data::label_kind_name(labels.kind) == kind && (single || labels.num_classes == classes);
+  if (!fits) {
+    if (need_labels) {
+      throw Error(ErrorCode::kBadData,
+                  fmt::format("the model predicts {} values of kind '{}', '{}' has {} of kind '{}'", classes, kind,
+                              dataset.name, labels.num_classes, data::label_kind_name(labels.kind)),
+                  weights.string(), "give labels of the kind that the model was trained with");
+    }
+    restored->labelled = false;
+    stand_in_labels(kind, classes, &labels, static_cast<std::size_t>(dataset.num_nodes()));
+  } else if (single) {
+    match_classes(names_of_classes(restored->class_names, classes), need_labels, &dataset);
+  }
+}
+
+/// What is unlike the training, or cannot be known.
+void compare(const settings::Config& config, const RunFacts& facts, bool other, Restored* restored) {
+  const data::Dataset& dataset = *restored->dataset;
+  const std::string& norm = config.text("data.normalize_features");
+  const auto warn = [&](std::string text) { restored->warnings.push_back(std::move(text)); };
+  if (!facts.known) {
+    if (other && (norm == "standard" || norm == "train-standard" || norm == "row"))
+      warn(
+          fmt::format("this run folder keeps no statistics of its features: those of '{}' are normalised ({}) by their "
+                      "own, so predictions may be wrong; train again to keep them",
+                      dataset.name, norm));
+    if (other && restored->class_names.empty())
+      warn("this run folder keeps no names of classes: they are taken to be the numbers 0, 1, …");
+    return;
+  }
+  if (!other) {
+    if (restored->labelled && facts.fingerprint != fingerprint(dataset))
+      warn(fmt::format("'{}' has changed since the training", dataset.name));
+    return;
+  }
+  if (config.flag("data.largest_component") && config.origin("data.largest_component") != settings::Origin::kFlag)
+    warn("only the largest component is predicted, as in training; --no-largest-component takes all nodes");
+  const bool edges = dataset.graph.num_edges() > 0;
+  if (edges && facts.symmetric && !dataset.graph.symmetric())
+    warn(
+        "the training's graph had every edge in both directions, these edges have one; --to-undirected adds the other");
+  if (edges && facts.weighted != dataset.graph.weighted())
+    warn(facts.weighted ? "the training's edges had weights, these have none and count as 1"
+                        : "the training's edges had no weights, these have; --ignore-weights drops them");
 }
 
 void load_weights(const runs::SafeTensors& model, const fs::path& weights, train::Session<float>* session) {
@@ -103,35 +209,71 @@ std::vector<std::string> stored_class_names(const runs::SafeTensors& model, cons
   return texts;
 }
 
+/// The data set, with the parts of its nodes that an evaluation scores. Data that only lie at another place are the
+/// training's, with its split; other data without a split of their own are scored as a whole.
+void load_data(const RunFacts& facts, std::int64_t run, RunConfig* settings, Restored* restored) {
+  const std::string name = resolve_data(settings->config);
+  data::LoadOptions options = load_options(settings->config, run, 1);
+  if (facts.known) options.feature_statistics = facts.statistics;
+  const data::LoadOptions as_in_training = options;
+  const bool free_split = settings->other && settings->split_is_theirs;
+  options.own_split_only = free_split;
+  if (free_split) options.split.clear();
+  restored->dataset = std::make_unique<data::Dataset>(data::load(name, options));
+  data::Dataset& dataset = *restored->dataset;
+  if (settings->other && facts.known && fingerprint(dataset) == facts.fingerprint) {
+    settings->other = false;
+    if (free_split) {
+      options = as_in_training;
+      options.train_ids = settings->ids[0];
+      options.val_ids = settings->ids[1];
+      options.test_ids = settings->ids[2];
+      dataset = data::load(name, options);
+    }
+  }
+  restored->split = dataset.split;
+  const bool no_split = dataset.split.train.empty() && dataset.split.val.empty() && dataset.split.test.empty();
+  if (!free_split || !settings->other || !no_split) return;
+  restored->split.test.resize(static_cast<std::size_t>(dataset.num_nodes()));
+  std::iota(restored->split.test.begin(), restored->split.test.end(), 0);
+}
+
 }  // namespace
 
-Restored restore(const fs::path& run, const settings::Config& overrides) {
+Restored restore(const fs::path& run, const settings::Config& overrides, bool need_labels) {
   if (!runs::is_run_folder(run)) {
     throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
                 run.string(), "gneiss train writes one and says where");
   }
   const fs::path weights = run / "model.safetensors";
   const runs::SafeTensors model = runs::read_safetensors(weights);
+  const RunFacts facts = read_facts(run);
   Restored restored;
-  restored.config = run_config(run, model, overrides);
-  settings::Config& config = restored.config;
-  restored.dataset = std::make_unique<data::Dataset>(
-      data::load(resolve_data(config), load_options(config, metadata_number(model, "gneiss.run", weights), 1)));
+  RunConfig settings = run_config(run, model, overrides);
+  settings::Config& config = settings.config;
+  if (facts.known && !config.is_set("train.metric"))
+    config.set("train.metric", facts.metric, settings::Origin::kFile, run.string());
+  if (facts.known && settings.other && !overrides.is_set("data.binarize"))
+    config.set("data.binarize", facts.statistics.binary_first ? "true" : "false", settings::Origin::kFile,
+               run.string());
+  restored.class_names = facts.known ? facts.class_names : stored_class_names(model, weights);
+  load_data(facts, metadata_number(model, "gneiss.run", weights), &settings, &restored);
   data::Dataset& dataset = *restored.dataset;
-  const std::int64_t classes = metadata_number(model, "gneiss.classes", weights);
-  if (dataset.labels.kind == data::LabelKind::kNone) stand_in_labels(classes, &dataset);
+  check_features(model, facts, dataset, weights);
+  compare(config, facts, settings.other, &restored);
+  fit_labels(model, facts, weights, need_labels, &restored);
   if (dataset.split.train.empty() && dataset.num_nodes() > 0) dataset.split.train = {0};
-  check_fit(model, dataset, weights);
   restored.session = std::make_unique<train::Session<float>>(dataset, session_options(config, dataset));
   load_weights(model, weights, restored.session.get());
   restored.session->evaluate();
-  restored.class_names = stored_class_names(model, weights);
+  restored.config = std::move(settings.config);
   return restored;
 }
 
 EvalReport evaluate(Restored& restored) {
-  const data::Dataset& dataset = *restored.dataset;
+  data::Dataset& dataset = *restored.dataset;
   const train::FullGraphOptions options = full_graph_options(restored.config, dataset);
+  dataset.split = restored.split;
   const data::Split split = epochs::labelled_split(dataset);
   epochs::Evaluator evaluator(options.metric, dataset.labels,
                               train::threads_of(session_options(restored.config, dataset)));

@@ -64,17 +64,18 @@ struct NodeIds {
   }
 };
 
-std::string positive_tasks(MatrixView<const float> logits, std::int64_t row) {
-  std::string text;
-  for (std::int64_t task = 0; task < logits.cols; ++task) {
-    if (logits.at(row, task) > 0) text += fmt::format("{}{}", text.empty() ? "" : ";", task);
-  }
-  return text;
-}
-
 std::string class_name(const Restored& restored, std::int32_t label) {
   const auto index = static_cast<std::size_t>(label);
   return index < restored.class_names.size() ? restored.class_names[index] : std::to_string(label);
+}
+
+std::string positive_tasks(const Restored& restored, MatrixView<const float> logits, std::int64_t row) {
+  std::string text;
+  for (std::int64_t task = 0; task < logits.cols; ++task) {
+    if (logits.at(row, task) > 0)
+      text += (text.empty() ? "" : ";") + class_name(restored, static_cast<std::int32_t>(task));
+  }
+  return text;
 }
 
 std::string prediction_header(const Restored& restored, const OutputOptions& options, char separator) {
@@ -86,7 +87,11 @@ std::string prediction_header(const Restored& restored, const OutputOptions& opt
   if (kind == data::LabelKind::kMulti) header += fmt::format("{}labels", separator);
   const char* stem = kind == data::LabelKind::kRegression ? "y" : "p";
   if (options.probabilities || kind == data::LabelKind::kRegression) {
-    for (std::int64_t c = 0; c < width; ++c) header += fmt::format("{}{}{}", separator, stem, c);
+    const bool named = !restored.class_names.empty();
+    for (std::int64_t c = 0; c < width; ++c) {
+      const std::string name = class_name(restored, static_cast<std::int32_t>(c));
+      header += separator + field(fmt::format("{}{}{}", stem, named ? "_" : "", name), separator);
+    }
   }
   return header + '\n';
 }
@@ -100,7 +105,7 @@ std::string prediction_row(const Restored& restored, const OutputOptions& option
     row += fmt::format("{}{}", separator, label);
     if (!restored.class_names.empty()) row += separator + field(class_name(restored, label), separator);
   } else if (kind == data::LabelKind::kMulti) {
-    row += separator + positive_tasks(logits, v);
+    row += separator + field(positive_tasks(restored, logits, v), separator);
   }
   if (options.probabilities || kind == data::LabelKind::kRegression) {
     for (const double p : probabilities(restored, v)) row += fmt::format("{}{:.7g}", separator, p);
@@ -120,7 +125,12 @@ std::string prediction_json(const Restored& restored, const OutputOptions& optio
   } else if (kind == data::LabelKind::kMulti) {
     row["labels"] = Json::list();
     for (std::int64_t task = 0; task < logits.cols; ++task) {
-      if (logits.at(v, task) > 0) row["labels"].push_back(task);
+      if (logits.at(v, task) <= 0) continue;
+      if (restored.class_names.empty()) {
+        row["labels"].push_back(task);
+      } else {
+        row["labels"].push_back(class_name(restored, static_cast<std::int32_t>(task)));
+      }
     }
   }
   if (kind == data::LabelKind::kRegression) row["values"] = probabilities(restored, v);

@@ -112,6 +112,7 @@ std::string to_json(const Report& report, int indent) {
   json["defaults"] = report.defaults;
   json["notes"] = report.notes;
   json["warnings"] = report.warnings;
+  if (!report.advice.empty()) json["advice"] = report.advice;
   return json.dump(indent);
 }
 

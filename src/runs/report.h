@@ -48,6 +48,7 @@ struct Report {
   std::string defaults;  ///< one line about those that were chosen for the data; empty if there are none
   std::vector<std::string> notes;
   std::vector<std::string> warnings;  ///< what went wrong and did not stop the training
+  std::string advice;                 ///< what to try when the model has hardly learnt; empty if it has
 };
 
 /// `part`: &Scores::train, &Scores::val or &Scores::test.

@@ -158,7 +158,8 @@ TEST(RunFolder, HoldsEverythingAndRepeatsTheRun) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(place.path("run")))
     names.insert(entry.path().filename().string());
-  EXPECT_THAT(names, ElementsAre("config.yaml", "metrics.jsonl", "model.gneiss", "model.safetensors", "report.json"));
+  EXPECT_THAT(names, ElementsAre("config.yaml", "data.json", "metrics.jsonl", "model.gneiss", "model.safetensors",
+                                 "report.json"));
   std::istringstream lines(place.read("run/metrics.jsonl"));
   std::string line;
   std::size_t epoch = 0;
@@ -229,7 +230,7 @@ TEST(Predict, WritesEveryFormat) {
   ASSERT_EQ(place.gneiss(words("train karate --epochs 50 --out run --hidden 8")).code, 0);
   EXPECT_THAT(place.gneiss(words("predict run")).out, ::testing::StartsWith("node,class,name\n0,0,Mr. Hi\n"));
   ASSERT_EQ(place.gneiss(words("predict run --out p.tsv --probabilities")).code, 0);
-  EXPECT_THAT(place.read("p.tsv"), ::testing::StartsWith("node\tclass\tname\tp0\tp1\n"));
+  EXPECT_THAT(place.read("p.tsv"), ::testing::StartsWith("node\tclass\tname\tp_Mr. Hi\tp_Officer\n"));
   ASSERT_EQ(place.gneiss(words("predict run --out p.npy")).code, 0);
   EXPECT_THAT(place.read("p.npy"), HasSubstr("'<i4'"));
   ASSERT_EQ(place.gneiss(words("embed run --out e.npy")).code, 0);

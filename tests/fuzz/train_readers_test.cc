@@ -3,8 +3,10 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "jobs/run_facts.h"
 #include "runs/safetensors.h"
 #include "settings/config.h"
+#include "support/data_fixtures.h"
 
 namespace gneiss {
 namespace {
@@ -75,6 +77,51 @@ TEST(Fuzz, SafeTensorsNeverCrash) {
     }
   }
   EXPECT_GT(refused, kCases / 2);
+}
+
+jobs::RunFacts some_facts() {
+  jobs::RunFacts facts;
+  facts.label_kind = "single";
+  facts.class_names = {"ant", "bee \"b\"", "c\xC3\xA9"};
+  facts.metric = "accuracy";
+  facts.features_file = "x.csv";
+  facts.statistics = {.norm = "standard", .binary_first = true, .least = -0.1, .mean = {0.1, 1e-300}, .scale = {3, 0}};
+  facts.symmetric = true;
+  facts.fingerprint = "nodes 3 edges 2 features 2 classes 1,1,1";
+  return facts;
+}
+
+TEST(RunFacts, ReadBackAsTheyWereWritten) {
+  const testing::TempFolder folder;
+  const jobs::RunFacts facts = some_facts();
+  folder.write("data.json", jobs::to_json(facts));
+  const jobs::RunFacts back = jobs::read_facts(folder.path());
+  EXPECT_TRUE(back.known);
+  EXPECT_EQ(back.class_names, facts.class_names);
+  EXPECT_EQ(back.statistics.mean, facts.statistics.mean);
+  EXPECT_EQ(back.statistics.scale, facts.statistics.scale);
+  EXPECT_EQ(back.statistics.least, facts.statistics.least);
+  EXPECT_EQ(back.fingerprint, facts.fingerprint);
+  EXPECT_EQ(jobs::to_json(back), jobs::to_json(facts));
+}
+
+TEST(Fuzz, RunFactsNeverCrash) {
+  const testing::TempFolder folder;
+  EXPECT_FALSE(jobs::read_facts(folder.path()).known) << "folders of 0.1.0 have no such file";
+  const std::string seed = jobs::to_json(some_facts());
+  RandomStream random(3, 0);
+  int refused = 0;
+  for (int i = 0; i < kCases; ++i) {
+    folder.write("data.json", damaged(seed, &random));
+    try {
+      jobs::to_json(jobs::read_facts(folder.path()));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kBadData) << e.what();
+      EXPECT_NE(e.where().find("data.json"), std::string::npos) << e.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, kCases / 4);
 }
 
 }  // namespace

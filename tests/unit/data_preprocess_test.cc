@@ -41,15 +41,48 @@ graph::Graph graph_of(std::int64_t nodes, const std::vector<NodeId>& src, const 
   return graph::build_graph({buffer(src), buffer(dst), buffer(weight)}, nodes);
 }
 
-TEST(PreprocessTest, RowNormalisationDividesByTheSumAndLeavesZeroRows) {
-  Features f = dense(3, 2, {1, 3, 0, 0, -1, 2});
+/// PyG's NormalizeFeatures: x - x.min(), then / x.sum(dim=-1).clamp(min=1).
+TEST(PreprocessTest, RowNormalisationIsThatOfPyG) {
+  Features counts = dense(3, 2, {1, 3, 0, 0, 0, 2});
+  normalize_features("row", {}, kPlenty, &counts);
+  EXPECT_THAT(list(counts.dense), ElementsAre(0.25F, 0.75F, 0, 0, 0, 1));
+  Features small = dense(2, 2, {0.25F, 0.25F, 0, 0.5F});
+  normalize_features("row", {}, kPlenty, &small);
+  EXPECT_THAT(list(small.dense), ElementsAre(0.25F, 0.25F, 0, 0.5F)) << "sums below 1 stay as they are";
+  Features f = dense(3, 2, {1, -2, 0, 0, -1, 2});
   normalize_features("row", {}, kPlenty, &f);
-  EXPECT_THAT(list(f.dense), ElementsAre(0.25F, 0.75F, 0, 0, -1, 2));
-  Features s = dense(3, 2, {1, 3, 0, 0, -1, 2});
+  EXPECT_THAT(list(f.dense), ElementsAre(1, 0, 0.5F, 0.5F, 0.2F, 0.8F));
+  Features s = dense(3, 2, {1, -2, 0, 0, -1, 2});
   sparsify(&s);
   normalize_features("row", {}, kPlenty, &s);
-  densify(kPlenty, &s);
+  ASSERT_FALSE(s.sparse) << "zeros become 2";
   EXPECT_EQ(list(s.dense), list(f.dense));
+  Features positive = dense(1, 3, {2, 3, 5});
+  normalize_features("row", {}, kPlenty, &positive);
+  EXPECT_THAT(list(positive.dense), ElementsAre(0, 0.25F, 0.75F)) << "the least entry is taken off, zero or not";
+}
+
+TEST(PreprocessTest, StatisticsOfOtherDataAreUsed) {
+  FeatureStatistics statistics;
+  Features f = dense(2, 2, {0, 5, 2, 5});
+  normalize_features("standard", {}, kPlenty, &f, &statistics);
+  EXPECT_EQ(statistics.norm, "standard");
+  EXPECT_THAT(statistics.mean, ElementsAre(1, 5));
+  EXPECT_THAT(statistics.scale, ElementsAre(1, 0));
+  Features far = dense(2, 2, {50, 55, 52, 56});
+  normalize_features("standard", {}, kPlenty, &far, &statistics);
+  EXPECT_THAT(list(far.dense), ElementsAre(49, 0, 51, 0));
+  Features wide = dense(1, 3, {1, 2, 3});
+  EXPECT_THAT(error_of([&] { normalize_features("standard", {}, kPlenty, &wide, &statistics); }).message(),
+              HasSubstr("takes 2 features, the data have 3"));
+  FeatureStatistics of_training{.norm = "train-standard", .mean = {1, 1}, .scale = {2, 2}};
+  Features train = dense(1, 2, {1, 6});
+  normalize_features("train-standard", {}, kPlenty, &train, &of_training);
+  EXPECT_THAT(list(train.dense), ElementsAre(0, 10)) << "no training nodes are asked for";
+  Features rows = dense(1, 2, {1, 3});
+  FeatureStatistics least{.norm = "row", .least = -1};
+  normalize_features("row", {}, kPlenty, &rows, &least);
+  EXPECT_THAT(list(rows.dense), ElementsAre(2.0F / 6, 4.0F / 6));
 }
 
 TEST(PreprocessTest, BinaryMakesPositiveValuesOne) {
