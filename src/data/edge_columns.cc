@@ -24,7 +24,10 @@ namespace {
 
 constexpr const char* kNameEnds =
     "name both ends: --source-column NAME --target-column NAME (a column's name, or its number from 1)";
-constexpr const char* kNameWeight = "--weight-column 3 takes it as the weight, --ignore-weights leaves it out";
+
+std::string name_weight(std::size_t column) {
+  return fmt::format("--weight-column {} takes it as the weight, --ignore-weights leaves it out", column + 1);
+}
 
 class Chooser {
  public:
@@ -59,13 +62,32 @@ class Chooser {
     const auto matrix = ends_named ? foreign_matrix(head_.names, head_.rows, false, true)
                                    : foreign_matrix(head_.names, head_.rows, head_.whole_file, false);
     if (matrix)
-      fail(head_.where, fmt::format("this looks like {}, not like a list of edges", matrix->format), matrix->remedy);
+      fail(where(), fmt::format("this looks like {}, not like a list of edges", matrix->format), matrix->remedy);
   }
 
   void find_ends() {
     if (flagged_ends()) return ends_by_flags();
-    if (head_.named()) return ends_by_names();
+    if (head_.named() && !numbered_names()) return ends_by_names();
     ends_by_place();
+  }
+
+  /// Columns in front that only count or name the rows: the index of pandas, the row names of R.
+  std::size_t front() const {
+    return head_.header && head_.columns > 2 && (head_.row_names || is_index_word(plain(0))) ? 1 : 0;
+  }
+
+  /// V1, V2, V3 of R and 0, 1, 2 of pandas are columns without names.
+  bool numbered_names() const {
+    if (!head_.header || head_.columns < front() + 2) return false;
+    const std::string first = plain(front());
+    const std::string stem = first.substr(0, first.find_first_of("0123456789"));
+    static const std::set<std::string> kStems = {"", "v", "x", "c", "col", "column", "field", "f"};
+    if (first == stem || !kStems.contains(stem)) return false;
+    const int start = first == stem + "0" ? 0 : 1;
+    for (std::size_t c = front(); c < head_.columns; ++c) {
+      if (plain(c) != stem + std::to_string(c - front() + start)) return false;
+    }
+    return true;
   }
 
   void ends_by_flags() {
@@ -117,10 +139,11 @@ class Chooser {
       fail(where(), "a bipartite graph, whose two columns number their nodes each for itself: 1 and 1 are two nodes",
            "give one side other ids, for example: awk '!/^%/ {print $1, \"b\" $2}' FILE");
     std::int64_t first = 0;
-    const bool counted = head_.columns > 2 && !head_.konect && counts_rows(head_, 0, 2, &first);
-    if (head_.columns > 3 && !head_.konect) {
+    const std::size_t columns = head_.columns - front();
+    const bool counted = front() == 0 && columns > 2 && !head_.konect && counts_rows(head_, 0, 2, &first);
+    if (columns > 3 && !head_.konect) {
       fail(where(),
-           fmt::format("{} columns without names: which are the ends of an edge?{}", head_.columns,
+           fmt::format("{} columns without names: which are the ends of an edge?{}", columns,
                        counted ? " The first one counts the rows" : ""),
            std::string(kNameEnds) + "; a table of numbers is --features of an edge list");
     }
@@ -129,8 +152,34 @@ class Chooser {
            "with an index: --source-column 2 --target-column 3; without: --source-column 1 --target-column 2 "
            "--weight-column 3");
     }
-    found_.source = 0;
-    found_.target = 1;
+    found_.source = front();
+    found_.target = front() + 1;
+    if (columns == 3 && !head_.konect) refuse_triples(front() + 2);
+  }
+
+  /// Head, relation, tail, as knowledge graphs are written: the middle column has few values, and the last one those of
+  /// the first.
+  void refuse_triples(std::size_t last) const {
+    std::set<std::string> heads;
+    std::set<std::string> relations;
+    std::set<std::string> tails;
+    for (const auto& row : head_.rows) {
+      heads.insert(row[last - 2]);
+      relations.insert(row[last - 1]);
+      tails.insert(row[last]);
+      std::int64_t id = -1;
+      if (!parse_int(row[last], &id)) return;
+    }
+    const auto shared =
+        std::count_if(tails.begin(), tails.end(), [&](const std::string& tail) { return heads.contains(tail); });
+    if (tails.size() < 10 || tails.size() < 4 * relations.size() ||
+        2 * shared < static_cast<std::ptrdiff_t>(tails.size()))
+      return;
+    fail(where(),
+         "is the middle column a relation, as in a knowledge graph? It has few values, and the last column has ids",
+         "head, relation, tail: --source-column 1 --target-column 3; with weights last: --source-column 1 "
+         "--target-column "
+         "2 --weight-column 3");
   }
 
   /// Of three columns whose first one counts the rows: can the first two be the ends and the third a weight?
@@ -171,8 +220,8 @@ class Chooser {
       return;
     }
     if ((flagged_ends() && !head_.named())) return;
-    if (head_.named()) return weight_by_name();
-    if (head_.columns >= 3) weight_by_place();
+    if (head_.named() && (flagged_ends() || !numbered_names())) return weight_by_name();
+    if (head_.columns - front() >= 3) weight_by_place(front() + 2);
   }
 
   void weight_by_name() {
@@ -204,32 +253,32 @@ class Chooser {
       if (r > 0)
         fail(head_.where_row(r), fmt::format("expected a weight, got '{}'", excerpt(head_.rows[r][column])),
              "drop the weights with --ignore-weights");
-      const std::string which = head_.named() ? head_.column_text(column) : "the third column";
+      const std::string which = head_.named() && !numbered_names() ? head_.column_text(column) : "the third column";
       fail(head_.where_row(r),
            fmt::format("{} should be a weight, the first one is '{}'", which, excerpt(head_.rows[r][column])),
            "drop it with --ignore-weights; if it is an end of the edges, name both: --source-column, --target-column");
     }
   }
 
-  void weight_by_place() {
-    if (empty_column(2)) return;
-    require_numbers(2);
-    const std::string what = no_weight();
+  void weight_by_place(std::size_t column) {
+    if (empty_column(column)) return;
+    require_numbers(column);
+    const std::string what = no_weight(column);
     if (what.empty()) {
-      found_.weight = 2;
+      found_.weight = column;
       return;
     }
     found_.doubts.push_back(
         fmt::format("{}: the third column has no name and looks like {}, such as {}; it is left out ({})", head_.where,
-                    what, head_.rows[0][2], kNameWeight));
+                    what, head_.rows[0][column], name_weight(column)));
   }
 
   /// What a third column holds that no weight would be; empty if it can be weights.
-  std::string no_weight() const {
+  std::string no_weight(std::size_t column) const {
     std::vector<double> values;
     for (const auto& row : head_.rows) {
       double value = 0;
-      parse_number(row[2], head_.decimal, &value);
+      parse_number(row[column], head_.decimal, &value);
       values.push_back(value);
     }
     const auto most = [&](const auto& holds) {
@@ -240,6 +289,7 @@ class Chooser {
     };
     const auto whole = [](double v) { return v == std::floor(v); };
     if (most(unix_time)) return "times";
+    if (values.size() > 1 && most([](double v) { return v == 0; })) return "keys of parallel edges";
     if (!std::all_of(values.begin(), values.end(), whole)) return {};
     if (most([](double v) { return v >= 1900 && v <= 2100; })) return "years";
     const auto date = [](double v) {
@@ -249,7 +299,7 @@ class Chooser {
     };
     if (most(date)) return "dates";
     std::int64_t first;
-    if (counts_rows(head_, 2, 3, &first)) return "numbers of the edges";
+    if (counts_rows(head_, column, 3, &first)) return "numbers of the edges";
     const std::set<double> distinct(values.begin(), values.end());
     const double largest = *std::max_element(values.begin(), values.end());
     if (values.size() >= 10 && largest >= 1e5 && distinct.size() == values.size()) return "ids";
@@ -272,7 +322,11 @@ class Chooser {
     for (const std::size_t column : {found_.source, found_.target}) {
       for (std::size_t r = 0; r < head_.rows.size(); ++r) check_id(head_.rows[r][column], column, r);
     }
-    if (!found_.words) return;
+    if (!found_.words) {
+      refuse_cut_digits();
+      return refuse_two_kinds();
+    }
+    refuse_sizes_over_words();
     const ColumnFacts& a = head_.facts[found_.source];
     const ColumnFacts& b = head_.facts[found_.target];
     if (a.numbers() + b.numbers() == 0) return;
@@ -280,6 +334,59 @@ class Chooser {
         fmt::format("{}: {} of the first {} ids are numbers, the others words; all are taken as words, so that 1 and "
                     "1.0 are two nodes",
                     head_.where, a.numbers() + b.numbers(), 2 * head_.rows.size()));
+  }
+
+  /// 1.23457E+15: a spreadsheet shows so and saves what it shows, so that ids of twelve digits and more become equal.
+  void refuse_cut_digits() const {
+    for (const std::size_t column : {found_.source, found_.target}) {
+      for (std::size_t r = 0; r < head_.rows.size(); ++r) {
+        const std::string& id = head_.rows[r][column];
+        const std::size_t exponent = id.find("E+");
+        if (exponent != 7 || (id[1] != '.' && id[1] != ',') || id.size() != 11 || id.substr(9) < "11") continue;
+        fail(head_.where_row(r), fmt::format("the id '{}' has lost its last digits to a spreadsheet", id),
+             "give the column the format of text or of whole numbers there, and save again");
+      }
+    }
+  }
+
+  /// user and item: two kinds of nodes, which often are numbered each for itself.
+  void refuse_two_kinds() const {
+    if (!head_.header || flagged_ends() || numbered_names()) return;
+    static const std::vector<std::pair<std::set<std::string>, std::set<std::string>>> kKinds = {
+        {{"user", "userid", "customer", "customerid", "reader", "readerid", "rater", "person", "personid", "author",
+          "authorid"},
+         {"item",    "itemid", "movie",    "movieid",  "product",    "productid", "book",
+          "bookid",  "artist", "artistid", "song",     "paper",      "paperid",   "group",
+          "groupid", "venue",  "page",     "business", "businessid", "company"}}};
+    const std::string a = plain(found_.source);
+    const std::string b = plain(found_.target);
+    const bool kinds = std::any_of(kKinds.begin(), kKinds.end(), [&](const auto& kind) {
+      return (kind.first.contains(a) && kind.second.contains(b)) || (kind.first.contains(b) && kind.second.contains(a));
+    });
+    std::set<std::string> sources;
+    for (const auto& row : head_.rows) sources.insert(row[found_.source]);
+    const auto shared = std::find_if(head_.rows.begin(), head_.rows.end(),
+                                     [&](const auto& row) { return sources.contains(row[found_.target]); });
+    if (!kinds || shared == head_.rows.end()) return;
+    fail(where(),
+         fmt::format(
+             "'{}' and '{}' look like two kinds of nodes that count each for itself: {} would be one node of both",
+             head_.names[found_.source], head_.names[found_.target], (*shared)[found_.target]),
+         "give one kind other ids, for example i1, i2, …; or name the columns: --source-column, --target-column");
+  }
+
+  /// A first row of two numbers over rows of words: how many nodes and edges there are.
+  void refuse_sizes_over_words() const {
+    if (head_.header || head_.columns != 2 || head_.rows.size() < 2) return;
+    const ColumnFacts& a = head_.facts[0];
+    const ColumnFacts& b = head_.facts[1];
+    const auto& first = head_.rows[0];
+    const bool numbers = field_type(first[0]) == FieldType::kWhole && field_type(first[1]) == FieldType::kWhole;
+    if (numbers && a.whole == 1 && b.whole == 1)
+      fail(head_.where_row(0),
+           fmt::format("is '{} {}' an edge, or the numbers of nodes and edges? All other ids are words", first[0],
+                       first[1]),
+           "delete the line; if it is an edge, move it to another place");
   }
 
   void check_id(const std::string& id, std::size_t column, std::size_t row) const {

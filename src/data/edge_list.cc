@@ -9,9 +9,11 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "data/edge_columns.h"
 #include "data/foreign_text.h"
 #include "data/id_map.h"
@@ -36,6 +38,14 @@ struct EdgeFile {
   EdgeColumns columns;
 };
 
+/// Files put one behind the other have their headers within, which would be an edge of words.
+void check_header(const EdgeFile& file, const RowReader& rows) {
+  const auto fields = rows.fields();
+  const auto same = [&](std::size_t column) { return fields[column] == file.head.names[column]; };
+  if (same(file.columns.source) && same(file.columns.target))
+    fail(rows.where(), "the header stands here again", "were two files put together? Delete the line");
+}
+
 /// Calls body(rows) for every edge of the file; the fields of the row are then rows.fields(). Returns their number.
 template <class Body>
 std::int64_t for_each_edge(const EdgeFile& file, RowReader* rows, const Body& body) {
@@ -43,7 +53,9 @@ std::int64_t for_each_edge(const EdgeFile& file, RowReader* rows, const Body& bo
   rows->expect(file.head.columns, file.head.trailing);
   if (file.head.header) rows->skip_row();
   std::int64_t count = 0;
+  const bool named = file.head.header && file.columns.words;
   while (rows->next()) {
+    if (named) check_header(file, *rows);
     body(*rows);
     ++count;
   }
@@ -101,6 +113,31 @@ void refuse_size_line(const EdgeFile& file, const FirstEdge& first, std::int64_t
       "delete the line; if it is an edge, move it to another place");
 }
 
+/// "007": a number that is also written without its zeros.
+bool has_leading_zero(std::string_view id) { return id.size() > 1 && id[0] == '0' && id[1] >= '0' && id[1] <= '9'; }
+
+/// 007 is 7, but not beside 7 or 07: whoever writes zeros means text, and two nodes would become one.
+void check_leading_zeros(const EdgeFile& file) {
+  std::unordered_map<std::int64_t, std::string> spellings;
+  const auto each = [&](const auto& body) {
+    RowReader rows(file.path, file.head.separator);
+    for_each_edge(file, &rows, [&](const RowReader& row) {
+      for (const std::size_t column : {file.columns.source, file.columns.target}) body(row, row.fields()[column]);
+    });
+  };
+  each([&](const RowReader&, std::string_view id) {
+    std::int64_t number;
+    if (has_leading_zero(id) && parse_int(id, &number)) spellings.try_emplace(number, id);
+  });
+  each([&](const RowReader& row, std::string_view id) {
+    std::int64_t number;
+    const auto found = parse_int(id, &number) ? spellings.find(number) : spellings.end();
+    if (found != spellings.end() && found->second != id)
+      fail(row.where(), fmt::format("'{}' here and '{}' elsewhere would be one node, {}", id, found->second, number),
+           "write each id in one way; if they are two nodes, give each a letter, such as n007");
+  });
+}
+
 /// First pass: ids and the number of edges.
 std::int64_t collect_ids(const EdgeFile& file, IdMap* ids) {
   RowReader rows(file.path, file.head.separator);
@@ -120,9 +157,11 @@ std::int64_t collect_ids(const EdgeFile& file, IdMap* ids) {
   } else {
     FirstEdge first;
     bool begun = false;
+    bool zeros = false;
     count = for_each_edge(file, &rows, [&](const RowReader& row) {
       const std::int64_t u = number_or_fail(row.fields()[source], decimal, row);
       const std::int64_t v = number_or_fail(row.fields()[target], decimal, row);
+      zeros = zeros || has_leading_zero(row.fields()[source]) || has_leading_zero(row.fields()[target]);
       ids->add(u);
       ids->add(v);
       if (begun) {
@@ -134,6 +173,7 @@ std::int64_t collect_ids(const EdgeFile& file, IdMap* ids) {
       }
     });
     refuse_size_line(file, first, count);
+    if (zeros) check_leading_zeros(file);
   }
   check_late_comment(file, rows);
   return count;
@@ -160,6 +200,28 @@ void check_first_key(const Table& table, const IdMap& ids) {
   if (ids.find(std::string_view(table.keys[0])) >= 0 || ids.find(std::string_view(table.keys[1])) < 0) return;
   fail(table.where_row(0), fmt::format("is this row a header? '{}' is no node of the edges", excerpt(table.keys[0])),
        "name the columns id and label, or delete the row if it names columns; if it is a node, move it further down");
+}
+
+/// A table whose ids are none of the edges' belongs to another graph, or spells them in another way.
+void check_keys(const Table& table, IdMap& ids, std::vector<std::string>* doubts) {
+  if (!table.keyed || ids.empty()) return;
+  std::int64_t known = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const std::string& key : table.keys) {
+    std::int64_t id = 0;
+    if (!ids.words && !parse_whole(key, &id)) return;  // an error later
+    known += ids.words ? ids.has(std::string_view(key)) : ids.has(id);
+    least = std::min(least, id);
+  }
+  const std::string example = table.keys.empty() ? std::string() : excerpt(table.keys[0]);
+  if (known == 0 && !table.keys.empty())
+    fail(table.where_row(0), fmt::format("none of the ids of this table, such as '{}', occurs in the edges", example),
+         "are they spelled alike, in capitals and small letters? --id-column says which column holds them");
+  const auto range = ids.range();
+  const bool shifted = !ids.words && range.first + 1 == least && known + 1 == table.rows;
+  if (shifted)
+    doubts->push_back(fmt::format("{}: its ids begin at {}, those of the edges at {}: is one of them counted from 1?",
+                                  table.where, least, range.first));
 }
 
 /// Adds a table's ids to the map; word ids if the edges have words.
@@ -233,6 +295,35 @@ graph::EdgeList read_edges(const EdgeFile& file, std::int64_t count, const IdMap
   return edges;
 }
 
+/// A first row 0,1 that pandas writes over columns without names would be an edge too many: one that stands there
+/// again, or the only one of the graph without its reverse.
+bool counted_header(const EdgeFile& file, const graph::Graph& graph, NodeId u, NodeId v) {
+  constexpr EdgeId kMost = 5'000'000;
+  const auto& first = file.head.rows[0];
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    if (first[c] != std::to_string(c)) return false;
+  }
+  if (graph.num_edges() > kMost || graph.symmetric()) return false;
+  const auto in_edges = [&](NodeId x) {
+    const auto begin = graph.offsets()[static_cast<std::size_t>(x)];
+    const auto end = graph.offsets()[static_cast<std::size_t>(x) + 1];
+    return graph.sources().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+  };
+  const auto count = [&](NodeId from, NodeId to) {
+    const auto sources = in_edges(to);
+    return std::count(sources.begin(), sources.end(), from);
+  };
+  if (count(u, v) > 1) return true;
+  for (NodeId x = 0; x < graph.num_nodes(); ++x) {
+    for (const NodeId from : in_edges(x)) {
+      const auto back = in_edges(from);
+      const bool reverse = std::binary_search(back.begin(), back.end(), x);
+      if (!reverse && (from != u || x != v)) return false;
+    }
+  }
+  return true;
+}
+
 /// What is suspicious about the graph as a whole.
 void doubt_edges(const EdgeFile& file, std::int64_t count, IdMap* ids, const LoadOptions& options, Dataset* out) {
   if (file.columns.undirected && !options.to_undirected.has_value())
@@ -252,6 +343,13 @@ void doubt_edges(const EdgeFile& file, std::int64_t count, IdMap* ids, const Loa
   const NodeId u = node(file.columns.source);
   const NodeId v = node(file.columns.target);
   if (u < 0 || v < 0 || u == v) return;
+  if (!options.tables.header.has_value() && counted_header(file, graph, u, v)) {
+    out->doubts.push_back(fmt::format(
+        "{}: is the first row, '{}', a header as pandas writes it for columns without names? --header leaves "
+        "it out, --no-header says that it is an edge",
+        file.head.where, join(file.head.rows[0], " ")));
+    return;
+  }
   const auto offsets = graph.offsets();
   const auto degree = [&](NodeId x) {
     return offsets[static_cast<std::size_t>(x) + 1] - offsets[static_cast<std::size_t>(x)];
@@ -301,12 +399,20 @@ Dataset read_edge_list(const std::filesystem::path& path, const LoadOptions& opt
   IdMap ids;
   ids.words = file.columns.words;
   const std::int64_t count = file.head.columns > 0 ? collect_ids(file, &ids) : 0;
+  if (count == 0 && !features && !labels)
+    fail(path.string(), "the file holds no edge", "one edge a line: from, to, weight; lines with # or % are comments");
   const auto range = ids.range();
   for (auto* table : {&features, &labels}) {
     if (!table->has_value()) continue;
     const std::int64_t feature_rows = features && !features->keyed ? features->rows - 1 : -1;
     (*table)->settle(ids.words, range.first, std::max(range.second, feature_rows));
+    const auto& other = table == &labels ? features : labels;
+    const bool agreed = other && !other->keyed && !other->counted_first && other->rows == (*table)->rows;
+    if (!ids.words && !agreed) (*table)->check_first_row(range.second);
     check_first_key(**table, ids);
+  }
+  for (const auto* table : {&features, &labels}) {
+    if (table->has_value()) check_keys(**table, ids, &out.doubts);
   }
   for (const auto* table : {&features, &labels}) {
     if (table->has_value()) add_keys(**table, &ids);
@@ -316,7 +422,7 @@ Dataset read_edge_list(const std::filesystem::path& path, const LoadOptions& opt
   graph::EdgeList edges = count > 0 ? read_edges(file, count, ids) : graph::EdgeList{};
   out.graph = make_graph(std::move(edges), ids.size(), options, {}, path.string(), &out.notes);
   out.notes.insert(out.notes.begin(), fmt::format("{}: {}", path.filename().string(), file.columns.text));
-  out.doubts = file.columns.doubts;
+  out.doubts.insert(out.doubts.begin(), file.columns.doubts.begin(), file.columns.doubts.end());
   for (const auto* table : {&features, &labels}) {
     if (!table->has_value()) continue;
     if (!(*table)->understood.empty()) out.notes.push_back((*table)->note());

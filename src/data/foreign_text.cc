@@ -141,6 +141,17 @@ std::optional<ForeignText> foreign_rows(const std::vector<std::vector<std::strin
   return std::nullopt;
 }
 
+/// Of a square table: equal across its diagonal, which holds one number alone.
+static bool is_symmetric(const std::vector<std::vector<std::string>>& rows) {
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r][r] != rows[0][0]) return false;
+    for (std::size_t c = 0; c < r; ++c) {
+      if (rows[r][c] != rows[c][r]) return false;
+    }
+  }
+  return true;
+}
+
 std::optional<ForeignText> foreign_matrix(const std::vector<std::string>& names,
                                           const std::vector<std::vector<std::string>>& rows, bool all, bool by_names) {
   const ForeignText matrix = {"an adjacency matrix",
@@ -149,7 +160,8 @@ std::optional<ForeignText> foreign_matrix(const std::vector<std::string>& names,
   const std::size_t named = std::min(rows.size(), names.size() - 1);
   std::size_t same = 0;
   for (std::size_t r = 0; r < named; ++r) same += !rows[r][0].empty() && names[r + 1] == rows[r][0];
-  if (same == named && same >= 2) return matrix;
+  const bool square = all ? names.size() == rows.size() + 1 : names.size() > rows.size();
+  if (square && same == named && same >= 2) return matrix;
   if (by_names) return std::nullopt;
   const auto zero_or_one = [](const std::string& field) {
     return field == "0" || field == "1" || field == "0.0" || field == "1.0";
@@ -157,7 +169,7 @@ std::optional<ForeignText> foreign_matrix(const std::vector<std::string>& names,
   const bool binary = std::all_of(rows.begin(), rows.end(),
                                   [&](const auto& row) { return std::all_of(row.begin(), row.end(), zero_or_one); });
   const std::size_t columns = rows[0].size();
-  if (all && columns == rows.size() && columns >= 3 && (binary || columns > 3)) return matrix;
+  if (all && columns == rows.size() && columns >= 3 && (binary || columns > 3 || is_symmetric(rows))) return matrix;
   if (binary && columns > 3) return matrix;
   return std::nullopt;
 }
@@ -166,6 +178,19 @@ std::optional<ForeignText> foreign_bytes(std::string_view bytes) {
   const std::string arrays = "save it as .npy (np.save), .npz or CSV";
   if (bytes.starts_with("PAR1"))
     return ForeignText{"a Parquet file", "in pandas: pd.read_parquet(…).to_csv('edges.csv', index=False)"};
+  if (bytes.starts_with("PK") && bytes.find("[Content_Types].xml") != std::string_view::npos)
+    return ForeignText{"an Excel file", "save the sheet as CSV"};
+  if (bytes.starts_with("PK") && bytes.find("opendocument.spreadsheet") != std::string_view::npos)
+    return ForeignText{"an OpenDocument spreadsheet", "save the sheet as CSV"};
+  if (bytes.starts_with("ARROW1"))
+    return ForeignText{"an Arrow (Feather) file", "in pandas: pd.read_feather(…).to_csv('edges.csv', index=False)"};
+  if (bytes.starts_with("SQLite format 3"))
+    return ForeignText{"an SQLite database", "sqlite3 -header -csv FILE 'select source, target from edges'"};
+  if (bytes.starts_with("%PDF")) return ForeignText{"a PDF file", "is it the right file?"};
+  if (bytes.starts_with("version https://git-lfs"))
+    return ForeignText{"a pointer of Git LFS, not the file itself,", "git lfs pull brings the file"};
+  if (bytes.size() < 400 && bytes.find(".git/annex/objects/") != std::string_view::npos)
+    return ForeignText{"a pointer of git-annex, not the file itself,", "git annex get brings the file"};
   if (bytes.starts_with("\x89HDF")) return ForeignText{"an HDF5 file", arrays};
   if (bytes.starts_with("MATLAB 5.0"))
     return ForeignText{"a MATLAB file", "in Python: scipy.io.loadmat, then " + arrays};

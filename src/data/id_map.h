@@ -42,6 +42,15 @@ class IdMap {
     names_.push_back(at->first);
     return true;
   }
+  /// Whether an id was added, before `finish`.
+  bool has(std::string_view word) const { return by_word_.contains(std::string(word)); }
+  bool has(std::int64_t id) {
+    if (id >= 0 && id < kDirect)
+      return static_cast<std::size_t>(id) < seen_.size() && seen_[static_cast<std::size_t>(id)];
+    if (sorted_ != sparse_.size()) compact();
+    return std::binary_search(sparse_.begin(), sparse_.end(), id);
+  }
+  bool empty() const { return names_.empty() && most_ < least_; }
   /// The least and the largest number that was added; the largest is less than the least if none was.
   std::pair<std::int64_t, std::int64_t> range() const { return {least_, most_}; }
 
@@ -109,11 +118,13 @@ class IdMap {
   void compact() {
     std::sort(sparse_.begin(), sparse_.end());
     sparse_.erase(std::unique(sparse_.begin(), sparse_.end()), sparse_.end());
+    sorted_ = sparse_.size();
     next_compaction_ = std::max<std::size_t>(std::size_t{1} << 22, 2 * sparse_.size());
   }
 
   std::vector<bool> seen_;
   std::vector<std::int64_t> sparse_;
+  std::size_t sorted_ = 0;
   std::size_t next_compaction_ = std::size_t{1} << 22;
   std::vector<std::int64_t> ids_;
   std::vector<NodeId> direct_;

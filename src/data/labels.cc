@@ -141,6 +141,14 @@ void doubt_classes(const Table& table, const std::map<ClassKey, std::int32_t>& i
   if (words > 0 && words < classes)
     out->doubts.push_back(fmt::format("{}: {} classes are words and {} are numbers, such as '{}' and '{}'", table.where,
                                       words, classes - words, ids.rbegin()->first.text, ids.begin()->first.text));
+  for (const auto& each : ids) {
+    static const std::set<std::string> kNoLabels = {"?",         "none",       "None",    "unknown", "Unknown",
+                                                    "unlabeled", "unlabelled", "missing", "-",       "."};
+    if (kNoLabels.contains(each.first.text))
+      out->doubts.push_back(
+          fmt::format("{}: '{}' is a class of its own; leave the field empty where a node has no label", table.where,
+                      each.first.text));
+  }
   if (classes >= 20 && 2 * classes > labelled)
     out->doubts.push_back(fmt::format(
         "{}: {} classes for {} labelled nodes; is this the right column? Amounts need --label-kind regression",

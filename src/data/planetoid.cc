@@ -6,7 +6,6 @@
 // them class 0: they are in no split, so no published number depends on it. NELL's relation nodes get one identity
 // column each. Source: pyg torch_geometric/io/planetoid.py; [yang2016planetoid].
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "base/names.h"
 #include "data/pickle.h"
 #include "data/readers.h"
+#include "data/text.h"
 
 namespace gneiss::data {
 namespace {
@@ -76,24 +76,16 @@ void check_parts(const std::filesystem::path& prefix) {
 }
 
 std::vector<std::int64_t> read_test_index(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
   std::vector<std::int64_t> ids;
-  std::int64_t line = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::size_t last = end;
-    while (last > at && (text[last - 1] == '\r' || text[last - 1] == ' ')) --last;
-    ++line;
+  LineReader lines(path);
+  std::string_view line;
+  while (lines.next(&line)) {
+    const std::string_view text = trim(line);
     std::int64_t id = 0;
-    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + last, id);
-    if (last > at) {
-      if (error != std::errc{} || stop != text.data() + last || id < 0) {
-        fail(fmt::format("{}:{}", path.string(), line),
-             fmt::format("expected a node id, got '{}'", text.substr(at, std::min<std::size_t>(last - at, 40))));
-      }
-      ids.push_back(id);
-    }
-    at = end + 1;
+    if (text.empty()) continue;
+    if (!parse_int(text, &id) || id < 0)
+      fail(lines.where(), fmt::format("expected a node id, got '{}'", excerpt(text)));
+    ids.push_back(id);
   }
   return ids;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 
 #include "base/error.h"
@@ -30,6 +31,7 @@ class Reader {
   Reader(const std::filesystem::path& path, TableKind kind, const TableOptions& options)
       : path_(path), head_(read_head(path, kind, options)), numbers_(kind == TableKind::kFeatures) {
     if (head_.columns == 0) fail(path.string(), "the table is empty");
+    if (head_.rows.empty()) fail(path.string(), "the table has a header and no row");
     columns_ = choose_table_columns(head_, options);
   }
 
@@ -38,10 +40,14 @@ class Reader {
     table_.keyed = columns_.key != kNoColumn;
     table_.index = columns_.index;
     table_.bare_pairs = columns_.bare_pairs;
-    table_.cols = static_cast<std::int64_t>(columns_.values.size());
+    table_.cols = static_cast<std::int64_t>(
+        numbers_ ? std::accumulate(columns_.widths.begin(), columns_.widths.end(), std::size_t{0})
+                 : columns_.values.size());
     table_.understood = columns_.text;
     table_.doubts = columns_.doubts;
-    if (head_.header) {
+    table_.counted_first = columns_.counted_first;
+    const bool plain = table_.cols == static_cast<std::int64_t>(columns_.values.size());
+    if (head_.header && plain) {
       for (const std::size_t c : columns_.values) table_.names.push_back(head_.names[c]);
     }
     if (numbers_) table_.values = Buffer<float>(static_cast<std::size_t>(count_rows() * table_.cols));
@@ -90,13 +96,26 @@ class Reader {
          "row r is node r: delete the line, or write the node's row");
   }
 
+  /// Files put one behind the other have their headers within.
+  void check_header(const RowReader& rows) const {
+    const auto fields = rows.fields();
+    if (head_.header && std::equal(head_.names.begin(), head_.names.end(), fields.begin(), fields.end()))
+      fail(rows.where(), "the header stands here again", "were two files put together? Delete the line");
+  }
+
   void take(const RowReader& rows) {
     check_blanks(rows);
+    check_header(rows);
     const auto fields = rows.fields();
     if (table_.keyed) table_.keys.emplace_back(fields[columns_.key]);
-    for (const std::size_t c : columns_.values) {
+    for (std::size_t i = 0; i < columns_.values.size(); ++i) {
+      const std::size_t c = columns_.values[i];
       if (!numbers_) {
         table_.text.emplace_back(head_.decimal == ',' ? with_point(fields[c]) : std::string(fields[c]));
+        continue;
+      }
+      if (columns_.widths[i] != 1) {
+        take_list(rows, c, columns_.widths[i]);
         continue;
       }
       double value = 0;
@@ -108,6 +127,16 @@ class Reader {
     }
     table_.lines.push_back(rows.line_number());
     ++rows_;
+  }
+
+  void take_list(const RowReader& rows, std::size_t c, std::size_t width) {
+    const std::string_view field = rows.fields()[c];
+    if (!parse_list(field, &list_) || list_.size() != width)
+      fail(rows.where(),
+           fmt::format("expected a list of {} numbers in field {}, got '{}'", width, c + 1, excerpt(field)),
+           "every row needs as many numbers, between commas or blanks");
+    if (at_ + width > table_.values.size()) fail(rows.where(), "the file grew while it was read");
+    for (const double number : list_) table_.values[at_++] = static_cast<float>(number);
   }
 
   static std::string with_point(std::string_view field) {
@@ -122,6 +151,7 @@ class Reader {
   bool numbers_;
   TableColumns columns_;
   Table table_;
+  std::vector<double> list_;
   std::int64_t rows_ = 0;
   std::size_t at_ = 0;
 };
@@ -137,6 +167,8 @@ Content content_of(const std::filesystem::path& path) {
       fail(path.string(), "a packed .npy array is not read", "unpack it first: gunzip FILE");
     return Content::kNpy;
   }
+  if (const auto foreign = foreign_bytes(head); foreign && head.starts_with("PK"))
+    fail(path.string(), foreign->format + " is no table", foreign->remedy);
   if (head.starts_with("PK"))
     fail(path.string(), "an archive (.npz or .zip) is no table", "save the array alone as .npy (np.save), or as CSV");
   return head.starts_with("%%MatrixMarket") ? Content::kMatrixMarket : Content::kText;
@@ -210,6 +242,16 @@ std::string Table::two_rows_hint() const {
   return bare_pairs ? "of two columns without names the first holds ids; if both are labels, name them in a header, "
                       "such as a,b"
                     : "";
+}
+
+void Table::check_first_row(std::int64_t last) const {
+  if (!counted_first || keyed || last < 0 || rows != last + 2) return;
+  fail(where_row(0),
+       fmt::format("is the first row a header, as pandas writes it for columns without names? There are {} rows, and "
+                   "the edges have ids up to {}",
+                   rows, last),
+       "write words as names: label, or f0,f1,…; if node " + std::to_string(last + 1) +
+           " exists and has no edge, write such a header over the rows");
 }
 
 void Table::settle(bool words, std::int64_t first, std::int64_t last) {
@@ -295,6 +337,8 @@ void place_features(const Table& table, const std::vector<NodeId>& row_of, std::
 }
 
 void attach_tables(const LoadOptions& options, std::int64_t nodes, Dataset* out) {
+  out->orig_id.resize(static_cast<std::size_t>(nodes));
+  std::iota(out->orig_id.begin(), out->orig_id.end(), 1);
   const auto remember = [&](const Table& table) {
     if (!table.understood.empty()) out->notes.push_back(table.note());
     out->doubts.insert(out->doubts.end(), table.doubts.begin(), table.doubts.end());

@@ -26,14 +26,18 @@ struct Table {
   std::string understood;           ///< how the columns were understood, in one line; empty for arrays
   std::vector<std::string> doubts;  ///< what is suspicious about it
 
-  bool index = false;             ///< the keys come from a column without a name, which may only count the rows
-  bool bare_pairs = false;        ///< two columns without names: the first was taken for ids
+  bool index = false;          ///< the keys come from a column without a name, which may only count the rows
+  bool counted_first = false;  ///< no header, but the first row is 0, 1, 2, …: pandas' names of columns without names
+  bool bare_pairs = false;     ///< two columns without names: the first was taken for ids
   std::int64_t blanks_after = 0;  ///< one column: empty lines at the end, rows if there are nodes for them
 
   std::string where_row(std::size_t row) const;
   /// "y.csv: …" for the notes of a data set; empty for arrays.
   std::string note() const;
   std::string two_rows_hint() const;
+  /// Refuses a table whose rows are one more than there are nodes for, if its first row looks like pandas' header.
+  /// Ids lie in 0..last.
+  void check_first_row(std::int64_t last) const;
   /// Decides, once the edges are known, whether an index without a name holds ids: it does unless it only counts the
   /// rows; from 1, it holds ids if the edges' ids lie in 1..rows. Also takes empty lines at the end as rows, as far as
   /// there are ids for them: ids are `words`, or lie in first..last (last < first: there are none).
@@ -55,8 +59,8 @@ Table read_id_list(const std::filesystem::path& path, const TableOptions& option
 /// and a note says how many.
 void place_features(const Table& table, const std::vector<NodeId>& row_of, std::int64_t nodes, Dataset* out);
 
-/// Features and labels from the options' files for a graph whose nodes are numbered 1..nodes in its own file: plain
-/// rows in that order, or rows that begin with those numbers. Errors: kBadData naming the row.
+/// Original ids, features and labels from the options' files for a graph whose nodes are numbered 1..nodes in its own
+/// file: plain rows in that order, or rows that begin with those numbers. Errors: kBadData naming the row.
 void attach_tables(const LoadOptions& options, std::int64_t nodes, Dataset* out);
 
 }  // namespace gneiss::data

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -31,7 +32,8 @@ class Chooser {
     } else {
       find_features();
     }
-    if (found_.values.empty()) fail(head_.where, "the table has ids but no values");
+    if (found_.values.empty()) fail(head_.where_row(0), "the table has ids but no values");
+    found_.counted_first = !head_.header && found_.key == kNoColumn && first_row_counts();
     describe();
     return std::move(found_);
   }
@@ -80,11 +82,24 @@ class Chooser {
     return kNoColumn;
   }
 
+  bool first_row_counts() const {
+    for (std::size_t c = 0; c < head_.columns; ++c) {
+      if (head_.rows.empty() || head_.rows[0][c] != std::to_string(c)) return false;
+    }
+    return true;
+  }
+
   bool free(std::size_t c) const { return c != found_.key && left_out_[c].empty(); }
+
+  bool all_empty(std::size_t c) const {
+    return !head_.rows.empty() &&
+           std::all_of(head_.rows.begin(), head_.rows.end(), [&](const auto& row) { return row[c].empty(); });
+  }
 
   void find_features() {
     std::size_t label = kNoColumn;
-    if (!options_.label_column.empty()) label = find_column(head_, options_.label_column, "label-column");
+    // Features of new nodes come without it; a wrong name is refused where the labels are read.
+    if (has_column(head_, options_.label_column)) label = find_column(head_, options_.label_column, "label-column");
     const bool coordinates = std::any_of(head_.names.begin(), head_.names.end(),
                                          [](const std::string& name) { return plain_name(name) == "x"; });
     for (std::size_t c = 0; c < head_.columns; ++c) {
@@ -95,19 +110,45 @@ class Chooser {
       const bool known = head_.header && (is_id_word(plain(c)) || is_type_word(plain(c)) || is_time_word(plain(c)));
       if (head_.header && plain(c).ends_with("mask")) {
         left_out_[c] = "a mask";
+      } else if (head_.header && all_empty(c)) {
+        left_out_[c] = "empty";
       } else if (labelled) {
         left_out_[c] = "a label";
       } else if (words && known) {
         left_out_[c] = "no numbers";
       } else {
-        if (words) refuse_words(c);
+        const std::size_t width = words ? list_width(c) : 1;
+        if (width == 0) refuse_words(c);
         found_.values.push_back(c);
+        found_.widths.push_back(width);
       }
     }
     std::int64_t first;
-    if (!head_.header && found_.key == kNoColumn && head_.columns > 1 && counts_rows(head_, 0, 3, &first))
-      found_.doubts.push_back(fmt::format(
-          "{}: the first column counts the rows and is read as a feature; --id-column 1 if it holds ids", head_.where));
+    if (head_.header || found_.key != kNoColumn || head_.columns < 2) return;
+    const bool counts = counts_rows(head_, 0, 3, &first);
+    if (counts || looks_like_ids(0))
+      found_.doubts.push_back(
+          fmt::format("{}: the first column {} and is read as a feature; --id-column 1 if it holds ids", head_.where,
+                      counts ? "counts the rows" : "looks like ids"));
+  }
+
+  /// Whole numbers that all differ, beside columns of other numbers.
+  bool looks_like_ids(std::size_t c) const {
+    const auto rows = static_cast<std::int64_t>(head_.rows.size());
+    const bool fractions =
+        std::any_of(head_.facts.begin(), head_.facts.end(), [](const ColumnFacts& facts) { return facts.real > 0; });
+    return rows >= 3 && fractions && head_.facts[c].whole == rows && distinct(c);
+  }
+
+  /// How many numbers each field of a column of lists holds; 0 if it is none, or they are not equally long.
+  std::size_t list_width(std::size_t c) const {
+    std::vector<double> numbers;
+    std::size_t width = 0;
+    for (const auto& row : head_.rows) {
+      if (!parse_list(row[c], &numbers) || (width != 0 && numbers.size() != width)) return 0;
+      width = numbers.size();
+    }
+    return width;
   }
 
   [[noreturn]] void refuse_words(std::size_t c) const {
@@ -121,7 +162,7 @@ class Chooser {
     if (c + 1 == head_.columns)
       hint = fmt::format("if the column is the label: --label-column {}; otherwise leave it out, features are numbers",
                          c + 1);
-    if (list) hint = "a field holds one number: write a list as one column for each of its numbers";
+    if (list) hint = "a list in a field needs as many numbers in every row, between commas or blanks";
     fail(head_.where_row(r),
          fmt::format("expected a number in field {}, got '{}'{}", c + 1, excerpt(field),
                      head_.header ? fmt::format(" (column '{}')", excerpt(head_.names[c])) : ""),
@@ -164,7 +205,7 @@ class Chooser {
     std::erase_if(left, [&](std::size_t c) { return !left_out_[c].empty(); });
     const bool words = std::any_of(left.begin(), left.end(), [&](std::size_t c) { return head_.facts[c].words > 0; });
     if (named.size() > 1 || words)
-      fail(head_.where, fmt::format("which column is the label? There are {}", join(head_.names, ", ")),
+      fail(head_.where_row(0), fmt::format("which column is the label? There are {}", join(head_.names, ", ")),
            "--label-column NAME");
     return left;
   }
@@ -174,7 +215,8 @@ class Chooser {
     if (found_.key != kNoColumn)
       key = head_.column_text(found_.key) + (found_.index ? " is an index" : " names the node");
     const std::size_t count = found_.values.size();
-    const std::string values = features()   ? fmt::format("{} features", count)
+    const std::size_t numbers = std::accumulate(found_.widths.begin(), found_.widths.end(), std::size_t{0});
+    const std::string values = features()   ? fmt::format("{} features", numbers)
                                : count == 1 ? head_.column_text(found_.values[0]) + " is the label"
                                             : fmt::format("{} columns of labels", count);
     found_.text = fmt::format("read with {}: {}, {}", head_.summary(), key, values);
@@ -193,6 +235,25 @@ class Chooser {
 };
 
 }  // namespace
+
+bool parse_list(std::string_view field, std::vector<double>* numbers) {
+  numbers->clear();
+  const bool bracketed = field.size() > 1 && ((field.front() == '[' && field.back() == ']') ||
+                                              (field.front() == '(' && field.back() == ')'));
+  if (bracketed) field = field.substr(1, field.size() - 2);
+  while (!field.empty()) {
+    const std::size_t first = field.find_first_not_of(" \t\n");
+    if (first == std::string_view::npos) break;
+    const std::size_t end = std::min(field.find_first_of(" \t\n,;", first), field.size());
+    double number = 0;
+    if (!parse_real(field.substr(first, end - first), &number)) return false;
+    numbers->push_back(number);
+    const std::size_t next = std::min(field.find_first_not_of(" \t\n", end), field.size());
+    const bool separated = next < field.size() && (field[next] == ',' || field[next] == ';');
+    field.remove_prefix(separated ? next + 1 : next);
+  }
+  return numbers->size() > 1 || (bracketed && numbers->size() == 1);
+}
 
 TableColumns choose_table_columns(const TableHead& head, const TableOptions& options) {
   return Chooser(head, options).choose();

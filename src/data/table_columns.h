@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/edge_columns.h"
@@ -13,11 +14,16 @@ namespace gneiss::data {
 struct TableColumns {
   std::size_t key = kNoColumn;      ///< the node of a row
   bool index = false;               ///< the key has no name and may only count the rows
+  bool counted_first = false;       ///< no header, and the first row is 0, 1, 2, …
   bool bare_pairs = false;          ///< the key is the first of two columns without names
   std::vector<std::size_t> values;  ///< features, or labels
+  std::vector<std::size_t> widths;  ///< of the values: how many numbers a field holds, 1 but for lists
   std::string text;                 ///< how the table was understood, in one line
   std::vector<std::string> doubts;
 };
+
+/// The numbers of a field that holds a list of them, such as "0.1,0.2" or [0.1 0.2]; false if it is none.
+bool parse_list(std::string_view field, std::vector<double>* numbers);
 
 /// The key is the column that --id-column names, or one named id, node, …, or the index that pandas and R write without
 /// a name. Features are all other columns but labels, words that are no numbers having to be known by name (name,

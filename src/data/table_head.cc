@@ -77,7 +77,8 @@ struct Trial {
   char separator = ' ';
   std::vector<std::vector<std::string>> rows;
   std::vector<std::int64_t> lines;
-  bool broken = false;       ///< quotes do not fit this separator
+  bool broken = false;  ///< quotes do not fit this separator
+  std::int64_t broken_line = 0;
   bool quoted_front = true;  ///< every row but the first begins with a quote
 };
 
@@ -93,6 +94,7 @@ Trial try_separator(const std::vector<Line>& lines, char separator, bool whole_f
     if (result == FieldSplitter::Result::kOpen && !whole_file && !trial.rows.empty()) break;  // beyond the sample
     if (result != FieldSplitter::Result::kDone) {
       trial.broken = true;
+      trial.broken_line = number;
       return trial;
     }
     trial.quoted_front = trial.quoted_front && (trial.rows.empty() || trim(first_line).starts_with('"'));
@@ -331,7 +333,7 @@ bool find_header(const std::vector<std::vector<std::string>>& rows, TableKind ki
     if (kind == TableKind::kEdges && letters && !names_u_and_v(first)) return false;
     return names_columns(first, kind) || (kind == TableKind::kFeatures && rows.size() > 1);
   }
-  if (nameless_front && counts_columns(first, 1)) return true;
+  if (nameless_front && (counts_columns(first, 1) || (first.size() == 2 && first[1] == "0"))) return true;
   if (kind == TableKind::kFeatures && rows.size() > 1 && counts_columns(first, 0)) {
     for (std::size_t c = 0; c < first.size(); ++c) {
       if (facts_of(rows, c, 1).real > 0) return true;
@@ -357,21 +359,28 @@ char find_decimal(const TableHead& head, const std::string& option) {
   bool commas = false;
   bool points = false;
   std::string example;
+  std::size_t at = 0;
   for (std::size_t c = 0; c < head.columns; ++c) {
     const ColumnFacts& facts = head.facts[c];
     if (facts.words > 0) continue;
     commas = commas || facts.comma > 0;
-    for (const auto& row : head.rows) {
-      if (field_type(row[c]) == FieldType::kComma && example.empty()) example = row[c];
-      points = points || (field_type(row[c]) == FieldType::kReal && row[c].find('.') != std::string::npos);
+    for (std::size_t r = 0; r < head.rows.size(); ++r) {
+      const std::string& field = head.rows[r][c];
+      if (field_type(field) == FieldType::kComma && example.empty()) {
+        example = field;
+        at = r;
+      }
+      points = points || (field_type(field) == FieldType::kReal && field.find('.') != std::string::npos);
     }
   }
   if (!commas) return '.';
   if (head.separator == ',')
-    fail(head.where, fmt::format("is '{}' a number with a decimal comma, or one with thousands?", excerpt(example)),
+    fail(head.where_row(at),
+         fmt::format("is '{}' a number with a decimal comma, or one with thousands?", excerpt(example)),
          "--decimal comma if 0,5 means a half; thousands must go without a mark");
   if (points)
-    fail(head.where, fmt::format("some numbers have a decimal point and some a comma, such as '{}'", excerpt(example)),
+    fail(head.where_row(at),
+         fmt::format("some numbers have a decimal point and some a comma, such as '{}'", excerpt(example)),
          "write all numbers with a point, or say --decimal comma or --decimal point");
   return ',';
 }
@@ -435,7 +444,9 @@ std::string TableHead::column_text(std::size_t column) const {
   return fmt::format("column {} '{}'", column + 1, excerpt(names[column]));
 }
 
-std::string TableHead::where_row(std::size_t row) const { return fmt::format("{}:{}", where, lines[row]); }
+std::string TableHead::where_row(std::size_t row) const {
+  return row < lines.size() ? fmt::format("{}:{}", where, lines[row]) : where;
+}
 
 std::string TableHead::summary() const {
   const std::string names_text = header ? "header" : named_by_comment ? "names in a comment" : "no header";
@@ -462,7 +473,8 @@ TableHead read_head(const std::filesystem::path& path, TableKind kind, const Tab
   }
   if (kind == TableKind::kEdges) {
     if (const auto foreign = foreign_text(sample.all); foreign && options.source_column.empty())
-      fail(head.where, fmt::format("this looks like {}, not like a list of edges", foreign->format), foreign->remedy);
+      fail(fmt::format("{}:{}", head.where, sample.rows.empty() ? 1 : sample.rows[0].number),
+           fmt::format("this looks like {}, not like a list of edges", foreign->format), foreign->remedy);
     head.attributes = !sample.rows.empty() && std::all_of(sample.rows.begin(), sample.rows.end(), [](const Line& line) {
       return trim(line.text).ends_with('}') && line.text.find('{') != std::string::npos;
     });
@@ -481,7 +493,7 @@ TableHead read_head(const std::filesystem::path& path, TableKind kind, const Tab
                     : choose_separator(sample, kind);
   head.separator = trial.separator;
   if (trial.broken)
-    fail(head.where,
+    fail(fmt::format("{}:{}", head.where, trial.broken_line),
          "quotes do not fit: one is never closed, or something stands between a closing quote and the next separator",
          "a quote inside a quoted field is written twice: \"\"; --separator says what stands between fields");
   const bool no_header = !options.header.value_or(true);
@@ -511,6 +523,13 @@ TableHead read_head(const std::filesystem::path& path, TableKind kind, const Tab
   }
   name_columns(&head);
   return head;
+}
+
+bool has_column(const TableHead& head, const std::string& column) {
+  if (column.empty()) return false;
+  if (head.named() && std::find(head.names.begin(), head.names.end(), column) != head.names.end()) return true;
+  std::int64_t number = 0;
+  return parse_int(column, &number) && number >= 1 && number <= static_cast<std::int64_t>(head.columns);
 }
 
 std::size_t find_column(const TableHead& head, const std::string& column, const char* flag) {

@@ -74,6 +74,9 @@ TableHead read_head(const std::filesystem::path& path, TableKind kind, const Tab
 /// A number with the table's decimal mark.
 bool parse_number(std::string_view field, char decimal, double* value);
 
+/// True if the table has a column of this name or number.
+bool has_column(const TableHead& head, const std::string& column);
+
 /// The column with this name or, from 1, this number. Errors: kUsage listing what there is; `flag` names the option.
 std::size_t find_column(const TableHead& head, const std::string& column, const char* flag);
 

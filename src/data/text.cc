@@ -232,7 +232,7 @@ bool parse_whole(std::string_view text, std::int64_t* value) {
   if (parse_int(text, value)) return true;
   double real = 0;
   const bool digits = !text.empty() && text.find_first_of("0123456789") != std::string_view::npos;
-  if (!digits || !parse_real(text, &real) || real != std::floor(real) || std::abs(real) > 0x1.0p53) return false;
+  if (!digits || !parse_real(text, &real) || real != std::floor(real) || std::abs(real) >= 0x1.0p53) return false;
   *value = static_cast<std::int64_t>(real);
   return true;
 }

@@ -183,9 +183,12 @@ TEST_F(EdgeListTest, ReportsDamagedGzip) {
               ElementsAre("0>1", "1>2", "2>3"));
 }
 
-TEST_F(EdgeListTest, AnEmptyListIsAnEmptyGraph) {
-  const Dataset d = read("# nothing\n");
-  EXPECT_EQ(d.num_nodes(), 0);
+TEST_F(EdgeListTest, AListWithoutEdgesNeedsNodes) {
+  EXPECT_THAT(error("# nothing\n").message(), HasSubstr("no edge"));
+  LoadOptions options;
+  options.features_path = file("x.csv", "1,2\n3,4\n");
+  const Dataset d = read("# nothing\n", options);
+  EXPECT_EQ(d.num_nodes(), 2);
   EXPECT_EQ(d.graph.num_edges(), 0);
 }
 

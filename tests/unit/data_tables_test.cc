@@ -328,9 +328,9 @@ TEST_F(TablesTest, OwnSplitsBesideAnyFormat) {
 
 TEST_F(TablesTest, Metis) {
   const auto metis = [&](const std::string& text) { return load(folder_.write("g.graph", text).string()); };
-  EXPECT_THAT(named_edges(metis("3 2 1\n2 5\n1 5 3 7\n2 7\n")), ElementsAre("0>1 5", "1>0 5", "1>2 7", "2>1 7"));
-  EXPECT_THAT(named_edges(metis("3 1 11 2\n9 9 2 5\n9 9 1 5\n9 9\n")), ElementsAre("0>1 5", "1>0 5"));
-  EXPECT_THAT(named_edges(metis("3 3 100\n2 3\n\n1\n")), ElementsAre("0>1", "0>2", "2>0")) << "GAP's, without sizes";
+  EXPECT_THAT(named_edges(metis("3 2 1\n2 5\n1 5 3 7\n2 7\n")), ElementsAre("1>2 5", "2>1 5", "2>3 7", "3>2 7"));
+  EXPECT_THAT(named_edges(metis("3 1 11 2\n9 9 2 5\n9 9 1 5\n9 9\n")), ElementsAre("1>2 5", "2>1 5"));
+  EXPECT_THAT(named_edges(metis("3 3 100\n2 3\n\n1\n")), ElementsAre("1>2", "1>3", "3>1")) << "GAP's, without sizes";
   EXPECT_EQ(load(folder_.write("g.txt", gzip("% x\n4 3\n2 3\n1\n1 4\n3\n")).string()).format, "metis");
   const auto message = [&](const std::string& text) { return error_of([&] { metis(text); }).message(); };
   EXPECT_THAT(message("3 2\n2\n1\n"), HasSubstr("4 neighbours are due; 2 are there"));
@@ -344,9 +344,9 @@ TEST_F(TablesTest, Metis) {
 
 TEST_F(TablesTest, Dimacs) {
   const auto dimacs = [&](const std::string& text) { return load(folder_.write("g.gr", text).string()); };
-  EXPECT_THAT(named_edges(dimacs("c x\np sp 3 2\na 1 2 5\na 3 1 0.5\n")), ElementsAre("0>1 5", "2>0 0.5"));
+  EXPECT_THAT(named_edges(dimacs("c x\np sp 3 2\na 1 2 5\na 3 1 0.5\n")), ElementsAre("1>2 5", "3>1 0.5"));
   const Dataset undirected = dimacs("p edge 3 2\ne 1 2\ne 2 3\n");
-  EXPECT_THAT(named_edges(undirected), ElementsAre("0>1", "1>2"));
+  EXPECT_THAT(named_edges(undirected), ElementsAre("1>2", "2>3"));
   EXPECT_THAT(undirected.doubts, Contains(HasSubstr("--to-undirected")));
   const auto message = [&](const std::string& text) { return error_of([&] { dimacs(text); }).message(); };
   EXPECT_THAT(message("p sp 3 2\na 1 2 5\n"), HasSubstr("says 2 arcs, 1 are there"));
