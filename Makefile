@@ -9,7 +9,7 @@ PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-morphgl check-accuracy check-defaults check-sanitize bench bench-peers format clean
+.PHONY: help deps build demo check check-synth check-morphgl check-accuracy check-defaults check-toys check-sanitize bench bench-peers format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ check-accuracy: build ## train on the published data sets and compare with the l
 
 check-defaults: build ## train the models with defaults and compare them with the recipes (long)
 	@GNEISS=$(BUILD)/bin/gneiss tools/check-accuracy --defaults
+
+check-toys: ## add a toy reader, op and pass to a copy of the tree, build it and try them (minutes)
+	@tools/install-deps build
+	@tools/check-toys
 
 check-sanitize: ## run the tests under the address and undefined-behaviour sanitizers
 	@tools/install-deps check
