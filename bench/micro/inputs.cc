@@ -21,20 +21,19 @@ NodeId skewed(RandomStream& random, std::int64_t bound, double power) {
   return static_cast<NodeId>(std::pow(random.uniform(), power) * static_cast<double>(bound));
 }
 
-GraphInput communities(std::int64_t nodes, std::int64_t edges, std::int64_t blocks) {
+GraphInput communities(std::int64_t nodes, std::int64_t edges, std::int64_t tiles) {
   RandomStream random(1, 1);
   std::vector<NodeId> name(static_cast<std::size_t>(nodes));
   std::iota(name.begin(), name.end(), 0);
   for (std::size_t i = name.size() - 1; i > 0; --i) std::swap(name[i], name[random.below(i + 1)]);
-  const std::int64_t block = (nodes + blocks - 1) / blocks;
+  const std::int64_t tile = (nodes + tiles - 1) / tiles;
   std::vector<std::pair<NodeId, NodeId>> list(static_cast<std::size_t>(edges));
   for (auto& [dst, src] : list) {
     // Community members are spread over the popular and the unpopular, hence the stride.
     const std::int64_t v = skewed(random, nodes, 1.5) * std::int64_t{7919} % nodes;
-    const std::int64_t first = v / block * block;
+    const std::int64_t first = v / tile * tile;
     const bool inside = random.uniform() < 0.65;
-    const std::int64_t u =
-        inside ? first + skewed(random, std::min(block, nodes - first), 2) : skewed(random, nodes, 2);
+    const std::int64_t u = inside ? first + skewed(random, std::min(tile, nodes - first), 2) : skewed(random, nodes, 2);
     dst = name[static_cast<std::size_t>(v)];
     src = name[static_cast<std::size_t>(u)];
   }

@@ -1,7 +1,7 @@
 // spmm: edges and bytes a second, and the share of a uniform gather of equal rows from a table as large as x, fetched
 // once (of_gather) and twice (of_best_gather, see limits.h). A share above 1 means that hubs and communities hit the
-// caches, or that blocks of sources (`block_kb` of x, 0 = none) stay there; of_block_gather compares with a table as
-// large as one block. `panel`: columns that are copied and summed at a time, 0 = whole rows.
+// caches, or that tiles of sources (`tile_kb` of x, 0 = none) stay there; of_tile_gather compares with a table as
+// large as one tile. `panel`: columns that are copied and summed at a time, 0 = whole rows.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "base/parallel.h"
-#include "graph/source_blocks.h"
+#include "graph/source_tiles.h"
 #include "inputs.h"
 #include "kernels/spmm.h"
 #include "limits.h"
@@ -21,10 +21,10 @@ namespace {
 
 enum Mode : std::int64_t { kSum, kWeighted, kHeads, kMax };
 
-const graph::SourceBlocks& source_blocks(const std::string& name, std::int64_t block) {
-  static std::map<std::tuple<std::string, std::int64_t>, graph::SourceBlocks> known;
-  const auto [entry, is_new] = known.try_emplace({name, block});
-  if (is_new) entry->second = graph::block_sources(graph_input(name).pattern(), block, available_threads());
+const graph::SourceTiles& source_tiles(const std::string& name, std::int64_t tile) {
+  static std::map<std::tuple<std::string, std::int64_t>, graph::SourceTiles> known;
+  const auto [entry, is_new] = known.try_emplace({name, tile});
+  if (is_new) entry->second = graph::tile_sources(graph_input(name).pattern(), tile, available_threads());
   return entry->second;
 }
 
@@ -33,7 +33,7 @@ void spmm(benchmark::State& state, const char* name) {
   const std::int64_t d = state.range(0);
   const auto mode = static_cast<Mode>(state.range(1));
   const int threads = static_cast<int>(state.range(2));
-  const std::int64_t block_bytes = state.range(3) * 1024;
+  const std::int64_t tile_bytes = state.range(3) * 1024;
   const std::int64_t heads = mode == kHeads ? 8 : 1;
   Buffer<float> x = random_values(graph.nodes * d, 1);
   Buffer<float> w = random_values(mode == kWeighted || mode == kHeads ? graph.edges() * heads : 0, 2);
@@ -41,11 +41,11 @@ void spmm(benchmark::State& state, const char* name) {
   Buffer<std::int32_t> arg = Buffer<std::int32_t>::zeros(static_cast<std::size_t>(mode == kMax ? graph.nodes * d : 0));
   kernels::SpmmArgs<float> args{graph.pattern(),       {x.data(), graph.nodes, d}, w.span(), heads,
                                 kernels::Reduce::kSum, {y.data(), graph.nodes, d}, {}};
-  if (block_bytes > 0) {
-    const std::int64_t block = std::min(graph::kMostBlockCols, num_chunks(block_bytes, d * 4));
-    args.blocks = source_blocks(name, block).view();
+  if (tile_bytes > 0) {
+    const std::int64_t tile = std::min(graph::kMostTileCols, num_chunks(tile_bytes, d * 4));
+    args.tiles = source_tiles(name, tile).view();
     state.counters["edges/segment"] =
-        static_cast<double>(graph.edges()) / static_cast<double>(args.blocks.segments.size());
+        static_cast<double>(graph.edges()) / static_cast<double>(args.tiles.segments.size());
   }
   args.panel = state.range(4);
   if (mode == kMax) {
@@ -63,7 +63,7 @@ void spmm(benchmark::State& state, const char* name) {
   state.counters["GB/s"] = benchmark::Counter(edges * static_cast<double>(d) * 4e-9, benchmark::Counter::kIsRate);
   state.counters["of_gather"] = share_of(d * 4, graph.nodes * d * 4);
   state.counters["of_best_gather"] = share_of(d * 4, graph.nodes * d * 4, Fetch::kTwice);
-  if (block_bytes > 0) state.counters["of_block_gather"] = share_of(d * 4, block_bytes);
+  if (tile_bytes > 0) state.counters["of_tile_gather"] = share_of(d * 4, tile_bytes);
 }
 
 /// The same product by the design of torch's kernel.
@@ -84,7 +84,7 @@ void torch_design(benchmark::State& state, const char* name) {
 
 const std::vector<std::int64_t> kThreads = {1, 2};
 
-const std::vector<std::string> kNames = {"d", "mode", "threads", "block_kb", "panel"};
+const std::vector<std::string> kNames = {"d", "mode", "threads", "tile_kb", "panel"};
 
 BENCHMARK_CAPTURE(spmm, arxiv, "arxiv")
     ->ArgNames(kNames)

@@ -70,7 +70,7 @@ struct SparsePatternIn {
 };
 using SparsePattern = SparsePatternIn<Space::kHost>;
 
-/// The entries of one row whose columns lie in one block.
+/// The entries of one row whose columns lie in one tile.
 struct RowSegment {
   EdgeId first = 0;  ///< its first entry in the pattern; the others follow
   std::int32_t row = 0;
@@ -83,20 +83,20 @@ struct SegmentChunk {
   std::int64_t id = 0;
 };
 
-/// A SparsePattern once more, cut into blocks of columns: block after block, rows ascending within a block. The first
-/// block has a segment for every row, the others for rows with entries in them. Of a part of a pattern the spans have
+/// A SparsePattern once more, cut into tiles of columns: tile after tile, rows ascending within a tile. The first
+/// tile has a segment for every row, the others for rows with entries in them. Of a part of a pattern the spans have
 /// room for all of it, and the last chunk says where it ends.
 template <Space S>
-struct BlockedPatternIn {
-  std::int64_t block_cols = 0;         ///< columns of a block, at most 65536; 0: there is no blocked pattern
-  SpanIn<const std::uint16_t, S> ids;  ///< [nnz] column - first column of the block, segment after segment
+struct TiledPatternIn {
+  std::int64_t tile_cols = 0;          ///< columns of a tile, at most 65536; 0: there is no tiled pattern
+  SpanIn<const std::uint16_t, S> ids;  ///< [nnz] column - first column of the tile, segment after segment
   SpanIn<const RowSegment, S> segments;
-  SpanIn<const SegmentChunk, S> chunks;        ///< [chunks + 1], about equal in entries, none across a border of blocks
-  SpanIn<const std::int64_t, S> block_chunks;  ///< [blocks + 1] the first chunk of each block
+  SpanIn<const SegmentChunk, S> chunks;       ///< [chunks + 1], about equal in entries, none across a border of tiles
+  SpanIn<const std::int64_t, S> tile_chunks;  ///< [tiles + 1] the first chunk of each tile
 
-  bool empty() const { return block_cols == 0; }
-  std::int64_t num_blocks() const { return static_cast<std::int64_t>(block_chunks.size()) - 1; }
+  bool empty() const { return tile_cols == 0; }
+  std::int64_t num_tiles() const { return static_cast<std::int64_t>(tile_chunks.size()) - 1; }
 };
-using BlockedPattern = BlockedPatternIn<Space::kHost>;
+using TiledPattern = TiledPatternIn<Space::kHost>;
 
 }  // namespace gneiss

@@ -6,14 +6,14 @@
 namespace gneiss {
 
 /// Nodes whose rows, of 32 floats each, fill the second-level cache of one core: the size of a cluster at most
-/// (graph::cluster_order), and of the blocks in which locality is measured.
-inline constexpr std::int64_t kBlockNodes = 8192;
+/// (graph::cluster_order), and what locality is measured in.
+inline constexpr std::int64_t kClusterNodes = 8192;
 /// Nodes at most of a cluster of clusters, whose rows a shared cache may hold.
-inline constexpr std::int64_t kRegionNodes = 8 * kBlockNodes;
+inline constexpr std::int64_t kRegionNodes = 8 * kClusterNodes;
 
-/// Shares of edges with both ends in one block of kBlockNodes, and in one region of kRegionNodes.
+/// Shares of edges with both ends in one cluster of kClusterNodes, and in one region of kRegionNodes.
 struct Near {
-  double block = 0;
+  double cluster = 0;
   double region = 0;
 };
 

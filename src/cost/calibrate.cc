@@ -22,7 +22,7 @@
 #include "base/random.h"
 #include "base/swept_rows.h"
 #include "graph/graph.h"
-#include "graph/source_blocks.h"
+#include "graph/source_tiles.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/bands.h"
@@ -143,7 +143,7 @@ class Calibration {
     measure_stream();
     measure_gather();
     measure_segments();
-    measure_block_gather();
+    measure_tile_gather();
     rates_.gemm_nn = measure_gemm(Orientation::kNN);
     rates_.gemm_nt = measure_gemm(Orientation::kNT);
     rates_.gemm_tn = measure_gemm(Orientation::kTN);
@@ -206,9 +206,9 @@ class Calibration {
     }
   }
 
-  double spmm_seconds(const Neighbours& graph, std::int64_t columns, const BlockedPattern& blocks = {}) {
+  double spmm_seconds(const Neighbours& graph, std::int64_t columns, const TiledPattern& tiles = {}) {
     const kernels::SpmmArgs<float> args{graph.pattern(),       in(graph.sources, columns), {}, 1,
-                                        kernels::Reduce::kSum, out(graph.rows, columns),   {}, blocks};
+                                        kernels::Reduce::kSum, out(graph.rows, columns),   {}, tiles};
     return median([&] { kernels::spmm<float>(context(), args); });
   }
 
@@ -227,8 +227,8 @@ class Calibration {
     }
   }
 
-  /// What a walk block by block took, and what it met.
-  struct BlockWalk {
+  /// What a walk tile by tile took, and what it met.
+  struct TileWalk {
     double seconds = 0;
     double segments = 0;
     double row_bytes = 0;    ///< of one row
@@ -236,17 +236,17 @@ class Calibration {
     double write_bytes = 0;  ///< of the result, once
   };
 
-  BlockWalk walk_blocks(std::int64_t columns, std::int64_t sources, std::int64_t block, std::int64_t degree) {
+  TileWalk walk_tiles(std::int64_t columns, std::int64_t sources, std::int64_t tile, std::int64_t degree) {
     constexpr std::int64_t kRead = std::int64_t{192} << 20;
     const std::int64_t row_bytes = columns * std::int64_t{sizeof(float)};
     const Neighbours graph(kRead / row_bytes / degree, sources, degree);
-    const graph::SourceBlocks blocks = graph::block_sources(graph.pattern(), block, threads_);
+    const graph::SourceTiles tiles = graph::tile_sources(graph.pattern(), tile, threads_);
     const auto bytes = static_cast<double>(row_bytes);
-    return {spmm_seconds(graph, columns, blocks.view()), static_cast<double>(blocks.segments.size()), bytes,
+    return {spmm_seconds(graph, columns, tiles.view()), static_cast<double>(tiles.segments.size()), bytes,
             graph.edges() * bytes, static_cast<double>(graph.rows) * bytes};
   }
 
-  double passing_seconds(const BlockWalk& walk) const {
+  double passing_seconds(const TileWalk& walk) const {
     return segment_passes_seconds(rates_, walk.segments, walk.row_bytes, walk.write_bytes);
   }
 
@@ -254,13 +254,13 @@ class Calibration {
   /// than once: what another process does to the caches meanwhile is more than the difference.
   void measure_segments() {
     constexpr std::int64_t kColumns = 32;
-    constexpr std::int64_t kBlock = 8'192;
-    constexpr std::int64_t kBlocks = 4;
+    constexpr std::int64_t kTile = 8'192;
+    constexpr std::int64_t kTiles = 4;
     constexpr std::size_t kTurns = 5;
     std::array<double, kTurns> seconds{};
     for (double& each : seconds) {
-      const BlockWalk in_short = walk_blocks(kColumns, kBlocks * kBlock, kBlock, kBlocks * 12);
-      const BlockWalk in_long = walk_blocks(kColumns, kBlocks * kBlock, kBlock, kBlocks * 96);
+      const TileWalk in_short = walk_tiles(kColumns, kTiles * kTile, kTile, kTiles * 12);
+      const TileWalk in_long = walk_tiles(kColumns, kTiles * kTile, kTile, kTiles * 96);
       const double more = in_short.seconds - passing_seconds(in_short) - (in_long.seconds - passing_seconds(in_long));
       each = std::max(more, kLeastShare * in_long.seconds) / (in_short.segments - in_long.segments);
     }
@@ -270,18 +270,18 @@ class Calibration {
 
   /// In long segments, so that little of a walk is not the rows that are read: half of it at most, should the other
   /// rates not fit.
-  void measure_block_gather() {
-    constexpr std::int64_t kDegreeInBlock = 64;
+  void measure_tile_gather() {
+    constexpr std::int64_t kDegreeInTile = 64;
     constexpr double kLeastGathered = 0.5;
-    rates_.block_gather.columns = {16, 32, kernels::kSpmmPanelColumns};
-    for (const double mib : {0.5, 1.0, 2.0, 4.0, 8.0}) rates_.block_gather.sizes.push_back(mib * kMiB);
-    for (const double columns : rates_.block_gather.columns) {
-      for (const double size : rates_.block_gather.sizes) {
-        const auto block = std::min(static_cast<std::int64_t>(size / (columns * sizeof(float))), graph::kMostBlockCols);
-        const BlockWalk walk = walk_blocks(static_cast<std::int64_t>(columns), block, block, kDegreeInBlock);
+    rates_.tile_gather.columns = {16, 32, kernels::kSpmmPanelColumns};
+    for (const double mib : {0.5, 1.0, 2.0, 4.0, 8.0}) rates_.tile_gather.sizes.push_back(mib * kMiB);
+    for (const double columns : rates_.tile_gather.columns) {
+      for (const double size : rates_.tile_gather.sizes) {
+        const auto tile = std::min(static_cast<std::int64_t>(size / (columns * sizeof(float))), graph::kMostTileCols);
+        const TileWalk walk = walk_tiles(static_cast<std::int64_t>(columns), tile, tile, kDegreeInTile);
         const double besides = walk.segments * columns / rates_.segments + passing_seconds(walk);
-        rates_.block_gather.rates.push_back(walk.read_bytes /
-                                            std::max(walk.seconds - besides, kLeastGathered * walk.seconds));
+        rates_.tile_gather.rates.push_back(walk.read_bytes /
+                                           std::max(walk.seconds - besides, kLeastGathered * walk.seconds));
       }
     }
   }
@@ -460,7 +460,7 @@ Rates measure_rates(int threads) { return Calibration(threads).run(); }
 std::string describe(const Rates& rates) {
   std::string text;
   text += table("spmm: GB/s of rows read and written, by MiB gathered from", rates.gather, kMiB, 1e9);
-  text += table("blocked spmm: GB/s of rows read, by MiB of a block", rates.block_gather, kMiB, 1e9);
+  text += table("tiled spmm: GB/s of rows read, by MiB of a tile", rates.tile_gather, kMiB, 1e9);
   text += table("gemm nn: Gflop/s by inner size", rates.gemm_nn, 1, 1e9);
   text += table("gemm nt: Gflop/s by inner size", rates.gemm_nt, 1, 1e9);
   text += table("gemm tn: Gflop/s by rows of the result", rates.gemm_tn, 1, 1e9);
@@ -471,7 +471,7 @@ std::string describe(const Rates& rates) {
   text += fmt::format("  attention: {:.0f} M softmax weights/s forward, {:.0f} M/s backward, besides the gather\n",
                       rates.attention / 1e6, rates.attention_grad / 1e6);
   text += fmt::format(
-      "  dropout: {:.0f} M values/s; blocked spmm: {:.1f} ns to begin a segment of 32 columns; {:.2f} us a call\n",
+      "  dropout: {:.0f} M values/s; tiled spmm: {:.1f} ns to begin a segment of 32 columns; {:.2f} us a call\n",
       rates.dropout / 1e6, 32e9 / rates.segments, 1e6 * rates.call_seconds);
   text += fmt::format(
       "  exponentials: {:.0f} M values/s; rows in a file: {:.0f} GB/s mapped and given back{}\n",

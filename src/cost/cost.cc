@@ -66,7 +66,7 @@ double RateGrid::at(double columns_wanted, double size) const {
 
 std::string invalid_rate(const Rates& rates) {
   const std::pair<const char*, const RateGrid*> grids[] = {{"gather", &rates.gather},
-                                                           {"block_gather", &rates.block_gather},
+                                                           {"tile_gather", &rates.tile_gather},
                                                            {"gemm_nn", &rates.gemm_nn},
                                                            {"gemm_nt", &rates.gemm_nt},
                                                            {"gemm_tn", &rates.gemm_tn},
@@ -97,7 +97,7 @@ double from_tables_seconds(const RateGrid& rates, double gathered, double source
   const auto seconds_from = [&](double rows) {
     return gathered * row_bytes / rates.at(columns, std::min(sources, rows) * row_bytes);
   };
-  return near.block * seconds_from(kBlockNodes) + (near.region - near.block) * seconds_from(kRegionNodes) +
+  return near.cluster * seconds_from(kClusterNodes) + (near.region - near.cluster) * seconds_from(kRegionNodes) +
          (1 - near.region) * seconds_from(sources);
 }
 
@@ -118,21 +118,21 @@ double panel_gather_seconds(const Rates& rates, double edges, double rows, doubl
 namespace {
 
 /// Segments of rows of edges that are strewn evenly over all sources, or over those of a region.
-double segments_of(double edges, double rows, double sources, double block, const Near& near) {
+double segments_of(double edges, double rows, double sources, double tile, const Near& near) {
   const auto strewn = [&](double some, double over) {
-    const double pairs = std::max(1.0, rows * std::ceil(over / block));
+    const double pairs = std::max(1.0, rows * std::ceil(over / tile));
     return pairs * (1 - std::exp(-some / pairs));
   };
   return strewn(near.region * edges, std::min(sources, static_cast<double>(kRegionNodes))) +
          strewn((1 - near.region) * edges, sources);
 }
 
-/// A gather block by block: each segment begins and passes over its row of the result, whose rows are `result_columns`
+/// A gather tile by tile: each segment begins and passes over its row of the result, whose rows are `result_columns`
 /// wide.
-double in_blocks_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double block,
-                         double result_columns, const Near& near) {
-  const double segments = segments_of(edges, rows, sources, block, near);
-  return rates.call_seconds + from_tables_seconds(rates.block_gather, edges, block, columns, near) +
+double in_tiles_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double tile,
+                        double result_columns, const Near& near) {
+  const double segments = segments_of(edges, rows, sources, tile, near);
+  return rates.call_seconds + from_tables_seconds(rates.tile_gather, edges, tile, columns, near) +
          segments * columns / rates.segments +
          segment_passes_seconds(rates, segments, columns * kFloat, rows * result_columns * kFloat);
 }
@@ -143,22 +143,22 @@ double segment_passes_seconds(const Rates& rates, double segments, double row_by
   return segments * (2 * row_bytes + double{sizeof(RowSegment)}) / rates.stream.at(1, result_bytes);
 }
 
-double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
-                              double block, const Near& near) {
+double tiled_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double tile,
+                            const Near& near) {
   const double panels =
-      std::ceil(columns / static_cast<double>(kernels::spmm_panel_columns(static_cast<std::int64_t>(block))));
+      std::ceil(columns / static_cast<double>(kernels::spmm_panel_columns(static_cast<std::int64_t>(tile))));
   const double copied = panels > 1 ? 2 * sources * columns * kFloat : 0;
-  return panels * in_blocks_seconds(rates, edges, rows, sources, columns / panels, block, columns, near) +
+  return panels * in_tiles_seconds(rates, edges, rows, sources, columns / panels, tile, columns, near) +
          copied / rates.stream.at(1, copied + 1);
 }
 
-double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
-                                 double block, double edge_seconds, const Near& near) {
+double tiled_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
+                               double tile, double edge_seconds, const Near& near) {
   // Segments of 17 edges of 32 columns and four heads took 25 ns forward and 39 ns backward; the weights of an edge 4.4
   // and 6.2 ns.
   constexpr double kEdgesToBegin = 6;
-  return in_blocks_seconds(rates, edges, rows, sources, columns, block, columns, near) +
-         kEdgesToBegin * segments_of(edges, rows, sources, block, near) * edge_seconds;
+  return in_tiles_seconds(rates, edges, rows, sources, columns, tile, columns, near) +
+         kEdgesToBegin * segments_of(edges, rows, sources, tile, near) * edge_seconds;
 }
 
 double gemm_seconds(const Rates& rates, Orientation orientation, double m, double n, double k) {
@@ -300,26 +300,26 @@ class StepCost {
     if (panel > 0)
       return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel, plan_.near) +
              std::ceil(columns() / panel) * weight_seconds;
-    if (block() <= 0) return gather() + weight_seconds;
-    const std::int32_t part = plan_.loss_blocks_of(op_);
+    if (tile() <= 0) return gather() + weight_seconds;
+    const std::int32_t part = plan_.loss_tiles_of(op_);
     const double walked =
-        part >= 0 ? static_cast<double>(plan_.loss_blocks[static_cast<std::size_t>(part)].edges) : edges();
-    return blocked_gather_seconds(rates_, walked, destinations(), sources(), columns(), block(), plan_.near) +
+        part >= 0 ? static_cast<double>(plan_.loss_tiles[static_cast<std::size_t>(part)].edges) : edges();
+    return tiled_gather_seconds(rates_, walked, destinations(), sources(), columns(), tile(), plan_.near) +
            weight_seconds;
   }
 
   double attention(double weights_a_second) const {
     const double edge_seconds = heads() / weights_a_second;
-    const double gathered = block() <= 0 ? gather()
-                                         : blocked_attention_seconds(rates_, edges(), destinations(), sources(),
-                                                                     columns(), block(), edge_seconds, plan_.near);
+    const double gathered = tile() <= 0 ? gather()
+                                        : tiled_attention_seconds(rates_, edges(), destinations(), sources(), columns(),
+                                                                  tile(), edge_seconds, plan_.near);
     return gathered + edges() * edge_seconds;
   }
 
-  /// Sources of a block; 0 where the op does not run block by block.
-  double block() const {
+  /// Sources of a tile; 0 where the op does not run tile by tile.
+  double tile() const {
     const ir::GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(op_.attrs.integer("graph", 0))];
-    return step_.walks_tiles ? static_cast<double>(along_out_edges() ? use.out_block : use.in_block) : 0;
+    return step_.walks_tiles ? static_cast<double>(along_out_edges() ? use.out_tile : use.in_tile) : 0;
   }
 
   double gemm() const {
@@ -363,9 +363,9 @@ Rates study_rates() {
                   {147e9, 107e9, 99e9,  54e9,  39e9, 30e9, 28e9, 27e9,  //
                    290e9, 201e9, 195e9, 99e9,  64e9, 55e9, 43e9, 41e9,  //
                    395e9, 243e9, 190e9, 149e9, 90e9, 58e9, 49e9, 40e9}};
-  // Of an Intel Xeon with a slow last level, by its gathers and epochs: small blocks cost a machine with a fast one a
-  // tenth of Reddit's GCN, blocks of 4 MiB cost the Xeon two fifths.
-  rates.block_gather = {{32}, {1 * kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB}, {180e9, 165e9, 110e9, 85e9}};
+  // Of an Intel Xeon with a slow last level, by its gathers and epochs: small tiles cost a machine with a fast one a
+  // tenth of Reddit's GCN, tiles of 4 MiB cost the Xeon two fifths.
+  rates.tile_gather = {{32}, {1 * kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB}, {180e9, 165e9, 110e9, 85e9}};
   // Section A, SGEMM of the study's own kernel at 2 threads; the nearest shapes measured.
   rates.gemm_nn = {{32, 256}, {32, 600}, {286e9, 434e9, 410e9, 456e9}};
   rates.gemm_nt = {{32, 128}, {32}, {287e9, 423e9}};
@@ -379,7 +379,7 @@ Rates study_rates() {
   rates.spx_rows = 8710;
   // Section A: L2 read, L3 read, copy from memory.
   rates.stream = {{1}, {1 * kMiB, 8 * kMiB, 64 * kMiB}, {490e9, 215e9, 42e9}};
-  // Section B: a blocked product of 32 columns took 5.5 ns longer for each segment than the gather alone; 3.3 ns of
+  // Section B: a tiled product of 32 columns took 5.5 ns longer for each segment than the gather alone; 3.3 ns of
   // them passed over 272 bytes of result and segments.
   rates.segments = 32 / 2.2e-9;
   rates.attention = 900e6;

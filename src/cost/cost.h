@@ -29,7 +29,7 @@ struct RateGrid {
 struct Rates {
   std::string source;     ///< Where they come from, for people.
   RateGrid gather;        ///< Bytes of rows that spmm reads and writes; by columns and bytes of the rows gathered from.
-  RateGrid block_gather;  ///< Bytes of rows that a blocked spmm reads, segments apart; by columns and bytes of a block.
+  RateGrid tile_gather;   ///< Bytes of rows that a tiled spmm reads, segments apart; by columns and bytes of a tile.
   RateGrid gemm_nn;       ///< Flop of c [m,n] = a b, for large m; by n and inner size.
   RateGrid gemm_nt;       ///< Flop of c [m,n] = a b^T, for large m; by n and inner size.
   RateGrid gemm_tn;       ///< Flop of c [m,n] = a^T b, for a large inner size; by n and m.
@@ -42,14 +42,14 @@ struct Rates {
   double attention_grad = 0;  ///< Edges times heads whose softmax is differentiated, the gather apart.
   double dropout = 0;         ///< Values drawn.
   double exponentials = 0;    ///< Values whose exponential is taken, reading and writing them apart.
-  double segments = 0;        ///< Row segments of one column that a blocked spmm begins, passes over the result apart.
+  double segments = 0;        ///< Row segments of one column that a tiled spmm begins, passes over the result apart.
   double map = 0;             ///< Bytes of rows in a file that are mapped and given back, reading them apart.
   double call_seconds = 0;    ///< Seconds of a call with nothing to do.
 };
 
 /// The CPU study's machine (2 threads of a Zen 5 with AVX-512): its tables of gathers, products and sparse products.
 /// What it did not measure is from `gneiss doctor --calibrate` on a machine of that kind, but for the gathers of
-/// blocks, which are an Intel Xeon's with a slow last level.
+/// tiles, which are an Intel Xeon's with a slow last level.
 const Rates& default_rates();
 
 /// How often the phases after the setup are expected to run: what is done once is weighed against that.
@@ -62,23 +62,23 @@ struct Repeats {
 std::string invalid_rate(const Rates& rates);
 
 /// An aggregation of `columns` columns from `sources` rows over `edges` edges to `rows` rows. Of the edges that are
-/// near, rows come as from a table of a block or a region, of the others from anywhere.
+/// near, rows come as from a table of a tile or a region, of the others from anywhere.
 double gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
                       const Near& near = {});
 /// The same aggregation in panels of columns, each copied before it is gathered from.
 double panel_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double panel,
                             const Near& near = {});
-/// What `segments` take to pass over a row of the result each, which comes from memory anew for each block where the
+/// What `segments` take to pass over a row of the result each, which comes from memory anew for each tile where the
 /// result is large.
 double segment_passes_seconds(const Rates& rates, double segments, double row_bytes, double result_bytes);
-/// The same aggregation with its sources in blocks of `block` rows, one block after another. Edges from within a region
+/// The same aggregation with its sources in tiles of `tile` rows, one tile after another. Edges from within a region
 /// take few segments.
-double blocked_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
-                              double block, const Near& near = {});
+double tiled_gather_seconds(const Rates& rates, double edges, double rows, double sources, double columns, double tile,
+                            const Near& near = {});
 /// The same for attention or its backward, besides the softmax weights, which take `edge_seconds` an edge: a segment
 /// carries two sums and a softmax on.
-double blocked_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
-                                 double block, double edge_seconds, const Near& near = {});
+double tiled_attention_seconds(const Rates& rates, double edges, double rows, double sources, double columns,
+                               double tile, double edge_seconds, const Near& near = {});
 /// c [m,n] with inner size k.
 double gemm_seconds(const Rates& rates, kernels::Orientation orientation, double m, double n, double k);
 

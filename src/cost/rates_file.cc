@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
 constexpr std::pair<const char*, RateGrid Rates::*> kGrids[] = {{"gather_bytes", &Rates::gather},
-                                                                {"block_gather_bytes", &Rates::block_gather},
+                                                                {"tile_gather_bytes", &Rates::tile_gather},
                                                                 {"gemm_nn_flops", &Rates::gemm_nn},
                                                                 {"gemm_nt_flops", &Rates::gemm_nt},
                                                                 {"gemm_tn_flops", &Rates::gemm_tn},

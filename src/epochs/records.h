@@ -45,9 +45,9 @@ struct ReorderReport {
   std::string method = "none";  ///< what was done: none, degree, rcm or clusters
   std::string reason;           ///< why, when the choice was automatic
   double seconds = 0;           ///< of finding the order, and of renaming if that was done
-  // Shares of edges whose ends lie in one block of kBlockNodes, and in one of kRegionNodes; NaN if not measured.
-  double same_block_before = std::numeric_limits<double>::quiet_NaN();
-  double same_block_after = std::numeric_limits<double>::quiet_NaN();
+  // Shares of edges whose ends lie in one cluster of kClusterNodes, and in one of kRegionNodes; NaN if not measured.
+  double same_cluster_before = std::numeric_limits<double>::quiet_NaN();
+  double same_cluster_after = std::numeric_limits<double>::quiet_NaN();
   double same_region_before = std::numeric_limits<double>::quiet_NaN();
   double same_region_after = std::numeric_limits<double>::quiet_NaN();
 };

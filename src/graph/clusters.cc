@@ -29,10 +29,10 @@ namespace {
 constexpr int kRounds = 5;
 constexpr int kEarlyRounds = 3;
 constexpr int kSteps = 8;
-constexpr std::int64_t kLevelGrowth = kRegionNodes / kBlockNodes;  // nodes of a group to nodes of its parts, at most
+constexpr std::int64_t kLevelGrowth = kRegionNodes / kClusterNodes;  // nodes of a group to nodes of its parts, at most
 constexpr int kLevels = 3;
 // Of more neighbours every second, third, … votes: a sample elects the same cluster. 8, 16, 32, 64 and 64 votes bring
-// one to three points more of arxiv's and yelp's edges into a block and fewer of ogbn-products', in 1.5 times as long
+// one to three points more of arxiv's and yelp's edges into a cluster and fewer of ogbn-products', in 1.5 times as long
 // for the later rounds. A last round of 24 votes of each direction brings from two points fewer to one more into a
 // region, in two and a half times as long.
 constexpr std::array<EdgeId, kRounds> kMostVotes = {8, 16, 24, 24, 16};
@@ -326,7 +326,7 @@ Order order_clusters(Level level, const Buffer<NodeId>& labels, EdgeId stride, i
   groupings.reserve(kLevels);  // levels refer to the entries
   contractions.reserve(kLevels);
   groupings.push_back(group_by(Buffer<NodeId>::copy_of(labels), level));
-  std::int64_t cap = kBlockNodes;
+  std::int64_t cap = kClusterNodes;
   while (groupings.size() < kLevels && groupings.back().count() > 1) {
     contractions.push_back(contract(level, groupings.back(), stride, threads));
     const Contraction& coarse = contractions.back();
@@ -359,7 +359,7 @@ Order cluster_order(const Graph& graph, int threads, const OrderTest& goes_on) {
     out_edges = transpose(graph.in_edges(), false, threads);
     level.reverse = out_edges->pattern();
   }
-  Propagation nodes(level, kBlockNodes, threads);
+  Propagation nodes(level, kClusterNodes, threads);
   nodes.run(0, kEarlyRounds);
   if (goes_on && !goes_on(order_clusters(level, nodes.labels(), kEarlyEdgeStride, threads))) return {};
   nodes.run(kEarlyRounds, kRounds);

@@ -246,25 +246,25 @@ Near near_edges(const Graph& graph, std::span<const NodeId> position, int thread
   const std::int64_t samples = num_chunks(m, step);
   const auto offsets = graph.offsets();
   const auto place = [&](std::int64_t v) { return static_cast<std::uint32_t>(position.empty() ? v : position[at(v)]); };
-  std::atomic<std::int64_t> all_in_block = 0;
+  std::atomic<std::int64_t> all_in_cluster = 0;
   std::atomic<std::int64_t> all_in_region = 0;
   parallel_chunks(threads, samples, kSampleGrain, [&](std::int64_t begin, std::int64_t end) {
     std::int64_t v = std::upper_bound(offsets.begin(), offsets.end(), begin * step) - offsets.begin() - 1;
-    std::int64_t in_block = 0;
+    std::int64_t in_cluster = 0;
     std::int64_t in_region = 0;
     for (EdgeId k = begin * step; k < end * step && k < m; k += step) {
       if (k + kPrefetchEdges * step < m) prefetch(&graph.sources()[at(k + kPrefetchEdges * step)]);
       while (offsets[at(v) + 1] <= k) ++v;
       const std::uint32_t from = place(graph.sources()[at(k)]);
       const std::uint32_t to = place(v);
-      in_block += from / kBlockNodes == to / kBlockNodes ? 1 : 0;
+      in_cluster += from / kClusterNodes == to / kClusterNodes ? 1 : 0;
       in_region += from / kRegionNodes == to / kRegionNodes ? 1 : 0;
     }
-    all_in_block += in_block;
+    all_in_cluster += in_cluster;
     all_in_region += in_region;
   });
   const auto share = [&](std::int64_t count) { return static_cast<double>(count) / static_cast<double>(samples); };
-  return {share(all_in_block), share(all_in_region)};
+  return {share(all_in_cluster), share(all_in_region)};
 }
 
 }  // namespace gneiss::graph

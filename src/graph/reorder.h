@@ -31,7 +31,7 @@ Order rcm_order(const Graph& graph);
 using OrderTest = std::function<bool(std::span<const NodeId> order)>;
 
 /// Clusters by size-capped label propagation, one after the other, with clusters of clusters side by side.
-///   a node joins the cluster, of at most kBlockNodes nodes, that holds most of its in-neighbours; where many nodes
+///   a node joins the cluster, of at most kClusterNodes nodes, that holds most of its in-neighbours; where many nodes
 ///   have none, most of its neighbours in either direction
 /// Within a cluster nodes keep their order.
 ///   goes_on   asked after three of five rounds, about half of the time, with the order that they would give; where it

@@ -144,14 +144,14 @@ bool is_symmetric(const SparsePattern& pattern, std::span<const float> values) {
   if (pattern.rows != pattern.cols) return false;
   if (pattern.rows == 0) return true;
   // Walking the rows in order visits the entries of each transposed row in order: entry (r, c) must be the next
-  // unvisited entry of row c, and that entry must name r. Columns are walked in blocks, so that the places that the
-  // walk jumps between stay in a cache; a block pays only where a row has some entries in it.
-  constexpr std::int64_t kBlockColumns = 8192;
-  constexpr std::int64_t kEntriesInBlock = 8;
+  // unvisited entry of row c, and that entry must name r. Columns are walked in tiles, so that the places that the
+  // walk jumps between stay in a cache; a tile pays only where a row has some entries in it.
+  constexpr std::int64_t kTileColumns = 8192;
+  constexpr std::int64_t kEntriesInTile = 8;
   const std::int64_t degree = pattern.nonzeros() / pattern.rows;
-  const std::int64_t blocks =
-      std::clamp<std::int64_t>(degree / kEntriesInBlock, 1, num_chunks(pattern.cols, kBlockColumns));
-  const std::int64_t columns = num_chunks(pattern.cols, blocks);
+  const std::int64_t tiles =
+      std::clamp<std::int64_t>(degree / kEntriesInTile, 1, num_chunks(pattern.cols, kTileColumns));
+  const std::int64_t columns = num_chunks(pattern.cols, tiles);
   std::atomic<bool> symmetric = true;
   parallel_chunks(available_threads(), pattern.cols, columns, [&](std::int64_t first, std::int64_t last) {
     std::vector<EdgeId> cursor(pattern.offsets.begin() + first, pattern.offsets.begin() + last);

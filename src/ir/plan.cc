@@ -113,24 +113,24 @@ LoopValues values_of(const Plan& plan, const EdgeLoop& loop) {
 std::int64_t Plan::total_bytes(int parameter_copies, int threads) const {
   std::int64_t bytes = parameter_bytes * parameter_copies + state_bytes + constant_bytes + arena_bytes +
                        band_bytes * threads + feature_transpose_bytes;
-  for (const GraphUse& use : graph_uses) bytes += use.bytes + use.block_bytes;
-  return bytes + loss_block_bytes();
+  for (const GraphUse& use : graph_uses) bytes += use.bytes + use.tile_bytes;
+  return bytes + loss_tile_bytes();
 }
 
-std::int64_t Plan::loss_block_bytes() const {
+std::int64_t Plan::loss_tile_bytes() const {
   std::int64_t bytes = 0;
-  for (const LossBlocks& blocks : loss_blocks) bytes += blocks.bytes;
+  for (const LossTiles& tiles : loss_tiles) bytes += tiles.bytes;
   return bytes;
 }
 
-std::int32_t Plan::loss_blocks_of(const Op& op) const {
+std::int32_t Plan::loss_tiles_of(const Op& op) const {
   const bool out_edges = op.attrs.integer("transpose", 0) != 0;
   const std::string end = op.attrs.text("loss", "");
   if (op.kind != OpKind::spmm || end.empty()) return -1;
-  for (std::size_t i = 0; i < loss_blocks.size(); ++i) {
-    const LossBlocks& blocks = loss_blocks[i];
-    if (blocks.graph == op.attrs.integer("graph", 0) && blocks.out_edges == out_edges &&
-        blocks.sources == (end == "sources"))
+  for (std::size_t i = 0; i < loss_tiles.size(); ++i) {
+    const LossTiles& tiles = loss_tiles[i];
+    if (tiles.graph == op.attrs.integer("graph", 0) && tiles.out_edges == out_edges &&
+        tiles.sources == (end == "sources"))
       return static_cast<std::int32_t>(i);
   }
   return -1;

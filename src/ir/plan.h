@@ -39,7 +39,7 @@ struct Placement {
 struct Step {
   std::int32_t op = 0;       ///< index in program.ops
   std::string variant;       ///< chosen kernel
-  bool walks_tiles = false;  ///< that kernel goes by the graph's blocks of sources
+  bool walks_tiles = false;  ///< that kernel goes by the graph's tiles of sources
   double flops = 0;          ///< modelled work
   double bytes = 0;          ///< modelled traffic, each operand once,
   double cached_bytes = 0;   ///< and what of it stays in a cache because its band has to do with it anyway
@@ -95,15 +95,15 @@ struct GraphUse {
   bool in_kept = false;         ///< phases after it read them
   std::int32_t out_setup = -1;  ///< the same of the out-edges
   bool out_kept = false;
-  std::int64_t bytes = 0;      ///< of structures made for this run (derived graph, transpose); 0 if only the dataset's
-  std::int64_t in_block = 0;   ///< sources of a block of the in-edges cut by sources; 0: they are not cut
-  std::int64_t out_block = 0;  ///< the same of the out-edges
-  std::int64_t block_bytes = 0;  ///< of the edges cut by sources, at most
+  std::int64_t bytes = 0;       ///< of structures made for this run (derived graph, transpose); 0 if only the dataset's
+  std::int64_t in_tile = 0;     ///< sources of a tile of the in-edges cut by sources; 0: they are not cut
+  std::int64_t out_tile = 0;    ///< the same of the out-edges
+  std::int64_t tile_bytes = 0;  ///< of the edges cut by sources, at most
 };
 
 /// The edges of a graph cut by sources once more: those alone that end in rows of the loss (walked to these rows, or
 /// from them). They are made when the setup phase is through.
-struct LossBlocks {
+struct LossTiles {
   std::int32_t graph = 0;
   bool out_edges = false;  ///< a part of the out-edges; else of the in-edges
   bool sources = false;    ///< the rows of the loss are the sources; else the rows
@@ -137,7 +137,7 @@ struct Plan {
   std::vector<RowBand> bands;           ///< in running order
   std::vector<EdgeLoop> loops;          ///< in running order
   std::vector<GraphUse> graph_uses;     ///< per graph of the program
-  std::vector<LossBlocks> loss_blocks;  ///< of spmm steps that name rows of the loss
+  std::vector<LossTiles> loss_tiles;    ///< of spmm steps that name rows of the loss
   Near near;                            ///< how near the ends of edges lie to each other; none: nothing is known
   std::int64_t feature_nonzeros = 0;    ///< stored entries of sparse features
   bool features_kept = false;           ///< the features themselves are read after the setup phase,
@@ -161,9 +161,9 @@ struct Plan {
   std::string fit;  ///< a limit on memory that it was made to fit, how, and what that costs; empty: it is as it would
                     ///< be without
 
-  std::int64_t loss_block_bytes() const;
-  /// Which of loss_blocks an op walks; -1: none.
-  std::int32_t loss_blocks_of(const Op& op) const;
+  std::int64_t loss_tile_bytes() const;
+  /// Which of loss_tiles an op walks; -1: none.
+  std::int32_t loss_tiles_of(const Op& op) const;
   /// Elements from a row of a matrix to the next.
   std::int64_t stride(ValueId v) const;
   /// What values kept in 16 bits, input features included, would take more as reals.

@@ -81,6 +81,8 @@ void Attrs::set(std::string_view name, AttrValue value) {
   }
 }
 
+bool is_training_loss(const Op& op) { return is_loss(op.kind) && op.attrs.text("nodes", "") != "val"; }
+
 bool is_loss(OpKind kind) {
   return kind == OpKind::cross_entropy || kind == OpKind::bce_with_logits || kind == OpKind::mse;
 }
@@ -146,9 +148,9 @@ std::int64_t Program::rows(const Type& type) const {
     case Domain::kGlobal:
       return type.rows;
     case Domain::kNode:
-      return node_sets[static_cast<std::size_t>(type.space)].size;
+      return node_sets[static_cast<std::size_t>(type.set)].size;
     case Domain::kEdge:
-      return graphs[static_cast<std::size_t>(type.space)].num_edges;
+      return graphs[static_cast<std::size_t>(type.set)].num_edges;
   }
   return kUnknown;
 }
@@ -158,9 +160,9 @@ std::int64_t Sizes::rows(const Type& type) const {
     case Domain::kGlobal:
       return type.rows;
     case Domain::kNode:
-      return nodes[static_cast<std::size_t>(type.space)];
+      return nodes[static_cast<std::size_t>(type.set)];
     case Domain::kEdge:
-      return edges[static_cast<std::size_t>(type.space)];
+      return edges[static_cast<std::size_t>(type.set)];
   }
   return kUnknown;
 }
@@ -173,8 +175,8 @@ Sizes capacity(const Program& program) {
 }
 
 bool changes(const Program& program, const Type& type) {
-  if (type.domain == Domain::kNode) return program.node_sets[static_cast<std::size_t>(type.space)].changes;
-  return type.domain == Domain::kEdge && program.graphs[static_cast<std::size_t>(type.space)].changes;
+  if (type.domain == Domain::kNode) return program.node_sets[static_cast<std::size_t>(type.set)].changes;
+  return type.domain == Domain::kEdge && program.graphs[static_cast<std::size_t>(type.set)].changes;
 }
 
 std::vector<std::int32_t> producers(const Program& program) {
@@ -231,8 +233,9 @@ ValueId Builder::add(OpKind kind, std::vector<ValueId> inputs, Attrs attrs, bool
 }
 
 bool is_optional_result(OpKind kind, std::size_t index) {
-  // Which edge won a maximum; what the backward of attention needs.
-  return index > 0 && (kind == OpKind::spmm || kind == OpKind::segment_reduce || kind == OpKind::attention);
+  // Which edge won a maximum; what the backward of attention needs; the gradient of a loss.
+  return index > 0 &&
+         (kind == OpKind::spmm || kind == OpKind::segment_reduce || kind == OpKind::attention || is_loss(kind));
 }
 
 ValueId Builder::leaf(OpKind kind, const Type& type, Attrs attrs, std::string name) {

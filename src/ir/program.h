@@ -70,8 +70,8 @@ inline std::int64_t scalar_bytes(Scalar scalar, std::int64_t real_bytes) {
 
 struct Type {
   Domain domain = Domain::kGlobal;
-  std::int32_t space = 0;  ///< kNode: node set; kEdge: graph; kGlobal: 0
-  std::int64_t rows = 1;   ///< kGlobal only; elsewhere 0, the domain decides
+  std::int32_t set = 0;   ///< kNode: node set; kEdge: graph; kGlobal: 0
+  std::int64_t rows = 1;  ///< kGlobal only; elsewhere 0, the domain decides
   std::int64_t cols = 1;
   Layout layout = Layout::kDense;
   Scalar scalar = Scalar::kReal;
@@ -118,6 +118,7 @@ struct Attr {
 ///   value       the number (constant)
 ///   name        which input or parameter (input, param)
 ///   label_smoothing (cross_entropy)
+///   nodes       val: of the validation nodes, in evaluation, instead of the training nodes (losses)
 ///   dtype       bf16 | f16: what the result is stored as (to_half; spmm, where the default is a real)
 ///   loop        number of the loop over edges that the op is a part of (set by fuse_edges; any op)
 ///   loss        rows | sources: the ends of the edges where the rows of the loss are (set by loss_rows; spmm)
@@ -159,8 +160,10 @@ struct Op {
 /// The value whose rows an op works through: what it sums up (sum_rows, a gemm with ta, losses), else its first result.
 ValueId row_value(const Op& op);
 
-/// Is it one of the losses, which count the rows of the training nodes?
+/// Is it one of the losses, which count the rows of some nodes?
 bool is_loss(OpKind kind);
+/// Is it the loss that training minimizes, and not that of the validation nodes?
+bool is_training_loss(const Op& op);
 
 /// Does a row of the result need that row of the operands only (and operands without rows), and nothing but the
 /// operands?

@@ -42,7 +42,7 @@ const GraphDef* graph_of(const Call& call, std::string* problem) {
 std::int32_t graph_index(const Call& call) { return static_cast<std::int32_t>(call.attrs.integer("graph", -1)); }
 
 bool same_rows(const Type& a, const Type& b) {
-  return a.domain == b.domain && a.space == b.space && (a.domain != Domain::kGlobal || a.rows == b.rows);
+  return a.domain == b.domain && a.set == b.set && (a.domain != Domain::kGlobal || a.rows == b.rows);
 }
 
 Type with_cols(Type type, std::int64_t cols) {
@@ -251,7 +251,7 @@ std::string rule_layer_norm(const Call& call) {
 }
 
 /// Does `type` live on the nodes of `set`?
-bool on_set(const Type& type, std::int32_t set) { return type.domain == Domain::kNode && type.space == set; }
+bool on_set(const Type& type, std::int32_t set) { return type.domain == Domain::kNode && type.set == set; }
 
 std::string rule_gather(const Call& call) {
   std::string problem;
@@ -268,7 +268,7 @@ std::string rule_segment_reduce(const Call& call) {
   std::string problem;
   const GraphDef* graph = graph_of(call, &problem);
   if (graph == nullptr) return problem;
-  if (call.in[0].domain != Domain::kEdge || call.in[0].space != graph_index(call)) {
+  if (call.in[0].domain != Domain::kEdge || call.in[0].set != graph_index(call)) {
     return fmt::format("segment_reduce: {} is not an edge value of graph {}", describe(call.in[0]), graph_index(call));
   }
   const std::int32_t set = call.attrs.text("side", "dst") == "dst" ? graph->dst_set : graph->src_set;

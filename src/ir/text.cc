@@ -233,7 +233,7 @@ class Parser {
     const bool node = in.accept("node<");
     if (node || in.accept("edge<")) {
       type.domain = node ? Domain::kNode : Domain::kEdge;
-      type.space = static_cast<std::int32_t>(in.integer());
+      type.set = static_cast<std::int32_t>(in.integer());
       type.rows = 0;
       in.expect(">");
       in.expect("[");
@@ -321,10 +321,10 @@ std::string print(const Type& type) {
       text = fmt::format("[{}, {}]", type.rows, type.cols);
       break;
     case Domain::kNode:
-      text = fmt::format("node<{}>[{}]", type.space, type.cols);
+      text = fmt::format("node<{}>[{}]", type.set, type.cols);
       break;
     case Domain::kEdge:
-      text = fmt::format("edge<{}>[{}]", type.space, type.cols);
+      text = fmt::format("edge<{}>[{}]", type.set, type.cols);
       break;
   }
   if (type.layout == Layout::kSparse) text += " sparse";

@@ -49,8 +49,7 @@ class Verifier {
       const auto limit = value.type.domain == Domain::kNode   ? sets
                          : value.type.domain == Domain::kEdge ? static_cast<std::int32_t>(program_.graphs.size())
                                                               : 1;
-      if (value.type.space < 0 || value.type.space >= limit)
-        defect("%{} lives on a space that does not exist", value.name);
+      if (value.type.set < 0 || value.type.set >= limit) defect("%{} lives on a set that does not exist", value.name);
       if (value.type.cols < 0 || value.type.rows < 0) defect("%{} has a negative size", value.name);
     }
   }

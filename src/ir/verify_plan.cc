@@ -232,7 +232,7 @@ class PlanVerifier {
     return o.kind != OpKind::attention_grad || o.inputs.size() == 7;
   }
 
-  /// The ids of edges that a step walks have to be there. Blocks of sources have ids of their own, and degrees are
+  /// The ids of edges that a step walks have to be there. Tiles of sources have ids of their own, and degrees are
   /// differences of offsets, which stay.
   void check_ids(std::int32_t i) {
     const Op& o = op(step(i).op);
@@ -240,13 +240,13 @@ class PlanVerifier {
     if (graph < 0 || o.kind == OpKind::degree || step(i).loop >= 0) return;
     const GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(graph)];
     const bool back = walks_back(o);
-    const bool blocked = step(i).walks_tiles;
+    const bool tiled = step(i).walks_tiles;
     if (back && !use.transpose) defect("{} walks along out-edges of graph {}, which are not made", name_of(o), graph);
     if (back && reads_edges(o) && !use.slots)
       defect("{} looks edges up by slots of graph {}, which are not made", name_of(o), graph);
-    if (blocked && (back ? use.out_block : use.in_block) == 0)
-      defect("{} walks graph {} in blocks, which are not made", name_of(o), graph);
-    if (blocked && !(back && reads_edges(o))) return;
+    if (tiled && (back ? use.out_tile : use.in_tile) == 0)
+      defect("{} walks graph {} in tiles, which are not made", name_of(o), graph);
+    if (tiled && !(back && reads_edges(o))) return;
     const auto gone = [&](std::int32_t last, bool kept) { return o.phase == Phase::kSetup ? last < i : !kept; };
     if (back ? gone(use.out_setup, use.out_kept) : gone(use.in_setup, use.in_kept))
       defect("{} (step {}) walks edges of graph {} whose ids are gone", name_of(o), i, graph);

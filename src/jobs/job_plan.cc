@@ -23,19 +23,19 @@ struct MemoryRow {
 std::vector<MemoryRow> memory_rows(const PlanReport& report) {
   const ir::Plan& plan = report.plan;
   std::int64_t graphs = 0;
-  std::int64_t blocks = 0;
+  std::int64_t tiles = 0;
   for (const ir::GraphUse& use : plan.graph_uses) {
     graphs += use.bytes;
-    blocks += use.block_bytes;
+    tiles += use.tile_bytes;
   }
-  blocks += plan.loss_block_bytes();
+  tiles += plan.loss_tile_bytes();
   const std::int64_t bands = plan.band_bytes * report.threads;
   const std::int64_t listed =
-      graphs + blocks + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + bands;
+      graphs + tiles + plan.feature_transpose_bytes + plan.constant_bytes + plan.arena_bytes + bands;
   return {{"process before any data", report.baseline_bytes},
           {"data set", report.data_bytes},
           {"derived graphs and transposes", graphs},
-          {"edges cut by sources", blocks},
+          {"edges cut by sources", tiles},
           {"transposed features", plan.feature_transpose_bytes},
           {"constants computed once", plan.constant_bytes},
           {"others, in a file and not in memory", plan.file_bytes},

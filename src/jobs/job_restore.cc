@@ -281,7 +281,7 @@ EvalReport evaluate(Restored& restored) {
   EvalReport report;
   report.metric = epochs::metric_name(options.metric);
   report.scores = {score(split.train), score(split.val), score(split.test)};
-  report.val_loss = split.val.empty() ? std::nan("") : restored.session->loss_over(split.val);
+  report.val_loss = restored.session->validation_loss();
   return report;
 }
 

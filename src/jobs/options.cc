@@ -155,9 +155,9 @@ passes::OrderChoice order_choice(const std::string& name) {
   return passes::OrderChoice::kAuto;
 }
 
-planner::SourceBlocking source_blocking(const std::string& name) {
-  if (name == "on") return planner::SourceBlocking::kOn;
-  return name == "off" ? planner::SourceBlocking::kOff : planner::SourceBlocking::kAuto;
+planner::SourceTiling source_tiling(const std::string& name) {
+  if (name == "on") return planner::SourceTiling::kOn;
+  return name == "off" ? planner::SourceTiling::kOff : planner::SourceTiling::kAuto;
 }
 
 passes::SparsePath sparse_path(const std::string& name) {
@@ -254,7 +254,7 @@ train::SessionOptions session_options(const settings::Config& config, const data
   options.class_weights = class_weights(config, dataset);
   for (const std::string& pass : config.list("passes.off")) options.passes.disabled.insert(pass);
   options.passes.order = order_choice(config.text("passes.order"));
-  options.passes.source_blocks = source_blocking(config.text("passes.source_blocks"));
+  options.passes.source_tiles = source_tiling(config.text("passes.source_tiles"));
   options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
   options.passes.edge_loops = config.flag("passes.jit");
   options.passes.file_room.scratch_bytes = scratch_file_limit();

@@ -20,22 +20,22 @@ void check(const Context& context, const AttentionArgs<T>& args) {
   expect_shape(kOp, "y", args.y, args.pattern.rows, args.z.cols);
   if (args.tangent.rows != 0) expect_shape(kOp, "tangent", args.tangent, args.pattern.rows, args.z.cols);
   if (args.lse.rows != 0) expect_shape(kOp, "lse", args.lse, args.pattern.rows, args.heads);
-  expect_blocks(kOp, args.blocks, args.pattern);
-  expect_workspace(kOp, context, attention_workspace_bytes(args.y.rows, args.heads, !args.blocks.empty(), sizeof(T)));
+  expect_tiles(kOp, args.tiles, args.pattern);
+  expect_workspace(kOp, context, attention_workspace_bytes(args.y.rows, args.heads, !args.tiles.empty(), sizeof(T)));
 }
 
 template <class T>
 constexpr std::array kVariants = {
-    f32_variant<AttentionArgs<T>>("cpu_blocked", cpu::attention_blocked, nullptr,
-                                  few_heads_in_blocks<AttentionArgs<float>>, Passes::kTiles),
+    f32_variant<AttentionArgs<T>>("cpu_tiled", cpu::attention_tiled, nullptr, few_heads_in_tiles<AttentionArgs<float>>,
+                                  Passes::kTiles),
     f32_variant<AttentionArgs<T>>("cpu", cpu::attention, cpu::attention_bands, few_heads<AttentionArgs<float>>),
     reference_variant<AttentionArgs<T>>(reference::attention<T>)};
 
 }  // namespace
 
-std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked,
+std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool tiled,
                                       std::size_t value_bytes) {
-  const std::int64_t states = blocked ? destinations * heads * kAttentionStates : 0;
+  const std::int64_t states = tiled ? destinations * heads * kAttentionStates : 0;
   return static_cast<std::size_t>(score_range_values(heads) + states) * value_bytes;
 }
 

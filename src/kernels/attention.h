@@ -17,8 +17,8 @@ std::string_view few_heads(const Args& args) {
   return args.heads <= kMostAttentionHeads ? std::string_view() : "it takes up to 512 heads";
 }
 template <class Args>
-std::string_view few_heads_in_blocks(const Args& args) {
-  return args.blocks.empty() ? "the pattern is not cut by sources" : few_heads(args);
+std::string_view few_heads_in_tiles(const Args& args) {
+  return args.tiles.empty() ? "the pattern is not cut by sources" : few_heads(args);
 }
 
 template <class T, Space S = Space::kHost>
@@ -31,12 +31,12 @@ struct AttentionArgs {
   std::int64_t heads = 1;
   double slope = 0.2;
   MatrixView<T, S> y;
-  MatrixView<T, S> tangent;         ///< no rows: not wanted
-  MatrixView<T, S> lse;             ///< no rows: not wanted
-  BlockedPatternIn<S> blocks = {};  ///< of `pattern`, or empty
+  MatrixView<T, S> tangent;      ///< no rows: not wanted
+  MatrixView<T, S> lse;          ///< no rows: not wanted
+  TiledPatternIn<S> tiles = {};  ///< of `pattern`, or empty
 };
 
-/// What the blocked variant keeps of each row and head between blocks: the highest score, and the two sums of weights.
+/// What the tiled variant keeps of each row and head between tiles: the highest score, and the two sums of weights.
 inline constexpr std::int64_t kAttentionStates = 3;
 /// Parts of the sources whose scores are compared side by side.
 inline constexpr std::int64_t kScoreRangeParts = 64;
@@ -47,8 +47,8 @@ constexpr std::int64_t score_range_values(std::int64_t heads) {
   return (1 + heads * (1 + 2 * kScoreRangeParts) + 15) / 16 * 16;
 }
 
-/// Scratch that attention needs; `blocked`: its pattern is cut by sources.
-std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool blocked,
+/// Scratch that attention needs; `tiled`: its pattern is cut by sources.
+std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t heads, bool tiled,
                                       std::size_t value_bytes);
 
 /// Attends to the sources of v's in-edges k = (u -> v), per head h; f is the leaky ReLU with the given slope:

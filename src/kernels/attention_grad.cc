@@ -24,14 +24,14 @@ void check(const Context& context, const AttentionGradArgs<T>& args) {
   if (args.gate.rows != 0) expect_shape(kOp, "gate", args.gate, args.pattern.nonzeros(), args.heads);
   expect_shape(kOp, "dz", args.dz, sources, args.z.cols);
   expect_shape(kOp, "ds_src", args.ds_src, sources, args.heads);
-  expect_blocks(kOp, args.blocks, args.pattern);
+  expect_tiles(kOp, args.tiles, args.pattern);
   expect_workspace(kOp, context, attention_grad_workspace_bytes(destinations, args.heads, sizeof(T)));
 }
 
 template <class T>
 constexpr std::array kVariants = {
-    f32_variant<AttentionGradArgs<T>>("cpu_blocked", cpu::attention_grad_blocked, nullptr,
-                                      few_heads_in_blocks<AttentionGradArgs<float>>, Passes::kTiles),
+    f32_variant<AttentionGradArgs<T>>("cpu_tiled", cpu::attention_grad_tiled, nullptr,
+                                      few_heads_in_tiles<AttentionGradArgs<float>>, Passes::kTiles),
     f32_variant<AttentionGradArgs<T>>("cpu", cpu::attention_grad, cpu::attention_grad_bands,
                                       few_heads<AttentionGradArgs<float>>),
     reference_variant<AttentionGradArgs<T>>(reference::attention_grad<T>)};

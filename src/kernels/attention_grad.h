@@ -22,7 +22,7 @@ struct AttentionGradArgs {
   double slope = 0.2;
   MatrixView<T, S> dz;
   MatrixView<T, S> ds_src;
-  BlockedPatternIn<S> blocks = {};  ///< of `pattern`, or empty
+  TiledPatternIn<S> tiles = {};  ///< of `pattern`, or empty
 };
 
 /// Values that attention_grad keeps side by side for each head of a destination: s_dst, lse, dots and one to fill

@@ -193,7 +193,7 @@ class Binding {
                      reduce_of(op_),
                      out(),
                      index_out(1),
-                     from_.source_blocks(op_, flag("transpose"))};
+                     from_.source_tiles(op_, flag("transpose"))};
     if (ir::weighs_edges(op_)) args.w = flat(in(1));
     if (flag("scaled")) args.scales = in(op_.inputs.size() - 1);
     args.x_half = halves(op_.inputs[0]);
@@ -217,8 +217,8 @@ class Binding {
     AttentionArgs<T> args{in_edges(),         in(0), in(1),           in(2),          {}, op_.attrs.integer("heads", 1),
                           real("slope", 0.2), out(), optional_out(1), optional_out(2)};
     if (op_.inputs.size() == 4) args.gate = in(3);
-    args.blocks = from_.source_blocks(op_, false);
-    call_.workspace_bytes = attention_workspace_bytes(args.y.rows, args.heads, !args.blocks.empty(), sizeof(T));
+    args.tiles = from_.source_tiles(op_, false);
+    call_.workspace_bytes = attention_workspace_bytes(args.y.rows, args.heads, !args.tiles.empty(), sizeof(T));
     call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
     use("attention", attention_variants<T>(), args);
   }
@@ -237,7 +237,7 @@ class Binding {
                               out(0),
                               out(1)};
     if (op_.inputs.size() == 7) args.gate = in(6);
-    args.blocks = from_.source_blocks(op_, flag("transpose"));
+    args.tiles = from_.source_tiles(op_, flag("transpose"));
     call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
     call_.workspace_bytes = attention_grad_workspace_bytes(args.dy.rows, args.heads, sizeof(T));
     use("attention_grad", attention_grad_variants<T>(), args);
@@ -277,11 +277,11 @@ class Binding {
     args.x = in(0);
     args.y = out();
     if (type.layout == ir::Layout::kSparse) args.sparse_rows = from_.features(false);
-    if (type.domain == ir::Domain::kNode) args.row_ids = from_.row_ids(type.space);
+    if (type.domain == ir::Domain::kNode) args.row_ids = from_.row_ids(type.set);
     if (type.domain == ir::Domain::kEdge) {
-      args.in_edges = from_.in_edges(type.space);
+      args.in_edges = from_.in_edges(type.set);
       // Of a block the destinations are the first of the sources, so that one list names both ends.
-      args.row_ids = from_.row_ids(from_.program->graphs[static_cast<std::size_t>(type.space)].src_set);
+      args.row_ids = from_.row_ids(from_.program->graphs[static_cast<std::size_t>(type.set)].src_set);
     }
     const Variant<DropoutArgs<T>>& variant = choose("dropout", dropout_variants<T>(), args);
     call_.variant = variant.name;
@@ -358,16 +358,17 @@ class Binding {
 
   void use_loss() {
     call_.workspace_bytes = loss_workspace_bytes(in(0).rows);
+    const LossOperands& of = ir::is_training_loss(op_) ? from_.training : from_.validation;
     if (op_.kind == OpKind::cross_entropy) {
       return use("cross_entropy", cross_entropy_variants<T>(),
-                 CrossEntropyArgs<T>{in(0), from_.labels, from_.loss_rows, from_.class_weights,
-                                     real("label_smoothing", 0), out(0), out(1)});
+                 CrossEntropyArgs<T>{in(0), of.labels, of.rows, from_.class_weights, real("label_smoothing", 0), out(0),
+                                     optional_out(1)});
     }
     if (op_.kind == OpKind::bce_with_logits) {
       return use("bce_with_logits", bce_with_logits_variants<T>(),
-                 BceWithLogitsArgs<T>{in(0), from_.targets, from_.loss_rows, out(0), out(1), from_.labelled});
+                 BceWithLogitsArgs<T>{in(0), of.targets, of.rows, out(0), optional_out(1), of.labelled});
     }
-    use("mse", mse_variants<T>(), MseArgs<T>{in(0), from_.targets, from_.loss_rows, out(0), out(1), from_.labelled});
+    use("mse", mse_variants<T>(), MseArgs<T>{in(0), of.targets, of.rows, out(0), optional_out(1), of.labelled});
   }
 
   /// Values that are written once, straight from the graph or a number.

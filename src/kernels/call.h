@@ -24,6 +24,14 @@ struct StepKey {
   std::uint64_t epoch = 0;
 };
 
+/// What a loss is taken of.
+struct LossOperands {
+  std::span<const std::int32_t> labels;
+  ConstMatrixView<float> targets;
+  std::span<const NodeId> rows;
+  std::int64_t labelled = 0;  ///< labelled_entries of targets and rows
+};
+
 /// Where a call finds its operands. Views must stay valid as long as the call.
 template <class T>
 struct Operands {
@@ -36,17 +44,15 @@ struct Operands {
   std::function<MatrixView<std::int32_t>(ir::ValueId)> index;  ///< which edge won; an empty view for kNoValue
   std::function<const SparsePattern*(std::int32_t graph)> in_edges;
   std::function<const SparsePattern*(std::int32_t graph)> out_edges;
-  std::function<BlockedPattern(const ir::Op& op, bool out_edges)>
-      source_blocks;  ///< of its graph; empty where there are none
+  std::function<TiledPattern(const ir::Op& op, bool out_edges)>
+      source_tiles;  ///< of its graph; empty where there are none
   std::function<const SparsePattern*(bool transposed)> features;
   /// [nnz] of the features in the order of their transpose, where that names no slots.
   std::function<std::span<const T>()> transposed_values;
   std::function<std::span<const float>(std::int32_t graph)> edge_weights;  ///< empty: all ones
   std::function<std::span<const std::int64_t>(std::int32_t node_set)> row_ids;
-  std::span<const std::int32_t> labels;
-  ConstMatrixView<float> targets;
-  std::span<const NodeId> loss_rows;
-  std::int64_t labelled = 0;  ///< labelled_entries of targets and loss_rows
+  LossOperands training;
+  LossOperands validation;
   std::span<const float> class_weights;
 };
 

@@ -78,9 +78,9 @@ void expect_row_list(std::string_view op, std::span<const NodeId> rows, std::int
   }
 }
 
-void expect_blocks(std::string_view op, const BlockedPattern& blocks, const SparsePattern& pattern) {
-  if (blocks.empty()) return;
-  expect_equal(op, {"the blocks", "entries", static_cast<std::int64_t>(blocks.ids.size())},
+void expect_tiles(std::string_view op, const TiledPattern& tiles, const SparsePattern& pattern) {
+  if (tiles.empty()) return;
+  expect_equal(op, {"the tiles", "entries", static_cast<std::int64_t>(tiles.ids.size())},
                {"the pattern", "entries", pattern.nonzeros()});
 }
 

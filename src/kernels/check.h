@@ -55,8 +55,8 @@ void expect_broadcast(std::string_view op, std::string_view owner, const MatrixV
 
 /// Throws kShape unless the arrays of the pattern fit its sizes.
 void expect_pattern(std::string_view op, const SparsePattern& pattern);
-/// Throws kShape unless the blocks, if there are any, have the entries of the pattern, or room for them.
-void expect_blocks(std::string_view op, const BlockedPattern& blocks, const SparsePattern& pattern);
+/// Throws kShape unless the tiles, if there are any, have the entries of the pattern, or room for them.
+void expect_tiles(std::string_view op, const TiledPattern& tiles, const SparsePattern& pattern);
 /// Throws kShape if the pattern names slots.
 void expect_no_slots(std::string_view op, const SparsePattern& pattern);
 /// Throws kShape unless there is at least one offset and the last one is the number of edge rows (skipped for null

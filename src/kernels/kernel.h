@@ -65,7 +65,7 @@ T* task_partial(const Context& context, const BandKernel<Args>& kernel, std::int
 /// How an implementation goes through the rows of its result. Only what finishes a row at once runs on a band of rows.
 enum class Passes : std::uint8_t {
   kOne,    ///< each row is finished at once
-  kTiles,  ///< all rows once for each block of sources, by the pattern that is cut that way
+  kTiles,  ///< all rows once for each tile of sources, by the pattern that is cut that way
   kPanels  ///< all rows once for each panel of columns
 };
 

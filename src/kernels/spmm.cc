@@ -11,16 +11,16 @@ namespace {
 
 constexpr std::string_view kOp = "spmm";
 
-std::string_view declines_blocked(const SpmmArgs<float>& args) {
+std::string_view declines_tiled(const SpmmArgs<float>& args) {
   if (args.x_half.used()) return "it reads f32 only";
-  if (args.blocks.empty()) return "the pattern is not cut by sources";
+  if (args.tiles.empty()) return "the pattern is not cut by sources";
   const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
   return sums ? std::string_view() : "it computes sums and means only";
 }
 
 std::string_view declines_panels(const SpmmArgs<float>& args) {
   if (args.x_half.used()) return "it reads f32 only";
-  if (args.panel <= 0 || !args.blocks.empty())
+  if (args.panel <= 0 || !args.tiles.empty())
     return "no panels of columns are asked for, or the pattern is cut by sources";
   return spmm_workspace_bytes(args) > 0 ? std::string_view()
                                         : "it computes sums and means over one head, of more columns than in a panel";
@@ -44,7 +44,7 @@ void check(const Context& context, const SpmmArgs<T>& args) {
   if (!args.w.empty()) {
     expect_equal(kOp, length_of("w", args.w), {"the pattern", "entries x heads", args.pattern.nonzeros() * args.heads});
   }
-  expect_blocks(kOp, args.blocks, args.pattern);
+  expect_tiles(kOp, args.tiles, args.pattern);
   if (args.x_half.used()) {
     const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
     GNEISS_CHECK(sums && args.heads == 1, ErrorCode::kShape,
@@ -62,7 +62,7 @@ void check(const Context& context, const SpmmArgs<T>& args) {
 
 template <class T>
 constexpr std::array kVariants = {
-    f32_variant<SpmmArgs<T>>("cpu_blocked", cpu::spmm_blocked, nullptr, declines_blocked, Passes::kTiles),
+    f32_variant<SpmmArgs<T>>("cpu_tiled", cpu::spmm_tiled, nullptr, declines_tiled, Passes::kTiles),
     f32_variant<SpmmArgs<T>>("cpu_panels", cpu::spmm_panels, nullptr, declines_panels, Passes::kPanels),
     f32_variant<SpmmArgs<T>>("cpu", cpu::spmm, nullptr, declines_halves),
     f32_variant<SpmmArgs<T>>("cpu_half", cpu::spmm_half, nullptr, declines_reals),
@@ -70,20 +70,20 @@ constexpr std::array kVariants = {
 
 }  // namespace
 
-std::int64_t spmm_panel_columns(std::int64_t block_cols) {
+std::int64_t spmm_panel_columns(std::int64_t tile_cols) {
   constexpr std::int64_t kMostBytes = std::int64_t{8} << 20;
-  return block_cols * kSpmmPanelColumns * std::int64_t{sizeof(float)} <= kMostBytes ? kSpmmPanelColumns
-                                                                                    : kSpmmPanelColumns / 2;
+  return tile_cols * kSpmmPanelColumns * std::int64_t{sizeof(float)} <= kMostBytes ? kSpmmPanelColumns
+                                                                                   : kSpmmPanelColumns / 2;
 }
 
 template <class T>
 std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args) {
-  const bool cut = !args.blocks.empty();
-  const std::int64_t panel = cut ? spmm_panel_columns(args.blocks.block_cols) : args.panel;
+  const bool cut = !args.tiles.empty();
+  const std::int64_t panel = cut ? spmm_panel_columns(args.tiles.tile_cols) : args.panel;
   const bool sums = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
   if (!std::is_same_v<T, float> || args.x_half.used() || args.heads != 1 || !sums || panel <= 0 || args.x.cols <= panel)
     return 0;
-  return static_cast<std::size_t>((cut ? std::min(args.blocks.block_cols, args.x.rows) : args.x.rows) *
+  return static_cast<std::size_t>((cut ? std::min(args.tiles.tile_cols, args.x.rows) : args.x.rows) *
                                   packed_stride(panel)) *
          sizeof(T);
 }

@@ -20,7 +20,7 @@ struct SpmmArgs {
   Reduce reduce = Reduce::kSum;
   MatrixView<T, S> y;
   MatrixView<std::int32_t, S> arg;
-  BlockedPatternIn<S> blocks =
+  TiledPatternIn<S> tiles =
       {};  ///< of `pattern`, or of a part of its entries, which are then all that is added up; or empty
   HalfElements<const std::uint16_t, S> x_half =
       {};  ///< where used: the elements of x, which then gives the shape alone; sum, mean, one head
@@ -54,18 +54,18 @@ class RowFactors {
   bool mean_;
 };
 
-/// Columns that the blocked variant sweeps at a time: a block of sources takes its columns times so many of a cache.
-/// Whole rows of a wider x would want blocks so small that their segments cost more than reading the ids once a panel
+/// Columns that the tiled variant sweeps at a time: a tile of sources takes its columns times so many of a cache.
+/// Whole rows of a wider x would want tiles so small that their segments cost more than reading the ids once a panel
 /// does.
 inline constexpr std::int64_t kSpmmPanelColumns = 64;
 
-/// The same for blocks of a size that a narrower x chose: half as many where a block's rows would take more than 8 MiB.
-std::int64_t spmm_panel_columns(std::int64_t block_cols);
+/// The same for tiles of a size that a narrower x chose: half as many where a tile's rows would take more than 8 MiB.
+std::int64_t spmm_panel_columns(std::int64_t tile_cols);
 
 /// From one copied row of a panel to the next: each begins a line of the cache.
 constexpr std::int64_t packed_stride(std::int64_t columns) { return (columns + 15) / 16 * 16; }
 
-/// Scratch where x is wider than a panel and has one head: each block's rows of the panel, or all of them where the
+/// Scratch where x is wider than a panel and has one head: each tile's rows of the panel, or all of them where the
 /// pattern is not cut, are copied there, one behind another; rows as they lie would share lines of the cache with other
 /// panels.
 template <class T>
@@ -86,7 +86,7 @@ std::size_t spmm_workspace_bytes(const SpmmArgs<T>& args);
 /// Cost      2·nnz·heads·d flop; >= (nnz + rows)·heads·d·sizeof(T) moved; allocates nothing, uses spmm_workspace_bytes
 /// Errors    kShape
 /// Source    row kernel of the CPU study: whole row in registers, edge-balanced chunks, prefetch 16–32 ahead; its
-/// blocked
+/// tiled
 ///           form where the arguments carry the pattern cut by sources; panels where they ask for them: a table of
 ///           narrow rows that fits in a cache where whole rows do not, for one more pass over the ids a panel
 template <class T>

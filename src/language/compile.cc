@@ -57,12 +57,15 @@ struct ScheduleKey {
 const std::vector<ScheduleKey>& schedule_keys() {
   static const std::vector<ScheduleKey> keys = {{"order", {"auto", "transform_first", "aggregate_first"}, true},
                                                 {"sparse", {"auto", "sparse", "dense"}, false},
-                                                {"blocks", {"auto", "on", "off"}, false},
+                                                {"tiles", {"auto", "on", "off"}, false},
                                                 {"hoist", {"auto", "off"}, false},
                                                 {"fuse", {"auto", "off"}, false},
                                                 {"reorder", {"auto", "none", "degree", "rcm", "clusters"}, false}};
   return keys;
 }
+
+/// The name of today of a key: source tiles were once called blocks.
+std::string_view today(std::string_view key) { return key == "blocks" ? "tiles" : key; }
 
 std::vector<ScheduleEntry> read_schedule(const Module& module, Diagnostics* diagnostics) {
   std::vector<std::string> names;
@@ -70,7 +73,7 @@ std::vector<ScheduleEntry> read_schedule(const Module& module, Diagnostics* diag
   std::vector<ScheduleEntry> entries;
   for (const ScheduleItem& item : module.schedule) {
     const auto key = std::find_if(schedule_keys().begin(), schedule_keys().end(),
-                                  [&](const ScheduleKey& k) { return k.name == item.key; });
+                                  [&](const ScheduleKey& k) { return k.name == today(item.key); });
     if (key == schedule_keys().end()) {
       diagnostics->error(Code::E0611, item.key_span, fmt::format("unknown schedule key '{}'", item.key)).help =
           unknown_name_hint(item.key, names);
@@ -81,7 +84,7 @@ std::vector<ScheduleEntry> read_schedule(const Module& module, Diagnostics* diag
       diagnostics->error(Code::E0611, item.key_span, fmt::format("'{}' for one layer", item.key)).help =
           fmt::format("it holds for the whole model: write '{} = {};' without a layer", item.key, item.value);
     } else {
-      entries.push_back({item.layer, item.key, item.value});
+      entries.push_back({item.layer, key->name, item.value});
     }
   }
   return entries;

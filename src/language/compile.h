@@ -48,7 +48,7 @@ struct ScriptSettings {
   std::string init;  ///< glorot | he | normal | uniform; empty: each layer's own
 };
 
-/// One entry of a schedule block: what the passes are asked for. Keys and values are checked: order, sparse, blocks,
+/// One entry of a schedule block: what the passes are asked for. Keys and values are checked: order, sparse, tiles,
 /// hoist, fuse, reorder.
 struct ScheduleEntry {
   std::int64_t layer = 0;  ///< from 1; 0: every layer

@@ -38,10 +38,10 @@ Tensor Emitter::reduce(const std::string& fn, const Tensor& e, const std::string
     fail(Code::E0419, span, fmt::format("'{}' over out_edges is not available", fn),
          "only 'sum' is; the others reduce over in_edges");
   }
-  ir::Attrs attrs = {{"fn", fn}, {"graph", std::int64_t{e.space}}};
+  ir::Attrs attrs = {{"fn", fn}, {"graph", std::int64_t{e.set}}};
   attrs.set("side", std::string(out ? "src" : "dst"));
   set_location(span);
-  const ir::GraphDef& graph = program_.graphs[static_cast<std::size_t>(e.space)];
+  const ir::GraphDef& graph = program_.graphs[static_cast<std::size_t>(e.set)];
   const std::int32_t set = out ? graph.src_set : graph.dst_set;
   return {emit(ir::OpKind::segment_reduce, {e.id}, std::move(attrs)), ir::Domain::kNode, set, e.dims, -1};
 }
@@ -53,7 +53,7 @@ Tensor Emitter::edge_softmax(const Tensor& e, const std::string& edges, const Sp
   if (edges != "in_edges")
     fail(Code::E0419, span, "'softmax' over out_edges is not available", "it runs over in_edges");
   set_location(span);
-  return like(e, emit(ir::OpKind::edge_softmax, {e.id}, {{"graph", std::int64_t{e.space}}}));
+  return like(e, emit(ir::OpKind::edge_softmax, {e.id}, {{"graph", std::int64_t{e.set}}}));
 }
 
 Tensor Emitter::edge_weight(std::int32_t graph, const Span& span) {

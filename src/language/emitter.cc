@@ -133,11 +133,11 @@ void Emitter::check_domains(const Tensor& a, const Tensor& b, std::string_view o
          "bring the node value to the edges with @src or @dst, or the edge value to the nodes with 'sum(…) over "
          "in_edges'");
   }
-  if (a.domain == ir::Domain::kEdge && a.space != b.space) {
+  if (a.domain == ir::Domain::kEdge && a.set != b.set) {
     fail(Code::E0409, span,
          fmt::format("'{}' of edge values of two graphs ('{}' and '{}')", op,
-                     program_.graphs[static_cast<std::size_t>(a.space)].name,
-                     program_.graphs[static_cast<std::size_t>(b.space)].name),
+                     program_.graphs[static_cast<std::size_t>(a.set)].name,
+                     program_.graphs[static_cast<std::size_t>(b.set)].name),
          "assign to 'graph' before the first edge value is made");
   }
 }

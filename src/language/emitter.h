@@ -106,7 +106,7 @@ class Emitter {
   [[noreturn]] void fail_form(const Tensor& x, const Span& span);
   void check_domains(const Tensor& a, const Tensor& b, std::string_view op, const Span& span);
   std::vector<std::int64_t> broadcast(const Tensor& a, const Tensor& b, std::string_view op, const Span& span);
-  Tensor like(const Tensor& x, ir::ValueId id) const { return {id, x.domain, x.space, x.dims, -1}; }
+  Tensor like(const Tensor& x, ir::ValueId id) const { return {id, x.domain, x.set, x.dims, -1}; }
 
   ir::Program& program_;
   ir::Builder builder_;

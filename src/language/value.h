@@ -15,7 +15,7 @@ namespace gneiss::language {
 struct Tensor {
   ir::ValueId id = ir::kNoValue;
   ir::Domain domain = ir::Domain::kGlobal;
-  std::int32_t space = 0;
+  std::int32_t set = 0;
   std::vector<std::int64_t> dims;  ///< node and edge values: of a row; global values: all of them
   std::int32_t param = -1;         ///< which parameter it is, while it is one and nothing else
 

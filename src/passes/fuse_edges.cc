@@ -152,7 +152,7 @@ class LoopBuilder {
 
   std::int64_t graph_of(const Op& op) const {
     for (const ValueId input : op.inputs) {
-      if (is_edge(input)) return from_.type(input).space;
+      if (is_edge(input)) return from_.type(input).set;
     }
     return op.attrs.integer("graph", 0);
   }

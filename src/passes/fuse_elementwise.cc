@@ -103,7 +103,7 @@ class ElementwiseFuser {
     for (const std::size_t side : {first, 1 - first}) {
       const ValueId weights = narrow(product->inputs[1 - side]);
       const ir::Type& type = from_.type(weights);
-      const bool same_rows = type.domain == wide.domain && type.space == wide.space && type.rows == wide.rows;
+      const bool same_rows = type.domain == wide.domain && type.set == wide.set && type.rows == wide.rows;
       if (from_.type(product->inputs[side]) != wide || !same_rows) continue;
       emit(op, OpKind::sum_rows, {product->inputs[side], weights}, op.attrs);
       return true;

@@ -80,7 +80,7 @@ class RowGrouper {
     if (a.results.empty() || b.results.empty()) return false;
     const ir::Type& x = program_.type(ir::row_value(a));
     const ir::Type& y = program_.type(ir::row_value(b));
-    return a.phase == b.phase && x.domain == y.domain && x.space == y.space;
+    return a.phase == b.phase && x.domain == y.domain && x.set == y.set;
   }
 
   /// Where the next op goes: to the end, or before the last run of ops on other rows.

@@ -1,4 +1,4 @@
-// One op gives the loss of "train_logits" and its gradient, by the kind of labels.
+// One op gives the loss of "train_logits" and its gradient, by the kind of labels; another the validation loss.
 #include "passes/loss.h"
 
 #include <vector>
@@ -27,6 +27,11 @@ ir::Program add_loss(const ir::Program& program, const LossSpec& loss) {
   const std::vector<ValueId> results = builder.add_all(kind, {logits}, attrs);
   out.outputs.push_back({"loss", results[0]});
   out.outputs.push_back({"dlogits", results[1]});
+  if (loss.validation) {
+    builder.set_phase(ir::Phase::kInference);
+    attrs.set("nodes", std::string("val"));
+    out.outputs.push_back({"val_loss", builder.add(kind, {program.output("logits")}, attrs)});
+  }
   return out;
 }
 

@@ -209,7 +209,7 @@ class Restrictor {
       restricted = add({from.name + "+into_loss_rows", ir::GraphOrigin::kIntoLossRows, base, from.src_set, space_,
                         rows_.edges[static_cast<std::size_t>(base)], from.weighted, false});
     }
-    const std::int32_t nodes = from_.type(from_.output("train_logits")).space;
+    const std::int32_t nodes = from_.type(from_.output("train_logits")).set;
     selection_ = add({"loss_rows", ir::GraphOrigin::kLossRows, 0, nodes, space_, rows_.count, false, false});
   }
 

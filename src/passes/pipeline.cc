@@ -71,9 +71,9 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
     if (dense) bytes += program.elements(op.results[0]) * std::int64_t{sizeof(float)};
   }
   // Making these edges takes as long as some steps of what it saves.
-  constexpr double kStepsForBlocks = 20;
+  constexpr double kStepsForTiles = 20;
   LossRows rows = options.loss_rows;
-  rows.marks = options.repeats.steps >= kStepsForBlocks;
+  rows.marks = options.repeats.steps >= kStepsForTiles;
   return eliminate_dead_code(restrict_to_loss_rows(program, rows, bytes, decisions));
 }
 
@@ -314,15 +314,15 @@ std::string how_it_fits(const ir::Plan& plan, const Way& way) {
          way.what;
 }
 
-/// The plan as asked if it fits, else that of least modelled time which does: with values made again, without blocks of
+/// The plan as asked if it fits, else that of least modelled time which does: with values made again, without tiles of
 /// sources (copies of the edges), without what is aggregated from the features once, without both.
 ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
   ir::Plan as_asked = plan_by(model, options, false);
   if (options.excess_bytes(as_asked) <= 0) return as_asked;
   std::vector<Way> ways = {{options, ""}};
-  if (options.source_blocks == planner::SourceBlocking::kAuto) {
+  if (options.source_tiles == planner::SourceTiling::kAuto) {
     ways.push_back(ways[0]);
-    ways.back().options.source_blocks = planner::SourceBlocking::kOff;
+    ways.back().options.source_tiles = planner::SourceTiling::kOff;
     ways.back().what = "edges are not cut by sources";
   }
   if (options.order == OrderChoice::kAuto) {

@@ -66,7 +66,7 @@ class LoopRemover {
     for (const std::vector<ValueId>* values : {&op.inputs, &op.results}) {
       for (const ValueId v : *values) {
         if (v != ir::kNoValue && from_.type(v).domain == ir::Domain::kEdge &&
-            from_.type(v).space == static_cast<std::int32_t>(g))
+            from_.type(v).set == static_cast<std::int32_t>(g))
           return true;
       }
     }

@@ -192,8 +192,8 @@ class BlockMaker {
     if (op.inputs.empty() && op.kind != OpKind::edge_weight) {
       ir::Type leaf = type(op.results[0]);
       leaf.layout = ir::Layout::kDense;  // batches gather dense rows
-      if (leaf.domain == Domain::kNode) leaf.space = place;
-      if (leaf.domain == Domain::kEdge) leaf.space = graph_of(place, leaf.space);
+      if (leaf.domain == Domain::kNode) leaf.set = place;
+      if (leaf.domain == Domain::kEdge) leaf.set = graph_of(place, leaf.set);
       results = {builder_.leaf(op.kind, leaf, attrs)};
     } else {
       std::vector<ValueId> inputs;

@@ -1,6 +1,6 @@
 // Variants are chosen from sizes alone: patterns with sizes and no data are bound like real ones, so that each variant
 // can say whether it would run. Then the steps are searched for what they need besides values (transposes, slots,
-// blocks of edges), and for which of it the setup phase needs alone.
+// tiles of edges), and for which of it the setup phase needs alone.
 #include "planner/bind.h"
 
 #include <algorithm>
@@ -74,9 +74,9 @@ void bind_all(ir::Plan* plan) {
   };
   operands.in_edges = [&](std::int32_t g) { return &sizes.in[static_cast<std::size_t>(g)]; };
   operands.out_edges = [&](std::int32_t g) { return &sizes.out[static_cast<std::size_t>(g)]; };
-  operands.source_blocks = [&](const Op& op, bool out_edges) {
+  operands.source_tiles = [&](const Op& op, bool out_edges) {
     const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(op.attrs.integer("graph", 0))];
-    return BlockedPattern{out_edges ? use.out_block : use.in_block, {}, {}, {}, {}};
+    return TiledPattern{out_edges ? use.out_tile : use.in_tile, {}, {}, {}, {}};
   };
   operands.features = [&](bool transposed) { return transposed ? &sizes.features_transposed : &sizes.features; };
   operands.transposed_values = [] { return std::span<const T>(); };
@@ -145,7 +145,7 @@ void find_structures(ir::Plan* plan) {
     }
     // Dropout on edges walks the graph of its values.
     if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge) {
-      plan->graph_uses[static_cast<std::size_t>(program.type(op.inputs[0]).space)].used = true;
+      plan->graph_uses[static_cast<std::size_t>(program.type(op.inputs[0]).set)].used = true;
     }
   }
   for (const ir::EdgeLoop& loop : plan->loops) {
@@ -203,14 +203,14 @@ void find_lasting(ir::Plan* plan) {
     }
     std::int64_t graph = op.attrs.integer("graph", -1);
     if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge)
-      graph = program.type(op.inputs[0]).space;
+      graph = program.type(op.inputs[0]).set;
     if (graph < 0 || step.loop >= 0) continue;
     ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
     const bool backwards = runs_along_out_edges(op);
-    // By blocks of sources only the slots of what edges have are looked up, along out-edges.
-    const bool blocked = step.walks_tiles && !(backwards && !reads_ends_only(op));
+    // By tiles of sources only the slots of what edges have are looked up, along out-edges.
+    const bool tiled = step.walks_tiles && !(backwards && !reads_ends_only(op));
     // Degrees are differences of offsets, which stay.
-    const bool ids = !blocked && op.kind != OpKind::degree;
+    const bool ids = !tiled && op.kind != OpKind::degree;
     if (ids && !(backwards && op.kind == OpKind::spmm)) note_read(setup, i, &use.in_setup, &use.in_kept);
     if (ids && backwards) note_read(setup, i, &use.out_setup, &use.out_kept);
   }
@@ -226,11 +226,10 @@ void find_lasting(ir::Plan* plan) {
 
 }  // namespace
 
-void bind_kernels(ir::Plan* plan, SourceBlocking blocking, const cost::Rates& rates,
-                  std::vector<std::string>* decisions) {
+void bind_kernels(ir::Plan* plan, SourceTiling tiling, const cost::Rates& rates, std::vector<std::string>* decisions) {
   find_edge_loops(plan);
   find_structures(plan);
-  choose_source_blocks(plan, blocking, rates, decisions);
+  choose_source_tiles(plan, tiling, rates, decisions);
   if (plan->value_bytes == sizeof(double)) {
     bind_all<double>(plan);
   } else {

@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "ir/plan.h"
-#include "planner/source_blocks.h"
+#include "planner/source_tiles.h"
 
 namespace gneiss::planner {
 
 /// Fills steps, workspace_bytes, graph_uses and feature_transpose of `plan`, choosing kernel variants from sizes alone.
 /// `decisions` gets one sentence per choice.
-void bind_kernels(ir::Plan* plan, SourceBlocking blocking, const cost::Rates& rates,
-                  std::vector<std::string>* decisions);
+void bind_kernels(ir::Plan* plan, SourceTiling tiling, const cost::Rates& rates, std::vector<std::string>* decisions);
 
 }  // namespace gneiss::planner

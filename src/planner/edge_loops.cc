@@ -18,7 +18,7 @@ constexpr std::int64_t kTaskRows = 64;
 
 std::int32_t graph_of(const ir::Program& program, const Op& op) {
   for (const ir::ValueId v : op.inputs) {
-    if (program.type(v).domain == ir::Domain::kEdge) return program.type(v).space;
+    if (program.type(v).domain == ir::Domain::kEdge) return program.type(v).set;
   }
   return static_cast<std::int32_t>(op.attrs.integer("graph", -1));
 }

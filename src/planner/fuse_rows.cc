@@ -72,7 +72,7 @@ class Grouper {
   bool same_rows(ValueId a, ValueId b) const {
     const ir::Type& x = program_.type(a);
     const ir::Type& y = program_.type(b);
-    return x.domain == y.domain && x.space == y.space;
+    return x.domain == y.domain && x.set == y.set;
   }
 
   /// In one phase, or backward going on where forward ends: rows of the loss's gradient are used as they are made.

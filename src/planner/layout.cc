@@ -18,7 +18,7 @@ using Decisions = std::vector<std::string>;
 /// are given last: values of ops that run together live together, which is why split_bands tries places before it cuts.
 constexpr PlanPass kCpu[] = {
     {"bind_kernels", false, "a kernel for every op",
-     [](ir::Plan* plan, const LayoutOptions& o, Decisions* d) { bind_kernels(plan, o.source_blocks, o.rates, d); }},
+     [](ir::Plan* plan, const LayoutOptions& o, Decisions* d) { bind_kernels(plan, o.source_tiles, o.rates, d); }},
     {"pad_rows", true, "rows that are read at random start where a cache line does, where that saves lines",
      [](ir::Plan* plan, const LayoutOptions&, Decisions* d) { pad_rows(plan, d); }},
     {"stream_features", true, "features, and what is made of them once, in a file, read anew in every sweep",

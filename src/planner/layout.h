@@ -9,7 +9,7 @@
 
 #include "cost/cost.h"
 #include "ir/plan.h"
-#include "planner/source_blocks.h"
+#include "planner/source_tiles.h"
 #include "planner/split_bands.h"
 #include "planner/stream_features.h"
 
@@ -20,7 +20,7 @@ enum class Target : std::uint8_t { kCpu };
 
 /// What the passes on plans go by.
 struct LayoutOptions {
-  SourceBlocking source_blocks = SourceBlocking::kAuto;
+  SourceTiling source_tiles = SourceTiling::kAuto;
   cost::Rates rates = cost::default_rates();  ///< what choices by modelled time and the plan's times go by
   SplitLimits split_limits;
   FileRoom file_room;  ///< what need not be in memory

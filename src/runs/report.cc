@@ -60,8 +60,8 @@ Json json_of(const epochs::ReorderReport& report) {
                        {"method", report.method},
                        {"reason", report.reason},
                        {"seconds", report.seconds},
-                       {"same_block_before", report.same_block_before},
-                       {"same_block_after", report.same_block_after},
+                       {"same_cluster_before", report.same_cluster_before},
+                       {"same_cluster_after", report.same_cluster_after},
                        {"same_region_before", report.same_region_before},
                        {"same_region_after", report.same_region_after}});
 }

@@ -105,13 +105,14 @@ void Executor<T>::bind(const Inputs& inputs) {
     structures_.emplace(inputs_, plan_, std::move(resources_.derived), context_.threads);
   }
   if constexpr (!std::is_same_v<T, float>) widen();
-  operands_.labels = inputs_.classes;
-  operands_.targets = inputs_.targets;
-  operands_.loss_rows = inputs_.loss_rows;
+  const auto operands_of = [&](const LabelledRows& from) {
+    const bool targets = from.targets.data != nullptr;
+    return kernels::LossOperands{from.classes, from.targets, from.rows,
+                                 targets ? kernels::labelled_entries(context_.threads, from.targets, from.rows) : 0};
+  };
+  operands_.training = operands_of(inputs_.training);
+  operands_.validation = operands_of(inputs_.validation);
   operands_.class_weights = inputs_.class_weights;
-  operands_.labelled = inputs_.targets.data == nullptr
-                           ? 0
-                           : kernels::labelled_entries(context_.threads, inputs_.targets, inputs_.loss_rows);
   for (Step& step : steps_) bind_step(&step);
   structures_->drop_unread(plan_, -1);  // bound calls know the sizes
 }
@@ -136,7 +137,7 @@ void Executor<T>::take_sizes() {
     if (op.kind != ir::OpKind::input) continue;
     const ir::Type& type = program.type(op.results[0]);
     const std::int64_t rows = op.results[0] == constants_input_ ? inputs_.constants.rows : inputs_.features.rows;
-    if (type.domain == ir::Domain::kNode && ir::changes(program, type)) set_nodes(type.space, rows);
+    if (type.domain == ir::Domain::kNode && ir::changes(program, type)) set_nodes(type.set, rows);
   }
   for (std::size_t set = 0; set < sizes_.nodes.size(); ++set) {
     if (sizes_.nodes[set] == ir::kUnknown) sizes_.nodes[set] = program.node_sets[set].size;
@@ -315,10 +316,10 @@ void Executor<T>::make_operands() {
   };
   from.in_edges = [this](std::int32_t g) { return structures_->in_edges(g); };
   from.out_edges = [this](std::int32_t g) { return structures_->out_edges(g); };
-  from.source_blocks = [this](const ir::Op& op, bool out_edges) {
-    const std::int32_t part = plan_.loss_blocks_of(op);
-    if (part >= 0) return structures_->loss_blocks(part);
-    return structures_->source_blocks(static_cast<std::int32_t>(op.attrs.integer("graph", 0)), out_edges);
+  from.source_tiles = [this](const ir::Op& op, bool out_edges) {
+    const std::int32_t part = plan_.loss_tiles_of(op);
+    if (part >= 0) return structures_->loss_tiles(part);
+    return structures_->source_tiles(static_cast<std::int32_t>(op.attrs.integer("graph", 0)), out_edges);
   };
   from.features = [this](bool transposed) { return structures_->features(transposed); };
   from.transposed_values = [this]() -> std::span<const T> {
@@ -420,8 +421,8 @@ void Executor<T>::end_setup() {
 }
 
 template <class T>
-void Executor<T>::make_loss_blocks() {
-  structures_->fill_loss_blocks(plan_, inputs_.features.rows, inputs_.loss_rows, context_.threads);
+void Executor<T>::make_loss_tiles() {
+  structures_->fill_loss_tiles(plan_, inputs_.features.rows, inputs_.training.rows, context_.threads);
 }
 
 template <class T>

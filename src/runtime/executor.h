@@ -50,8 +50,8 @@ class Executor {
   /// reading brings again.
   void end_setup();
   /// After that, and when what else only the setup read is gone: makes the edges that the steps walk by themselves
-  /// (Plan::loss_blocks).
-  void make_loss_blocks();
+  /// (Plan::loss_tiles).
+  void make_loss_tiles();
   /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once:
   /// structures go when the last of its ops that reads them is through, if no other phase does.
   void run(ir::Phase phase, kernels::StepKey key);

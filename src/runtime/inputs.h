@@ -33,14 +33,20 @@ struct FeatureInput {
   std::span<const float> values;  ///< [stored entries] of `sparse`
 };
 
+/// Nodes with labels.
+struct LabelledRows {
+  std::span<const std::int32_t> classes;  ///< by row, -1: none
+  ConstMatrixView<float> targets;         ///< or targets by row, NaN: none
+  std::span<const NodeId> rows;           ///< ascending: those that count
+};
+
 struct Inputs {
   std::vector<GraphInput> graphs;  ///< by number in the program; derived graphs are empty or left out
   FeatureInput features;
   ConstMatrixView<float> constants;  ///< of the program's other input, "constants": what was computed of the full graph
   std::vector<std::span<const std::int64_t>> row_ids;  ///< by node set: what keys random draws; empty: the row itself
-  std::span<const std::int32_t> classes;               ///< labels of the nodes that the loss is taken of, -1: none,
-  ConstMatrixView<float> targets;                      ///< or their targets, NaN: none
-  std::span<const NodeId> loss_rows;                   ///< rows that the training loss counts, ascending
+  LabelledRows training;                               ///< of the rows of "train_logits"
+  LabelledRows validation;                             ///< of the rows of "logits"
   std::span<const float> class_weights;                ///< [classes] or empty
 };
 

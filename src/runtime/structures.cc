@@ -88,9 +88,9 @@ Structures::Structures(const Inputs& inputs, const ir::Plan& plan, DerivedGraphs
     add_graph(plan, g, threads);
   }
   refill(inputs, plan);
-  for (const ir::LossBlocks& part : plan.loss_blocks) {
-    loss_blocks_.push_back(
-        graph::room_for_part((part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)]));
+  for (const ir::LossTiles& part : plan.loss_tiles) {
+    loss_tiles_.push_back(
+        graph::room_for_part((part.out_edges ? out_tiles_ : in_tiles_)[static_cast<std::size_t>(part.graph)]));
   }
   if (!inputs.features.is_sparse) return;
   features_in_ = inputs.features.sparse;
@@ -109,11 +109,10 @@ void Structures::add_graph(const ir::Plan& plan, std::size_t g, int threads) {
     transposes_[g] = graph::transpose(in_[g], use.slots, threads);
     out_[g] = transposes_[g].pattern();
   }
-  GNEISS_ASSERT(stays || (use.in_block == 0 && use.out_block == 0), "graph {} changes and is cut by sources",
+  GNEISS_ASSERT(stays || (use.in_tile == 0 && use.out_tile == 0), "graph {} changes and is cut by sources",
                 plan.program.graphs[g].name);
-  in_blocks_.push_back(use.in_block > 0 ? graph::block_sources(in_[g], use.in_block, threads) : graph::SourceBlocks());
-  out_blocks_.push_back(use.out_block > 0 ? graph::block_sources(out_[g], use.out_block, threads)
-                                          : graph::SourceBlocks());
+  in_tiles_.push_back(use.in_tile > 0 ? graph::tile_sources(in_[g], use.in_tile, threads) : graph::SourceTiles());
+  out_tiles_.push_back(use.out_tile > 0 ? graph::tile_sources(out_[g], use.out_tile, threads) : graph::SourceTiles());
 }
 
 void Structures::refill(const Inputs& inputs, const ir::Plan& plan) {
@@ -133,16 +132,15 @@ void Structures::refill(const Inputs& inputs, const ir::Plan& plan) {
   }
 }
 
-void Structures::fill_loss_blocks(const ir::Plan& plan, std::int64_t num_nodes, std::span<const NodeId> rows,
-                                  int threads) {
-  if (plan.loss_blocks.empty()) return;
+void Structures::fill_loss_tiles(const ir::Plan& plan, std::int64_t num_nodes, std::span<const NodeId> rows,
+                                 int threads) {
+  if (plan.loss_tiles.empty()) return;
   const std::vector<std::uint8_t> marked = graph::marks(num_nodes, rows);
-  for (std::size_t i = 0; i < plan.loss_blocks.size(); ++i) {
-    const ir::LossBlocks& part = plan.loss_blocks[i];
-    const graph::SourceBlocks& whole =
-        (part.out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(part.graph)];
+  for (std::size_t i = 0; i < plan.loss_tiles.size(); ++i) {
+    const ir::LossTiles& part = plan.loss_tiles[i];
+    const graph::SourceTiles& whole = (part.out_edges ? out_tiles_ : in_tiles_)[static_cast<std::size_t>(part.graph)];
     graph::fill_part(whole, part.sources ? graph::EntryEnd::kColumn : graph::EntryEnd::kRow, marked, threads,
-                     &loss_blocks_[i]);
+                     &loss_tiles_[i]);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/source_blocks.h"
+#include "graph/source_tiles.h"
 #include "ir/plan.h"
 #include "runtime/inputs.h"
 
@@ -31,7 +31,7 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
 /// Patterns by graph and direction, for the life of a run.
 class Structures {
  public:
-  /// Takes the derived graphs; builds the transposes and source blocks that the plan asks for. What `inputs` point at
+  /// Takes the derived graphs; builds the transposes and source tiles that the plan asks for. What `inputs` point at
   /// must outlive this, but for graphs that change.
   Structures(const Inputs& inputs, const ir::Plan& plan, DerivedGraphs derived, int threads);
 
@@ -41,13 +41,13 @@ class Structures {
   const SparsePattern* in_edges(std::int32_t graph) const { return &in_[static_cast<std::size_t>(graph)]; }
   const SparsePattern* out_edges(std::int32_t graph) const { return &out_[static_cast<std::size_t>(graph)]; }
   /// The in-edges (or the out-edges) cut by sources; an empty pattern where the plan asks for none.
-  BlockedPattern source_blocks(std::int32_t graph, bool out_edges) const {
-    return (out_edges ? out_blocks_ : in_blocks_)[static_cast<std::size_t>(graph)].view();
+  TiledPattern source_tiles(std::int32_t graph, bool out_edges) const {
+    return (out_edges ? out_tiles_ : in_tiles_)[static_cast<std::size_t>(graph)].view();
   }
-  /// Plan::loss_blocks[i], filled by fill_loss_blocks.
-  BlockedPattern loss_blocks(std::int32_t i) const { return loss_blocks_[static_cast<std::size_t>(i)].view(); }
+  /// Plan::loss_tiles[i], filled by fill_loss_tiles.
+  TiledPattern loss_tiles(std::int32_t i) const { return loss_tiles_[static_cast<std::size_t>(i)].view(); }
   /// `rows`: those of the loss, of `num_nodes` nodes.
-  void fill_loss_blocks(const ir::Plan& plan, std::int64_t num_nodes, std::span<const NodeId> rows, int threads);
+  void fill_loss_tiles(const ir::Plan& plan, std::int64_t num_nodes, std::span<const NodeId> rows, int threads);
   /// Frees the ids of edges that nothing reads any more, of the graphs and transposes that were made here: when the
   /// step `last` of the setup phase is through; -1: before the first.
   void drop_unread(const ir::Plan& plan, std::int32_t last);
@@ -66,9 +66,9 @@ class Structures {
   std::vector<SparsePattern> in_;
   std::vector<SparsePattern> out_;
   std::vector<std::span<const float>> weights_;
-  std::vector<graph::SourceBlocks> in_blocks_;
-  std::vector<graph::SourceBlocks> out_blocks_;
-  std::vector<graph::SourceBlocks> loss_blocks_;
+  std::vector<graph::SourceTiles> in_tiles_;
+  std::vector<graph::SourceTiles> out_tiles_;
+  std::vector<graph::SourceTiles> loss_tiles_;
   SparsePattern features_in_;
   SparsePattern features_out_;
 };

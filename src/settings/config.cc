@@ -87,6 +87,7 @@ void Config::set(std::string_view key, std::string_view value, Origin origin, co
       throw Error(ErrorCode::kUsage, fmt::format("unknown setting '{}'", visible(key)), where,
                   nearest.empty() ? "docs/cli.md lists all settings" : fmt::format("did you mean '{}'?", nearest));
     }
+    if (setting->key != key) return set(setting->key, value, origin, where);
     checked = check_value(*setting, value, where);
   }
   if (origin == Origin::kFile) file_values_[std::string(key)] = checked;

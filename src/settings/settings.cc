@@ -502,13 +502,14 @@ std::vector<Setting> output_settings() {
        .initial = "auto",
        .help = "transform and aggregate in which order",
        .choices = {"auto", "transform_first", "aggregate_first"}},
-      {.key = "passes.source_blocks",
-       .flag = "source-blocks",
+      {.key = "passes.source_tiles",
+       .flag = "source-tiles",
        .type = kChoice,
        .initial = "auto",
-       .help =
-           "aggregate block by block of source nodes; auto: on dense graphs, and wide rows panel by panel of columns",
-       .choices = {"auto", "on", "off"}},
+       .help = "aggregate tile by tile of source nodes; auto: on dense graphs, and wide rows panel by panel of columns",
+       .choices = {"auto", "on", "off"},
+       .aliases = {"source-blocks"},
+       .former_key = "passes.source_blocks"},
       {.key = "passes.jit",
        .flag = "jit",
        .type = kBool,
@@ -595,7 +596,9 @@ const std::vector<Setting>& settings() {
 
 const Setting* find_setting(std::string_view key) {
   const auto& all = settings();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Setting& s) { return s.key == key; });
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Setting& s) {
+    return s.key == key || (!s.former_key.empty() && s.former_key == key);
+  });
   return found == all.end() ? nullptr : &*found;
 }
 

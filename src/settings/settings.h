@@ -25,11 +25,12 @@ struct Setting {
   std::vector<std::string> choices = {};
   std::vector<std::string> aliases = {};  ///< further flags
   std::string unset = {};                 ///< what an unset value means, for help: "the model's own"
+  std::string former_key = {};            ///< an older key that run files may still have
 };
 
 /// All rows, grouped by the part of the key before the dot, in the order in which help lists them.
 const std::vector<Setting>& settings();
-/// The row with this key, or null.
+/// The row with this key, or which had it in an older version; or null.
 const Setting* find_setting(std::string_view key);
 std::vector<std::string> setting_keys();
 /// "a number", "one of a, b" …: what a value must be, for messages and help.

@@ -37,6 +37,7 @@ class Writer {
   std::string in(std::size_t i) const { return view(op_.inputs[i]); }
   std::string out(std::size_t i = 0) const { return i < op_.results.size() ? view(op_.results[i]) : "{}"; }
   std::string elements(const std::string& matrix) const { return fmt::format("elements({})", matrix); }
+  std::string optional_out(std::size_t i) const { return op_.results[i] == ir::kNoValue ? "{}" : out(i); }
   std::string optional_in(std::size_t i) const { return op_.inputs.size() > i ? in(i) : "{}"; }
   std::string weights(std::size_t i) const { return op_.inputs.size() > i ? elements(in(i)) : "{}"; }
   bool flag(std::string_view name) const { return op_.attrs.integer(name, 0) != 0; }
@@ -55,13 +56,12 @@ class Writer {
   }
 
   /// Adds the edges cut by sources, where they are.
-  void blocks(bool backwards, std::vector<Field>* fields) const {
+  void tiles(bool backwards, std::vector<Field>* fields) const {
     const ir::GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(graph())];
-    const std::int32_t part = plan_.loss_blocks_of(op_);
-    if (part >= 0) return fields->push_back({"blocks", fmt::format("p.loss_blocks_{}.view()", part)});
-    if ((backwards ? use.out_block : use.in_block) == 0) return;
-    fields->push_back(
-        {"blocks", fmt::format("p.{}_blocks_{}.view()", backwards ? "out" : "in", names_.graph(graph()))});
+    const std::int32_t part = plan_.loss_tiles_of(op_);
+    if (part >= 0) return fields->push_back({"tiles", fmt::format("p.loss_tiles_{}.view()", part)});
+    if ((backwards ? use.out_tile : use.in_tile) == 0) return;
+    fields->push_back({"tiles", fmt::format("p.{}_tiles_{}.view()", backwards ? "out" : "in", names_.graph(graph()))});
   }
 
   /// Adds the 16-bit form of a value, where it has one.
@@ -84,7 +84,7 @@ class Writer {
         {"pattern", edges(backwards)}, {"x", in(0)}, {"w", ir::weighs_edges(op_) ? weights(1) : "{}"}};
     if (op_.attrs.integer("heads", 1) != 1) fields.push_back({"heads", count("heads", 1)});
     fields.insert(fields.end(), {{"reduce", reduce()}, {"y", out()}, {"arg", out(1)}});
-    blocks(backwards, &fields);
+    tiles(backwards, &fields);
     half("x_half", op_.inputs[0], &fields);
     half("y_half", op_.results[0], &fields);
     if (op_.attrs.has("panel")) fields.push_back({"panel", count("panel", 0)});
@@ -103,7 +103,7 @@ class Writer {
                                  {"y", out()},
                                  {"tangent", out(1)},
                                  {"lse", out(2)}};
-    blocks(false, &fields);
+    tiles(false, &fields);
     return {"attention", "AttentionArgs", fields};
   }
 
@@ -120,7 +120,7 @@ class Writer {
                                  {"slope", number("slope", 0.2)},
                                  {"dz", out(0)},
                                  {"ds_src", out(1)}};
-    blocks(flag("transpose"), &fields);
+    tiles(flag("transpose"), &fields);
     return {"attention_grad", "AttentionGradArgs", fields};
   }
 
@@ -161,7 +161,7 @@ class Writer {
                                  {"row_ids", "{}"}};
     if (rows.domain != ir::Domain::kGlobal) fields.back().value = "p.dataset.orig_id";
     if (rows.domain == ir::Domain::kEdge)
-      fields.push_back({"in_edges", fmt::format("&p.in_edges_{}", names_.graph(rows.space))});
+      fields.push_back({"in_edges", fmt::format("&p.in_edges_{}", names_.graph(rows.set))});
     if (rows.layout == ir::Layout::kSparse) fields.push_back({"sparse_rows", "&p.feature_rows"});
     fields.insert(fields.end(), {{"x", in(0)}, {"y", out()}});
     return {"dropout", "DropoutArgs", fields};
@@ -270,9 +270,11 @@ class Writer {
 
   Call loss() const {
     const std::string kernel(ir::traits(op_.kind).name);
-    const bool on_rows = counts_rows_alone(program_);
+    const bool trains = ir::is_training_loss(op_);
+    const bool on_rows = trains && counts_rows_alone(program_);
     const std::string labels = on_rows ? "p.loss_labels" : "p.dataset.labels";
-    const std::string rows = on_rows ? "p.loss_rows" : "p.dataset.split.train";
+    const std::string all_rows = trains ? "p.dataset.split.train" : "p.val_rows";
+    const std::string rows = on_rows ? "p.loss_rows" : all_rows;
     if (op_.kind == OpKind::cross_entropy) {
       return {kernel,
               "CrossEntropyArgs",
@@ -282,7 +284,7 @@ class Writer {
                {"class_weights", from_.class_weights.empty() ? "{}" : "kClassWeights"},
                {"label_smoothing", number("label_smoothing", 0)},
                {"loss", out(0)},
-               {"dlogits", out(1)}}};
+               {"dlogits", optional_out(1)}}};
     }
     return {kernel,
             op_.kind == OpKind::mse ? "MseArgs" : "BceWithLogitsArgs",
@@ -290,8 +292,8 @@ class Writer {
              {"targets", fmt::format("targets({})", labels)},
              {"rows", rows},
              {"loss", out(0)},
-             {"dlogits", out(1)},
-             {"labelled", "p.labelled"}}};
+             {"dlogits", optional_out(1)},
+             {"labelled", trains ? "p.labelled" : "p.val_labelled"}}};
   }
 
   Call between_nodes_and_edges() const {
@@ -462,7 +464,7 @@ class Writer {
 
 bool counts_rows_alone(const ir::Program& program) {
   for (const Op& op : program.ops) {
-    if (ir::is_loss(op.kind)) return program.rows(op.inputs[0]) != program.node_sets[0].size;
+    if (ir::is_training_loss(op)) return program.rows(op.inputs[0]) != program.node_sets[0].size;
   }
   return false;
 }

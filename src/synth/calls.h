@@ -25,8 +25,8 @@ bool counts_rows_alone(const ir::Program& program);
 bool has_targets(const ir::Program& program);
 
 /// The calls that an op becomes: one, for concat one an operand; none for leaves (constant, edge_weight, degree), which
-/// are filled. Values are members of `p`: p.h; edges p.in_edges_graph, p.out_edges_graph, p.in_blocks_graph,
-/// p.out_blocks_graph; features' patterns p.feature_rows and p.feature_columns; of the loss p.dataset.labels and
+/// are filled. Values are members of `p`: p.h; edges p.in_edges_graph, p.out_edges_graph, p.in_tiles_graph,
+/// p.out_tiles_graph; features' patterns p.feature_rows and p.feature_columns; of the loss p.dataset.labels and
 /// p.dataset.split.train, or p.loss_labels and p.loss_rows; p.labelled of targets.
 std::vector<Call> calls_of(const ir::Plan& plan, const Specification& specification, const Names& names,
                            const ir::Op& op);

@@ -178,7 +178,7 @@ class LoopWriter {
         numbers_[result] = real(static_cast<float>(op.attrs.real("value", 0)));
         return;
       default:
-        if (!program_.graphs[static_cast<std::size_t>(type(result).space)].weighted) {
+        if (!program_.graphs[static_cast<std::size_t>(type(result).set)].weighted) {
           numbers_[result] = "1.0F";
           return;
         }

@@ -136,9 +136,9 @@ std::string Names::edge_count(std::int32_t graph_index) const {
 std::string Names::rows(const ir::Type& type) const {
   switch (type.domain) {
     case ir::Domain::kNode:
-      return node_count(type.space);
+      return node_count(type.set);
     case ir::Domain::kEdge:
-      return edge_count(type.space);
+      return edge_count(type.set);
     case ir::Domain::kGlobal:
       break;
   }

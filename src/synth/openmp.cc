@@ -70,7 +70,8 @@ class PhaseWriter {
   /// The line of the model's text that an op comes from, where another one came before.
   void write_line(const Op& op, const std::string& indent) {
     std::string line = from_.names.line(op.location);
-    if (ir::is_loss(op.kind)) line = "The loss of the training nodes, and its gradient.";
+    if (ir::is_training_loss(op)) line = "The loss of the training nodes, and its gradient.";
+    if (ir::is_loss(op.kind) && !ir::is_training_loss(op)) line = "The loss of the validation nodes.";
     if (line == last_line_ || line.empty()) return;
     last_line_ = line;
     text_ += comment_line(indent, line);
@@ -228,13 +229,12 @@ std::string setup_source(const Source& from) {
   if (!plan.features_kept) freed += "  p.dataset.features.drop_values();\n";
   if (!freed.empty()) freed = std::string(calls.empty() ? "" : "\n") + "  // No epoch reads these.\n" + freed;
   std::string made;
-  for (std::size_t i = 0; i < plan.loss_blocks.size(); ++i) {
-    const ir::LossBlocks& part = plan.loss_blocks[i];
-    const std::string whole =
-        fmt::format("p.{}_blocks_{}", part.out_edges ? "out" : "in", from.names.graph(part.graph));
+  for (std::size_t i = 0; i < plan.loss_tiles.size(); ++i) {
+    const ir::LossTiles& part = plan.loss_tiles[i];
+    const std::string whole = fmt::format("p.{}_tiles_{}", part.out_edges ? "out" : "in", from.names.graph(part.graph));
     made += fmt::format(
-        "  p.loss_blocks_{0} = graph::room_for_part({1});\n  graph::fill_part({1}, graph::EntryEnd::{2}, in_loss, "
-        "p.threads, &p.loss_blocks_{0});\n",
+        "  p.loss_tiles_{0} = graph::room_for_part({1});\n  graph::fill_part({1}, graph::EntryEnd::{2}, in_loss, "
+        "p.threads, &p.loss_tiles_{0});\n",
         i, whole, part.sources ? "kColumn" : "kRow");
   }
   if (!made.empty())
@@ -341,13 +341,6 @@ std::string function_of(const std::string& kernel, const std::string& variant) {
 
 std::string graph_object(const Source& from, std::int32_t graph) {
   return graph == 0 ? "p.dataset.graph" : "p.graph_" + from.names.graph(graph);
-}
-
-const ir::Step& loss_step(const ir::Plan& plan) {
-  for (const ir::Step& step : plan.steps) {
-    if (ir::is_loss(plan.program.ops[static_cast<std::size_t>(step.op)].kind)) return step;
-  }
-  GNEISS_ASSERT(false, "the plan of {} has no loss", plan.program.name);
 }
 
 }  // namespace openmp

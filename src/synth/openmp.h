@@ -26,8 +26,6 @@ std::string source_file(const std::string& title, const std::string& headers, co
 std::string function_of(const std::string& kernel, const std::string& variant);
 /// The graph object of a graph of the program.
 std::string graph_object(const Source& from, std::int32_t graph);
-/// The op that is the loss of the training nodes, and the step that computes it.
-const ir::Step& loss_step(const ir::Plan& plan);
 
 /// Values that ops name, in the order in which they are made.
 std::vector<ir::ValueId> named_values(const Source& from);

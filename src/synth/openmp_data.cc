@@ -172,12 +172,12 @@ std::string graph_function(const Source& from) {
       text += fmt::format("  p.transposed_{0} = graph::transpose(p.in_edges_{0}, {1});\n", name, use.slots);
       text += fmt::format("  p.out_edges_{0} = p.transposed_{0}.pattern();\n", name);
     }
-    if (use.in_block > 0)
-      text += fmt::format("  p.in_blocks_{0} = graph::block_sources(p.in_edges_{0}, {1}, p.threads);\n", name,
-                          use.in_block);
-    if (use.out_block > 0)
-      text += fmt::format("  p.out_blocks_{0} = graph::block_sources(p.out_edges_{0}, {1}, p.threads);\n", name,
-                          use.out_block);
+    if (use.in_tile > 0)
+      text +=
+          fmt::format("  p.in_tiles_{0} = graph::tile_sources(p.in_edges_{0}, {1}, p.threads);\n", name, use.in_tile);
+    if (use.out_tile > 0)
+      text += fmt::format("  p.out_tiles_{0} = graph::tile_sources(p.out_edges_{0}, {1}, p.threads);\n", name,
+                          use.out_tile);
   }
   if (from.spec.data.sparse_features) {
     text += "  p.feature_rows = p.dataset.features.pattern();\n";
@@ -192,6 +192,11 @@ std::string graph_function(const Source& from) {
     text +=
         "  p.loss_rows.resize(p.dataset.split.train.size());\n  std::iota(p.loss_rows.begin(), p.loss_rows.end(), "
         "NodeId{0});\n";
+  }
+  if (program.output("val_loss") != ir::kNoValue) {
+    text += "  p.val_rows = epochs::labelled_split(p.dataset).val;\n";
+    if (has_targets(program))
+      text += "  p.val_labelled = labelled_entries(p.threads, targets(p.dataset.labels), p.val_rows);\n";
   }
   if (has_targets(program)) {
     text += counts_rows_alone(program)
@@ -302,6 +307,7 @@ void load_and_lay_out(const Settings& settings, Program& p) {
   std::vector<std::string> headers = {"<algorithm>", "<numeric>", "", quote("data/load.h")};
   const bool reorders = from.spec.data.node_order != "none";
   if (reorders) headers.push_back(quote("data/preprocess.h"));
+  if (from.program().output("val_loss") != ir::kNoValue) headers.push_back(quote("epochs/metrics.h"));
   headers.push_back(quote("gneiss/error.h"));
   if (reorders) headers.push_back(quote("graph/reorder.h"));
   if (has_targets(from.program())) headers.push_back(quote("kernels/labelled_entries.h"));

@@ -11,24 +11,6 @@
 namespace gneiss::synth::openmp {
 namespace {
 
-/// The call that computes the loss of the validation nodes from the logits at hand.
-std::string validation_loss(const Source& from) {
-  const ir::Step& step = loss_step(from.plan());
-  const ir::Op& op = from.program().ops[static_cast<std::size_t>(step.op)];
-  Call call = calls_of(from.plan(), from.spec, from.names, op)[0];
-  for (Field& field : call.fields) {
-    if (field.name == "logits") field.value = "p." + from.names.value(from.program().output("logits"));
-    if (field.name == "labels") field.value = "p.dataset.labels.classes";
-    if (field.name == "targets") field.value = "targets(p.dataset.labels)";
-    if (field.name == "rows") field.value = "split.val";
-    if (field.name == "loss") field.value = "Matrix(&loss, 1, 1)";
-    if (field.name == "dlogits") field.value = "{}";
-    if (field.name == "labelled") field.value = "0";
-  }
-  return definition("    ", call.args + "<float>", "args", call.fields) +
-         fmt::format("    {}({{p.threads, scratch.span()}}, args);\n", function_of(call.kernel, step.variant));
-}
-
 std::string schedule(const Source& from) {
   std::string fields;
   for (const auto& [name, value] : from.spec.epochs.schedule) fields += fmt::format("  config.{} = {};\n", name, value);
@@ -39,25 +21,22 @@ std::string schedule(const Source& from) {
 
 std::string scores_source(const Source& from) {
   const std::string logits = from.names.value(from.program().output("logits"));
-  const std::string body = fmt::format(R"(Scores evaluate(Program& p) {{
+  const ir::ValueId val_loss = from.program().output("val_loss");
+  const std::string loss =
+      val_loss == ir::kNoValue ? "kUndefined" : fmt::format("p.{}.at(0, 0)", from.names.value(val_loss));
+  const std::string body =
+      fmt::format(R"(Scores evaluate(Program& p) {{
   static const data::Split split = epochs::labelled_split(p.dataset);
   static epochs::Evaluator evaluator(epochs::Metric::{}, p.dataset.labels, p.threads);
-  static Buffer<std::byte> scratch(loss_workspace_bytes(kNodes));
   constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
   infer(p);
   const auto score = [&](const std::vector<NodeId>& nodes) {{
     return nodes.empty() ? kUndefined : evaluator.score(p.{}, nodes);
   }};
-  Scores scores{{score(split.train), score(split.val), score(split.test), kUndefined, false}};
-  scores.validated = !split.val.empty();
-  if (scores.validated) {{
-    float loss = 0;
-{}    scores.val_loss = loss;
-  }}
-  return scores;
+  return {{score(split.train), score(split.val), score(split.test), {}, {}}};
 }}
 )",
-                                       from.spec.epochs.metric, logits, validation_loss(from));
+                  from.spec.epochs.metric, logits, loss, val_loss == ir::kNoValue ? "false" : "!split.val.empty()");
   return source_file("Scores of the training, validation and test nodes.",
                      includes({"<limits>", "", quote("epochs/metrics.h"), quote("program.h")}), body);
 }

@@ -48,17 +48,17 @@ std::string graph_members(const Source& from) {
       list.push_back(
           {fmt::format("SparsePattern out_edges_{};", name), "a row for each source, its destinations ascending"});
     }
-    if (use.in_block > 0)
-      list.push_back({fmt::format("graph::SourceBlocks in_blocks_{};", name),
-                      fmt::format("in blocks of {} sources", use.in_block)});
-    if (use.out_block > 0)
-      list.push_back({fmt::format("graph::SourceBlocks out_blocks_{};", name),
-                      fmt::format("in blocks of {} columns", use.out_block)});
+    if (use.in_tile > 0)
+      list.push_back(
+          {fmt::format("graph::SourceTiles in_tiles_{};", name), fmt::format("in tiles of {} sources", use.in_tile)});
+    if (use.out_tile > 0)
+      list.push_back(
+          {fmt::format("graph::SourceTiles out_tiles_{};", name), fmt::format("in tiles of {} columns", use.out_tile)});
   }
-  for (std::size_t i = 0; i < from.plan().loss_blocks.size(); ++i) {
-    const ir::LossBlocks& part = from.plan().loss_blocks[i];
-    list.push_back({fmt::format("graph::SourceBlocks loss_blocks_{};", i),
-                    fmt::format("of {}_blocks_{}, {} rows of the loss alone", part.out_edges ? "out" : "in",
+  for (std::size_t i = 0; i < from.plan().loss_tiles.size(); ++i) {
+    const ir::LossTiles& part = from.plan().loss_tiles[i];
+    list.push_back({fmt::format("graph::SourceTiles loss_tiles_{};", i),
+                    fmt::format("of {}_tiles_{}, {} rows of the loss alone", part.out_edges ? "out" : "in",
                                 from.names.graph(part.graph), part.sources ? "from" : "of")});
   }
   if (from.spec.data.sparse_features) {
@@ -72,8 +72,12 @@ std::string graph_members(const Source& from) {
     list.push_back({"data::Labels loss_labels;", "of the training nodes"});
     list.push_back({"std::vector<NodeId> loss_rows;", "all of them"});
   }
-  if (has_targets(program))
+  if (program.output("val_loss") != ir::kNoValue)
+    list.push_back({"std::vector<NodeId> val_rows;", "labelled validation nodes"});
+  if (has_targets(program)) {
     list.push_back({"std::int64_t labelled = 0;", "entries of the targets that the loss is a mean of"});
+    list.push_back({"std::int64_t val_labelled = 0;", "the same of the validation nodes"});
+  }
   for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
     list.push_back({fmt::format("std::vector<std::int64_t> cuts_{};", b),
                     fmt::format("rows at which the {} tasks of a loop over bands start", from.plan().bands[b].tasks)});
@@ -138,7 +142,7 @@ std::string header_includes(const Source& from) {
   std::vector<std::string> headers;
   for (const char* header : {"<cstddef>", "<cstdint>", "<iterator>", "<span>", "<string>", "<vector>", ""})
     headers.emplace_back(header);
-  for (const char* header : {"base/buffer.h", "data/dataset.h", "graph/graph.h", "graph/source_blocks.h",
+  for (const char* header : {"base/buffer.h", "data/dataset.h", "graph/graph.h", "graph/source_tiles.h",
                              "kernels/bands.h", "kernels/cpu/cpu.h"})
     headers.push_back(quote(header));
   if (loops) headers.insert(headers.end(), {quote("kernels/dropout_key.h"), quote("kernels/edge_loop.h")});

@@ -225,12 +225,12 @@ void BatchInputs::read(const Slab& slab, runtime::Inputs* inputs) const {
   inputs->row_ids.resize(static_cast<std::size_t>(shape.hops) + 1);
   for (std::size_t level = 0; level < inputs->row_ids.size(); ++level)
     inputs->row_ids[level] = slab.at<std::int64_t>(header.ids, shape.nodes[level]);
-  if (!dataset_.labels.classes.empty()) inputs->classes = slab.at<std::int32_t>(header.classes, seeds);
+  if (!dataset_.labels.classes.empty()) inputs->training.classes = slab.at<std::int32_t>(header.classes, seeds);
   if (!dataset_.labels.targets.empty()) {
     const std::int64_t width = dataset_.labels.num_classes;
-    inputs->targets = {slab.at<float>(header.targets, seeds * width).data(), seeds, width};
+    inputs->training.targets = {slab.at<float>(header.targets, seeds * width).data(), seeds, width};
   }
-  inputs->loss_rows = slab.at<NodeId>(header.loss_rows, seeds);
+  inputs->training.rows = slab.at<NodeId>(header.loss_rows, seeds);
 }
 
 }  // namespace gneiss::train

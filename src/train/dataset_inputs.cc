@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "epochs/metrics.h"
+
 namespace gneiss::train {
 namespace {
 
@@ -29,25 +31,28 @@ bool has_loss_rows(const ir::Plan& plan) {
                      [](const ir::GraphDef& graph) { return graph.origin == ir::GraphOrigin::kLossRows; });
 }
 
+/// `rows` of labels of `nodes` nodes.
+runtime::LabelledRows labelled(const data::Labels& labels, std::int64_t nodes, std::span<const NodeId> rows) {
+  runtime::LabelledRows made{labels.classes.span(), {}, rows};
+  if (!labels.targets.empty()) made.targets = {labels.targets.data(), nodes, labels.num_classes};
+  return made;
+}
+
 }  // namespace
 
 DatasetInputs::DatasetInputs(const data::Dataset& dataset, const ir::Plan& plan, std::span<const float> class_weights) {
   inputs_.graphs.push_back({dataset.graph.in_edges(), {}, dataset.graph.weights()});
   inputs_.features = feature_input(dataset.features);
   inputs_.row_ids.assign(plan.program.node_sets.size(), dataset.orig_id);
-  const data::Labels* labels = &dataset.labels;
-  std::int64_t labelled_nodes = dataset.num_nodes();
-  inputs_.loss_rows = dataset.split.train;
+  inputs_.training = labelled(dataset.labels, dataset.num_nodes(), dataset.split.train);
   if (has_loss_rows(plan)) {
     loss_labels_ = data::labels_of(dataset.labels, dataset.split.train);
-    labels = &loss_labels_;
-    labelled_nodes = std::ssize(dataset.split.train);
     loss_rows_.resize(dataset.split.train.size());
     std::iota(loss_rows_.begin(), loss_rows_.end(), NodeId{0});
-    inputs_.loss_rows = loss_rows_;
+    inputs_.training = labelled(loss_labels_, std::ssize(loss_rows_), loss_rows_);
   }
-  inputs_.classes = labels->classes.span();
-  if (!labels->targets.empty()) inputs_.targets = {labels->targets.data(), labelled_nodes, labels->num_classes};
+  validation_rows_ = epochs::labelled_split(dataset).val;
+  inputs_.validation = labelled(dataset.labels, dataset.num_nodes(), validation_rows_);
   inputs_.class_weights = class_weights;
 }
 

@@ -24,6 +24,7 @@ class DatasetInputs {
   runtime::Inputs inputs_;
   data::Labels loss_labels_;
   std::vector<NodeId> loss_rows_;
+  std::vector<NodeId> validation_rows_;
 };
 
 }  // namespace gneiss::train

@@ -78,7 +78,7 @@ struct Run {
     session.evaluate();
     epoch->scores = score();
     if (!split.val.empty()) {
-      epoch->val_loss = session.loss_over(split.val);
+      epoch->val_loss = session.validation_loss();
       check_loss(epoch->val_loss, "validation", record->seed, epoch->epoch);
     }
     epoch->evaluated = true;

@@ -81,7 +81,7 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
   PlannedBytes bytes;
   bytes.total = fixed + plan.arena_bytes;
   const std::vector<PassingIds> ids = passing_ids(plan);
-  bytes.setup = fixed + plan.setup_arena_bytes - plan.loss_block_bytes() - absent_in_setup(plan, ids);
+  bytes.setup = fixed + plan.setup_arena_bytes - plan.loss_tile_bytes() - absent_in_setup(plan, ids);
   bytes.steps = fixed + plan.lasting_arena_bytes;
   for (const PassingIds& passing : ids) bytes.steps -= passing.bytes;
   const std::size_t entry_bytes = plan.feature_slots ? sizeof(EdgeId) : sizeof(float);
@@ -92,7 +92,7 @@ PlannedBytes planned_bytes(const ir::Plan& plan, const data::Dataset& dataset, c
     const ir::GraphDef& graph = plan.program.graphs[g];
     if (use.transpose)
       scratch = std::max(scratch, graph::transpose_scratch_bytes(graph.num_edges, use.slots ? sizeof(EdgeId) : 0));
-    bytes.structures += use.bytes + use.block_bytes;
+    bytes.structures += use.bytes + use.tile_bytes;
     if (g > 0 && ir::is_made(plan, g)) bytes.derived += edge_bytes(graph);
   }
   bytes.structures += scratch;

@@ -15,7 +15,7 @@ struct PlannedBytes {
   std::int64_t total = 0;    ///< all of it together, which is never there at once
   std::int64_t derived = 0;  ///< of that, graphs made of the dataset's,
   std::int64_t structures =
-      0;  ///< and all structures: they too, their transposes and blocks, with the scratch of making a transpose
+      0;  ///< and all structures: they too, their transposes and tiles, with the scratch of making a transpose
   std::int64_t setup = 0;           ///< while the setup phase runs
   std::int64_t steps = 0;           ///< from then on
   std::int64_t dropped_unused = 0;  ///< of an expendable dataset, what is freed before all that,

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "planner/source_blocks.h"
+#include "planner/source_tiles.h"
 
 namespace gneiss::train {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::int64_t kLeastEpochsByRegion = 100;
 // them, and a share that rates can tell.
 constexpr double kLeastSavedEpochs = 7.5;
 constexpr double kLeastSaving = 0.03;
-// The share of edges within a block or region to what it was after the early rounds of the search, at most
+// The share of edges within a tile or region to what it was after the early rounds of the search, at most
 // (graph::cluster_order).
 constexpr double kMostGrowth = 2;
 
@@ -41,22 +41,22 @@ class GatherModel {
   bool pays(const Near& before, const Near& after) const {
     return 1 - seconds(after) / seconds(before) >= least_saving_;
   }
-  /// Do kernels that walk the graph by blocks of sources make up for edges that lie far apart?
-  bool blocks_serve() const { return in_blocks({}) < whole({}); }
+  /// Do kernels that walk the graph by tiles of sources make up for edges that lie far apart?
+  bool tiles_serve() const { return in_tiles({}) < whole({}); }
   double table_bytes() const { return static_cast<double>(nodes_ * columns_) * sizeof(float); }
 
  private:
   /// Whichever way the kernels take.
   double seconds(Near near) const {
-    if (!by_region_) near.region = near.block;
-    return std::min(whole(near), in_blocks(near));
+    if (!by_region_) near.region = near.cluster;
+    return std::min(whole(near), in_tiles(near));
   }
   double whole(const Near& near) const {
     const auto nodes = static_cast<double>(nodes_);
     return cost::gather_seconds(rates_, static_cast<double>(edges_), nodes, nodes, static_cast<double>(columns_), near);
   }
-  double in_blocks(const Near& near) const {
-    return planner::source_blocks_for(rates_, nodes_, nodes_, edges_, columns_, near).seconds;
+  double in_tiles(const Near& near) const {
+    return planner::source_tiles_for(rates_, nodes_, nodes_, edges_, columns_, near).seconds;
   }
 
   const cost::Rates& rates_;
@@ -71,16 +71,16 @@ class GatherModel {
 std::string reason_to_stay(const GatherModel& gathers) {
   if (gathers.pays({}, {1, 1})) return {};
   return fmt::format("gathered rows of {:.1f} MiB come as from a cache{}", gathers.table_bytes() / (1 << 20),
-                     gathers.blocks_serve() ? ", block by block" : "");
+                     gathers.tiles_serve() ? ", tile by tile" : "");
 }
 
 /// The same by a look at what the first rounds of the search have found.
 std::string reason_to_stop(const Near& before, const Near& early, const GatherModel& gathers) {
   const auto grown = [](double share, double least) { return std::max(least, std::min(1.0, kMostGrowth * share)); };
-  if (gathers.pays(before, {grown(early.block, 0), grown(early.region, before.region)})) return {};
+  if (gathers.pays(before, {grown(early.cluster, 0), grown(early.region, before.region)})) return {};
   return fmt::format(
       "clusters would bring few edges together ({:.1f} % within {} nodes, {:.1f} % within {} after three rounds)",
-      100 * early.block, kBlockNodes, 100 * early.region, kRegionNodes);
+      100 * early.cluster, kClusterNodes, 100 * early.region, kRegionNodes);
 }
 
 graph::Order find_order(const graph::Graph& graph, const std::string& method, int threads) {
@@ -145,13 +145,13 @@ epochs::ReorderReport choose_order(const graph::Graph& graph, const std::string&
   }
   if (is_auto && report.method == "clusters" && !gathers.pays(before, after)) {
     report.reason = fmt::format("clusters would bring only {:.1f} % of edges within {} nodes, {:.1f} % within {}",
-                                100 * after.block, kBlockNodes, 100 * after.region, kRegionNodes);
+                                100 * after.cluster, kClusterNodes, 100 * after.region, kRegionNodes);
     report.method = "none";
     after = before;
     order->clear();
   }
-  report.same_block_before = before.block;
-  report.same_block_after = after.block;
+  report.same_cluster_before = before.cluster;
+  report.same_cluster_after = after.cluster;
   report.same_region_before = before.region;
   report.same_region_after = after.region;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -164,7 +164,7 @@ std::string describe(const epochs::ReorderReport& report) {
   }
   return fmt::format(
       "{} (edges within {} nodes: {:.1f} % before, {:.1f} % after, within {}: {:.1f} %, {:.1f} %; {:.2f} s)",
-      report.method, kBlockNodes, 100 * report.same_block_before, 100 * report.same_block_after, kRegionNodes,
+      report.method, kClusterNodes, 100 * report.same_cluster_before, 100 * report.same_cluster_after, kRegionNodes,
       100 * report.same_region_before, 100 * report.same_region_after, report.seconds);
 }
 

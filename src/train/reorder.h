@@ -22,7 +22,7 @@ std::int64_t gathered_width(const ir::Program& program);
 
 /// Finds the order that `method` (none, degree, rcm, clusters or auto) asks for; `order` is left empty if nodes stay
 /// where they are.
-///   auto: clusters, if the graph is too sparse for blocks of sources to pay, at least kLeastEpochs epochs will run,
+///   auto: clusters, if the graph is too sparse for tiles of sources to pay, at least kLeastEpochs epochs will run,
 ///   and gathers of rows of `width` floats are modelled to take kLeastSaving less by `rates`; else none
 epochs::ReorderReport choose_order(const graph::Graph& graph, const std::string& method, std::int64_t width,
                                    std::int64_t epochs, const cost::Rates& rates, int threads, graph::Order* order);

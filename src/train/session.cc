@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -10,10 +11,8 @@
 #include "base/file_pages.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "epochs/metrics.h"
 #include "graph/reorder.h"
-#include "kernels/bce_with_logits.h"
-#include "kernels/cross_entropy.h"
-#include "kernels/mse.h"
 #include "language/diagnostics.h"
 #include "passes/constant_values.h"
 #include "runtime/executor.h"
@@ -68,15 +67,15 @@ void apply_order(const language::ScheduleEntry& entry, passes::Options* passes) 
 void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes::Options* passes) {
   const bool order_is_open = passes->order == passes::OrderChoice::kAuto;
   const bool path_is_open = passes->sparse_path == passes::SparsePath::kAuto;
-  const bool blocks_are_open = passes->source_blocks == planner::SourceBlocking::kAuto;
+  const bool tiles_are_open = passes->source_tiles == planner::SourceTiling::kAuto;
   for (const language::ScheduleEntry& entry : schedule) {
     if (entry.key == "order" && order_is_open) apply_order(entry, passes);
     if (entry.value == "auto") continue;
     if (entry.key == "sparse" && path_is_open) {
       passes->sparse_path = entry.value == "sparse" ? passes::SparsePath::kSparse : passes::SparsePath::kDense;
     }
-    if (entry.key == "blocks" && blocks_are_open) {
-      passes->source_blocks = entry.value == "on" ? planner::SourceBlocking::kOn : planner::SourceBlocking::kOff;
+    if (entry.key == "tiles" && tiles_are_open) {
+      passes->source_tiles = entry.value == "on" ? planner::SourceTiling::kOn : planner::SourceTiling::kOff;
     }
     if (entry.key == "hoist") passes->disabled.insert("hoist_constants");
     if (entry.key == "fuse")
@@ -161,6 +160,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes::Options passes = options.passes;
   apply_schedule(blueprint.compiled.schedule, &passes);
   passes.loss = options.loss;
+  passes.loss.validation = !epochs::labelled_split(dataset).val.empty();
   passes.value_bytes = value_bytes;
   passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
   passes.feature_dtype = dataset.features.dtype;
@@ -197,7 +197,6 @@ struct Session<T>::Impl {
   runtime::Optimizer<T> optimizer;
   std::uint64_t seed = 0;
   bool ready = false;  ///< the setup phase has run
-  Buffer<std::byte> loss_workspace;
 
   Impl(const data::Dataset& data, SessionOptions given, data::Dataset* freed)
       : dataset(data),
@@ -286,7 +285,7 @@ struct Session<T>::Impl {
     executor.end_setup();
     if (expendable != nullptr && !given.in_kept) expendable->graph.drop_edges();
     if (expendable != nullptr && !plan.features_kept) expendable->features.drop_values();
-    executor.make_loss_blocks();
+    executor.make_loss_tiles();
     ready = true;
   }
 
@@ -375,31 +374,9 @@ double Session<T>::penalty() const {
 }
 
 template <class T>
-double Session<T>::loss_over(std::span<const NodeId> rows) {
-  const MatrixView<const T> z = logits();
-  Impl& impl = *impl_;
-  if (impl.loss_workspace.empty()) impl.loss_workspace = Buffer<std::byte>(kernels::loss_workspace_bytes(z.rows));
-  T loss = 0;
-  const MatrixView<T> loss_view(&loss, 1, 1);
-  const MatrixView<T> gradient;  // not wanted
-  const kernels::Context context{impl.executor.context().threads, impl.loss_workspace.span()};
-  const data::Labels& labels = impl.dataset.labels;
-  const ConstMatrixView<float> targets(labels.targets.data(), z.rows, z.cols);
-  switch (impl.options.loss.kind) {
-    case passes::LossSpec::Kind::kNone:
-      break;
-    case passes::LossSpec::Kind::kCrossEntropy:
-      kernels::cross_entropy<T>(context, {z, labels.classes, rows, impl.options.class_weights,
-                                          impl.options.loss.label_smoothing, loss_view, gradient});
-      break;
-    case passes::LossSpec::Kind::kBceWithLogits:
-      kernels::bce_with_logits<T>(context, {z, targets, rows, loss_view, gradient});
-      break;
-    case passes::LossSpec::Kind::kMse:
-      kernels::mse<T>(context, {z, targets, rows, loss_view, gradient});
-      break;
-  }
-  return static_cast<double>(loss);
+double Session<T>::validation_loss() const {
+  if (impl_->program().output("val_loss") == ir::kNoValue) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(impl_->output("val_loss").at(0, 0));
 }
 
 template <class T>

@@ -78,8 +78,8 @@ class Session {
   void update(double lr);
   /// Runs the inference phase (no dropout, running statistics); logits() and embedding() then hold its results.
   void evaluate();
-  /// Mean loss of the logits at hand over `rows` (used for validation loss).
-  double loss_over(std::span<const NodeId> rows);
+  /// Of the last evaluate(): the mean loss over the labelled validation nodes; NaN if there are none, or no loss.
+  double validation_loss() const;
   /// The L2 penalty of the weights at hand; see runtime::Optimizer::penalty.
   double penalty() const;
 

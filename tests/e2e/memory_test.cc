@@ -263,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"small", {"karate"}},
         Case{"gcn", {"dcsbm:nodes=30000,degree=20,features=64", "--num-layers", "3", "--hidden", "64"}},
         Case{"dense",
-             {"dcsbm:nodes=20000,degree=200,features=64", "--num-layers", "3", "--hidden", "32", "--source-blocks",
+             {"dcsbm:nodes=20000,degree=200,features=64", "--num-layers", "3", "--hidden", "32", "--source-tiles",
               "on"}},
         Case{"sage", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "sage", "--hidden", "64"}},
         Case{"gin", {"dcsbm:nodes=30000,degree=20,features=64", "--model", "gin", "--hidden", "64", "--norm", "batch"}},

@@ -89,7 +89,7 @@ TEST(Reorder, ResultsStayInTheGivenOrder) {
     const Json moved = train(method);
     EXPECT_EQ(moved["reorder"]["method"], method);
     EXPECT_GT(moved["reorder"]["seconds"], 0);
-    EXPECT_GT(moved["reorder"]["same_block_after"], moved["reorder"]["same_block_before"]);
+    EXPECT_GT(moved["reorder"]["same_cluster_after"], moved["reorder"]["same_cluster_before"]);
     for (std::size_t e = 0; e < given["loss"].size(); ++e) {
       const double loss = given["loss"][e];
       EXPECT_NEAR(loss, moved["loss"][e].get<double>(), 1e-4 * loss) << method << " epoch " << e;

@@ -1,4 +1,4 @@
-// A schedule block reaches the pass that it speaks to, layer by layer, and a choice made for the run stands above it.
+// A schedule tile reaches the pass that it speaks to, layer by layer, and a choice made for the run stands above it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,12 +78,13 @@ TEST(Schedule, SetsTheSparsePath) {
       count(plan_under("schedule { order = transform_first; sparse = sparse; }", true, run), ir::OpKind::spx_gemm), 0);
 }
 
-TEST(Schedule, SetsBlocksOfSources) {
-  EXPECT_GT(plan_under("schedule { blocks = on; }").graph_uses[1].in_block, 0);
-  EXPECT_EQ(plan_under("schedule { blocks = off; }").graph_uses[1].in_block, 0);
+TEST(Schedule, SetsTilesOfSources) {
+  EXPECT_GT(plan_under("schedule { tiles = on; }").graph_uses[1].in_tile, 0);
+  EXPECT_EQ(plan_under("schedule { tiles = off; }").graph_uses[1].in_tile, 0);
+  EXPECT_GT(plan_under("schedule { blocks = on; }").graph_uses[1].in_tile, 0) << "the key's older name";
   passes::Options run;
-  run.source_blocks = planner::SourceBlocking::kOff;
-  EXPECT_EQ(plan_under("schedule { blocks = on; }", false, run).graph_uses[1].in_block, 0);
+  run.source_tiles = planner::SourceTiling::kOff;
+  EXPECT_EQ(plan_under("schedule { tiles = on; }", false, run).graph_uses[1].in_tile, 0);
 }
 
 TEST(Schedule, SwitchesHoistingAndFusionOff) {

@@ -134,7 +134,7 @@ std::string text_of(const ir::Plan& plan) {
     const ir::Placement& place = plan.placements[v];
     add("place", static_cast<int>(place.storage), place.offset_bytes, plan.stride(static_cast<ir::ValueId>(v)));
   }
-  add("features", plan.features_streamed, plan.file_bytes, plan.loss_blocks.size());
+  add("features", plan.features_streamed, plan.file_bytes, plan.loss_tiles.size());
   return text;
 }
 

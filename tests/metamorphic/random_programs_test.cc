@@ -202,7 +202,7 @@ passes::Options random_passes(std::uint64_t seed) {
   options.order = orders[random.below(3)];
   if (random.below(2) == 0) options.factor_degree = 0;
   if (random.below(2) == 0) options.loss_rows.most_share = 1e9;
-  if (random.below(2) == 0) options.source_blocks = planner::SourceBlocking::kOn;
+  if (random.below(2) == 0) options.source_tiles = planner::SourceTiling::kOn;
   if (random.below(2) == 0) options.split_limits = {0, 0, 1e9};
   if (random.below(2) == 0) options.recompute_limits = {0, 0.01, 0.2, 0.2, 1e-3};
   if (random.below(2) == 0) options.repeats = {1e-6, 0};

@@ -1,5 +1,5 @@
 // What must not change a result: the names of the nodes, the order of the edges in the file, the number of threads,
-// blocks, bands and what is made again; memory that is filled with NaN before it is used. Which passes run is the
+// tiles, bands and what is made again; memory that is filled with NaN before it is used. Which passes run is the
 // matter of pass_switches_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -133,16 +133,16 @@ TEST(Metamorphic, TheSparsePathChangesRoundingOnly) {
   }
 }
 
-TEST(Metamorphic, BlocksOfSourcesChangeRoundingOnly) {
+TEST(Metamorphic, TilesOfSourcesChangeRoundingOnly) {
   const data::Dataset awkward = testing::awkward_dataset({});
   const data::Dataset communities = community_graph();
   for (const auto& model : models()) {
     for (const data::Dataset* dataset : {&awkward, &communities}) {
       train::SessionOptions options = options_for(model);
       const Trace<float> whole = trace<float>(*dataset, options, 5);
-      options.passes.source_blocks = planner::SourceBlocking::kOn;
+      options.passes.source_tiles = planner::SourceTiling::kOn;
       const Trace<float> cut = trace<float>(*dataset, options, 5);
-      expect_close(whole, cut, 1e-4, model.first + " in blocks of sources");
+      expect_close(whole, cut, 1e-4, model.first + " in tiles of sources");
       for (const int threads : {2, 5}) {
         options.threads = threads;
         EXPECT_EQ(cut.weights, trace<float>(*dataset, options, 5).weights)
@@ -160,9 +160,9 @@ TEST(Metamorphic, PanelsOfColumnsChangeNoBit) {
       train::SessionOptions options =
           options_for({model, {{"hidden_channels", std::int64_t{72}}, {"num_layers", std::int64_t{3}}}});
       options.passes.disabled = {"fuse_rows"};  // a product by bands adds its gradient up in other parts
-      // Rows of 32 columns come a hundred times as fast as wider ones, and blocks do not pay.
+      // Rows of 32 columns come a hundred times as fast as wider ones, and tiles do not pay.
       options.passes.rates.gather = {{32, 64}, {1}, {1e12, 1e10}};
-      options.passes.rates.block_gather = {{32}, {1}, {1e6}};
+      options.passes.rates.tile_gather = {{32}, {1}, {1e6}};
       options.passes.rates.stream = {{1}, {1}, {1e14}};
       const ir::Plan plan = train::make_blueprint(*dataset, options).plan;
       const auto panels = std::count_if(plan.steps.begin(), plan.steps.end(), [](const ir::Step& step) {
@@ -172,7 +172,7 @@ TEST(Metamorphic, PanelsOfColumnsChangeNoBit) {
       const Trace<float> by_panels = trace<float>(*dataset, options, 5);
       options.threads = 3;
       EXPECT_EQ(by_panels.weights, trace<float>(*dataset, options, 5).weights) << model;
-      options.passes.source_blocks = planner::SourceBlocking::kOff;
+      options.passes.source_tiles = planner::SourceTiling::kOff;
       const Trace<float> whole = trace<float>(*dataset, options, 5);
       EXPECT_EQ(by_panels.losses, whole.losses) << model;
       EXPECT_EQ(by_panels.weights, whole.weights) << model;
@@ -207,7 +207,7 @@ TEST(Metamorphic, LossesInBandsChangeRoundingOnly) {
     options.loss.kind = train::default_loss(dataset.labels);
     const ir::Plan plan = train::make_blueprint(dataset, options).plan;
     const auto in_band = [&](const ir::Step& step) {
-      return step.band >= 0 && ir::is_loss(plan.program.ops[static_cast<std::size_t>(step.op)].kind);
+      return step.band >= 0 && ir::is_training_loss(plan.program.ops[static_cast<std::size_t>(step.op)]);
     };
     EXPECT_TRUE(std::any_of(plan.steps.begin(), plan.steps.end(), in_band));
     const Trace<float> bands = trace<float>(dataset, options, 5);
@@ -215,6 +215,56 @@ TEST(Metamorphic, LossesInBandsChangeRoundingOnly) {
     EXPECT_EQ(bands.weights, trace<float>(dataset, options, 5).weights);
     options.passes.disabled = {"fuse_rows"};
     expect_close(bands, trace<float>(dataset, options, 5), 1e-5, "a loss by itself");
+  }
+}
+
+/// The mean loss of `logits` over the labelled ones of `rows`, by the textbook.
+double mean_loss(const data::Labels& labels, const MatrixView<const float>& logits, const std::vector<NodeId>& rows) {
+  double sum = 0;
+  double count = 0;
+  for (const NodeId v : rows) {
+    double of_row = 0;  // the sum of the exponentials
+    for (std::int64_t c = 0; c < logits.cols; ++c) {
+      const double z = logits.at(v, c);
+      of_row += std::exp(z);
+      if (labels.kind == data::LabelKind::kSingle) continue;
+      const double y = labels.targets[static_cast<std::size_t>(v * logits.cols + c)];
+      if (std::isnan(y)) continue;
+      sum += labels.kind == data::LabelKind::kMulti ? std::log1p(std::exp(z)) - y * z : (z - y) * (z - y);
+      count += 1;
+    }
+    if (labels.kind != data::LabelKind::kSingle) continue;
+    const std::int32_t label = labels.classes[static_cast<std::size_t>(v)];
+    if (label < 0) continue;
+    sum += std::log(of_row) - static_cast<double>(logits.at(v, label));
+    count += 1;
+  }
+  return sum / count;
+}
+
+TEST(Metamorphic, TheValidationLossIsThatOfTheLogits) {
+  for (const data::LabelKind kind : {data::LabelKind::kSingle, data::LabelKind::kMulti, data::LabelKind::kRegression}) {
+    testing::AwkwardOptions awkward;
+    awkward.nodes = 3000;
+    awkward.labels = kind;
+    data::Dataset dataset = testing::awkward_dataset(awkward);
+    for (const bool banded : {true, false}) {
+      train::SessionOptions options = options_for({"gcn", {}});
+      options.loss.kind = train::default_loss(dataset.labels);
+      if (!banded) options.passes.disabled = {"fuse_rows"};
+      train::Session<float> session(dataset, options);
+      session.forward_backward(1);
+      session.update(0.1);
+      session.evaluate();
+      const double expected = mean_loss(dataset.labels, session.logits(), dataset.split.val);
+      EXPECT_NEAR(session.validation_loss(), expected, 1e-5 * expected) << banded;
+    }
+    dataset.split.val.clear();
+    train::SessionOptions options = options_for({"gcn", {}});
+    options.loss.kind = train::default_loss(dataset.labels);
+    train::Session<float> without(dataset, options);
+    without.evaluate();
+    EXPECT_TRUE(std::isnan(without.validation_loss()));
   }
 }
 
@@ -269,14 +319,14 @@ TEST(Metamorphic, EdgesOfTheLossAloneChangeNoBit) {
   for (const data::Dataset& dataset : {testing::awkward_dataset(unweighted), community_graph()}) {
     for (const auto& model : models()) {
       train::SessionOptions options = options_for(model);
-      options.passes.source_blocks = planner::SourceBlocking::kOn;
+      options.passes.source_tiles = planner::SourceTiling::kOn;
       options.passes.factor_degree = 0;
       options.passes.loss_rows.most_share = 0;
       options.passes.loss_rows.free_bytes = 0;
       options.passes.disabled = {"loss_rows"};
       const Trace<float> whole = trace<float>(dataset, options, 5);
       options.passes.disabled.clear();
-      parts += static_cast<int>(train::make_blueprint(dataset, options).plan.loss_blocks.size());
+      parts += static_cast<int>(train::make_blueprint(dataset, options).plan.loss_tiles.size());
       for (const int threads : {1, 3}) {
         options.threads = threads;
         const Trace<float> part = trace<float>(dataset, options, 5);
@@ -299,7 +349,7 @@ TEST(Metamorphic, WhatIsMadeAgainInBackwardIsTheSameToTheBit) {
       train::SessionOptions options = options_for(model);
       // The choices that a limit may change besides would change rounding.
       options.passes.order = passes::OrderChoice::kTransformFirst;
-      options.passes.source_blocks = planner::SourceBlocking::kOff;
+      options.passes.source_tiles = planner::SourceTiling::kOff;
       // So would bands of other sizes: sums over rows are sums over the bands' tasks.
       options.passes.disabled = {"fuse_rows"};
       const Trace<float> kept = trace<float>(dataset, options, 5);
@@ -331,7 +381,7 @@ TEST(Metamorphic, WhatIsMadeAgainForEachBandIsTheSame) {
                                                 {"attention_dropout", 0.0}}});
   const Trace<float> kept = trace<float>(dataset, options, 5);
   options.passes.order = passes::OrderChoice::kTransformFirst;
-  options.passes.source_blocks = planner::SourceBlocking::kOff;
+  options.passes.source_tiles = planner::SourceTiling::kOff;
   // Products, scores and activations are to be made again, and no activation may outlast a band then.
   options.passes.excess_bytes = [](const ir::Plan& plan) {
     std::int64_t excess = 0;
@@ -358,9 +408,9 @@ TEST(Metamorphic, AnExpendableDatasetChangesNoBit) {
   const auto load = [] { return data::load("dcsbm:nodes=3000,classes=4,features=40,degree=8,seed=3"); };
   const data::Dataset kept = load();
   for (const auto& model : models()) {
-    for (const auto blocks : {planner::SourceBlocking::kOff, planner::SourceBlocking::kOn}) {
+    for (const auto tiles : {planner::SourceTiling::kOff, planner::SourceTiling::kOn}) {
       train::SessionOptions options = options_for(model, 2);
-      options.passes.source_blocks = blocks;
+      options.passes.source_tiles = tiles;
       data::Dataset given = load();
       train::Session<float> session(given, options, &given);
       for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {

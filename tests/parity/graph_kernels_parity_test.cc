@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "graph/source_blocks.h"
+#include "graph/source_tiles.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/dropout.h"
@@ -67,7 +67,7 @@ constexpr std::pair<std::int64_t, std::int64_t> kAttentionShapes[] = {{1, 1},  {
 
 /// Of attention over `args`.
 std::size_t scratch_of(const kernels::AttentionArgs<float>& args) {
-  return kernels::attention_workspace_bytes(args.y.rows, args.heads, !args.blocks.empty(), sizeof(float));
+  return kernels::attention_workspace_bytes(args.y.rows, args.heads, !args.tiles.empty(), sizeof(float));
 }
 
 TEST_P(GraphKernels, AttentionAgrees) {
@@ -214,15 +214,15 @@ TEST_P(GraphKernels, AttentionGradAgrees) {
   }
 }
 
-/// Blocks of one source, of a few with a rest, and one block of all (on large graphs three blocks alone); scores near
+/// Tiles of one source, of a few with a rest, and one tile of all (on large graphs three tiles alone); scores near
 /// each other, and too far apart for a bound of a row.
-TEST_P(GraphKernels, AttentionAgreesBlockByBlock) {
+TEST_P(GraphKernels, AttentionAgreesTileByTile) {
   const KernelGraph sorted = sorted_rows(g());
   const std::int64_t most = std::max(sorted.rows, sorted.cols);
-  for (const std::int64_t block : {std::int64_t{1}, std::int64_t{7}, most / 3 + 1, std::int64_t{65536}}) {
-    if (most > 500 && block != most / 3 + 1) continue;
-    const graph::SourceBlocks in_blocks = graph::block_sources(sorted.in_edges(), block, 2);
-    const graph::SourceBlocks out_blocks = graph::block_sources(sorted.out_edges(), block, 2);
+  for (const std::int64_t tile : {std::int64_t{1}, std::int64_t{7}, most / 3 + 1, std::int64_t{65536}}) {
+    if (most > 500 && tile != most / 3 + 1) continue;
+    const graph::SourceTiles in_tiles = graph::tile_sources(sorted.in_edges(), tile, 2);
+    const graph::SourceTiles out_tiles = graph::tile_sources(sorted.out_edges(), tile, 2);
     for (const auto& [d, heads] : kAttentionShapes) {
       for (const auto& [range, gated] : {std::pair<float, bool>{3, false}, {3, true}, {400, false}}) {
         if (g().edges() * d > kMostElements) continue;
@@ -230,11 +230,11 @@ TEST_P(GraphKernels, AttentionAgreesBlockByBlock) {
         Matrix<float> y(g().rows, d, pad_of(d)), tangent(g().rows, d, pad_of(d)), lse(g().rows, heads);
         kernels::AttentionArgs<float> args{
             sorted.in_edges(), in.z.view(),    in.s_src.view(), in.s_dst.view(), in.gate.view(), heads, 0.2,
-            y.view(),          tangent.view(), lse.view(),      in_blocks.view()};
+            y.view(),          tangent.view(), lse.view(),      in_tiles.view()};
         const std::string what = "attention d=" + std::to_string(d) + " heads " + std::to_string(heads) +
-                                 " in blocks of " + std::to_string(block);
-        // A block may raise the running maximum once more than there are batches.
-        const double rounding = 64 + 8 * range + static_cast<double>(in_blocks.block_chunks.size());
+                                 " in tiles of " + std::to_string(tile);
+        // A tile may raise the running maximum once more than there are batches.
+        const double rounding = 64 + 8 * range + static_cast<double>(in_tiles.tile_chunks.size());
         EXPECT_EQ(expect_parity<kernels::AttentionArgs<float>>({what,
                                                                 kernels::attention_variants<float>(),
                                                                 args,
@@ -248,13 +248,13 @@ TEST_P(GraphKernels, AttentionAgreesBlockByBlock) {
         Matrix<float> dots = inner_by_heads(dy, y, heads);
         Matrix<float> dz(g().cols, d, pad_of(d)), ds_src(g().cols, heads);
         const kernels::AttentionGradArgs<float> grad{
-            sorted.out_edges(), in.z.view(),   in.s_src.view(),  in.s_dst.view(), lse.view(),
-            dots.view(),        dy.view(),     in.gate.view(),   heads,           0.2,
-            dz.view(),          ds_src.view(), out_blocks.view()};
+            sorted.out_edges(), in.z.view(),   in.s_src.view(), in.s_dst.view(), lse.view(),
+            dots.view(),        dy.view(),     in.gate.view(),  heads,           0.2,
+            dz.view(),          ds_src.view(), out_tiles.view()};
         Matrix<float> dz_size = dz, ds_src_size = ds_src;
         grad_sizes(grad, &dz_size, &ds_src_size);
         const double terms = rounding + static_cast<double>(d / heads) + longest_row(sorted.out_edges()) +
-                             static_cast<double>(out_blocks.block_chunks.size());
+                             static_cast<double>(out_tiles.tile_chunks.size());
         EXPECT_EQ(expect_parity<kernels::AttentionGradArgs<float>>(
                       {what + ", backward",
                        kernels::attention_grad_variants<float>(),

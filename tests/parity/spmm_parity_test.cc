@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "graph/source_blocks.h"
+#include "graph/source_tiles.h"
 #include "kernels/cpu/fetch_ahead.h"
 #include "kernels/cpu/store_past.h"
 #include "kernels/spmm.h"
@@ -17,13 +17,12 @@ namespace {
 /// columns farther apart. Rows of sums and means of an even number of columns are scaled. Returns how many variants
 /// besides the reference took it.
 int check_spmm(const std::string& what, const SparsePattern& pattern, std::int64_t d, std::int64_t heads, bool weighted,
-               Reduce reduce, double terms, std::int64_t pad, const BlockedPattern& blocks = {},
-               std::int64_t x_pad = 0) {
+               Reduce reduce, double terms, std::int64_t pad, const TiledPattern& tiles = {}, std::int64_t x_pad = 0) {
   Matrix<float> x = random_matrix(pattern.cols, d, pad + x_pad, 1);
   Matrix<float> w = random_matrix(weighted ? pattern.nonzeros() : 0, heads, 0, 2);
   Matrix<float> y(pattern.rows, d, pad);
   Matrix<std::int32_t> arg(pattern.rows, d, pad, -7);
-  kernels::SpmmArgs<float> args{pattern, x.view(), w.values, heads, reduce, y.view(), {}, blocks};
+  kernels::SpmmArgs<float> args{pattern, x.view(), w.values, heads, reduce, y.view(), {}, tiles};
   const bool extreme = reduce == Reduce::kMax || reduce == Reduce::kMin;
   if (extreme) args.arg = arg.view();
   Matrix<float> scales = random_matrix(!extreme && d % 2 == 0 ? pattern.rows : 0, 1, 0, 3);
@@ -206,8 +205,8 @@ TEST_P(GraphKernels, SpmmAgreesWithHeads) {
   }
 }
 
-/// Blocks of one source, of a few with a rest, and one block of all.
-TEST_P(GraphKernels, SpmmAgreesBlockByBlock) {
+/// Tiles of one source, of a few with a rest, and one tile of all.
+TEST_P(GraphKernels, SpmmAgreesTileByTile) {
   struct Case {
     std::int64_t d, heads;
     bool weighted;
@@ -216,21 +215,21 @@ TEST_P(GraphKernels, SpmmAgreesBlockByBlock) {
                         {200, 1, false}, {300, 1, true}, {24, 8, true}, {42, 21, true}, {600, 20, true}};
   const KernelGraph sorted = sorted_rows(g());
   for (const SparsePattern& pattern : {sorted.in_edges(), sorted.out_edges()}) {
-    for (const std::int64_t block : {std::int64_t{1}, std::int64_t{7}, pattern.cols / 3 + 1, std::int64_t{65536}}) {
-      if (block == 1 && pattern.cols > 500) continue;
-      const graph::SourceBlocks blocks = graph::block_sources(pattern, block, 2);
-      EXPECT_LE(blocks.bytes(), graph::most_source_block_bytes(pattern.rows, pattern.cols, pattern.nonzeros(), block));
+    for (const std::int64_t tile : {std::int64_t{1}, std::int64_t{7}, pattern.cols / 3 + 1, std::int64_t{65536}}) {
+      if (tile == 1 && pattern.cols > 500) continue;
+      const graph::SourceTiles tiles = graph::tile_sources(pattern, tile, 2);
+      EXPECT_LE(tiles.bytes(), graph::most_source_tile_bytes(pattern.rows, pattern.cols, pattern.nonzeros(), tile));
       for (const Case& c : cases) {
         if (g().edges() * c.d > kMostElements) continue;
         for (const Reduce reduce : {Reduce::kSum, Reduce::kMean}) {
           const std::string what = "spmm d=" + std::to_string(c.d) + " heads " + std::to_string(c.heads) +
-                                   " in blocks of " + std::to_string(block);
-          // A rounding for each block comes on top of those of the terms.
-          const double terms = longest_row(pattern) + static_cast<double>(blocks.block_chunks.size());
-          EXPECT_EQ(check_spmm(what, pattern, c.d, c.heads, c.weighted, reduce, terms, pad_of(c.d), blocks.view()), 2);
+                                   " in tiles of " + std::to_string(tile);
+          // A rounding for each tile comes on top of those of the terms.
+          const double terms = longest_row(pattern) + static_cast<double>(tiles.tile_chunks.size());
+          EXPECT_EQ(check_spmm(what, pattern, c.d, c.heads, c.weighted, reduce, terms, pad_of(c.d), tiles.view()), 2);
         }
       }
-      check_spmm("max with blocks", pattern, 16, 1, false, Reduce::kMax, 0, 0, blocks.view());
+      check_spmm("max with tiles", pattern, 16, 1, false, Reduce::kMax, 0, 0, tiles.view());
     }
   }
 }

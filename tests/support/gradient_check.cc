@@ -23,7 +23,7 @@ ir::Plan plan_again(const ir::Plan& plan, const std::function<void(ir::Program*)
   mutate(&again.program);
   planner::plan_memory(&again);
   std::vector<std::string> decisions;
-  planner::bind_kernels(&again, planner::SourceBlocking::kOff, cost::default_rates(), &decisions);
+  planner::bind_kernels(&again, planner::SourceTiling::kOff, cost::default_rates(), &decisions);
   return again;
 }
 

@@ -23,7 +23,7 @@ std::vector<float> run_plan(const ir::Plan& plan, const data::Dataset& dataset, 
   }
   executor.run(ir::Phase::kSetup, {5, 0});
   executor.end_setup();
-  executor.make_loss_blocks();
+  executor.make_loss_tiles();
   std::vector<float> results;
   for (const std::uint64_t epoch : {1, 2}) {
     executor.run(ir::Phase::kForward, {5, epoch});

@@ -106,7 +106,7 @@ TEST_F(RatesFile, DamageIsNoticedAndSaidWhere) {
 
 TEST_F(RatesFile, AnEarlierVersionsFileIsNotCalledDamaged) {
   save_rates(kMachine, cost::default_rates());
-  change("\"block_gather_bytes\"", "\"gathered_blocks\"");
+  change("\"tile_gather_bytes\"", "\"gathered_tiles\"");
   expect_defaults(load_rates(kMachine));
   EXPECT_THAT(load_rates(kMachine).warning,
               AllOf(HasSubstr("lacks rates that this version goes by"), HasSubstr("doctor --calibrate")));

@@ -178,13 +178,13 @@ TEST(StepSeconds, RowsOfNearNodesComeFaster) {
   }
 }
 
-TEST(StepSeconds, RowsOfNearNodesComeFasterInBlocksOfSources) {
+TEST(StepSeconds, RowsOfNearNodesComeFasterInTilesOfSources) {
   passes::Options options;
-  options.source_blocks = planner::SourceBlocking::kOn;
+  options.source_tiles = planner::SourceTiling::kOn;
   for (const char* model : {"gcn", "gat"}) {
     SCOPED_TRACE(model);
     ir::Plan plan = plan_of(model, options);
-    for (ir::GraphUse& use : plan.graph_uses) use.in_block = use.out_block = 500'000;
+    for (ir::GraphUse& use : plan.graph_uses) use.in_tile = use.out_tile = 500'000;
     expect_near_rows_faster(std::move(plan));
   }
 }

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "graph/graph.h"
-#include "graph/source_blocks.h"
+#include "graph/source_tiles.h"
 #include "graph/symmetry.h"
 #include "support/data_fixtures.h"
 
@@ -142,8 +142,8 @@ TEST(SymmetryTest, ComparesStructureMultiplicityAndWeights) {
   EXPECT_TRUE(build_graph(edges({0, 1}, {1, 0}, {2, 2}), 2).symmetric());
 }
 
-TEST(SymmetryTest, LooksIntoEveryBlockOfColumns) {
-  // Enough columns and entries for several blocks: a ring where everybody knows the twelve on either side.
+TEST(SymmetryTest, LooksIntoEveryTileOfColumns) {
+  // Enough columns and entries for several tiles: a ring where everybody knows the twelve on either side.
   constexpr NodeId kNodes = 20000;
   std::vector<NodeId> src, dst;
   for (NodeId v = 0; v < kNodes; ++v) {
@@ -230,40 +230,40 @@ TEST(TransposeTest, SortsColumnByColumnInManyBucketsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(SourceBlocksTest, CutsRowsAtTheBordersOfBlocks) {
+TEST(SourceTilesTest, CutsRowsAtTheBordersOfTiles) {
   // Row 0 has sources 0, 1, 4; row 1 has 2, 3; row 2 none; row 3 has 4 twice.
   const Graph g = build_graph(edges({0, 1, 4, 2, 3, 4, 4}, {0, 0, 0, 1, 1, 3, 3}), 5);
-  const SourceBlocks blocks = block_sources(g.in_edges(), 2, 2);
-  EXPECT_THAT(list(blocks.ids), ElementsAre(0, 1, 0, 1, 0, 0, 0));
+  const SourceTiles tiles = tile_sources(g.in_edges(), 2, 2);
+  EXPECT_THAT(list(tiles.ids), ElementsAre(0, 1, 0, 1, 0, 0, 0));
   std::vector<std::array<EdgeId, 3>> segments;
-  for (const RowSegment& s : blocks.segments) segments.push_back({s.first, s.row, s.length});
-  // The first block names every row, the second only row 1, the third rows 0 and 3.
+  for (const RowSegment& s : tiles.segments) segments.push_back({s.first, s.row, s.length});
+  // The first tile names every row, the second only row 1, the third rows 0 and 3.
   EXPECT_THAT(segments, ElementsAre(std::array<EdgeId, 3>{0, 0, 2}, std::array<EdgeId, 3>{3, 1, 0},
                                     std::array<EdgeId, 3>{5, 2, 0}, std::array<EdgeId, 3>{5, 3, 0},
                                     std::array<EdgeId, 3>{7, 4, 0}, std::array<EdgeId, 3>{3, 1, 2},
                                     std::array<EdgeId, 3>{2, 0, 1}, std::array<EdgeId, 3>{5, 3, 2}));
-  EXPECT_THAT(list(blocks.block_chunks), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(list(tiles.tile_chunks), ElementsAre(0, 1, 2, 3));
 }
 
-/// Row and column of each entry, block after block.
-std::vector<std::array<std::int64_t, 2>> entries(const SourceBlocks& blocks) {
+/// Row and column of each entry, tile after tile.
+std::vector<std::array<std::int64_t, 2>> entries(const SourceTiles& tiles) {
   std::vector<std::array<std::int64_t, 2>> list;
-  for (std::size_t b = 0; b + 1 < blocks.block_chunks.size(); ++b) {
-    std::int64_t id = blocks.chunks[static_cast<std::size_t>(blocks.block_chunks[b])].id;
-    const std::int64_t end = blocks.chunks[static_cast<std::size_t>(blocks.block_chunks[b + 1])].segment;
-    for (std::int64_t s = blocks.chunks[static_cast<std::size_t>(blocks.block_chunks[b])].segment; s < end; ++s) {
-      const RowSegment& segment = blocks.segments[static_cast<std::size_t>(s)];
+  for (std::size_t b = 0; b + 1 < tiles.tile_chunks.size(); ++b) {
+    std::int64_t id = tiles.chunks[static_cast<std::size_t>(tiles.tile_chunks[b])].id;
+    const std::int64_t end = tiles.chunks[static_cast<std::size_t>(tiles.tile_chunks[b + 1])].segment;
+    for (std::int64_t s = tiles.chunks[static_cast<std::size_t>(tiles.tile_chunks[b])].segment; s < end; ++s) {
+      const RowSegment& segment = tiles.segments[static_cast<std::size_t>(s)];
       for (std::int32_t i = 0; i < segment.length; ++i) {
-        list.push_back({segment.row,
-                        static_cast<std::int64_t>(b) * blocks.block_cols + blocks.ids[static_cast<std::size_t>(id++)]});
+        list.push_back(
+            {segment.row, static_cast<std::int64_t>(b) * tiles.tile_cols + tiles.ids[static_cast<std::size_t>(id++)]});
       }
     }
   }
   return list;
 }
 
-TEST(SourceBlocksTest, PartsKeepWhatIsMarked) {
-  // Enough entries for several chunks of a block.
+TEST(SourceTilesTest, PartsKeepWhatIsMarked) {
+  // Enough entries for several chunks of a tile.
   constexpr NodeId kNodes = 3000;
   std::vector<NodeId> sources;
   std::vector<NodeId> targets;
@@ -273,8 +273,8 @@ TEST(SourceBlocksTest, PartsKeepWhatIsMarked) {
       targets.push_back(v);
     }
   }
-  const SourceBlocks whole = block_sources(build_graph(edges(sources, targets), kNodes).in_edges(), 1100, 2);
-  ASSERT_GT(whole.block_chunks[1], 1) << "one chunk shows nothing of their order";
+  const SourceTiles whole = tile_sources(build_graph(edges(sources, targets), kNodes).in_edges(), 1100, 2);
+  ASSERT_GT(whole.tile_chunks[1], 1) << "one chunk shows nothing of their order";
   std::vector<NodeId> rows;
   for (NodeId v = 0; v < kNodes; ++v) {
     if (v % 3 == 0 && v / 300 != 4) rows.push_back(v);
@@ -286,19 +286,19 @@ TEST(SourceBlocksTest, PartsKeepWhatIsMarked) {
       return marked[static_cast<std::size_t>(entry[end == EntryEnd::kRow ? 0 : 1])] == 0;
     });
     for (const int threads : {1, 3}) {
-      SourceBlocks part = room_for_part(whole);
+      SourceTiles part = room_for_part(whole);
       fill_part(whole, end, marked, threads, &part);
       EXPECT_EQ(entries(part), expected);
       for (NodeId v = 0; v < kNodes; ++v)
-        EXPECT_EQ(part.segments[static_cast<std::size_t>(v)].row, v) << "the first block names every row";
+        EXPECT_EQ(part.segments[static_cast<std::size_t>(v)].row, v) << "the first tile names every row";
     }
   }
 }
 
-TEST(SourceBlocksTest, NeedsSortedRows) {
+TEST(SourceTilesTest, NeedsSortedRows) {
   const std::vector<EdgeId> offsets = {0, 3};
   const std::vector<NodeId> indices = {0, 3, 1};
-  EXPECT_THROW(block_sources({1, 4, offsets, indices, {}}, 2, 1), Error);
+  EXPECT_THROW(tile_sources({1, 4, offsets, indices, {}}, 2, 1), Error);
 }
 
 TEST(SelfLoopTest, EachIsCounted) {

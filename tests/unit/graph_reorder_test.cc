@@ -130,18 +130,18 @@ TEST(RcmOrderTest, KeepsTheBandOfAShuffledGridNarrow) {
 
 TEST(ClusterOrderTest, PutsCommunitiesTogether) {
   for (const bool undirected : {false, true}) {
-    const Graph graph = communities(64, 500, 10, undirected);  // 32000 nodes: four blocks
+    const Graph graph = communities(64, 500, 10, undirected);  // 32000 nodes: four clusters
     const Order order = cluster_order(graph, 1);
-    EXPECT_LT(near_edges(graph).block, 0.3);
-    EXPECT_GT(near_edges(graph, inverse_order(order)).block, 0.8);
-    EXPECT_DOUBLE_EQ(near_edges(permute(graph, order, 1)).block, near_edges(graph, inverse_order(order)).block);
+    EXPECT_LT(near_edges(graph).cluster, 0.3);
+    EXPECT_GT(near_edges(graph, inverse_order(order)).cluster, 0.8);
+    EXPECT_DOUBLE_EQ(near_edges(permute(graph, order, 1)).cluster, near_edges(graph, inverse_order(order)).cluster);
   }
 }
 
 TEST(ClusterOrderTest, PutsNodesWithoutInEdgesBesideThoseThatTheyPointTo) {
   const Graph graph = communities(64, 500, 10, false, 300);  // two fifths have none
-  EXPECT_LT(near_edges(graph).block, 0.3);
-  EXPECT_GT(near_edges(graph, inverse_order(cluster_order(graph, 1))).block, 0.8);
+  EXPECT_LT(near_edges(graph).cluster, 0.3);
+  EXPECT_GT(near_edges(graph, inverse_order(cluster_order(graph, 1))).cluster, 0.8);
 }
 
 TEST(ClusterOrderTest, ShowsEarlyWhatItWillFind) {
@@ -162,10 +162,10 @@ TEST(ClusterOrderTest, ShowsEarlyWhatItWillFind) {
   }
   const auto early_share = [&](const Graph& graph) {
     cluster_order(graph, 1, keep_early(false));
-    return near_edges(graph, inverse_order(early)).block;
+    return near_edges(graph, inverse_order(early)).cluster;
   };
   const Graph many = communities(64, 500, 10, false);
-  const double found = near_edges(many, inverse_order(cluster_order(many, 1))).block;
+  const double found = near_edges(many, inverse_order(cluster_order(many, 1))).cluster;
   EXPECT_GT(early_share(many), found / 2);
   EXPECT_LT(early_share(communities(1, 64 * 500, 10, false)), 0.5 * early_share(many));
 }
@@ -176,7 +176,7 @@ TEST(ClusterOrderTest, HoldsTheCap) {
   const Graph graph = communities(1, 20000, 8, true);
   const Order order = cluster_order(graph, 2);
   EXPECT_NO_THROW(inverse_order(order));
-  EXPECT_GT(near_edges(graph, inverse_order(order)).block, near_edges(graph).block);
+  EXPECT_GT(near_edges(graph, inverse_order(order)).cluster, near_edges(graph).cluster);
 }
 
 TEST(PermuteTest, MovesEdgesWithTheirWeights) {
@@ -239,31 +239,31 @@ TEST(PermuteTest, RefusesWhatIsNoPermutation) {
   EXPECT_THAT(inverse_order({}), IsEmpty());
 }
 
-TEST(NearEdgesTest, CountsEdgesWithinBlocks) {
-  const auto last = static_cast<NodeId>(kBlockNodes);
+TEST(NearEdgesTest, CountsEdgesWithinClusters) {
+  const auto last = static_cast<NodeId>(kClusterNodes);
   const Graph graph = build_graph(edge_list({{0, 1}, {1, 0}, {0, last}, {last, 1}}), last + 1);
-  EXPECT_DOUBLE_EQ(near_edges(graph).block, 0.5);
-  EXPECT_DOUBLE_EQ(near_edges(build_graph({}, 3)).block, 1);
+  EXPECT_DOUBLE_EQ(near_edges(graph).cluster, 0.5);
+  EXPECT_DOUBLE_EQ(near_edges(build_graph({}, 3)).cluster, 1);
 }
 
 TEST(NearEdgesTest, CountsEveryEdgeOnAnyNumberOfThreads) {
   const Graph graph = communities(64, 500, 10, false);
   const Order order = cluster_order(graph, 1);
   const Order position = inverse_order(order);
-  std::int64_t in_block = 0;
+  std::int64_t in_cluster = 0;
   std::int64_t in_region = 0;
   for (std::int64_t v = 0; v < graph.num_nodes(); ++v) {
     for (EdgeId k = graph.offsets()[static_cast<std::size_t>(v)]; k < graph.offsets()[static_cast<std::size_t>(v) + 1];
          ++k) {
       const NodeId from = position[static_cast<std::size_t>(graph.sources()[static_cast<std::size_t>(k)])];
       const NodeId to = position[static_cast<std::size_t>(v)];
-      in_block += from / kBlockNodes == to / kBlockNodes ? 1 : 0;
+      in_cluster += from / kClusterNodes == to / kClusterNodes ? 1 : 0;
       in_region += from / kRegionNodes == to / kRegionNodes ? 1 : 0;
     }
   }
   for (const int threads : {1, 3}) {
     const Near near = near_edges(graph, position, threads);
-    EXPECT_DOUBLE_EQ(near.block, static_cast<double>(in_block) / static_cast<double>(graph.num_edges()));
+    EXPECT_DOUBLE_EQ(near.cluster, static_cast<double>(in_cluster) / static_cast<double>(graph.num_edges()));
     EXPECT_DOUBLE_EQ(near.region, static_cast<double>(in_region) / static_cast<double>(graph.num_edges()));
   }
 }

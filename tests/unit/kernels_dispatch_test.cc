@@ -74,7 +74,7 @@ TEST(Dispatch, FastVariantsDeclineDoubleAndSayWhy) {
 
 TEST(Dispatch, VariantsSayHowTheyPassOverRows) {
   const auto spmm = spmm_variants<float>();
-  for (const auto& [name, passes] : {std::pair{"cpu_blocked", Passes::kTiles},
+  for (const auto& [name, passes] : {std::pair{"cpu_tiled", Passes::kTiles},
                                      {"cpu_panels", Passes::kPanels},
                                      {"cpu", Passes::kOne},
                                      {"cpu_half", Passes::kOne},
@@ -83,8 +83,8 @@ TEST(Dispatch, VariantsSayHowTheyPassOverRows) {
     EXPECT_EQ(find_variant(spmm, name)->passes, passes) << name;
   }
   EXPECT_EQ(find_variant(spmm, "magic"), nullptr);
-  ASSERT_NE(find_variant(attention_grad_variants<float>(), "cpu_blocked"), nullptr);
-  EXPECT_EQ(find_variant(attention_grad_variants<float>(), "cpu_blocked")->passes, Passes::kTiles);
+  ASSERT_NE(find_variant(attention_grad_variants<float>(), "cpu_tiled"), nullptr);
+  EXPECT_EQ(find_variant(attention_grad_variants<float>(), "cpu_tiled")->passes, Passes::kTiles);
 }
 
 TEST(Dispatch, ChoiceReadsNoData) {

@@ -66,7 +66,7 @@ TEST(LossRows, SumsAreMarkedWhereTheirEdgesWouldTakeTooMuch) {
   passes::Options options;
   options.loss_rows = {3, {5, 8}, 4, 0, 0};
   options.factor_degree = 0;
-  options.source_blocks = planner::SourceBlocking::kOn;
+  options.source_tiles = planner::SourceTiling::kOn;
   for (const char* model : {"gcn", "sage", "gin"}) {
     const ir::Plan plan =
         plan_of(model, dataset, small_for(model, {{"dropout", 0.5}, {"input_dropout", 0.5}}), options);
@@ -77,19 +77,19 @@ TEST(LossRows, SumsAreMarkedWhereTheirEdgesWouldTakeTooMuch) {
       EXPECT_EQ(op.attrs.integer("loss_edges", 0),
                 options.loss_rows.edges[static_cast<std::size_t>(op.attrs.integer("graph", 0))])
           << model;
-      EXPECT_GE(plan.loss_blocks_of(op), 0) << model;
+      EXPECT_GE(plan.loss_tiles_of(op), 0) << model;
       ends.push_back(op.attrs.text("loss", ""));
     }
     EXPECT_THAT(ends, ::testing::ElementsAre("rows", "sources")) << model;
-    EXPECT_EQ(plan.loss_blocks.size(), 2U) << model;
+    EXPECT_EQ(plan.loss_tiles.size(), 2U) << model;
   }
   const ir::Plan plan = plan_of("sage", dataset, small(), options);
-  EXPECT_GT(plan.loss_block_bytes(), 0);
+  EXPECT_GT(plan.loss_tile_bytes(), 0);
   options.loss_rows.edges = {dataset.graph.num_edges() - 1, dataset.graph.num_edges() - 1};
-  EXPECT_TRUE(plan_of("sage", dataset, small(), options).loss_blocks.empty()) << "nearly all edges, for as much memory";
+  EXPECT_TRUE(plan_of("sage", dataset, small(), options).loss_tiles.empty()) << "nearly all edges, for as much memory";
   options.loss_rows.edges = {5, 8};
   options.repeats.steps = 2;
-  EXPECT_TRUE(plan_of("sage", dataset, small(), options).loss_blocks.empty()) << "two steps do not pay for making them";
+  EXPECT_TRUE(plan_of("sage", dataset, small(), options).loss_tiles.empty()) << "two steps do not pay for making them";
 }
 
 TEST(LossRows, TheNarrowerEndIsSelected) {
@@ -270,16 +270,16 @@ TEST(StreamFeatures, LeavesWhatIsMadeOfThemOnceInAFile) {
     EXPECT_EQ(in_memory.file_bytes, 0) << model;
     EXPECT_GE(in_memory.constant_bytes, plan.constant_bytes + bytes) << model;
   }
-  options.source_blocks = planner::SourceBlocking::kOn;
-  const ir::Plan blocked = plan_of("sage", dataset, small(), options);
-  for (const ir::ValueId v : blocked.file_constants)
-    EXPECT_EQ(blocked.program.type(v).cols, 1) << "block by block, all of a sum is in memory once";
+  options.source_tiles = planner::SourceTiling::kOn;
+  const ir::Plan tiled = plan_of("sage", dataset, small(), options);
+  for (const ir::ValueId v : tiled.file_constants)
+    EXPECT_EQ(tiled.program.type(v).cols, 1) << "tile by tile, all of a sum is in memory once";
 }
 
 TEST(Structures, IdsOfEdgesAreNeededUpToTheLastStepOfTheSetupThatReadsThem) {
   passes::Options options;
   options.order = passes::OrderChoice::kAggregateFirst;
-  options.source_blocks = planner::SourceBlocking::kOn;
+  options.source_tiles = planner::SourceTiling::kOn;
   options.disabled = {"factor_weights"};
   const ir::Plan plan = plan_of("gcn", testing::awkward_dataset({}), small(), options);
   const auto step_of = [&](OpKind kind) {
@@ -290,7 +290,7 @@ TEST(Structures, IdsOfEdgesAreNeededUpToTheLastStepOfTheSetupThatReadsThem) {
   };
   const ir::GraphUse& looped = plan.graph_uses.back();
   EXPECT_GE(looped.in_setup, 0) << "weights look them up";
-  EXPECT_LT(looped.in_setup, step_of(OpKind::spmm)) << "which reads them by blocks";
+  EXPECT_LT(looped.in_setup, step_of(OpKind::spmm)) << "which reads them by tiles";
   EXPECT_EQ(plan.graph_uses[0].in_setup, -1);
 }
 

@@ -145,7 +145,7 @@ TEST(FuseRows, TheBandOfTheLossGoesOnIntoBackward) {
     options.order = passes::OrderChoice::kAggregateFirst;
     const ir::Plan plan = plan_of(model, dataset, small_for(model), options);
     const auto loss = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const ir::Step& step) {
-      return ir::is_loss(plan.program.ops[static_cast<std::size_t>(step.op)].kind);
+      return ir::is_training_loss(plan.program.ops[static_cast<std::size_t>(step.op)]);
     });
     ASSERT_GE(loss->band, 0) << model;
     const std::vector<Op> ops = ops_of(plan, plan.bands[static_cast<std::size_t>(loss->band)]);
@@ -285,7 +285,7 @@ TEST(PlanMemory, TheSetupIsCountedByItself) {
   EXPECT_GE(plan.graph_uses[1].in_setup, 0);
   options.order = passes::OrderChoice::kTransformFirst;
   EXPECT_TRUE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).features_kept);
-  options.source_blocks = planner::SourceBlocking::kOn;
+  options.source_tiles = planner::SourceTiling::kOn;
   options.factor_degree = 0;
   EXPECT_FALSE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).graph_uses[1].in_kept)
       << "read cut by sources";

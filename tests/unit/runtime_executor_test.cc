@@ -78,8 +78,8 @@ struct Step {
     in.features.cols = kWidth;
     in.features.dense = features;
     in.row_ids = {ids, std::span<const std::int64_t>(ids).first(static_cast<std::size_t>(sizes.dst))};
-    in.classes = classes;
-    in.loss_rows = rows;
+    in.training.classes = classes;
+    in.training.rows = rows;
     return in;
   }
 };

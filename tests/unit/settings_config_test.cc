@@ -238,5 +238,11 @@ TEST(Config, UnknownKeysAreRefused) {
   EXPECT_THROW(config.load_yaml("/nowhere/run.yaml"), Error);
 }
 
+TEST(SettingsTest, FormerKeysMeanTodaysSettings) {
+  Config config;
+  config.parse_yaml("passes:\n  source_blocks: on\n", "run.yaml");
+  EXPECT_EQ(config.text("passes.source_tiles"), "on");
+}
+
 }  // namespace
 }  // namespace gneiss::settings

@@ -25,17 +25,17 @@ using ::testing::Not;
 
 constexpr std::int64_t kColumns = 32;
 
-/// Of a machine whose cache holds the rows of so many nodes and not one row more, and where blocks of sources cost too
+/// Of a machine whose cache holds the rows of so many nodes and not one row more, and where tiles of sources cost too
 /// much to begin.
 cost::Rates cache_rates(std::int64_t nodes) {
   cost::Rates rates = cost::default_rates();
   const double bytes = static_cast<double>(nodes * kColumns) * sizeof(float);
   rates.gather = {{kColumns}, {bytes, bytes + 1}, {100e9, 25e9}};
-  rates.block_gather = rates.gather;
+  rates.tile_gather = rates.gather;
   rates.segments = 1e6;
   return rates;
 }
-cost::Rates one_block_rates() { return cache_rates(kBlockNodes); }
+cost::Rates one_cluster_rates() { return cache_rates(kClusterNodes); }
 
 data::Dataset community_data(const std::string& more = {}) {
   return data::load("dcsbm:nodes=20000,degree=12,classes=100,features=4,seed=2" + more);
@@ -44,17 +44,18 @@ data::Dataset community_data(const std::string& more = {}) {
 TEST(ReorderTest, AutoTakesClustersWhereTheyBringNeighboursTogether) {
   const data::Dataset dataset = community_data();
   graph::Order order;
-  const epochs::ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 100, one_block_rates(), 1, &order);
+  const epochs::ReorderReport report =
+      choose_order(dataset.graph, "auto", kColumns, 100, one_cluster_rates(), 1, &order);
   EXPECT_EQ(report.method, "clusters");
   EXPECT_EQ(report.asked, "auto");
-  EXPECT_GT(report.same_block_after, report.same_block_before + 0.1);
+  EXPECT_GT(report.same_cluster_after, report.same_cluster_before + 0.1);
   EXPECT_GT(report.seconds, 0);
   EXPECT_EQ(order, graph::cluster_order(dataset.graph, 1));
   EXPECT_THAT(describe(report), HasSubstr("clusters ("));
 }
 
 TEST(ReorderTest, AutoGoesByRegionsWhereACacheHoldsOne) {
-  // Communities of some 40,000 nodes: more than a block, less than a region.
+  // Communities of some 40,000 nodes: more than a cluster, less than a region.
   const data::Dataset dataset = data::load("dcsbm:nodes=160000,degree=24,classes=4,features=1,seed=2");
   graph::Order order;
   const auto choose = [&](std::int64_t cached, std::int64_t epochs) {
@@ -62,22 +63,22 @@ TEST(ReorderTest, AutoGoesByRegionsWhereACacheHoldsOne) {
   };
   const epochs::ReorderReport chosen = choose(kRegionNodes, 200);
   EXPECT_EQ(chosen.method, "clusters") << chosen.reason;
-  EXPECT_LT(chosen.same_block_after, 0.3);
+  EXPECT_LT(chosen.same_cluster_after, 0.3);
   EXPECT_GT(chosen.same_region_after, chosen.same_region_before + 0.2);
-  EXPECT_EQ(choose(kBlockNodes, 50).method, "none") << "no cache holds a region";
-  EXPECT_EQ(choose(kRegionNodes, 80).method, "none") << "a region saves less than a block, and later";
+  EXPECT_EQ(choose(kClusterNodes, 50).method, "none") << "no cache holds a region";
+  EXPECT_EQ(choose(kRegionNodes, 80).method, "none") << "a region saves less than a cluster, and later";
 }
 
-TEST(ReorderTest, AutoStaysWhereBlocksOfSourcesServeAsWell) {
+TEST(ReorderTest, AutoStaysWhereTilesOfSourcesServeAsWell) {
   const data::Dataset dataset = community_data();
   graph::Order order;
-  cost::Rates rates = one_block_rates();
+  cost::Rates rates = one_cluster_rates();
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
   rates.segments = 1e15;
   for (double& rate : rates.stream.rates) rate = 1e12;
   const epochs::ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order);
   EXPECT_EQ(report.method, "none");
-  EXPECT_THAT(report.reason, HasSubstr("come as from a cache, block by block"));
+  EXPECT_THAT(report.reason, HasSubstr("come as from a cache, tile by tile"));
 }
 
 TEST(ReorderTest, CountsTheNarrowerSideOfAProduct) {
@@ -97,7 +98,7 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   const data::Dataset dataset = community_data();
   graph::Order order;
   const auto reason = [&](const data::Dataset& data, std::int64_t width) {
-    const epochs::ReorderReport report = choose_order(data.graph, "auto", width, 50, one_block_rates(), 1, &order);
+    const epochs::ReorderReport report = choose_order(data.graph, "auto", width, 50, one_cluster_rates(), 1, &order);
     EXPECT_EQ(report.method, "none");
     EXPECT_THAT(order, IsEmpty());
     EXPECT_THAT(describe(report), HasSubstr("as given: " + report.reason));
@@ -110,7 +111,7 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
   EXPECT_THAT(reason(data::load("dcsbm:nodes=200000,degree=60,classes=1,features=1,power=10"), kColumns),
               HasSubstr("clusters would bring few edges"));
   EXPECT_THAT(reason(data::load("dcsbm:nodes=8300,degree=4,features=4"), kColumns), HasSubstr("as it is"));
-  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 10, one_block_rates(), 1, &order).reason,
+  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 10, one_cluster_rates(), 1, &order).reason,
             "10 epochs would not win it back");
   EXPECT_THAT(order, IsEmpty());
 }
@@ -118,33 +119,33 @@ TEST(ReorderTest, AutoStaysWhereItCannotPay) {
 TEST(ReorderTest, AutoWantsLessOfMoreEpochs) {
   const data::Dataset dataset = data::load("dcsbm:nodes=50000,degree=12,classes=1,features=4,power=10");
   graph::Order order;
-  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 50, one_block_rates(), 1, &order).reason,
+  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 50, one_cluster_rates(), 1, &order).reason,
               HasSubstr("clusters would bring only"));
-  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 200, one_block_rates(), 1, &order).method, "clusters");
+  EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 200, one_cluster_rates(), 1, &order).method, "clusters");
 }
 
-/// Rows of a block of nodes come faster than those of the larger blocks of sources that segments make worth it.
-TEST(ReorderTest, AutoBringsNeighboursTogetherWithinBlocksOfSources) {
+/// Rows of a cluster of nodes come faster than those of the larger tiles of sources that segments make worth it.
+TEST(ReorderTest, AutoBringsNeighboursTogetherWithinTilesOfSources) {
   const data::Dataset dataset = data::load("dcsbm:nodes=60000,degree=150,classes=40,features=1,seed=2");
   graph::Order order;
-  cost::Rates rates = cache_rates(4 * kBlockNodes);
+  cost::Rates rates = cache_rates(4 * kClusterNodes);
   rates.gather.rates[1] = 1e9;
-  const double bytes = static_cast<double>(kBlockNodes * kColumns) * sizeof(float);
-  rates.block_gather = {{kColumns}, {bytes, bytes + 1}, {100e9, 100e9}};
+  const double bytes = static_cast<double>(kClusterNodes * kColumns) * sizeof(float);
+  rates.tile_gather = {{kColumns}, {bytes, bytes + 1}, {100e9, 100e9}};
   rates.segments = 1e15;
   for (double& rate : rates.stream.rates) rate = 1e12;
-  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 200, rates, 1, &order).reason, HasSubstr("block by block"));
-  rates.block_gather.rates[1] = 80e9;
-  rates.segments = 1e9;  // dear enough for few large blocks
+  EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 200, rates, 1, &order).reason, HasSubstr("tile by tile"));
+  rates.tile_gather.rates[1] = 80e9;
+  rates.segments = 1e9;  // dear enough for few large tiles
   const epochs::ReorderReport report = choose_order(dataset.graph, "auto", kColumns, 200, rates, 1, &order);
   EXPECT_EQ(report.method, "clusters") << report.reason;
-  EXPECT_GT(report.same_block_after, 0.2);
+  EXPECT_GT(report.same_cluster_after, 0.2);
 }
 
 TEST(ReorderTest, AutoGoesByTheMachinesRates) {
   const data::Dataset dataset = community_data();
   graph::Order order;
-  cost::Rates rates = one_block_rates();
+  cost::Rates rates = one_cluster_rates();
   EXPECT_EQ(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).method, "clusters");
   rates.gather.rates[1] = 0.95 * rates.gather.rates[0];  // memory as fast as the cache
   EXPECT_THAT(choose_order(dataset.graph, "auto", kColumns, 100, rates, 1, &order).reason,
@@ -211,9 +212,9 @@ TEST(ReorderTest, PlansKnowWhereTheNodesLie) {
     config.set("train.reorder", method, settings::Origin::kFlag, "test");
     const jobs::Workload workload(&config, jobs::PlanFor::kAnyMachine);
     const Near near = make_blueprint(workload.dataset(), workload.session()).plan.near;
-    EXPECT_DOUBLE_EQ(near.block, graph::near_edges(workload.dataset().graph).block);
-    EXPECT_GT(near.block, as_given + 0.1) << method;
-    as_given = near.block;
+    EXPECT_DOUBLE_EQ(near.cluster, graph::near_edges(workload.dataset().graph).cluster);
+    EXPECT_GT(near.cluster, as_given + 0.1) << method;
+    as_given = near.cluster;
   }
 }
 
@@ -221,17 +222,17 @@ TEST(ReorderTest, AMethodThatIsNamedIsApplied) {
   const data::Dataset dataset = community_data();
   graph::Order order;
   for (const char* method : {"degree", "rcm", "clusters"}) {
-    EXPECT_EQ(choose_order(dataset.graph, method, 0, 100, one_block_rates(), 1, &order).method, method);
+    EXPECT_EQ(choose_order(dataset.graph, method, 0, 100, one_cluster_rates(), 1, &order).method, method);
     EXPECT_EQ(order.size(), 20000U);
   }
-  EXPECT_EQ(choose_order(dataset.graph, "none", kColumns, 100, one_block_rates(), 1, &order).seconds, 0);
+  EXPECT_EQ(choose_order(dataset.graph, "none", kColumns, 100, one_cluster_rates(), 1, &order).seconds, 0);
   EXPECT_THAT(order, IsEmpty());
 }
 
 TEST(ReorderTest, WithoutItDataStayAsTheyWereLoaded) {
   const char* small = "dcsbm:nodes=8000,degree=12,classes=100,features=4,seed=2";
   const data::Dataset loaded = data::load(small);
-  for (const char* method : {"none", "auto"}) {  // one block of nodes: nothing to gain by any rates
+  for (const char* method : {"none", "auto"}) {  // one cluster of nodes: nothing to gain by any rates
     settings::Config config;
     config.set("data.name", small, settings::Origin::kFlag, "test");
     config.set("train.reorder", method, settings::Origin::kFlag, "test");

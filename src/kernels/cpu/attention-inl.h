@@ -259,12 +259,12 @@ struct Run {
   std::int64_t known;  ///< how many indices from the first one on exist, for prefetching
 };
 
-/// Entries of one block of a pattern cut by sources, as numbers of nodes: those of a run, and those behind it for
+/// Entries of one tile of a pattern cut by sources, as numbers of nodes: those of a run, and those behind it for
 /// prefetching. Most runs follow one another: many are read at once.
-class BlockIds {
+class TileIds {
  public:
-  BlockIds(const BlockedPattern& blocks, std::int64_t block)
-      : ids_(blocks.ids), base_(static_cast<std::int32_t>(block * blocks.block_cols)) {}
+  TileIds(const TiledPattern& tiles, std::int64_t tile)
+      : ids_(tiles.ids), base_(static_cast<std::int32_t>(tile * tiles.tile_cols)) {}
 
   static constexpr std::int64_t kMost = 512;  ///< entries of a run
 
@@ -301,11 +301,11 @@ class BlockIds {
 
 /// Calls body(segment, id of its first entry) for the segments of a chunk.
 template <class Body>
-void for_each_segment(const BlockedPattern& blocks, std::int64_t chunk, const Body& body) {
+void for_each_segment(const TiledPattern& tiles, std::int64_t chunk, const Body& body) {
   const auto at = static_cast<std::size_t>(chunk);
-  std::int64_t id = blocks.chunks[at].id;
-  for (std::int64_t s = blocks.chunks[at].segment; s < blocks.chunks[at + 1].segment; ++s) {
-    const RowSegment& segment = blocks.segments[static_cast<std::size_t>(s)];
+  std::int64_t id = tiles.chunks[at].id;
+  for (std::int64_t s = tiles.chunks[at].segment; s < tiles.chunks[at + 1].segment; ++s) {
+    const RowSegment& segment = tiles.segments[static_cast<std::size_t>(s)];
     body(segment, id);
     id += segment.length;
   }

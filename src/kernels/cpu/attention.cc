@@ -9,7 +9,7 @@
 // edges have one batch, so their sums are those of the plain softmax. Each row is one thread's, in the order of its
 // edges.
 //
-// Block by block of sources (attention_blocked), a row's segments continue each other: between two of them its sums lie
+// Tile by tile of sources (attention_tiled), a row's segments continue each other: between two of them its sums lie
 // in y and tangent and its softmax in the workspace, and a last sweep over the rows makes the results of them.
 #include "kernels/attention.h"
 
@@ -156,8 +156,8 @@ class RowAttention {
   }
 
   /// A segment of a row whose entries start at `id`; `first`: the row's first one.
-  void run(const RowSegment& segment, std::int64_t id, attention::BlockIds& ids, bool first) {
-    const std::int64_t step = kBounded ? attention::BlockIds::kMost : attention::batch_edges(heads());
+  void run(const RowSegment& segment, std::int64_t id, attention::TileIds& ids, bool first) {
+    const std::int64_t step = kBounded ? attention::TileIds::kMost : attention::batch_edges(heads());
     open(segment.row);
     if (!first) {
       resume(segment.row);
@@ -554,15 +554,15 @@ void attention_chunk(const AttentionArgs<float>& args, std::byte* memory, std::i
   }
 }
 
-/// The segments of one chunk of one block, and of the columns of a panel from `column` on.
-void attention_segments(const AttentionArgs<float>& args, std::byte* memory, std::int64_t column, std::int64_t block,
+/// The segments of one chunk of one tile, and of the columns of a panel from `column` on.
+void attention_segments(const AttentionArgs<float>& args, std::byte* memory, std::int64_t column, std::int64_t tile,
                         std::int64_t chunk) {
   const Scratch scratch(args, memory);
   const attention::Panel panel(column, args.z.cols, args.heads);
-  attention::BlockIds ids(args.blocks, block);
+  attention::TileIds ids(args.tiles, tile);
   with_row(args, panel, scratch, [&](auto& row) HWY_ATTR {
-    attention::for_each_segment(args.blocks, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR {
-      row.run(segment, id, ids, block == 0);
+    attention::for_each_segment(args.tiles, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR {
+      row.run(segment, id, ids, tile == 0);
     });
   });
 }
@@ -611,13 +611,13 @@ void attention(const Context& context, const AttentionArgs<float>& args) {
   });
 }
 
-void attention_blocked(const Context& context, const AttentionArgs<float>& args) {
+void attention_tiled(const Context& context, const AttentionArgs<float>& args) {
   prepare(context, args);
   std::byte* memory = context.workspace.data();
   const std::int64_t panel = HWY_DYNAMIC_DISPATCH(attention_columns)();
   for (std::int64_t column = 0; column < args.z.cols; column += panel) {
-    for_each_block_chunk(context.threads, args.blocks, [&](std::int64_t block, std::int64_t chunk) {
-      HWY_DYNAMIC_DISPATCH(attention_segments)(args, memory, column, block, chunk);
+    for_each_tile_chunk(context.threads, args.tiles, [&](std::int64_t tile, std::int64_t chunk) {
+      HWY_DYNAMIC_DISPATCH(attention_segments)(args, memory, column, tile, chunk);
     });
     parallel_rows(context.threads, args.y.rows, 4 * panel, [&](std::int64_t begin, std::int64_t end) {
       HWY_DYNAMIC_DISPATCH(attention_ends)(args, memory, column, begin, end);

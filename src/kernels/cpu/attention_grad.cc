@@ -2,8 +2,8 @@
 //
 // First s_dst, lse and dots of a node are laid side by side, so that an edge finds all three on one cache line. The
 // pass makes each edge's softmax weight anew from them and adds the neighbours' rows of dy to two sums
-// (attention-inl.h); the inner product with z is taken once a row, or once a segment of it where edges come block by
-// block (attention_grad_blocked).
+// (attention-inl.h); the inner product with z is taken once a row, or once a segment of it where edges come tile by
+// tile (attention_grad_tiled).
 #include "kernels/attention_grad.h"
 
 #include "kernels/band_views.h"
@@ -79,8 +79,8 @@ class RowGradient {
   }
 
   /// A segment of a row whose entries start at `id`; `first`: the row's first one.
-  void run(const RowSegment& segment, std::int64_t id, attention::BlockIds& ids, bool first) {
-    const std::int64_t step = kAtOnce ? attention::BlockIds::kMost : attention::batch_edges(heads());
+  void run(const RowSegment& segment, std::int64_t id, attention::TileIds& ids, bool first) {
+    const std::int64_t step = kAtOnce ? attention::TileIds::kMost : attention::batch_edges(heads());
     open(segment.row);
     for (std::int64_t i = 0; i < segment.length; i += step) {
       add(segment.row, segment.first + i, ids.run(id + i, std::min(step, segment.length - i)));
@@ -292,12 +292,12 @@ void grad_chunk(const AttentionGradArgs<float>& args, const float* packed, std::
   for_each_panel(args, packed, [&](auto& row) HWY_ATTR { row.run(begin, end); });
 }
 
-/// The segments of one chunk of one block.
-void grad_segments(const AttentionGradArgs<float>& args, const float* packed, std::int64_t block, std::int64_t chunk) {
-  attention::BlockIds ids(args.blocks, block);
+/// The segments of one chunk of one tile.
+void grad_segments(const AttentionGradArgs<float>& args, const float* packed, std::int64_t tile, std::int64_t chunk) {
+  attention::TileIds ids(args.tiles, tile);
   for_each_panel(args, packed, [&](auto& row) HWY_ATTR {
-    attention::for_each_segment(args.blocks, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR {
-      row.run(segment, id, ids, block == 0);
+    attention::for_each_segment(args.tiles, chunk, [&](const RowSegment& segment, std::int64_t id) HWY_ATTR {
+      row.run(segment, id, ids, tile == 0);
     });
   });
 }
@@ -332,10 +332,10 @@ void attention_grad(const Context& context, const AttentionGradArgs<float>& args
   });
 }
 
-void attention_grad_blocked(const Context& context, const AttentionGradArgs<float>& args) {
+void attention_grad_tiled(const Context& context, const AttentionGradArgs<float>& args) {
   pack_destinations(context, args);
-  for_each_block_chunk(context.threads, args.blocks, [&](std::int64_t block, std::int64_t chunk) {
-    HWY_DYNAMIC_DISPATCH(grad_segments)(args, packed_values(context), block, chunk);
+  for_each_tile_chunk(context.threads, args.tiles, [&](std::int64_t tile, std::int64_t chunk) {
+    HWY_DYNAMIC_DISPATCH(grad_segments)(args, packed_values(context), tile, chunk);
   });
 }
 

@@ -44,9 +44,9 @@ namespace gneiss::kernels::cpu {
 
 void adam_step(const Context& context, const AdamStepArgs<float>& args);
 void attention(const Context& context, const AttentionArgs<float>& args);
-void attention_blocked(const Context& context, const AttentionArgs<float>& args);
+void attention_tiled(const Context& context, const AttentionArgs<float>& args);
 void attention_grad(const Context& context, const AttentionGradArgs<float>& args);
-void attention_grad_blocked(const Context& context, const AttentionGradArgs<float>& args);
+void attention_grad_tiled(const Context& context, const AttentionGradArgs<float>& args);
 void batch_norm(const Context& context, const BatchNormArgs<float>& args);
 void batch_norm_grad(const Context& context, const BatchNormGradArgs<float>& args);
 void batch_norm_inference(const Context& context, const BatchNormInferenceArgs<float>& args);
@@ -73,7 +73,7 @@ void segment_reduce(const Context& context, const SegmentReduceArgs<float>& args
 void sgd_step(const Context& context, const SgdStepArgs<float>& args);
 void spmm(const Context& context, const SpmmArgs<float>& args);
 void spmm_half(const Context& context, const SpmmArgs<float>& args);
-void spmm_blocked(const Context& context, const SpmmArgs<float>& args);
+void spmm_tiled(const Context& context, const SpmmArgs<float>& args);
 void spmm_panels(const Context& context, const SpmmArgs<float>& args);
 void spmm_arg_grad(const Context& context, const SpmmArgGradArgs<float>& args);
 void spmm_arg_weight_grad(const Context& context, const SpmmArgWeightGradArgs<float>& args);

@@ -56,19 +56,19 @@ void parallel_rows(int threads, std::int64_t rows, std::int64_t cols, const Body
   parallel_chunks(threads, rows, std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, cols)), body);
 }
 
-/// Calls body(chunk) for every chunk of one block of a pattern cut by sources.
+/// Calls body(chunk) for every chunk of one tile of a pattern cut by sources.
 template <class Body>
-void for_each_chunk_of(int threads, const BlockedPattern& blocks, std::int64_t block, const Body& body) {
-  const std::int64_t first = blocks.block_chunks[static_cast<std::size_t>(block)];
-  const std::int64_t end = blocks.block_chunks[static_cast<std::size_t>(block) + 1];
+void for_each_chunk_of(int threads, const TiledPattern& tiles, std::int64_t tile, const Body& body) {
+  const std::int64_t first = tiles.tile_chunks[static_cast<std::size_t>(tile)];
+  const std::int64_t end = tiles.tile_chunks[static_cast<std::size_t>(tile) + 1];
   parallel_chunks(threads, end - first, 1, [&](std::int64_t chunk, std::int64_t) { body(first + chunk); });
 }
 
-/// Calls body(block, chunk) for every chunk of every block, block after block.
+/// Calls body(tile, chunk) for every chunk of every tile, tile after tile.
 template <class Body>
-void for_each_block_chunk(int threads, const BlockedPattern& blocks, const Body& body) {
-  for (std::int64_t block = 0; block < blocks.num_blocks(); ++block) {
-    for_each_chunk_of(threads, blocks, block, [&](std::int64_t chunk) { body(block, chunk); });
+void for_each_tile_chunk(int threads, const TiledPattern& tiles, const Body& body) {
+  for (std::int64_t tile = 0; tile < tiles.num_tiles(); ++tile) {
+    for_each_chunk_of(threads, tiles, tile, [&](std::int64_t chunk) { body(tile, chunk); });
   }
 }
 

@@ -1,14 +1,14 @@
 // For each direction of a graph, the widest sum or attention along it is modelled with its sources whole and cut at
 // sizes half a doubling apart. The largest of the nearly best sizes is taken if it beats the whole by enough. Sums that
 // stay whole are modelled in panels of columns in the same way.
-#include "planner/source_blocks.h"
+#include "planner/source_tiles.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "graph/source_blocks.h"
+#include "graph/source_tiles.h"
 #include "kernels/attention_grad.h"
 #include "kernels/kernel.h"
 #include "kernels/spmm.h"
@@ -19,10 +19,10 @@ namespace {
 using ir::Op;
 using ir::OpKind;
 
-/// Of what the least seconds are, a larger block may take so much more: it takes fewer segments, so less memory, and
+/// Of what the least seconds are, a larger tile may take so much more: it takes fewer segments, so less memory, and
 /// the sources that most edges come from stay nearer than the model knows.
 constexpr double kTolerance = 1.03;
-/// What blocks must gain to be cut: not to cut takes no memory.
+/// What tiles must gain to be cut: not to cut takes no memory.
 constexpr double kLeastGain = 1.1;
 
 /// What gathers along the edges of a pattern.
@@ -31,27 +31,27 @@ struct Walk {
   double edge_seconds = 0;  ///< of attention: of the softmax weights of an edge, whether cut or not
 };
 
-/// The largest block among the best, for at least one source; sizes of a block are tried in steps of half a doubling.
+/// The largest tile among the best, for at least one source; sizes of a tile are tried in steps of half a doubling.
 SourceCut cut_for(const cost::Rates& rates, const Near& near, std::int64_t sources, std::int64_t rows,
                   std::int64_t edges, const Walk& walk) {
   const bool attends = walk.edge_seconds > 0;
   const std::int64_t row_bytes =
       (attends ? walk.columns : std::min(walk.columns, kernels::kSpmmPanelColumns)) * std::int64_t{sizeof(float)};
   const auto columns = static_cast<double>(walk.columns);
-  const auto seconds_of = [&](std::int64_t block) {
+  const auto seconds_of = [&](std::int64_t tile) {
     const auto e = static_cast<double>(edges);
     const auto r = static_cast<double>(rows);
     const auto s = static_cast<double>(sources);
-    const auto b = static_cast<double>(block);
-    if (!attends) return cost::blocked_gather_seconds(rates, e, r, s, columns, b, near);
-    return cost::blocked_attention_seconds(rates, e, r, s, columns, b, walk.edge_seconds, near) + e * walk.edge_seconds;
+    const auto b = static_cast<double>(tile);
+    if (!attends) return cost::tiled_gather_seconds(rates, e, r, s, columns, b, near);
+    return cost::tiled_attention_seconds(rates, e, r, s, columns, b, walk.edge_seconds, near) + e * walk.edge_seconds;
   };
   std::vector<SourceCut> cuts;
   for (const double mib : {0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
     const auto most =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(mib * (1 << 20)) / row_bytes, 1, graph::kMostBlockCols);
-    const std::int64_t block = num_chunks(sources, num_chunks(sources, most));
-    cuts.push_back({.block = block, .seconds = seconds_of(block)});
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(mib * (1 << 20)) / row_bytes, 1, graph::kMostTileCols);
+    const std::int64_t tile = num_chunks(sources, num_chunks(sources, most));
+    cuts.push_back({.tile = tile, .seconds = seconds_of(tile)});
   }
   const auto faster = [](const SourceCut& a, const SourceCut& b) { return a.seconds < b.seconds; };
   const double least = std::min_element(cuts.begin(), cuts.end(), faster)->seconds;
@@ -68,10 +68,10 @@ bool pays(const cost::Rates& rates, const Near& near, std::int64_t sources, std:
                                                     static_cast<double>(sources), static_cast<double>(walk.columns),
                                                     kPanelColumns, near) < cut.seconds;
   // Where there is not more to gather than to write, a band that need not write the result is worth more.
-  return cut.block < sources && edges > rows && kLeastGain * cut.seconds < whole && !panels_do;
+  return cut.tile < sources && edges > rows && kLeastGain * cut.seconds < whole && !panels_do;
 }
 
-/// What an op gathers that can run block by block of sources; no columns if it cannot.
+/// What an op gathers that can run tile by tile of sources; no columns if it cannot.
 Walk walk_of(const cost::Rates& rates, const ir::Program& program, const Op& op) {
   const std::string fn = op.attrs.text("fn", "sum");
   if (op.kind == OpKind::spmm && (fn == "sum" || fn == "mean")) return {program.type(op.inputs[0]).cols, 0};
@@ -97,18 +97,18 @@ Walk widest_walk(const cost::Rates& rates, const ir::Program& program, std::int6
   return widest[0].columns > 0 ? widest[0] : widest[1];
 }
 
-SourceBlocking wanted(const ir::Plan& plan, SourceBlocking blocking) {
-  if (plan.value_bytes != sizeof(float)) return SourceBlocking::kOff;
+SourceTiling wanted(const ir::Plan& plan, SourceTiling tiling) {
+  if (plan.value_bytes != sizeof(float)) return SourceTiling::kOff;
   const std::string_view forced = kernels::forced_variant("spmm");
-  if (forced.empty()) return blocking;
+  if (forced.empty()) return tiling;
   const auto* variant = kernels::find_variant(kernels::spmm_variants<float>(), forced);
   const bool walks_tiles = variant != nullptr && variant->passes == kernels::Passes::kTiles;
-  return walks_tiles ? SourceBlocking::kOn : SourceBlocking::kOff;
+  return walks_tiles ? SourceTiling::kOn : SourceTiling::kOff;
 }
 
-/// The parts of a pattern in blocks that steps walk alone.
-void add_loss_blocks(std::int32_t graph, bool out_edges, std::int64_t rows, std::int64_t sources, ir::Plan* plan,
-                     std::vector<std::string>* decisions) {
+/// The parts of a pattern in tiles that steps walk alone.
+void add_loss_tiles(std::int32_t graph, bool out_edges, std::int64_t rows, std::int64_t sources, ir::Plan* plan,
+                    std::vector<std::string>* decisions) {
   constexpr double kMostShare = 0.8;
   const auto all = static_cast<double>(plan->program.graphs[static_cast<std::size_t>(graph)].num_edges);
   const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
@@ -116,14 +116,14 @@ void add_loss_blocks(std::int32_t graph, bool out_edges, std::int64_t rows, std:
     const bool walks = op.kind == OpKind::spmm && op.attrs.integer("graph", 0) == graph &&
                        (op.attrs.integer("transpose", 0) != 0) == out_edges;
     if (!walks || !op.attrs.has("loss") || ir::weighs_edges(op) || op.phase == ir::Phase::kSetup ||
-        plan->loss_blocks_of(op) >= 0)
+        plan->loss_tiles_of(op) >= 0)
       continue;
     const std::int64_t edges = op.attrs.integer("loss_edges", 0);
     if (static_cast<double>(edges) > kMostShare * all) continue;
     const bool by_sources = op.attrs.text("loss", "") == "sources";
     const std::int64_t bytes =
-        graph::most_source_block_bytes(rows, sources, edges, out_edges ? use.out_block : use.in_block);
-    plan->loss_blocks.push_back({graph, out_edges, by_sources, edges, bytes});
+        graph::most_source_tile_bytes(rows, sources, edges, out_edges ? use.out_tile : use.in_tile);
+    plan->loss_tiles.push_back({graph, out_edges, by_sources, edges, bytes});
     decisions->push_back(
         fmt::format("{}-edges of graph {} once more, those alone {} rows of the loss: {:.0f} % of them, {:.1f} MiB",
                     out_edges ? "out" : "in", graph, by_sources ? "from" : "of", 100 * static_cast<double>(edges) / all,
@@ -141,7 +141,7 @@ void choose_panels(ir::Plan* plan, const cost::Rates& rates, std::vector<std::st
       continue;
     const auto g = static_cast<std::size_t>(op.attrs.integer("graph", 0));
     const bool out_edges = op.attrs.integer("transpose", 0) != 0;
-    if ((out_edges ? plan->graph_uses[g].out_block : plan->graph_uses[g].in_block) > 0) continue;
+    if ((out_edges ? plan->graph_uses[g].out_tile : plan->graph_uses[g].in_tile) > 0) continue;
     const ir::GraphDef& graph = program.graphs[g];
     const auto rows = static_cast<double>(program.rows(op.results[0]));
     const auto sources = static_cast<double>(program.rows(op.inputs[0]));
@@ -161,16 +161,16 @@ void choose_panels(ir::Plan* plan, const cost::Rates& rates, std::vector<std::st
 
 }  // namespace
 
-SourceCut source_blocks_for(const cost::Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges,
-                            std::int64_t columns, const Near& near) {
+SourceCut source_tiles_for(const cost::Rates& rates, std::int64_t sources, std::int64_t rows, std::int64_t edges,
+                           std::int64_t columns, const Near& near) {
   return cut_for(rates, near, sources, rows, edges, {columns, 0});
 }
 
-void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const cost::Rates& rates,
-                          std::vector<std::string>* decisions) {
-  plan->loss_blocks.clear();
-  blocking = wanted(*plan, blocking);
-  if (blocking == SourceBlocking::kOff) return;
+void choose_source_tiles(ir::Plan* plan, SourceTiling tiling, const cost::Rates& rates,
+                         std::vector<std::string>* decisions) {
+  plan->loss_tiles.clear();
+  tiling = wanted(*plan, tiling);
+  if (tiling == SourceTiling::kOff) return;
   const ir::Program& program = plan->program;
   for (std::size_t g = 0; g < program.graphs.size(); ++g) {
     const ir::GraphDef& graph = program.graphs[g];
@@ -182,21 +182,20 @@ void choose_source_blocks(ir::Plan* plan, SourceBlocking blocking, const cost::R
       const std::int64_t sources = out_edges ? dst : src;
       if (walk.columns == 0 || rows <= 0 || sources <= 0 || graph.changes) continue;
       const SourceCut cut = cut_for(rates, plan->near, sources, rows, graph.num_edges, walk);
-      const bool on =
-          blocking == SourceBlocking::kOn || pays(rates, plan->near, sources, rows, graph.num_edges, walk, cut);
-      const std::int64_t blocks = num_chunks(sources, cut.block);
-      const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(rows * blocks);
+      const bool on = tiling == SourceTiling::kOn || pays(rates, plan->near, sources, rows, graph.num_edges, walk, cut);
+      const std::int64_t tiles = num_chunks(sources, cut.tile);
+      const double edges = static_cast<double>(graph.num_edges) / static_cast<double>(rows * tiles);
       decisions->push_back(
-          fmt::format("{}-edges of graph {}: {} blocks of {} sources for {} columns, {:.1f} edges each row: {}",
-                      out_edges ? "out" : "in", g, blocks, cut.block, walk.columns, edges, on ? "cut" : "left whole"));
+          fmt::format("{}-edges of graph {}: {} tiles of {} sources for {} columns, {:.1f} edges each row: {}",
+                      out_edges ? "out" : "in", g, tiles, cut.tile, walk.columns, edges, on ? "cut" : "left whole"));
       if (!on) continue;
       ir::GraphUse& use = plan->graph_uses[g];
-      (out_edges ? use.out_block : use.in_block) = cut.block;
-      use.block_bytes += graph::most_source_block_bytes(rows, sources, graph.num_edges, cut.block);
-      add_loss_blocks(static_cast<std::int32_t>(g), out_edges, rows, sources, plan, decisions);
+      (out_edges ? use.out_tile : use.in_tile) = cut.tile;
+      use.tile_bytes += graph::most_source_tile_bytes(rows, sources, graph.num_edges, cut.tile);
+      add_loss_tiles(static_cast<std::int32_t>(g), out_edges, rows, sources, plan, decisions);
     }
   }
-  if (blocking == SourceBlocking::kAuto) choose_panels(plan, rates, decisions);
+  if (tiling == SourceTiling::kAuto) choose_panels(plan, rates, decisions);
 }
 
 }  // namespace gneiss::planner
