@@ -95,6 +95,7 @@ std::string result_text(const TrainResult& result) {
   text += fmt::format("  epoch {:.3f} ms (median), peak memory {:.1f} MiB of {:.1f} planned\n",
                       1e3 * result.epoch_seconds_median, static_cast<double>(result.peak_rss_bytes) / kMiB,
                       static_cast<double>(result.plan_peak_bytes) / kMiB);
+  text += result.routes;
   if (!result.run_folder.empty()) text += fmt::format("  run folder {}\n", result.run_folder);
   return text;
 }
@@ -194,8 +195,8 @@ int run_synth(const SynthArguments& arguments) {
 
 void add_train_commands(const Command& program, Action* action) {
   const Command train = program.add_command("train", "train a model on a data set");
-  const std::vector<std::string> groups = {"data",  "model", "loss", "optim", "schedule",
-                                           "train", "batch", "out",  "passes"};
+  const std::vector<std::string> groups = {"data",  "model", "loss",   "optim", "schedule",
+                                           "train", "batch", "device", "out",   "passes"};
   const auto train_arguments = add_arguments(train, groups);
   train.add_flag("--json", &train_arguments->json, "results as one JSON object on stdout");
   train.add_flag("-q,--quiet", &train_arguments->quiet, "no progress bar");

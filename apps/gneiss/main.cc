@@ -37,6 +37,7 @@ std::string help_pages(const Command& program, const std::string& topic) {
   if (topic.empty()) return program.help();
   if (topic == "settings") return settings_markdown();
   if (topic == "defaults") return defaults_markdown();
+  if (topic == "profiles") return profiles_text();
   if (topic == "passes") {
     std::string text;
     for (const PassSummary& pass : list_passes())
@@ -95,14 +96,16 @@ int run(int argc, char** argv) {
   add_train_commands(program, &action);
   add_run_commands(program, &action);
   add_sample_command(program, &action);
+  add_schedule_command(program, &action);
   add_data_commands(program, &action);
   bool measure = false;
   const Command doctor = program.add_command("doctor", "what this machine offers");
   doctor.add_flag("--calibrate", &measure, "measure how fast the kernels are here; later plans go by it");
   doctor.when_chosen([&] { action = [&] { return print_doctor(measure); }; });
   std::string topic;
-  const Command help = program.add_command("help", "help on a command, a model, `settings`, `defaults` or `passes`");
-  help.add_text("topic", &topic, "command, model, settings, defaults or passes", {.value_name = "TOPIC"});
+  const Command help =
+      program.add_command("help", "help on a command, a model, `settings`, `defaults`, `passes` or `profiles`");
+  help.add_text("topic", &topic, "command, model, settings, defaults, passes or profiles", {.value_name = "TOPIC"});
   help.when_chosen([&] { action = [&] { return print(help_pages(program, topic)), 0; }; });
 
   const std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -1,4 +1,4 @@
-// All of the public API: data sets, settings, training, planning, prediction, mini-batches, synthesis.
+// All of the public API: data sets, settings, training, planning, prediction, mini-batches, schedules, synthesis.
 //
 //   gneiss::RunConfig config;
 //   config.set("data.name", "karate");
@@ -12,6 +12,7 @@
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"
 #include "gneiss/sample.h"
+#include "gneiss/schedule.h"
 #include "gneiss/synth.h"
 #include "gneiss/train.h"
 #include "gneiss/version.h"

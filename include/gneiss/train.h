@@ -82,6 +82,7 @@ struct TrainResult {
   bool interrupted = false;
   std::string run_folder;  ///< empty if nothing was written
   std::string advice;      ///< what to try when the model has hardly learnt; empty if it has
+  std::string routes;      ///< lines about the simulated machine; empty without one
   std::string json;        ///< all of it and more as one JSON object
 };
 

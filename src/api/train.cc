@@ -80,6 +80,7 @@ TrainResult train_result(const runs::Report& report) {
   result.interrupted = report.interrupted;
   result.run_folder = report.run_folder;
   result.advice = report.advice;
+  result.routes = report.routes_text;
   result.json = runs::to_json(report);
   return result;
 }

@@ -14,6 +14,7 @@
 #include "data/ranges.h"
 #include "jobs/advice.h"
 #include "jobs/options.h"
+#include "jobs/routes.h"
 #include "jobs/run_facts.h"
 #include "jobs/workload.h"
 #include "language/diagnostics.h"
@@ -147,6 +148,8 @@ class Trainer {
     if (batches_ != nullptr) {
       report_.plan_peak_bytes += batches_->bytes();
       report_.notes.push_back(batches_->describe());
+      if (batches_->simulated() != nullptr) report_.notes.push_back(describe_plan(*batches_->simulated()));
+      trace();  // a file that cannot be written shows before the training
     }
     if (watcher_.on_start) watcher_.on_start(report_);
   }
@@ -206,6 +209,10 @@ class Trainer {
     }
   }
 
+  void trace() const {
+    if (config_.has("device.trace")) write_trace(config_.text("device.trace"), *batches_->simulated());
+  }
+
   void watch(std::int64_t run, const epochs::EpochRecord& epoch) {
     if (report_.start_seconds == 0) report_.start_seconds = seconds_since(started_) - epoch.eval_seconds;
     if (folder_ != nullptr) folder_->add_epoch(run, epoch);
@@ -227,6 +234,11 @@ class Trainer {
     if (!report_.interrupted)
       report_.advice = advice_on(report_.runs[static_cast<std::size_t>(report_.saved_run)], chance_,
                                  workload_->driver().metric, large, config_);
+    if (batches_ != nullptr && batches_->simulated() != nullptr) {
+      report_.routes_text = describe_epoch(*batches_->simulated());
+      report_.routes = to_json(*batches_->simulated());
+      trace();
+    }
     if (folder_ == nullptr) return;
     report_.run_folder = folder_->path().string();
     session_->load_snapshot(best_weights_);

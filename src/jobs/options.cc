@@ -329,7 +329,40 @@ train::BatchOptions batch_options(const settings::Config& config, std::int32_t h
   train::BatchOptions options;
   options.sampler = sampler_options(config, hops);
   options.batch_size = config.integer("batch.size");
+  options.machine = simulated_machine(config);
   return options;
+}
+
+std::optional<train::SimulatedMachine> simulated_machine(const settings::Config& config) {
+  constexpr std::string_view kSimulated = "sim:";
+  const std::string schedule = config.text("device.schedule");
+  for (const char* name : {"constant", "cosine", "plateau"}) {
+    if (schedule != name) continue;
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' is no schedule of batches", schedule),
+                config.where("device.schedule"), fmt::format("of the learning rate it is --lr-schedule {}", name));
+  }
+  const schedule::Choice choice =
+      schedule::parse_choice(schedule.empty() ? "best" : schedule, config.where("device.schedule"));
+  if (!config.has("device.name")) {
+    for (const char* key : {"device.schedule", "device.batches", "device.trace"}) {
+      if (!config.has(key)) continue;
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("--{} is for a device, and there is none", settings::find_setting(key)->flag),
+                  config.where(key), "add --device, e.g. --device sim:uk-sage-b, or leave it out");
+    }
+    return {};
+  }
+  const std::string& device = config.text("device.name");
+  if (!device.starts_with(kSimulated)) {
+    throw Error(ErrorCode::kUsage, fmt::format("there is no device '{}'", device), config.where("device.name"),
+                "devices are simulated: --device sim:uk-sage-b, or sim: and the file of a profile");
+  }
+  train::SimulatedMachine machine;
+  machine.profile = schedule::find_profile(device.substr(kSimulated.size()));
+  machine.plan.choice = choice;
+  if (config.has("device.batches")) machine.plan.gbs = config.integer("device.batches");
+  machine.plan.seed = static_cast<std::uint64_t>(config.integer("train.seed"));
+  return machine;
 }
 
 std::string resolve_file(const settings::Config& config, std::string_view key) {

@@ -53,9 +53,11 @@ void replace_text(settings::Config* config, std::string_view key, const std::str
 
 /// How batches are drawn says nothing without their size: the training would see the whole graph.
 void check_batches(const settings::Config& config) {
+  simulated_machine(config);
   if (trains_batches(config)) return;
   for (const settings::Setting& setting : settings::settings()) {
-    if (!setting.key.starts_with("batch.") || !config.is_set(setting.key)) continue;
+    const bool of_batches = setting.key.starts_with("batch.") || setting.key.starts_with("device.");
+    if (!of_batches || !config.is_set(setting.key)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("--{} is for mini-batches, and without a size of theirs the whole graph is trained on",
                             setting.flag),

@@ -45,6 +45,15 @@ Slab::Slab(std::int64_t bytes) : memory_(static_cast<std::size_t>(std::max(bytes
   start({}, sizeof(NodeId));
 }
 
+void Slab::copy_from(const Slab& other) {
+  const std::span<const std::byte> bytes = other.bytes();
+  if (std::ssize(bytes) > capacity()) {
+    memory_ = Buffer<std::byte>(bytes.size() + bytes.size() / 2);
+    ++growths_;
+  }
+  std::memcpy(memory_.data(), bytes.data(), bytes.size());
+}
+
 void Slab::start(const BatchKey& key, int id_bytes) {
   std::memset(memory_.data(), 0, static_cast<std::size_t>(kHeaderBytes));  // what pads the header too
   BatchHeader& header = *new (memory_.data()) BatchHeader();

@@ -105,6 +105,8 @@ class Slab {
  public:
   explicit Slab(std::int64_t bytes = 0);
 
+  /// Holds the same batch as `other`, by one copy of its bytes.
+  void copy_from(const Slab& other);
   /// Forgets the batch and begins another.
   void start(const BatchKey& key, int id_bytes);
   /// Room for `count` elements at the end; its offset. May move the slab: pointers into it from before are void.

@@ -29,8 +29,9 @@ std::string batch_name(const BatchKey& key) {
   return fmt::format("batch {} of epoch {}, seed {}", key.index, key.epoch, key.seed);
 }
 
-/// The error at hand as the user shall see it: of the same kind, with the batch.
-std::exception_ptr with_batch(const BatchKey& key) {
+}  // namespace
+
+std::exception_ptr error_in_batch(const BatchKey& key) {
   const std::string batch = batch_name(key);
   try {
     throw;
@@ -48,8 +49,6 @@ std::exception_ptr with_batch(const BatchKey& key) {
                                          "this is a defect of Gneiss; please report it with the command"));
   }
 }
-
-}  // namespace
 
 struct Loader::Held::Ring {
   enum class State : std::uint8_t { kFree, kInWork, kReady, kHeld };
@@ -104,7 +103,7 @@ void Loader::Held::Ring::work(int worker) {
     try {
       prepare(worker, batch, &mine.slab);
     } catch (...) {
-      error = with_batch(batch);
+      error = error_in_batch(batch);
     }
     lock.lock();
     mine.error = error;
@@ -223,7 +222,18 @@ Prepare sampling(const Sampler<Id>& sampler, const SeedOrder<Id>& seeds, int wor
   };
 }
 
+template <class Id>
+Prepare sampling_together(const Sampler<Id>& sampler, const SeedOrder<Id>& seeds, int threads) {
+  std::shared_ptr<Workspace<Id>> workspace = sampler.make_workspace();
+  return [&sampler, &seeds, threads, workspace](int, const BatchKey& key, Slab* slab) {
+    const auto epoch = seeds.epoch(key.epoch);
+    sampler.sample_together(key, seeds.batch(epoch, key.index), threads, workspace.get(), slab);
+  };
+}
+
 template Prepare sampling(const Sampler<std::int32_t>&, const SeedOrder<std::int32_t>&, int);
 template Prepare sampling(const Sampler<std::int64_t>&, const SeedOrder<std::int64_t>&, int);
+template Prepare sampling_together(const Sampler<std::int32_t>&, const SeedOrder<std::int32_t>&, int);
+template Prepare sampling_together(const Sampler<std::int64_t>&, const SeedOrder<std::int64_t>&, int);
 
 }  // namespace gneiss::minibatch

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,6 +31,12 @@ using Prepare = std::function<void(int worker, const BatchKey& key, Slab* slab)>
 /// Samples. `sampler` and `seeds` must outlive what is returned.
 template <class Id>
 Prepare sampling(const Sampler<Id>& sampler, const SeedOrder<Id>& seeds, int workers);
+/// The same batches, each by `threads` threads together; for one call at a time, whatever the worker.
+template <class Id>
+Prepare sampling_together(const Sampler<Id>& sampler, const SeedOrder<Id>& seeds, int threads);
+
+/// The exception at hand as the user shall see it: of the same kind, with the batch. Only within a catch.
+std::exception_ptr error_in_batch(const BatchKey& key);
 
 struct LoaderOptions {
   int workers = 1;

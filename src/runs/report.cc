@@ -110,6 +110,7 @@ std::string to_json(const Report& report, int indent) {
   json["config"] = Json::object();
   for (const auto& [key, value] : report.config) json["config"][key] = setting_json(key, value);
   json["defaults"] = report.defaults;
+  if (!report.routes.is_null()) json["routes"] = report.routes;
   json["notes"] = report.notes;
   json["warnings"] = report.warnings;
   if (!report.advice.empty()) json["advice"] = report.advice;

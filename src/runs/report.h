@@ -45,7 +45,9 @@ struct Report {
   bool interrupted = false;
   std::string run_folder;  ///< empty if nothing was written
   std::map<std::string, std::string> config;
-  std::string defaults;  ///< one line about those that were chosen for the data; empty if there are none
+  std::string defaults;     ///< one line about those that were chosen for the data; empty if there are none
+  std::string routes_text;  ///< lines about the simulated machine; empty: there was none
+  Json routes;              ///< the same for programs
   std::vector<std::string> notes;
   std::vector<std::string> warnings;  ///< what went wrong and did not stop the training
   std::string advice;                 ///< what to try when the model has hardly learnt; empty if it has

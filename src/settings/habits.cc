@@ -49,7 +49,7 @@ constexpr OptionHabit kOptions[] = {
     {"skip skip-connection residuals res", "--residual", ""},
     {"jumping-knowledge jump", "--jk", ""},
     {"opt optim optimiser", "--optimizer", ""},
-    {"scheduler lr-scheduler lr-schedule sched", "--schedule", ""},
+    {"scheduler lr-scheduler sched", "--lr-schedule", ""},
     {"early-stopping early-stop stopping early-stopping-patience early-stopping-rounds es-patience", "--patience", ""},
     {"gradient-clip grad-clip clip max-grad-norm max-norm", "--clip-norm", ""},
     {"criterion objective loss-fn loss-function", "--loss", "it is chosen by the labels where none is given"},

@@ -305,7 +305,7 @@ std::vector<Setting> optimizer_settings() {
 std::vector<Setting> schedule_settings() {
   return {
       {.key = "schedule.name",
-       .flag = "schedule",
+       .flag = "lr-schedule",
        .type = kChoice,
        .initial = "constant",
        .help = "how the learning rate moves",
@@ -482,6 +482,27 @@ std::vector<Setting> batch_settings() {
   };
 }
 
+std::vector<Setting> device_settings() {
+  return {
+      {.key = "device.name",
+       .flag = "device",
+       .help = "train mini-batches on a simulated machine: sim:PROFILE or sim:FILE (gneiss help profiles)",
+       .unset = "none"},
+      {.key = "device.schedule",
+       .flag = "schedule",
+       .help = "who prepares which batch: paper, best, cpu, device or coinflip:R",
+       .unset = "best"},
+      {.key = "device.batches",
+       .flag = "device-batches",
+       .type = kInteger,
+       .help = "batches that may wait in the device's memory",
+       .least = 1,
+       .most = 1024,
+       .unset = "10"},
+      {.key = "device.trace", .flag = "trace", .help = "file for plan and run, as Perfetto reads it", .unset = "none"},
+  };
+}
+
 std::vector<Setting> output_settings() {
   return {
       {.key = "out.folder", .flag = "out", .help = "run folder", .unset = "runs/DATA_MODEL, numbered if taken"},
@@ -534,7 +555,7 @@ std::vector<Setting> output_settings() {
 std::vector<Setting> all_settings() {
   std::vector<Setting> all;
   for (auto* part : {data_settings, model_settings, loss_settings, optimizer_settings, schedule_settings,
-                     train_settings, batch_settings, output_settings}) {
+                     train_settings, batch_settings, device_settings, output_settings}) {
     for (Setting& setting : part()) all.push_back(std::move(setting));
   }
   return all;

@@ -17,7 +17,9 @@
 #include "passes/pipeline.h"
 #include "passes/to_blocks.h"
 #include "runtime/executor.h"
+#include "schedule/sim_device.h"
 #include "train/batch_inputs.h"
+#include "train/host_work.h"
 
 namespace gneiss::train {
 namespace {
@@ -84,6 +86,17 @@ struct BatchTraining::Impl {
     bool is_set_up = false;  ///< what no batch changes has been computed
   };
 
+  /// The epoch under way.
+  struct Epoch {
+    std::int64_t number = 0;
+    double lr = 0;
+    double loss = 0;   ///< summed over seeds
+    double seeds = 0;  ///< so far
+    bool plan_changed = false;
+
+    bool is_finite() const { return std::isfinite(loss); }
+  };
+
   Session<float>& session;
   const data::Dataset& dataset;
   SessionOptions options;
@@ -98,7 +111,12 @@ struct BatchTraining::Impl {
   std::unique_ptr<Planned> planned;
   std::unique_ptr<minibatch::Loader> loader;  ///< after what its workers use
   runtime::Inputs step_inputs;
+  std::unique_ptr<SimulatedEpoch> simulated;  ///< null: no device
+  std::unique_ptr<HostWork> work;             ///< of the simulated device
+  minibatch::Prepare sample_alone;
+  minibatch::Prepare sample_together;
   BatchStats stats;
+  Epoch now;
 
   Impl(Session<float>* trained, const data::Dataset& data, SessionOptions session_options, BatchOptions batch_options)
       : session(*trained),
@@ -116,6 +134,23 @@ struct BatchTraining::Impl {
     const minibatch::SeedOrder<NodeId> probed(seeds, dataset.num_nodes(), dataset.orig_id,
                                               {batches.batch_size, options.seed, true});
     make_plan(minibatch::capacity(*sampler, probed, {options.seed, 1, 0}, kProbes, kMargin));
+    if (batches.machine) plan_routes(probed.batches_per_epoch());
+  }
+
+  /// Who prepares which batch of an epoch; every epoch goes by it.
+  void plan_routes(std::int64_t batches_per_epoch) {
+    simulated = std::make_unique<SimulatedEpoch>();
+    simulated->profile = batches.machine->profile;
+    schedule::PlanOptions asked = batches.machine->plan;
+    asked.batches = batches_per_epoch;
+    simulated->planned = schedule::make_plan(simulated->profile, asked);
+    simulated->simulated = schedule::simulate(simulated->planned.plan, simulated->profile);
+    const schedule::Plan& plan = simulated->planned.plan;
+    work = std::make_unique<HostWork>(
+        HostWork::Stages{[this](std::int64_t index, minibatch::Slab* slab) { prepare(sample_alone, index, slab); },
+                         [this](std::int64_t index, minibatch::Slab* slab) { prepare(sample_together, index, slab); },
+                         [this](std::int64_t index, minibatch::Slab* slab) { train_prepared(index, slab); }},
+        std::min(plan.host_slabs, plan.batches), std::min(plan.gbs + 1, plan.batches));
   }
 
   const ir::Program& program() const { return session.compiled().program; }
@@ -157,7 +192,9 @@ struct BatchTraining::Impl {
     seed_order = std::make_unique<minibatch::SeedOrder<NodeId>>(seeds, dataset.num_nodes(), dataset.orig_id,
                                                                 minibatch::SeedOptions{batches.batch_size, seed, true});
     planned->is_set_up = false;  // for the parameters of this run
-    start_loader({seed, 1, 0});
+    if (simulated == nullptr) return start_loader({seed, 1, 0});
+    sample_alone = minibatch::sampling(*sampler, *seed_order, 1);
+    sample_together = minibatch::sampling_together(*sampler, *seed_order, threads_of(options));
   }
 
   /// Plans for batches of `room`; no worker may be at work.
@@ -190,62 +227,107 @@ struct BatchTraining::Impl {
     loader = std::make_unique<minibatch::Loader>(prepare, made);
   }
 
-  /// A larger plan, from the batch at hand on.
-  void grow(const minibatch::BatchKey& key, const minibatch::BatchShape& shape) {
-    loader.reset();
+  /// A larger plan. No worker may be at work.
+  void grow(const minibatch::BatchShape& shape) {
     minibatch::BatchShape room = planned->room;
     room.cover(with_margin(shape));
     make_plan(room);
-    start_loader(key);
     ++stats.grown;
+    now.plan_changed = true;
   }
 
   /// Loss of a batch before its update.
   double step(const minibatch::Slab& slab, std::uint64_t number, double lr) {
-    Planned& now = *planned;
-    now.inputs->read(slab, &step_inputs);
+    Planned& plans = *planned;
+    plans.inputs->read(slab, &step_inputs);
     step_inputs.class_weights = options.class_weights;
-    now.executor->bind(step_inputs);
-    if (!std::exchange(now.is_set_up, true)) now.executor->run(ir::Phase::kSetup, {seed, 0});
-    now.executor->run(ir::Phase::kForward, {seed, number});
-    const double loss = static_cast<double>(now.executor->read(now.plan.program.output("loss")).at(0, 0));
+    plans.executor->bind(step_inputs);
+    if (!std::exchange(plans.is_set_up, true)) plans.executor->run(ir::Phase::kSetup, {seed, 0});
+    plans.executor->run(ir::Phase::kForward, {seed, number});
+    const double loss = static_cast<double>(plans.executor->read(plans.plan.program.output("loss")).at(0, 0));
     if (!std::isfinite(loss)) return loss;
-    now.executor->run(ir::Phase::kBackward, {seed, number});
+    plans.executor->run(ir::Phase::kBackward, {seed, number});
     session.update(lr);
     return loss;
   }
 
   double epoch(std::int64_t number, double lr) {
-    const std::int64_t count = seed_order->batches_per_epoch();
     stats = {.grown = stats.grown};
-    double total = 0;
-    double weight = 0;
+    now = {number, lr};
+    if (simulated == nullptr) {
+      run_loader();
+    } else {
+      run_device();
+    }
+    return now.loss / now.seeds;
+  }
+
+  void run_loader() {
+    const std::int64_t count = seed_order->batches_per_epoch();
     const double waited = loader->stats().consumer_seconds;
-    for (std::int64_t index = 0; index < count;) {
+    for (std::int64_t index = 0; index < count && now.is_finite();) {
       std::optional<minibatch::Loader::Held> held = loader->next();
       GNEISS_ASSERT(held.has_value(), "the loader ended before the training");
       const minibatch::MiniBatch<NodeId> batch(held->slab());
       const minibatch::BatchKey key = batch.key();
-      GNEISS_ASSERT(key.epoch == number && key.index == index, "batch {} of epoch {} came instead of {} of {}",
-                    key.index, key.epoch, index, number);
+      GNEISS_ASSERT(key.epoch == now.number && key.index == index, "batch {} of epoch {} came instead of {} of {}",
+                    key.index, key.epoch, index, now.number);
       const minibatch::BatchShape shape = batch.shape();
-      minibatch::BatchShape nodes_and_edges = shape;
-      nodes_and_edges.bytes = 0;
-      if (minibatch::overflow(nodes_and_edges, planned->room)) {
+      if (!fits(shape)) {
         held.reset();
-        grow(key, shape);
+        loader.reset();
+        grow(shape);
+        start_loader(key);
         continue;
       }
-      const double loss = step(held->slab(), static_cast<std::uint64_t>((number - 1) * count + index + 1), lr);
-      const auto rows = static_cast<double>(shape.nodes[0]);
-      total += loss * rows;
-      weight += rows;
-      count_batch(shape);
-      if (!std::isfinite(loss)) break;
+      train_batch(index, held->slab());
       ++index;
     }
     stats.wait_seconds = std::max(0.0, loader->stats().consumer_seconds - waited);
-    return total / weight;
+  }
+
+  void run_device() {
+    const schedule::Plan& plan = simulated->planned.plan;
+    schedule::SimDevice device(simulated->profile, plan, work.get());
+    work->start_epoch(simulated->simulated.order);
+    simulated->run = schedule::run(plan, simulated->profile, device);
+  }
+
+  minibatch::BatchKey key_of(std::int64_t index) const { return {seed, now.number, index}; }
+
+  void prepare(const minibatch::Prepare& sample, std::int64_t index, minibatch::Slab* slab) {
+    if (!now.is_finite()) return;
+    try {
+      sample(0, key_of(index), slab);
+      planned->inputs->add(slab);
+    } catch (...) {
+      std::rethrow_exception(minibatch::error_in_batch(key_of(index)));
+    }
+  }
+
+  void train_prepared(std::int64_t index, minibatch::Slab* slab) {
+    if (!now.is_finite()) return;
+    const minibatch::BatchShape shape = minibatch::MiniBatch<NodeId>(*slab).shape();
+    if (!fits(shape)) grow(shape);
+    // What was added before a larger plan was made may lack what that reads.
+    if (now.plan_changed) prepare(sample_alone, index, slab);
+    train_batch(index, *slab);
+  }
+
+  bool fits(minibatch::BatchShape shape) const {
+    shape.bytes = 0;
+    return !minibatch::overflow(shape, planned->room);
+  }
+
+  /// A step on a batch that fits, and the epoch's sums.
+  void train_batch(std::int64_t index, const minibatch::Slab& slab) {
+    const minibatch::BatchShape shape = minibatch::MiniBatch<NodeId>(slab).shape();
+    const std::int64_t before = (now.number - 1) * seed_order->batches_per_epoch();
+    const double loss = step(slab, static_cast<std::uint64_t>(before + index + 1), now.lr);
+    const auto seeds_of_batch = static_cast<double>(shape.nodes[0]);
+    now.loss += loss * seeds_of_batch;
+    now.seeds += seeds_of_batch;
+    count_batch(shape);
   }
 
   /// What a step reads of a batch of the planned room.
@@ -260,13 +342,17 @@ struct BatchTraining::Impl {
   }
 
   std::int64_t bytes() const {
-    const std::int64_t slabs = 2 * batches.workers + 2;
+    const std::int64_t slabs = simulated == nullptr ? 2 * batches.workers + 2 : slabs_of(simulated->planned.plan);
     const std::int64_t copies =
         order ? dataset.graph.num_edges() * static_cast<std::int64_t>(sizeof(NodeId) + sizeof(EdgeId) +
                                                                       (dataset.graph.weighted() ? sizeof(float) : 0))
               : 0;
     return planned->plan.arena_bytes + planned->plan.constant_bytes + slabs * slab_bytes() + copies +
            static_cast<std::int64_t>(constants.size() * sizeof(float));
+  }
+
+  static std::int64_t slabs_of(const schedule::Plan& plan) {
+    return std::min(plan.host_slabs, plan.batches) + std::min(plan.gbs + 1, plan.batches);
   }
 
   std::string describe() const {
@@ -294,5 +380,6 @@ std::int64_t BatchTraining::bytes() const { return impl_->bytes(); }
 std::string BatchTraining::describe() const { return impl_->describe(); }
 const BatchStats& BatchTraining::stats() const { return impl_->stats; }
 const ir::Plan& BatchTraining::plan() const { return impl_->planned->plan; }
+const SimulatedEpoch* BatchTraining::simulated() const { return impl_->simulated.get(); }
 
 }  // namespace gneiss::train

@@ -4,23 +4,43 @@
 // and edges that a batch may have. Workers sample the batches ahead and add what a step needs to each batch's slab:
 // blocks in both directions, rows of features, labels. A step binds the plan to the slab and runs forward, backward and
 // the update. Parameters are those of the full-graph session, which evaluates on whole neighbourhoods.
+//
+// With a simulated device the stages of batches are those of a schedule (schedule/), done on the host while the device
+// keeps virtual time. The weights are the same as without.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
 #include "minibatch/sampler.h"
+#include "schedule/run.h"
 #include "train/session.h"
 
 namespace gneiss::train {
 
+/// A machine to be simulated, and how its two routes are scheduled.
+struct SimulatedMachine {
+  schedule::Profile profile;
+  schedule::PlanOptions plan;  ///< its number of batches follows from the data
+};
+
+/// How an epoch went on a simulated machine.
+struct SimulatedEpoch {
+  schedule::Profile profile;
+  schedule::Planned planned;
+  schedule::Record simulated;  ///< without work, before the training
+  schedule::Record run;        ///< the last epoch
+};
+
 struct BatchOptions {
   minibatch::SamplerOptions sampler;
   std::int64_t batch_size = 1024;
-  int workers = 0;  ///< threads that prepare batches; 0: half of the session's, at least one
+  int workers = 0;                          ///< threads that prepare batches; 0: half of the session's, at least one
+  std::optional<SimulatedMachine> machine;  ///< none: batches are prepared ahead as fast as this machine can
 };
 
 /// What the batches of an epoch were.
@@ -55,6 +75,8 @@ class BatchTraining {
   /// "mini-batches: 12 an epoch of 1024 seeds, …": for reports.
   std::string describe() const;
   const ir::Plan& plan() const;
+  /// Of the simulated machine, or null.
+  const SimulatedEpoch* simulated() const;
 
  private:
   struct Impl;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "e2e/command.h"
 
@@ -57,6 +58,47 @@ TEST(Batches, TheSameSeedGivesTheSameRunForAnyNumberOfThreads) {
   EXPECT_EQ(place.read("run1/model.safetensors"), place.read("run5/model.safetensors"));
 }
 
+TEST(Batches, ASimulatedMachineTrainsTheSameAndTellsItsSchedule) {
+  const Workplace place;
+  const std::vector<std::string> common = {"sage", "--epochs", "2", "--batch-size", "16", "--fanout", "5,5"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = common;
+    all.insert(all.end(), more.begin(), more.end());
+    return train(place, all);
+  };
+  const Json plain = with({"--out", "plain"});
+  EXPECT_FALSE(plain.contains("routes"));
+  const Json paper =
+      with({"--device", "sim:uk-sage-b", "--schedule", "paper", "--trace", "trace.json", "--out", "paper"});
+  EXPECT_EQ(paper["losses"], plain["losses"]);
+  EXPECT_EQ(place.read("paper/model.safetensors"), place.read("plain/model.safetensors"));
+  const Json& routes = paper["routes"];
+  EXPECT_EQ(routes["profile"], "uk-sage-b");
+  EXPECT_NEAR(routes["first_x"].get<double>(), 0.83, 0.01);
+  EXPECT_EQ(routes["epoch_seconds"], routes["predicted_seconds"]);
+  EXPECT_GE(routes["epoch_seconds"].get<double>(), routes["bound_seconds"].get<double>());
+  EXPECT_GT(routes["batches"]["cpu"].get<int>(), 0);
+  EXPECT_GT(routes["batches"]["device"].get<int>(), 0);
+  const Json trace = Json::parse(place.read("trace.json"));
+  std::set<std::string> names;
+  for (const Json& event : trace["traceEvents"])
+    if (event["ph"] == "M") names.insert(event["args"]["name"]);
+  for (const char* name : {"plan", "run", "CPU 0", "link", "device"}) EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST(Batches, TheScheduleCommandNeedsNoData) {
+  const Workplace place;
+  const CommandResult text = place.gneiss({"schedule", "uk-sage-b", "--schedule", "paper"});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("x 0.83, cbs 12, gbs 10"));
+  EXPECT_THAT(text.out, HasSubstr("busy     CPU"));
+  const CommandResult json = place.gneiss({"schedule", "pa-gat-c", "--batches", "100", "--json", "--trace", "t.json"});
+  ASSERT_EQ(json.code, 0) << json.err;
+  EXPECT_EQ(Json::parse(json.out)["mode"], "best");
+  EXPECT_THAT(place.read("t.json"), HasSubstr("traceEvents"));
+  EXPECT_THAT(place.gneiss({"help", "profiles"}).out, HasSubstr("tw-gcn-a"));
+}
+
 TEST(Batches, WhatCannotBeIsRefused) {
   const Workplace place;
   const auto refused = [&](std::vector<std::string> arguments, int code, const char* what) {
@@ -69,6 +111,19 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused({"train", kGraph, "--model", "sage", "--batch-size", "0"}, 2, "batch");
   refused({"plan", kGraph, "--batch-size", "64"}, 2, "mini-batches");
   refused({"synth", kGraph, "--batch-size", "64", "-o", "program"}, 2, "mini-batches");
+  refused({"train", kGraph, "--batch-size", "64", "--device", "gpu"}, 2, "devices are simulated");
+  refused({"train", kGraph, "--batch-size", "64", "--device", "sim:uk-sage-x"}, 2, "did you mean 'uk-sage-");
+  refused({"train", kGraph, "--device", "sim:uk-sage-b"}, 2, "--device is for mini-batches");
+  refused({"train", kGraph, "--batch-size", "64", "--schedule", "paper"}, 2, "--schedule is for a device");
+  refused({"train", kGraph, "--schedule", "cosine"}, 2, "--lr-schedule cosine");
+  refused({"train", kGraph, "--batch-size", "64", "--device", "sim:uk-sage-b", "--schedule", "fast"}, 2, "coinflip:R");
+  refused(
+      {"train", kGraph, "--model", "sage", "--batch-size", "64", "--device", "sim:uk-sage-b", "--trace", "no/where"}, 4,
+      "no/where");
+  place.write("bad.json", "{\"name\": \"x\"}");
+  refused({"train", kGraph, "--batch-size", "64", "--device", "sim:bad.json"}, 3, "the profile has no field 'workers'");
+  refused({"schedule", "uk-sage-b", "--batches", "-3"}, 2, "expected 1 to 10000000 batches");
+  refused({"schedule", "uk-sage-b", "--device-batches", "0"}, 2, "room for one batch");
   place.write("back.gneiss",
               "layer back(x: node[F], out: int) -> node[out] {\n  param W: [F, out];\n"
               "  return sum((x * W)@dst) over out_edges;\n}\n");

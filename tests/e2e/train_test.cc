@@ -345,9 +345,9 @@ TEST(Schedule, AndClippingAndSmoothingReachTheLoss) {
   const Workplace place;
   const Json plain = json_of(place.gneiss(words("train karate --epochs 10 --json --no-save")))["loss"];
   for (const char* option :
-       {"--schedule cosine", "--warmup-epochs 5", "--clip-norm 0.01", "--label-smoothing 0.3", "--class-weights 1,3",
+       {"--lr-schedule cosine", "--warmup-epochs 5", "--clip-norm 0.01", "--label-smoothing 0.3", "--class-weights 1,3",
         "--optimizer adamw --weight-decay 0.1", "--optimizer sgd --momentum 0.9", "--betas 0.5,0.9",
-        "--weight-decay 0.1", "--schedule plateau --plateau-patience 0 --monitor loss --plateau-threshold 1"}) {
+        "--weight-decay 0.1", "--lr-schedule plateau --plateau-patience 0 --monitor loss --plateau-threshold 1"}) {
     const Json other =
         json_of(place.gneiss(words(std::string("train karate --epochs 10 --json --no-save ") + option)))["loss"];
     EXPECT_NE(other, plain) << option;

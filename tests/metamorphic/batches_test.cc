@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,9 +118,10 @@ TEST(Batches, GradientsOfSomeSeedsAreThoseOfTheFullGraphOnThem) {
   }
 }
 
-std::vector<float> train_sampled(const data::Dataset& dataset, const Model& model, int threads, int workers) {
+std::vector<float> train_sampled(const data::Dataset& dataset, const Model& model, int threads, int workers,
+                                 std::vector<std::int64_t> fanout = {3, 2}, std::int64_t size = 32) {
   train::Session<float> session(dataset, options_for(model, threads));
-  train::BatchOptions options = batches_for({3, 2}, 32);
+  train::BatchOptions options = batches_for(std::move(fanout), size);
   options.workers = workers;
   train::BatchTraining batches(&session, dataset, options_for(model, threads), options);
   batches.restart(5);
@@ -135,6 +137,64 @@ TEST(Batches, WeightsAreTheSameBitsForAnyNumberOfThreadsAndWorkers) {
     EXPECT_EQ(train_sampled(dataset, model, 2, 1), expected) << name;
     EXPECT_EQ(train_sampled(dataset, model, 3, 2), expected) << name;
   }
+}
+
+struct OnDevice {
+  std::vector<float> weights;
+  std::vector<double> losses;
+  train::SimulatedEpoch epoch;
+  std::int64_t grown = 0;
+};
+
+OnDevice train_on_device(const data::Dataset& dataset, const Model& model, const schedule::Choice& choice,
+                         std::int64_t gbs = 10, std::vector<std::int64_t> fanout = {3, 2}, std::int64_t size = 32) {
+  train::Session<float> session(dataset, options_for(model, 2));
+  train::BatchOptions options = batches_for(std::move(fanout), size);
+  options.machine = {schedule::find_profile("uk-sage-b"), {.choice = choice, .gbs = gbs, .seed = 3}};
+  train::BatchTraining batches(&session, dataset, options_for(model, 2), options);
+  batches.restart(5);
+  OnDevice result;
+  for (int epoch = 1; epoch <= 2; ++epoch) {
+    result.losses.push_back(batches.epoch(epoch, 0.01));
+    result.grown += batches.stats().grown;
+  }
+  result.weights = weights_of(session);
+  result.epoch = *batches.simulated();
+  return result;
+}
+
+TEST(Batches, EverySplitOfRoutesGivesTheWeightsOfThePlainTraining) {
+  const data::Dataset dataset = data::load("dcsbm:nodes=1500,classes=3", {});
+  using schedule::Mode;
+  for (const char* name : {"gcn", "sage"}) {
+    const Model model{name, {}};
+    const std::vector<float> expected = train_sampled(dataset, model, 1, 1);
+    std::set<std::int64_t> splits;
+    const std::vector<schedule::Choice> choices = {
+        {Mode::kCpu, 0},        {Mode::kDevice, 0},     {Mode::kPaper, 0},     {Mode::kBest, 0},
+        {Mode::kCoinFlip, 0.2}, {Mode::kCoinFlip, 0.5}, {Mode::kCoinFlip, 0.8}};
+    for (const schedule::Choice& choice : choices) {
+      for (const std::int64_t gbs : {1, 3}) {
+        const OnDevice got = train_on_device(dataset, model, choice, gbs);
+        EXPECT_EQ(got.weights, expected) << name << " " << schedule::mode_name(choice.mode) << " " << choice.ratio;
+        EXPECT_EQ(got.epoch.run.spans, got.epoch.simulated.spans) << schedule::mode_name(choice.mode);
+        EXPECT_EQ(got.epoch.run.epoch, got.epoch.planned.epoch);
+        splits.insert(got.epoch.run.batches[0]);
+      }
+    }
+    EXPECT_GE(splits.size(), 4U) << "the choices make too few different splits";
+    EXPECT_EQ(*splits.begin(), 0);
+    EXPECT_EQ(*splits.rbegin(), (std::ssize(dataset.split.train) + 31) / 32);
+  }
+}
+
+TEST(Batches, ABatchBeyondItsRoomOnADeviceChangesNoBit) {
+  // Single seeds with all of their neighbours: few of them have most of the edges, and probing misses some of those.
+  const data::Dataset dataset = data::load("rmat:scale=9,edge_factor=8,features=8,classes=3", {});
+  const Model model{"sage", {}};
+  const OnDevice paper = train_on_device(dataset, model, {schedule::Mode::kPaper, 0}, 4, {-1, -1}, 1);
+  EXPECT_GT(paper.grown, 0);
+  EXPECT_EQ(paper.weights, train_sampled(dataset, model, 1, 1, {-1, -1}, 1));
 }
 
 TEST(Batches, ATrainingOnSampledNeighboursLearns) {

@@ -1,0 +1,43 @@
+// Mini-batches prepared by CPU and device together: plans and simulated epochs without data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gneiss {
+
+/// A machine's stage times for one mini-batch, milliseconds.
+struct MachineProfile {
+  std::string name;
+  std::int64_t batches = 0;  ///< of an epoch where it was measured
+  int workers = 1;
+  double cpu_batch_ms = 0;     ///< between two batches of the CPU, all workers at work
+  double device_batch_ms = 0;  ///< sampling and reading by the device
+  double dma_ms = 0;           ///< one batch over the link
+  double train_ms = 0;         ///< one step
+};
+/// The profiles that come with the program.
+std::vector<MachineProfile> machine_profiles();
+
+struct ScheduleRequest {
+  std::string profile;               ///< a name or a file
+  std::string schedule = "best";     ///< paper, best, cpu, device, coinflip:R
+  std::int64_t batches = 0;          ///< of the epoch; 0: the profile's
+  std::int64_t device_batches = 10;  ///< that may wait in the device's memory
+  std::uint64_t seed = 0;            ///< of coinflip
+  std::string trace;                 ///< file for Perfetto; empty: none is written
+};
+
+struct ScheduleResult {
+  std::string text;  ///< the plan, the epoch, and how busy CPU, link and device are
+  std::string json;
+  double epoch_seconds = 0;
+  double bound_seconds = 0;  ///< what no schedule can beat
+};
+
+/// Plans an epoch and simulates it; no batch is made. Errors: kUsage for an unknown profile or schedule, kBadData for a
+/// faulty profile file, kDisk.
+ScheduleResult simulate_schedule(const ScheduleRequest& request);
+
+}  // namespace gneiss

@@ -1,0 +1,38 @@
+// Plans and simulated epochs from the command and the public API, over schedule/.
+#include "gneiss/schedule.h"
+
+#include "base/error.h"
+#include "jobs/routes.h"
+#include "schedule/plan.h"
+#include "schedule/profile.h"
+#include "schedule/trace.h"
+
+namespace gneiss {
+
+std::vector<MachineProfile> machine_profiles() {
+  std::vector<MachineProfile> list;
+  for (const schedule::Profile& profile : schedule::named_profiles()) {
+    const schedule::StageTimes& times = profile.times;
+    list.push_back({profile.name, profile.batches, profile.workers, schedule::to_ms(times.cpu_batch),
+                    schedule::to_ms(times.route1()), schedule::to_ms(times.dma), schedule::to_ms(times.train)});
+  }
+  return list;
+}
+
+ScheduleResult simulate_schedule(const ScheduleRequest& request) {
+  train::SimulatedEpoch epoch;
+  epoch.profile = schedule::find_profile(request.profile);
+  const std::int64_t batches = request.batches != 0 ? request.batches : epoch.profile.batches;
+  GNEISS_CHECK(batches > 0 && batches <= 10'000'000, ErrorCode::kUsage,
+               "expected 1 to 10000000 batches an epoch, got {}; the profile names {}", request.batches,
+               epoch.profile.batches);
+  epoch.planned = schedule::make_plan(epoch.profile, {schedule::parse_choice(request.schedule, "--schedule"), batches,
+                                                      request.device_batches, request.seed});
+  epoch.simulated = schedule::simulate(epoch.planned.plan, epoch.profile);
+  epoch.run = epoch.simulated;
+  if (!request.trace.empty()) schedule::write_trace(request.trace, {{"plan", &epoch.simulated}});
+  return {jobs::describe_epoch(epoch), jobs::to_json(epoch).dump(2), schedule::to_seconds(epoch.run.epoch),
+          schedule::to_seconds(epoch.planned.bound)};
+}
+
+}  // namespace gneiss
