@@ -137,7 +137,8 @@ Graph selection(std::int64_t num_nodes, std::span<const NodeId> rows);
 std::int64_t num_self_loops(const Graph& graph);
 
 /// PyG's add_remaining_self_loops: every node ends with exactly one self loop; of existing ones the last one's weight
-/// survives, new ones weigh `fill`. An unweighted graph stays unweighted. Source: pyg utils/loop.py.
+/// survives, new ones weigh `fill`. An unweighted graph stays unweighted. Of a graph with further sources the first are
+/// the destinations. Source: pyg utils/loop.py.
 Graph add_remaining_self_loops(const Graph& graph, float fill = 1.0F);
 
 /// PyG's remove_self_loops followed by add_self_loops: like the above, but every loop weighs `fill`.

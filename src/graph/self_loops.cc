@@ -23,8 +23,8 @@ auto loops_of(const Graph& graph, std::int64_t v) {
 
 /// One loop per node in its sorted place. `keep_weight`: the last existing loop's weight survives.
 Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
-  GNEISS_ASSERT(graph.num_src() == graph.num_dst(), "self loops need one node set");
-  const auto n = static_cast<std::size_t>(graph.num_nodes());
+  GNEISS_ASSERT(graph.num_src() >= graph.num_dst(), "self loops need destinations that are sources");
+  const auto n = static_cast<std::size_t>(graph.num_dst());
   const auto offsets_in = graph.offsets();
   const auto sources_in = graph.sources();
   auto offsets = Buffer<EdgeId>::zeros(n + 1);
@@ -57,11 +57,11 @@ Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
     if (!placed) place_loop();
     if (!weights.empty()) weights[loop_at] = loop_weight;
   };
-  parallel_chunks(available_threads(), graph.num_nodes(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_chunks(available_threads(), graph.num_dst(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) write_row(static_cast<std::size_t>(v));
   });
   // A loop is its own reverse: the other edges decide.
-  return {graph.num_nodes(), std::move(offsets), std::move(sources), std::move(weights), graph.symmetric()};
+  return {graph.num_src(), std::move(offsets), std::move(sources), std::move(weights), graph.symmetric()};
 }
 
 }  // namespace

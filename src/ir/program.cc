@@ -93,6 +93,10 @@ ValueId row_value(const Op& op) {
   return sums ? op.inputs[0] : op.results[0];
 }
 
+bool is_between_ranks(OpKind kind) {
+  return kind == OpKind::halo || kind == OpKind::halo_add || kind == OpKind::rank_sum;
+}
+
 bool is_row_by_row(const Op& op) {
   switch (op.kind) {
     case OpKind::add:

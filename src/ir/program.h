@@ -123,6 +123,9 @@ struct Attr {
 ///   loop        number of the loop over edges that the op is a part of (set by fuse_edges; any op)
 ///   loss        rows | sources: the ends of the edges where the rows of the loss are (set by loss_rows; spmm)
 ///   loss_edges  how many edges those are (with loss)
+///   to          the node set of the result (halo, halo_add)
+///   packed      rows that the rank sends to others and receives from them (halo, halo_add)
+///   rows        over how many rows the statistics are; default: those that the rank has (batch_norm_update)
 ///   panel       columns that are copied and summed at a time (set by bind_kernels; spmm)
 class Attrs {
  public:
@@ -164,6 +167,9 @@ ValueId row_value(const Op& op);
 bool is_loss(OpKind kind);
 /// Is it the loss that training minimizes, and not that of the validation nodes?
 bool is_training_loss(const Op& op);
+
+/// Does the op take part in talk between ranks? Each such op runs on all ranks at once, exactly once where it stands.
+bool is_between_ranks(OpKind kind);
 
 /// Does a row of the result need that row of the operands only (and operands without rows), and nothing but the
 /// operands?

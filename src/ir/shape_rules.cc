@@ -359,6 +359,21 @@ std::string rule_attention_grad(const Call& call) {
   return {};
 }
 
+std::string rule_halo(const Call& call) {
+  const std::int64_t to = call.attrs.integer("to", -1);
+  if (call.in[0].domain != Domain::kNode || to < 0 || to >= std::ssize(call.program.node_sets))
+    return fmt::format("{}: {} to node set {}", call.name(), describe(call.in[0]), to);
+  call.out->push_back(node_type(static_cast<std::int32_t>(to), call.in[0].cols));
+  return {};
+}
+
+std::string rule_rank_sum(const Call& call) {
+  if (call.in[0].domain != Domain::kGlobal)
+    return fmt::format("{}: {} is not a global value", call.name(), describe(call.in[0]));
+  call.out->push_back(with_cols(call.in[0], call.in[0].cols));
+  return {};
+}
+
 std::string rule_loss(const Call& call) {
   if (call.in[0].domain != Domain::kNode)
     return fmt::format("{}: logits are {}, not a node value", call.name(), describe(call.in[0]));

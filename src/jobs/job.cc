@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/version.h"
+#include "comm/loopback.h"
 #include "data/info.h"
 #include "data/ranges.h"
 #include "jobs/advice.h"
@@ -22,6 +23,7 @@
 #include "runs/parameter_file.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
+#include "train/rank_training.h"
 
 namespace gneiss::jobs {
 namespace {
@@ -96,6 +98,7 @@ class Trainer {
 
   runs::Report train() {
     report_.version = version_text();
+    check_ranks(config_);
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine);
     report_.reorder = workload_->reorder();
     report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;
@@ -108,6 +111,9 @@ class Trainer {
   }
 
  private:
+  /// Of several ranks, rank 0's.
+  train::Session<float>& session() { return ranks_ != nullptr ? ranks_->session() : *session_; }
+
   void open_folder() {
     if (!config_.flag("out.save")) return;
     const std::filesystem::path path = config_.has("out.folder")
@@ -151,11 +157,20 @@ class Trainer {
       if (batches_->simulated() != nullptr) report_.notes.push_back(describe_plan(*batches_->simulated()));
       trace();  // a file that cannot be written shows before the training
     }
+    if (ranks_ != nullptr) {
+      report_.plan_peak_bytes = workload_->peak_bytes_with(ranks_->bytes(), session.plan());
+      report_.notes.push_back(ranks_->describe());
+    }
     if (watcher_.on_start) watcher_.on_start(report_);
   }
 
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
   void make_session() {
+    if (const int ranks = rank_count(config_); ranks > 1) {
+      ranks_ =
+          std::make_unique<train::RankTraining>(comm::loopback(ranks), &workload_->dataset(), workload_->session());
+      return;
+    }
     const bool in_batches = trains_batches(config_);
     session_ = std::make_unique<train::Session<float>>(workload_->dataset(), workload_->session(),
                                                        in_batches ? nullptr : &workload_->dataset());
@@ -178,19 +193,21 @@ class Trainer {
     if (run > 0 && split_changes(config_)) {
       batches_.reset();
       session_.reset();
+      ranks_.reset();
       workload_->reload(run);
     }
-    if (session_ == nullptr) facts_ = facts_of(config_, workload_->dataset());  // before the session frees what it can
+    if (session_ == nullptr && ranks_ == nullptr)
+      facts_ = facts_of(config_, workload_->dataset());  // before the session frees what it can
     if (run == 0) look_at_numbers();
-    if (session_ == nullptr) make_session();
+    if (session_ == nullptr && ranks_ == nullptr) make_session();
     if (run == 0) {
-      describe_start(*session_);
-      weights_ = Buffer<float>(session_->snapshot_size());
-      best_weights_ = Buffer<float>(session_->snapshot_size());
+      describe_start(session());
+      weights_ = Buffer<float>(session().snapshot_size());
+      best_weights_ = Buffer<float>(session().snapshot_size());
     }
     const data::Split split = epochs::labelled_split(workload_->dataset());
     train::check_split(workload_->dataset(), split, workload_->driver().metric);
-    session_->set_up();
+    if (session_ != nullptr) session_->set_up();
     give_back_code();  // epochs run a part of what made them ready
     epochs::Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels,
                                 train::threads_of(workload_->session()));
@@ -198,7 +215,9 @@ class Trainer {
     const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
     train::FullGraphOptions driver = workload_->driver();
     driver.batches = batches_.get();
-    epochs::RunRecord record = train::train_run(*session_, split, driver, evaluator, seed, watcher, weights_.span());
+    epochs::RunRecord record =
+        ranks_ != nullptr ? ranks_->run(split, driver, evaluator, seed, watcher, weights_.span())
+                          : train::train_run(*session_, split, driver, evaluator, seed, watcher, weights_.span());
     report_.interrupted = record.interrupted;
     const bool better = run == 0 || is_better(record, report_.runs[static_cast<std::size_t>(report_.saved_run)]);
     report_.runs.push_back(std::move(record));
@@ -241,11 +260,11 @@ class Trainer {
     }
     if (folder_ == nullptr) return;
     report_.run_folder = folder_->path().string();
-    session_->load_snapshot(best_weights_);
+    session().load_snapshot(best_weights_);
     const language::Source source = model_source(workload_->session().model);
     const epochs::RunRecord& saved = report_.runs[static_cast<std::size_t>(report_.saved_run)];
     runs::SafeTensors model;
-    model.tensors = weight_tensors(*session_, saved.best_epoch);
+    model.tensors = weight_tensors(session(), saved.best_epoch);
     model.metadata = model_metadata(config_, workload_->dataset(), source, report_.saved_run);
     folder_->write("model.safetensors", runs::encode_safetensors(model));
     folder_->write("model.gneiss", source.text);
@@ -262,7 +281,8 @@ class Trainer {
   runs::Report report_;
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<runs::RunFolder> folder_;
-  std::unique_ptr<train::Session<float>> session_;
+  std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several
+  std::unique_ptr<train::RankTraining> ranks_;      ///< or these
   std::unique_ptr<train::BatchTraining> batches_;  ///< of the session; null: every epoch is one step on the whole graph
   Buffer<float> weights_;
   Buffer<float> best_weights_;

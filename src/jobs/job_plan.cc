@@ -77,6 +77,11 @@ train::Blueprint blueprint_of(const Workload& workload, bool limit_given, train:
 }  // namespace
 
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after) {
+  if (rank_count(config) != 1) {
+    throw Error(ErrorCode::kUnsupported, "plan does not know the parts of several ranks yet",
+                config.where("train.ranks"),
+                "leave --ranks out: what one rank takes is an upper bound for each of several");
+  }
   if (trains_batches(config)) {
     throw Error(ErrorCode::kUsage, "plan shows trainings on the whole graph, not on mini-batches yet",
                 config.where("batch.size"), "leave --batch-size out; train says at its start what batches take");

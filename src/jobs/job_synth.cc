@@ -18,6 +18,10 @@ void check_settings(const settings::Config& config, const train::FullGraphOption
     throw Error(ErrorCode::kUsage, "a written program trains one run on one split", config.where("train.runs"),
                 "leave --runs out; the program takes --seed and --split");
   }
+  if (rank_count(config) != 1) {
+    throw Error(ErrorCode::kUsage, "a written program runs on one rank", config.where("train.ranks"),
+                "leave --ranks out");
+  }
   if (trains_batches(config)) {
     throw Error(ErrorCode::kUsage, "a written program trains on the whole graph, not on mini-batches",
                 config.where("batch.size"), "leave --batch-size out");

@@ -306,6 +306,29 @@ train::FullGraphOptions full_graph_options(const settings::Config& config, const
   return options;
 }
 
+int rank_count(const settings::Config& config) { return static_cast<int>(config.integer("train.ranks")); }
+
+void check_ranks(const settings::Config& config) {
+  if (rank_count(config) == 1) return;
+  struct Refused {
+    std::string_view key;
+    bool asked;
+    const char* why;
+  };
+  const Refused refused[] = {
+      {"batch.size", config.has("batch.size"), "mini-batches run on one rank"},
+      {"device.name", config.has("device.name"), "devices take mini-batches"},
+      {"train.mem", config.has("train.mem"), "a limit of memory is kept on one rank only"},
+      {"passes.jit", config.flag("passes.jit"), "loops over edges are compiled for one rank only"},
+  };
+  for (const Refused& option : refused) {
+    if (!option.asked) continue;
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("--{} does not go with --ranks: {}", settings::find_setting(option.key)->flag, option.why),
+                config.where(option.key), "leave one of the two out");
+  }
+}
+
 bool trains_batches(const settings::Config& config) { return config.has("batch.size"); }
 
 minibatch::SamplerOptions sampler_options(const settings::Config& config, std::int32_t hops) {

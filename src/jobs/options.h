@@ -38,6 +38,11 @@ train::SessionOptions session_options(const settings::Config& config, const data
 train::FullGraphOptions full_graph_options(const settings::Config& config, const data::Dataset& dataset);
 
 /// Does the config ask for mini-batches?
+/// On how many ranks a training runs.
+int rank_count(const settings::Config& config);
+/// Throws kUnsupported, naming the option, if something is asked for that several ranks do not do yet.
+void check_ranks(const settings::Config& config);
+
 bool trains_batches(const settings::Config& config);
 /// How neighbours are drawn; `hops`: how many numbers of the default fanout are wanted, 0 for all of them.
 /// Errors: kUsage as minibatch::parse_fanout.

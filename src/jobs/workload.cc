@@ -193,16 +193,19 @@ void Workload::measure_load() {
 }
 
 std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
+  const train::PlannedBytes planned = train::planned_bytes(plan, dataset_, session_);
+  return peak_bytes_with(std::max({planned.derived, planned.structures - planned.dropped_unused,
+                                   planned.setup - planned.dropped_before, planned.steps - planned.dropped}),
+                         plan);
+}
+
+std::int64_t Workload::peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const {
   const std::int64_t snapshot = plan.parameter_bytes + plan.state_bytes;
   const auto records = static_cast<std::int64_t>(sizeof(epochs::EpochRecord)) * driver_.epochs * runs_;
-  const std::int64_t kept = snapshot + records;
-  const train::PlannedBytes planned = train::planned_bytes(plan, dataset_, session_);
-  const std::int64_t session = std::max({planned.derived, planned.structures - planned.dropped_unused,
-                                         planned.setup - planned.dropped_before, planned.steps - planned.dropped});
-  const std::int64_t training = loaded_bytes_ + kRuntimeBytes + session;
+  const std::int64_t training = loaded_bytes_ + kRuntimeBytes + training_bytes;
   // Data that are read again between runs meet the libraries' pages.
   const std::int64_t reading = load_peak_bytes_ + (runs_ > 1 && split_changes(*config_) ? kRuntimeBytes : 0);
-  return std::max(reading, training) + kept;
+  return std::max(reading, training) + snapshot + records;
 }
 
 }  // namespace gneiss::jobs

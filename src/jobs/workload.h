@@ -43,6 +43,8 @@ class Workload {
   /// Peak memory of the training: the larger of what reading the data took, and the process with its data, the plan,
   /// and what the driver keeps.
   std::int64_t peak_bytes(const ir::Plan& plan) const;
+  /// The same of a training that takes so much besides the data set as it was loaded.
+  std::int64_t peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const;
 
  private:
   void choose_defaults();

@@ -25,6 +25,7 @@
 #include "kernels/fill.h"
 #include "kernels/gather.h"
 #include "kernels/gemm.h"
+#include "kernels/halo.h"
 #include "kernels/layer_norm.h"
 #include "kernels/layer_norm_grad.h"
 #include "kernels/mse.h"
@@ -329,7 +330,7 @@ class Binding {
   void use_batch_norm_update() {
     // The number of rows that the statistics were taken over is that of the op that made them.
     const ir::ValueId mean = op_.inputs[2];
-    std::int64_t n = 1;
+    std::int64_t n = op_.attrs.integer("rows", 1);
     for (const Op& other : from_.program->ops) {
       if (other.kind == OpKind::batch_norm && other.results[1] == mean) n = rows(other.inputs[0]);
     }
@@ -380,6 +381,15 @@ class Binding {
     if (what == Fill::kEdgeWeights) args.weights = from_.edge_weights(graph());
     if (what == Fill::kDegrees) args.pattern = op_.attrs.text("side", "dst") == "dst" ? &in_edges() : &out_edges();
     use("fill", fill_variants<T>(), args);
+  }
+
+  /// Ops between ranks have one way to run.
+  void use_ranks(void (*run)(const Context& context, const HaloArgs<T>& args)) {
+    const HaloArgs<T> args{from_.communicator, from_.halo, in(0), out()};
+    call_.variant = "ranks";
+    if (op_.kind != OpKind::rank_sum)
+      call_.workspace_bytes = halo_workspace_bytes(op_.attrs.integer("packed", 0), args.x.cols, sizeof(T));
+    call_.run = [run, args](const Context& context) { run(context, args); };
   }
 
   void bind_kind() {
@@ -494,6 +504,12 @@ class Binding {
         return use_attention();
       case OpKind::attention_grad:
         return use_attention_grad();
+      case OpKind::halo:
+        return use_ranks(halo<T>);
+      case OpKind::halo_add:
+        return use_ranks(halo_add<T>);
+      case OpKind::rank_sum:
+        return use_ranks(rank_sum<T>);
       case OpKind::cross_entropy:
       case OpKind::bce_with_logits:
       case OpKind::mse:

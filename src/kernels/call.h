@@ -13,6 +13,7 @@
 
 #include "base/fixed_function.h"
 #include "base/matrix_view.h"
+#include "comm/halo.h"
 #include "ir/program.h"
 #include "kernels/kernel.h"
 
@@ -51,6 +52,8 @@ struct Operands {
   std::function<std::span<const T>()> transposed_values;
   std::function<std::span<const float>(std::int32_t graph)> edge_weights;  ///< empty: all ones
   std::function<std::span<const std::int64_t>(std::int32_t node_set)> row_ids;
+  comm::Communicator* communicator = nullptr;  ///< of a rank; null while planning
+  const comm::HaloPlan* halo = nullptr;        ///< likewise
   LossOperands training;
   LossOperands validation;
   std::span<const float> class_weights;

@@ -268,6 +268,17 @@ void edge_softmax(Context& c) {
   c.accumulate(0, c.builder().add(OpKind::edge_softmax_grad, {c.result(0), c.grad()}, graph_attr(c)));
 }
 
+/// What goes out to the copies of a row comes back from them, and the other way round.
+void halo(Context& c) {
+  const OpKind back = c.op().kind == OpKind::halo ? OpKind::halo_add : OpKind::halo;
+  c.accumulate(0, c.builder().add(
+                      back, {c.grad()},
+                      {{"to", std::int64_t{c.type(c.input(0)).set}}, {"packed", c.op().attrs.integer("packed", 0)}}));
+}
+
+/// Every rank's operand has a part in the result of all: its gradient is the sum of theirs.
+void rank_sum(Context& c) { c.accumulate(0, c.builder().add(OpKind::rank_sum, {c.grad()})); }
+
 }  // namespace
 
 bool apply_gradient_rule(GradientContext& c) {
@@ -360,6 +371,13 @@ bool apply_gradient_rule(GradientContext& c) {
       return true;
     case OpKind::attention:
       attention(c);
+      return true;
+    case OpKind::halo:
+    case OpKind::halo_add:
+      halo(c);
+      return true;
+    case OpKind::rank_sum:
+      rank_sum(c);
       return true;
     default:
       return false;

@@ -16,6 +16,7 @@
 #include "passes/common_subexpressions.h"
 #include "passes/dead_code.h"
 #include "passes/differentiate.h"
+#include "passes/distribute.h"
 #include "passes/distribute_products.h"
 #include "passes/factor_weights.h"
 #include "passes/fuse_attention.h"
@@ -53,18 +54,26 @@ struct Pass {
 
 bool wants_edge_loops(const Options& options) { return options.edge_loops && options.disabled.count(kFuseEdges) == 0; }
 
+/// All ranks choose by what the features of all nodes hold.
+SparsePathOptions sparse_options_of_all(const Options& options) {
+  const bool part = options.distribution.ranks > 1;
+  return {options.sparse_path, part ? options.distribution.feature_nonzeros : options.feature_nonzeros,
+          options.value_bytes, options.most_dense_bytes};
+}
+
 SparsePathOptions sparse_options(const Options& options) {
   return {options.sparse_path, options.feature_nonzeros, options.value_bytes, options.most_dense_bytes};
 }
 
 ir::Program run_order(const ir::Program& program, const Options& options, Decisions* decisions) {
-  const SparsePathOptions sparse = sparse_options(options);
+  const SparsePathOptions sparse = sparse_options_of_all(options);
   return eliminate_dead_code(
       choose_order(program, options.order, options.layer_orders, options.rates, options.repeats, sparse, decisions));
 }
 
 ir::Program run_loss_rows(const ir::Program& program, const Options& options, Decisions* decisions) {
-  if (options.keep_training_logits || options.loss.kind == LossSpec::Kind::kNone) return program;
+  const bool whole = options.distribution.ranks == 1;  // ranks would choose differently
+  if (!whole || options.keep_training_logits || options.loss.kind == LossSpec::Kind::kNone) return program;
   std::int64_t bytes = options.feature_nonzeros * std::int64_t{sizeof(float) + sizeof(NodeId)};
   for (const ir::Op& op : program.ops) {
     const bool dense = op.kind == ir::OpKind::input && program.type(op.results[0]).layout != ir::Layout::kSparse;
@@ -88,14 +97,15 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 ///   all of them sweep up after themselves: a half that stays behind would count as a use and be differentiated;
 ///   self_loops when it is known which sums have weights, and before loss_rows, which takes edges of the graph that is
 ///   walked; sparse_features when the order is known: which products meet the raw features depends on it; add_inference
-///   before the loss: it copies the model and nothing else; loss_rows between them: evaluation keeps all rows, and
-///   backward follows what forward became; half_features after differentiation, which so knows reals only, and before
-///   hoisting, which moves what it inserts; hoist after differentiation, because backward ops (the divisor of a mean)
-///   can be constant too; choose_sparse_path when it shows which products with features there are and whether the
-///   features are constant; cse when everything is there, then dce to sweep up, then fuse_elementwise: what it joins,
-///   nothing has to see through; half_constants when it is known which ops read a constant; use_symmetry before memory
-///   decides about transposes; group_rows when no pass adds an op any more, for fuse_rows. Passes on plans follow
-///   (planner/layout.cc).
+///   before the loss: it copies the model and nothing else; distribute next, when it is decided what runs in which
+///   order, and before differentiation, which then makes what is sent on the way back; loss_rows before the loss:
+///   evaluation keeps all rows, and backward follows what forward became; half_features after differentiation, which so
+///   knows reals only, and before hoisting, which moves what it inserts; hoist after differentiation, because backward
+///   ops (the divisor of a mean) can be constant too; choose_sparse_path when it shows which products with features
+///   there are and whether the features are constant; cse when everything is there, then dce to sweep up, then
+///   fuse_elementwise: what it joins, nothing has to see through; half_constants when it is known which ops read a
+///   constant; use_symmetry before memory decides about transposes; group_rows when no pass adds an op any more, for
+///   fuse_rows. Passes on plans follow (planner/layout.cc).
 constexpr Pass kPasses[] = {
     {"products_at_nodes", true, "(a x@src + b x@dst) W -> a (x W)@src + b (x W)@dst",
      [](const ir::Program& p, const Options&, Decisions* d) { return eliminate_dead_code(products_at_nodes(p, d)); }},
@@ -122,9 +132,14 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
     {"add_inference", false, "a copy of the model for evaluation",
      [](const ir::Program& p, const Options&, Decisions*) { return add_inference(p); }},
+    {"distribute", false, "one rank's part: rows of others' nodes where edges come from, sums over ranks",
+     [](const ir::Program& p, const Options& o, Decisions*) { return distribute(p, o.distribution); }},
     {"loss_rows", true, "the end of the model on the rows of the loss only", run_loss_rows},
     {"add_loss", false, "the loss and its gradient",
-     [](const ir::Program& p, const Options& o, Decisions*) { return add_loss(p, o.loss); }},
+     [](const ir::Program& p, const Options& o, Decisions*) {
+       return o.loss.kind == LossSpec::Kind::kNone ? add_loss(p, o.loss)
+                                                   : share_loss(add_loss(p, o.loss), o.distribution);
+     }},
     {"differentiate", false, "backward ops, one rule per op",
      [](const ir::Program& p, const Options& o, Decisions*) {
        return o.loss.kind == LossSpec::Kind::kNone ? p : drop_scaffolding(differentiate(p), o.keep_training_logits);

@@ -16,6 +16,7 @@
 #include "cost/cost.h"
 #include "ir/plan.h"
 #include "ir/program.h"
+#include "passes/distribute.h"
 #include "passes/loss.h"
 #include "passes/loss_rows.h"
 #include "passes/order.h"
@@ -43,6 +44,7 @@ struct Options : planner::LayoutOptions {
   std::function<std::int64_t(const ir::Plan&)> excess_bytes;
   std::string limit_name = "--mem";  ///< whose limit it is and what can be done about it, for the error
   std::string limit_remedy = "raise it by so much";
+  Distribution distribution;          ///< of a rank of several
   LossRows loss_rows;                 ///< what is known of the rows that the loss counts
   std::set<std::string> print_after;  ///< names of passes whose result goes to `print`; "all"
   std::function<void(std::string_view pass, const std::string& text)> print;

@@ -61,7 +61,8 @@ class Recomputer {
     kept_.assign(from_.values.size(), true);
     for (const Op& op : from_.ops) {
       const bool leaf = op.inputs.empty() && op.kind != OpKind::constant;
-      if (op.phase != Phase::kForward || leaf) continue;
+      // What other ranks have a part in is made once: they do not choose the same values.
+      if (op.phase != Phase::kForward || leaf || ir::is_between_ranks(op.kind)) continue;
       for (const ValueId r : op.results) {
         if (r != ir::kNoValue) kept_[static_cast<std::size_t>(r)] = false;
       }
@@ -297,7 +298,8 @@ std::vector<ValueId> recomputable(const ir::Program& program) {
   for (const ir::Output& output : program.outputs) read[static_cast<std::size_t>(output.value)] = false;
   std::vector<ValueId> values;
   for (const Op& op : program.ops) {
-    if (op.phase != Phase::kForward || op.inputs.empty() || ir::is_loss(op.kind)) continue;
+    const bool once = ir::is_loss(op.kind) || ir::is_between_ranks(op.kind);
+    if (op.phase != Phase::kForward || op.inputs.empty() || once) continue;
     for (const ValueId r : op.results) {
       if (r != ir::kNoValue && read[static_cast<std::size_t>(r)] && program.type(r).domain != ir::Domain::kGlobal)
         values.push_back(r);

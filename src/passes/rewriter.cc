@@ -34,25 +34,34 @@ ir::ValueId Rewriter::new_value(ir::ValueId old, const ir::Type& type) {
 }
 
 ir::Op& Rewriter::copy(const ir::Op& op) {
-  ir::Op now = op;
+  std::vector<ir::ValueId> inputs;
   bool changed = false;
-  std::vector<ir::Type> types;
-  for (ir::ValueId& input : now.inputs) {
-    const ir::Type& before = from_.type(input);
-    input = map(input);
-    GNEISS_ASSERT(input != ir::kNoValue, "rewriting uses a value before it is mapped");
-    types.push_back(to_.type(input));
-    changed = changed || !(types.back() == before);
+  for (const ir::ValueId input : op.inputs) {
+    inputs.push_back(map(input));
+    GNEISS_ASSERT(inputs.back() != ir::kNoValue, "rewriting uses a value before it is mapped");
+    changed = changed || !(to_.type(inputs.back()) == from_.type(input));
   }
+  return append(op, inputs, changed);
+}
+
+ir::Op& Rewriter::copy_with(const ir::Op& op, const std::vector<ir::ValueId>& inputs) {
+  return append(op, inputs, true);
+}
+
+ir::Op& Rewriter::append(const ir::Op& op, const std::vector<ir::ValueId>& inputs, bool infer) {
+  ir::Op now = op;
+  now.inputs = inputs;
   std::vector<ir::Type> inferred;
-  if (changed) {
+  if (infer) {
+    std::vector<ir::Type> types;
+    for (const ir::ValueId input : inputs) types.push_back(to_.type(input));
     const std::string problem = ir::infer_types(to_, now.kind, types, now.attrs, &inferred);
     GNEISS_ASSERT(problem.empty(), "rewriting: {}", problem);
   }
   for (std::size_t i = 0; i < now.results.size(); ++i) {
     const ir::ValueId old = now.results[i];
     if (old == ir::kNoValue) continue;
-    now.results[i] = new_value(old, changed ? inferred[i] : from_.type(old));
+    now.results[i] = new_value(old, infer ? inferred[i] : from_.type(old));
     set(old, now.results[i]);
   }
   to_.ops.push_back(std::move(now));

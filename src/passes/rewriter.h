@@ -22,6 +22,8 @@ class Rewriter {
   /// Appends the op with mapped inputs and fresh results of the same types; returns the copy. Operands whose types have
   /// changed make the result types be inferred anew.
   ir::Op& copy(const ir::Op& op);
+  /// The same with operands of the new program in place of the mapped ones, and with types inferred anew.
+  ir::Op& copy_with(const ir::Op& op, const std::vector<ir::ValueId>& inputs);
   /// A builder whose phase and location are those of `op`.
   ir::Builder builder_at(const ir::Op& op);
   ir::Program& program() { return to_; }
@@ -31,6 +33,7 @@ class Rewriter {
 
  private:
   ir::ValueId new_value(ir::ValueId old, const ir::Type& type);
+  ir::Op& append(const ir::Op& op, const std::vector<ir::ValueId>& inputs, bool infer);
 
   const ir::Program& from_;
   ir::Program to_;

@@ -48,6 +48,9 @@ Executor<T>::Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::
                 "the plan keeps {} bytes in a file, there are {}", plan.file_bytes, resources_.file.size());
   GNEISS_ASSERT(resources_.loops.size() == plan_.loops.size(), "the plan has {} loops over edges, not {}",
                 plan_.loops.size(), resources_.loops.size());
+  const bool talks = std::any_of(plan.program.ops.begin(), plan.program.ops.end(),
+                                 [](const ir::Op& op) { return ir::is_between_ranks(op.kind); });
+  GNEISS_ASSERT(!talks || resources_.communicator != nullptr, "a plan of one rank of several runs alone");
   context_.workspace = arena_.span().first(static_cast<std::size_t>(plan.workspace_bytes));
   for (const ir::Op& op : plan.program.ops) {
     if (op.kind == ir::OpKind::input && op.attrs.text("name", "features") == "constants")
@@ -307,6 +310,8 @@ void Executor<T>::make_operands() {
   from.program = &plan_.program;
   from.sizes = &sizes_;
   from.key = &key_;
+  from.communicator = resources_.communicator;
+  from.halo = resources_.halo;
   from.real = [this](ir::ValueId v) { return view(v); };
   from.halves = [this](ir::ValueId v) { return halves(v); };
   from.index = [this](ir::ValueId v) {

@@ -16,6 +16,7 @@
 
 #include "base/buffer.h"
 #include "base/swept_rows.h"
+#include "comm/halo.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
@@ -30,6 +31,8 @@ struct Resources {
   DerivedGraphs derived;                             ///< graphs made from the given ones
   std::span<const kernels::EdgeLoopFunction> loops;  ///< a function for each loop over edges of the plan (f32 only)
   std::span<std::byte> file;                         ///< plan.file_bytes bytes of a FileMemory that outlives the run
+  comm::Communicator* communicator = nullptr;        ///< of a rank of several, whose plan has ops between ranks
+  const comm::HaloPlan* halo = nullptr;              ///< likewise; both outlive the executor
 };
 
 template <class T>

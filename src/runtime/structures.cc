@@ -33,7 +33,7 @@ DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program) {
       derived[g] = with_self_loops(def.origin, base_of(def, given, derived));
     }
     const graph::Graph& graph = derived[g] ? *derived[g] : given;
-    def.num_edges = graph.num_edges() + (waits ? given.num_nodes() : 0);
+    def.num_edges = graph.num_edges() + (waits ? given.num_dst() : 0);
     def.weighted = graph.weighted();
     def.symmetric = graph.symmetric();
     program->node_sets[static_cast<std::size_t>(def.src_set)].size = graph.num_src();

@@ -445,6 +445,11 @@ class Writer {
         return attention();
       case OpKind::attention_grad:
         return attention_grad();
+      case OpKind::halo:
+      case OpKind::halo_add:
+      case OpKind::rank_sum:
+        throw Error(ErrorCode::kUnsupported, "programs for several ranks are not written yet", "--ranks",
+                    "leave --ranks out");
       case OpKind::cross_entropy:
       case OpKind::bce_with_logits:
       case OpKind::mse:

@@ -40,11 +40,13 @@ runtime::LabelledRows labelled(const data::Labels& labels, std::int64_t nodes, s
 
 }  // namespace
 
-DatasetInputs::DatasetInputs(const data::Dataset& dataset, const ir::Plan& plan, std::span<const float> class_weights) {
+DatasetInputs::DatasetInputs(const data::Dataset& dataset, const ir::Plan& plan, std::span<const float> class_weights,
+                             std::span<const std::int64_t> ids) {
   inputs_.graphs.push_back({dataset.graph.in_edges(), {}, dataset.graph.weights()});
   inputs_.features = feature_input(dataset.features);
   inputs_.row_ids.assign(plan.program.node_sets.size(), dataset.orig_id);
-  inputs_.training = labelled(dataset.labels, dataset.num_nodes(), dataset.split.train);
+  if (!ids.empty() && inputs_.row_ids.size() > 1) inputs_.row_ids[1] = ids;
+  inputs_.training = labelled(dataset.labels, dataset.graph.num_dst(), dataset.split.train);
   if (has_loss_rows(plan)) {
     loss_labels_ = data::labels_of(dataset.labels, dataset.split.train);
     loss_rows_.resize(dataset.split.train.size());
@@ -52,7 +54,7 @@ DatasetInputs::DatasetInputs(const data::Dataset& dataset, const ir::Plan& plan,
     inputs_.training = labelled(loss_labels_, std::ssize(loss_rows_), loss_rows_);
   }
   validation_rows_ = epochs::labelled_split(dataset).val;
-  inputs_.validation = labelled(dataset.labels, dataset.num_nodes(), validation_rows_);
+  inputs_.validation = labelled(dataset.labels, dataset.graph.num_dst(), validation_rows_);
   inputs_.class_weights = class_weights;
 }
 

@@ -13,8 +13,11 @@ namespace gneiss::train {
 /// the loss of them alone.
 class DatasetInputs {
  public:
-  /// `dataset` and `class_weights` must outlive this; the views are of the arrays that they have now.
-  DatasetInputs(const data::Dataset& dataset, const ir::Plan& plan, std::span<const float> class_weights = {});
+  /// `dataset`, `class_weights` and `ids` must outlive this; the views are of the arrays that they have now. `ids`: of
+  /// a rank of several, what keys the draws of its own nodes and then of its ghosts; the plan's second node set are
+  /// both.
+  DatasetInputs(const data::Dataset& dataset, const ir::Plan& plan, std::span<const float> class_weights = {},
+                std::span<const std::int64_t> ids = {});
   DatasetInputs(const DatasetInputs&) = delete;
   DatasetInputs& operator=(const DatasetInputs&) = delete;
 

@@ -76,7 +76,10 @@ struct Run {
   void evaluate(epochs::EpochRecord* epoch) const {
     const auto start = Clock::now();
     session.evaluate();
-    epoch->scores = score();
+    if (session.scores_here()) epoch->scores = score();
+    double scores[] = {epoch->scores.train, epoch->scores.val, epoch->scores.test};
+    session.share(scores);
+    epoch->scores = {scores[0], scores[1], scores[2]};
     if (!split.val.empty()) {
       epoch->val_loss = session.validation_loss();
       check_loss(epoch->val_loss, "validation", record->seed, epoch->epoch);
@@ -135,7 +138,9 @@ epochs::RunRecord train_run(Session<float>& session, const data::Split& split, c
   for (std::int64_t e = 1; e <= options.epochs; ++e) {
     epochs::EpochRecord epoch{.epoch = e, .val_loss = kNaN, .scores = {kNaN, kNaN, kNaN}};
     run.step(schedule.lr(e - 1), &epoch);
-    record.interrupted = watcher.should_stop && watcher.should_stop();
+    double stops[] = {watcher.should_stop && watcher.should_stop() ? 1.0 : 0.0};
+    session.share(stops);
+    record.interrupted = stops[0] != 0;
     const bool last = e == options.epochs || record.interrupted;
     if (e % options.eval_every == 0 || last) {
       run.evaluate(&epoch);

@@ -37,11 +37,17 @@ language::Source find_source(const std::string& model) {
   return {model, read_file(model, kMaxModelBytes)};
 }
 
-language::CompileResult compile_for(const data::Dataset& dataset, const SessionOptions& options) {
+language::CompileResult compile_for(const data::Dataset& dataset, const SessionOptions& options, const RankPart* part) {
   language::CompileOptions compile;
   compile.inputs = {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(),
                     dataset.graph.symmetric(), dataset.features.cols,     dataset.features.sparse,
                     dataset.labels.num_classes};
+  if (part != nullptr) {
+    compile.inputs.num_nodes = part->nodes();
+    compile.inputs.num_edges = part->edges;
+    compile.inputs.weighted = part->weighted;
+    compile.inputs.symmetric = part->symmetric;
+  }
   compile.args = options.model_args;
   const language::Source source = find_source(options.model);
   language::CompileResult result = language::compile(source, compile);
@@ -84,15 +90,6 @@ void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes
   }
 }
 
-void check_dataset(const data::Dataset& dataset) {
-  GNEISS_CHECK(!dataset.features.empty(), ErrorCode::kBadData,
-               "dataset '{}' has no node features; give some with --features FILE", dataset.name);
-  GNEISS_CHECK(dataset.labels.kind != data::LabelKind::kNone, ErrorCode::kBadData,
-               "dataset '{}' has no labels; give some with --labels FILE", dataset.name);
-  GNEISS_CHECK(!dataset.split.train.empty(), ErrorCode::kBadData,
-               "dataset '{}' has no training nodes; choose a split with --split", dataset.name);
-}
-
 /// Throws kBadData if a constant kept in 16 bits went beyond their range although no feature did.
 template <class T>
 void check_constants(const ir::Plan& plan, const data::Dataset& dataset, const runtime::Executor<T>& executor) {
@@ -132,6 +129,15 @@ std::vector<runtime::ParameterRange> parameter_ranges(const ir::Plan& plan, cons
 
 }  // namespace
 
+void check_dataset(const data::Dataset& dataset) {
+  GNEISS_CHECK(!dataset.features.empty(), ErrorCode::kBadData,
+               "dataset '{}' has no node features; give some with --features FILE", dataset.name);
+  GNEISS_CHECK(dataset.labels.kind != data::LabelKind::kNone, ErrorCode::kBadData,
+               "dataset '{}' has no labels; give some with --labels FILE", dataset.name);
+  GNEISS_CHECK(!dataset.split.train.empty(), ErrorCode::kBadData,
+               "dataset '{}' has no training nodes; choose a split with --split", dataset.name);
+}
+
 passes::LossSpec::Kind default_loss(const data::Labels& labels) {
   switch (labels.kind) {
     case data::LabelKind::kMulti:
@@ -152,17 +158,49 @@ static std::int64_t num_edges_into(const graph::Graph& graph, std::span<const No
 
 int threads_of(const SessionOptions& options) { return options.threads > 0 ? options.threads : available_threads(); }
 
-Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes) {
-  check_dataset(dataset);
+/// Gives the program the sizes of the whole graph, by which all ranks choose alike, and keeps those of the part.
+static passes::Distribution distribution_of(const RankPart& part, ir::Program* program) {
+  passes::Distribution made;
+  made.ranks = part.communicator->ranks();
+  made.owned = part.halo.owned;
+  made.ghosts = part.halo.ghosts;
+  made.sends = part.halo.sends();
+  made.loss_share = part.loss_share;
+  made.val_loss_share = part.val_loss_share;
+  made.feature_nonzeros = part.feature_nonzeros;
+  std::vector<double> edges;
+  for (const ir::GraphDef& graph : program->graphs) {
+    made.edges.push_back(graph.num_edges);
+    edges.push_back(static_cast<double>(graph.num_edges));
+  }
+  part.communicator->sum(std::span<double>(edges));
+  for (std::size_t g = 0; g < program->graphs.size(); ++g) {
+    program->graphs[g].num_edges = static_cast<std::int64_t>(edges[g]);
+    program->graphs[g].weighted = part.weighted;
+    program->graphs[g].symmetric = part.symmetric;
+  }
+  program->node_sets[0].size = part.nodes();
+  return made;
+}
+
+Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes,
+                         const RankPart* part) {
+  if (part == nullptr) check_dataset(dataset);  // of a rank's part, the whole was looked at
   Blueprint blueprint;
-  blueprint.compiled = compile_for(dataset, options);
+  blueprint.compiled = compile_for(dataset, options, part);
   blueprint.graphs = runtime::derive_graphs(dataset.graph, &blueprint.compiled.program);
   passes::Options passes = options.passes;
   apply_schedule(blueprint.compiled.schedule, &passes);
   passes.loss = options.loss;
-  passes.loss.validation = !epochs::labelled_split(dataset).val.empty();
+  passes.loss.validation = part != nullptr ? part->validates : !epochs::labelled_split(dataset).val.empty();
   passes.value_bytes = value_bytes;
-  passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
+  if (part != nullptr) {
+    passes.distribution = distribution_of(*part, &blueprint.compiled.program);
+    passes.excess_bytes = nullptr;  // each rank would fit in its own way
+    passes.edge_loops = false;
+  } else {
+    passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
+  }
   passes.feature_dtype = dataset.features.dtype;
   passes.file_room.features =
       value_bytes == sizeof(float) && (as_in_file(dataset.features.dense) || as_in_file(dataset.features.halves));
@@ -186,6 +224,7 @@ template <class T>
 struct Session<T>::Impl {
   const data::Dataset& dataset;
   data::Dataset* expendable;  ///< that, or null
+  const RankPart* part;       ///< of a rank of several, or null
   SessionOptions options;
   std::vector<std::string> warnings;
   CompiledLoops loops;
@@ -197,19 +236,46 @@ struct Session<T>::Impl {
   runtime::Optimizer<T> optimizer;
   std::uint64_t seed = 0;
   bool ready = false;  ///< the setup phase has run
+  // Of a rank of several: how the logits of all nodes come together on rank 0.
+  Buffer<T> all_logits;
+  std::vector<std::int64_t> to_first;
+  std::vector<std::int64_t> from_all;
 
-  Impl(const data::Dataset& data, SessionOptions given, data::Dataset* freed)
+  Impl(const data::Dataset& data, SessionOptions given, data::Dataset* freed, const RankPart* rank)
       : dataset(data),
         expendable(freed),
+        part(rank),
         options(std::move(given)),
         blueprint(make_ready_blueprint()),
-        inputs(prepared_dataset(), blueprint.plan, options.class_weights),
+        inputs(prepared_dataset(), blueprint.plan, options.class_weights,
+               rank == nullptr ? std::span<const std::int64_t>() : rank->ids),
         parameters(blueprint.plan),
         executor(blueprint.plan, parameters, {threads_of(options), {}},
-                 {std::move(blueprint.graphs), loops.functions, file.bytes()}),
+                 {std::move(blueprint.graphs), loops.functions, file.bytes(),
+                  rank == nullptr ? nullptr : rank->communicator, rank == nullptr ? nullptr : &rank->halo}),
         optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
                   blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {
     executor.bind(inputs.inputs());
+    if (part != nullptr) make_room_for_logits();
+  }
+
+  void make_room_for_logits() {
+    const auto ranks = static_cast<std::size_t>(part->communicator->ranks());
+    const bool first = part->communicator->rank() == 0;
+    to_first.assign(ranks + 1, part->halo.owned);
+    to_first[0] = 0;
+    from_all.assign(ranks + 1, 0);
+    if (!first) return;
+    from_all = part->starts;
+    all_logits = Buffer<T>(static_cast<std::size_t>(part->nodes() * output("logits").cols));
+  }
+
+  void bring_logits_together() {
+    const MatrixView<const T> mine = output("logits");
+    GNEISS_ASSERT(mine.contiguous(), "logits have rows that lie apart");
+    part->communicator->exchange(
+        {std::as_bytes(std::span<const T>(mine.data, static_cast<std::size_t>(mine.size()))), to_first},
+        {std::as_writable_bytes(all_logits.span()), from_all}, mine.cols * static_cast<std::int64_t>(sizeof(T)));
   }
 
   const ir::Program& program() const { return blueprint.plan.program; }
@@ -217,12 +283,12 @@ struct Session<T>::Impl {
   /// A plan whose loops over edges are compiled and whose room in a file is taken. Where one of them cannot be done, it
   /// is a plan without.
   Blueprint make_ready_blueprint() {
-    if (sizeof(T) != sizeof(float)) {
+    if (sizeof(T) != sizeof(float) || part != nullptr) {
       options.passes.edge_loops = false;
       options.passes.file_room = {};
     }
     for (;;) {
-      Blueprint made = make_blueprint(dataset, options, sizeof(T));
+      Blueprint made = make_blueprint(dataset, options, sizeof(T), part);
       if (compile(made) && take_room(made.plan)) return made;
     }
   }
@@ -308,8 +374,9 @@ struct Session<T>::Impl {
 };
 
 template <class T>
-Session<T>::Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable)
-    : impl_(std::make_unique<Impl>(dataset, options, expendable)) {
+Session<T>::Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable,
+                    const RankPart* part)
+    : impl_(std::make_unique<Impl>(dataset, options, expendable, part)) {
   reset(options.seed);
 }
 
@@ -352,9 +419,13 @@ template <class T>
 double Session<T>::forward_backward(std::uint64_t epoch) {
   impl_->set_up();
   impl_->executor.run(ir::Phase::kForward, {impl_->seed, epoch});
-  const double loss = static_cast<double>(impl_->output("loss").at(0, 0));
+  double loss[] = {static_cast<double>(impl_->output("loss").at(0, 0))};
   impl_->executor.run(ir::Phase::kBackward, {impl_->seed, epoch});
-  return loss;
+  if (impl_->part != nullptr) {
+    impl_->part->communicator->sum(loss);
+    impl_->part->communicator->sum(impl_->parameters.gradients());
+  }
+  return loss[0];
 }
 
 template <class T>
@@ -366,6 +437,17 @@ template <class T>
 void Session<T>::evaluate() {
   impl_->set_up();
   impl_->executor.run(ir::Phase::kInference, {impl_->seed, 0});
+  if (impl_->part != nullptr) impl_->bring_logits_together();
+}
+
+template <class T>
+bool Session<T>::scores_here() const {
+  return impl_->part == nullptr || impl_->part->communicator->rank() == 0;
+}
+
+template <class T>
+void Session<T>::share(std::span<double> numbers) const {
+  if (impl_->part != nullptr) comm::share(*impl_->part->communicator, numbers);
 }
 
 template <class T>
@@ -376,12 +458,16 @@ double Session<T>::penalty() const {
 template <class T>
 double Session<T>::validation_loss() const {
   if (impl_->program().output("val_loss") == ir::kNoValue) return std::numeric_limits<double>::quiet_NaN();
-  return static_cast<double>(impl_->output("val_loss").at(0, 0));
+  double loss[] = {static_cast<double>(impl_->output("val_loss").at(0, 0))};
+  if (impl_->part != nullptr) impl_->part->communicator->sum(loss);
+  return loss[0];
 }
 
 template <class T>
 MatrixView<const T> Session<T>::logits() const {
-  return impl_->output("logits");
+  const MatrixView<const T> here = impl_->output("logits");
+  return impl_->all_logits.empty() ? here
+                                   : MatrixView<const T>(impl_->all_logits.data(), impl_->part->nodes(), here.cols);
 }
 
 template <class T>

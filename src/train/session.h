@@ -20,6 +20,7 @@
 #include "runtime/optimizer.h"
 #include "runtime/parameters.h"
 #include "runtime/structures.h"
+#include "train/rank_data.h"
 
 namespace gneiss::train {
 
@@ -35,6 +36,9 @@ struct SessionOptions {
   std::vector<std::string> warnings;  ///< what went wrong on the way to these options and did not stop them
 };
 
+/// Throws kBadData if there are no features, labels or training nodes.
+void check_dataset(const data::Dataset& dataset);
+
 /// On how many threads a session runs.
 int threads_of(const SessionOptions& options);
 
@@ -48,9 +52,10 @@ struct Blueprint {
   ir::Plan plan;
 };
 
-/// Compiles and plans without allocating what the plan asks for (`value_bytes` 4 for f32, 8 for f64). Errors as
-/// Session.
-Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes = 4);
+/// Compiles and plans without allocating what the plan asks for (`value_bytes` 4 for f32, 8 for f64). `part`: of a rank
+/// of several, whose data set is a part; all ranks call it then. Errors as Session.
+Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes = 4,
+                         const RankPart* part = nullptr);
 
 template <class T>
 class Session {
@@ -58,9 +63,11 @@ class Session {
   /// Compiles the model for the dataset and allocates everything a run needs. The dataset must outlive the session.
   /// `expendable` is that dataset if nobody else wants its edges and features: what no phase reads of them, or none but
   /// the setup phase, is freed here and in set_up, and features in a file's pages may move to memory of their own.
-  /// Errors: kUsage with rendered diagnostics if the model does not compile; kBadData if the dataset lacks what it
-  /// needs.
-  Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable = nullptr);
+  /// `part`, of a rank of several, outlives the session; its making and everything below that computes are then calls
+  /// of all ranks together, and losses, gradients and running statistics are those of all nodes. Errors: kUsage with
+  /// rendered diagnostics if the model does not compile; kBadData if the dataset lacks what it needs.
+  Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable = nullptr,
+          const RankPart* part = nullptr);
   ~Session();
 
   const ir::Plan& plan() const;
@@ -82,6 +89,11 @@ class Session {
   double validation_loss() const;
   /// The L2 penalty of the weights at hand; see runtime::Optimizer::penalty.
   double penalty() const;
+
+  /// Are scores taken here? Of several ranks on rank 0, which has the logits of all nodes.
+  bool scores_here() const;
+  /// Gives numbers of the rank where scores are taken to all ranks.
+  void share(std::span<double> numbers) const;
 
   MatrixView<const T> logits() const;  ///< of the last evaluate(): [n, classes]
   /// Of the last forward_backward(), until the next call: [n, classes]. Needs passes.keep_training_logits.

@@ -1,0 +1,57 @@
+// What every communicator does alike: counting what is sent, and small collectives made of the sum.
+#include "comm/communicator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace gneiss::comm {
+
+void Communicator::exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive, std::int64_t row_bytes) {
+  const auto ends = static_cast<std::size_t>(ranks()) + 1;
+  GNEISS_ASSERT(send.at.size() == ends && receive.at.size() == ends, "an exchange between {} ranks names {} and {}",
+                ranks(), send.at.size(), receive.at.size());
+  do_exchange(send, receive, row_bytes);
+  const auto self = static_cast<std::size_t>(rank());
+  const std::int64_t kept = send.at[self + 1] - send.at[self];
+  ++traffic_.exchanges;
+  traffic_.exchanged_bytes += (send.at.back() - send.at.front() - kept) * row_bytes;
+}
+
+void Communicator::sum(std::span<float> values) {
+  do_sum(values);
+  ++traffic_.sums;
+  traffic_.summed_bytes += static_cast<std::int64_t>(values.size_bytes());
+}
+
+void Communicator::sum(std::span<double> values) {
+  do_sum(values);
+  ++traffic_.sums;
+  traffic_.summed_bytes += static_cast<std::int64_t>(values.size_bytes());
+}
+
+void share(Communicator& communicator, std::span<double> values) {
+  if (communicator.rank() != 0) std::fill(values.begin(), values.end(), 0.0);
+  communicator.sum(values);
+}
+
+void agree(Communicator& communicator, const std::string& what, std::uint64_t value) {
+  // Numbers below 2^32 are exact, and so are their sums over any number of ranks.
+  constexpr std::uint64_t kLow = 0xFFFFFFFF;
+  const double mine[] = {static_cast<double>(value & kLow), static_cast<double>(value >> 32)};
+  double first[] = {mine[0], mine[1]};
+  share(communicator, first);
+  double others = mine[0] == first[0] && mine[1] == first[1] ? 0 : 1;
+  double culprit = others * (communicator.rank() + 1);
+  double counts[] = {others, culprit};
+  communicator.sum(counts);
+  if (counts[0] == 0) return;
+  throw Error(ErrorCode::kBadData,
+              counts[0] == 1
+                  ? fmt::format("rank {} has another {} than rank 0", counts[1] - 1, what)
+                  : fmt::format("{} of {} ranks have another {} than rank 0", counts[0], communicator.ranks(), what),
+              {}, "start all ranks with the same gneiss, the same settings and the same data");
+}
+
+}  // namespace gneiss::comm

@@ -1,0 +1,88 @@
+// How the ranks of one training talk: a few collective operations behind one interface, injected where they are needed.
+//
+// All ranks make the same calls in the same order, whatever they hold, and all take part in every call. A rank that
+// fails says so with `abort`; everybody else's next or current call then ends with kPeerLost and names it. What is sent
+// is counted here, for every way of talking alike.
+// Source: the split into a pattern and an actor of Tpetra (Distributor) and dolfinx (IndexMap, Scatterer).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace gneiss::comm {
+
+/// What a rank has sent to others so far, without what it keeps for itself.
+struct Traffic {
+  std::int64_t exchanges = 0;
+  std::int64_t exchanged_bytes = 0;
+  std::int64_t sums = 0;
+  std::int64_t summed_bytes = 0;  ///< the values of each sum, once
+};
+
+/// Rows that lie together for each rank: those of rank p are [at[p], at[p + 1]).
+template <class Byte>
+struct RowsByRank {
+  std::span<Byte> bytes;
+  std::span<const std::int64_t> at;  ///< [ranks + 1]
+};
+
+class Communicator {
+ public:
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+
+  /// Sends every rank its rows of `send` and receives its rows into `receive`; rows have `row_bytes` bytes.
+  /// Aliasing  the two lie apart. Allocates nothing after the first call of its kind.
+  /// Errors    kInternal if a rank sends another what that does not expect; kPeerLost
+  void exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive, std::int64_t row_bytes);
+
+  /// Replaces `values` by their sums over all ranks, added in the order of the ranks: the same bits on every rank and
+  /// in every run.
+  void sum(std::span<float> values);
+  void sum(std::span<double> values);
+
+  /// Tells the others that this rank cannot go on. What they wait for ends with kPeerLost and these words.
+  virtual void abort(const std::string& why) noexcept = 0;
+
+  const Traffic& traffic() const { return traffic_; }
+
+ protected:
+  virtual void do_exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive, std::int64_t row_bytes) = 0;
+  virtual void do_sum(std::span<float> values) = 0;
+  virtual void do_sum(std::span<double> values) = 0;
+
+ private:
+  Traffic traffic_;
+};
+
+/// The ranks of one training that live in this process.
+class Ranks {
+ public:
+  using Body = std::function<void(Communicator& communicator)>;
+
+  virtual ~Ranks() = default;
+  /// Of the whole training, and of this process, whose ranks follow one another from `first` on.
+  virtual int count() const = 0;
+  virtual int here() const = 0;
+  virtual int first() const = 0;
+  /// Calls body(communicator) once for each rank of this process: the first on the calling thread, others on threads of
+  /// their own. Returns when all are through.
+  /// Errors    the first rank's own; kPeerLost, which names the rank that failed, if that was another
+  virtual void run(const Body& body) = 0;
+};
+
+/// The numbers of rank 0, on all ranks.
+void share(Communicator& communicator, std::span<double> values);
+
+/// Throws kBadData on every rank unless all bring the same value. `what` names it.
+void agree(Communicator& communicator, const std::string& what, std::uint64_t value);
+
+}  // namespace gneiss::comm

@@ -1,0 +1,116 @@
+// Ranges of nodes are cut out of every array. Ghosts follow from the edges, and their owners are asked for them; the
+// share of the loss is the only number that ranks add up.
+#include "train/rank_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "epochs/metrics.h"
+#include "partition/local_graph.h"
+
+namespace gneiss::train {
+namespace {
+
+template <class T>
+Buffer<T> cut(const Buffer<T>& rows, std::int64_t begin, std::int64_t end, std::int64_t cols) {
+  if (rows.empty()) return {};
+  return Buffer<T>::copy_of(std::span<const T>(rows).subspan(static_cast<std::size_t>(begin * cols),
+                                                             static_cast<std::size_t>((end - begin) * cols)));
+}
+
+data::Features cut_features(const data::Features& whole, std::int64_t begin, std::int64_t end) {
+  data::Features part;
+  part.rows = end - begin;
+  part.cols = whole.cols;
+  part.sparse = whole.sparse;
+  part.dtype = whole.dtype;
+  if (!whole.sparse) {
+    part.dense = cut(whole.dense, begin, end, whole.cols);
+    part.halves = cut(whole.halves, begin, end, whole.cols);
+    return part;
+  }
+  part.offsets = cut(whole.offsets, begin, end + 1, 1);
+  const EdgeId first = part.offsets[0];
+  const EdgeId last = part.offsets[part.offsets.size() - 1];
+  for (EdgeId& offset : part.offsets) offset -= first;
+  part.indices = cut(whole.indices, first, last, 1);
+  part.values = cut(whole.values, first, last, 1);
+  return part;
+}
+
+/// The nodes of [begin, end), numbered from `begin`.
+std::vector<NodeId> cut_rows(const std::vector<NodeId>& nodes, std::int64_t begin, std::int64_t end) {
+  std::vector<NodeId> rows;
+  for (auto v = std::lower_bound(nodes.begin(), nodes.end(), begin); v != nodes.end() && *v < end; ++v)
+    rows.push_back(*v - static_cast<NodeId>(begin));
+  return rows;
+}
+
+/// What the mean loss of these rows divides by.
+double loss_weight(const data::Labels& labels, std::span<const NodeId> rows, passes::LossSpec::Kind loss,
+                   std::span<const float> class_weights) {
+  double weight = 0;
+  for (const NodeId row : rows) {
+    const auto r = static_cast<std::size_t>(row);
+    if (loss == passes::LossSpec::Kind::kCrossEntropy) {
+      const std::int32_t label = labels.classes[r];
+      if (label >= 0)
+        weight += class_weights.empty() ? 1.0 : static_cast<double>(class_weights[static_cast<std::size_t>(label)]);
+      continue;
+    }
+    const auto width = static_cast<std::size_t>(labels.num_classes);
+    for (std::size_t c = 0; c < width; ++c) weight += std::isnan(labels.targets[r * width + c]) ? 0 : 1;
+  }
+  return weight;
+}
+
+std::int64_t original_id(const data::Dataset& dataset, std::int64_t node) {
+  return dataset.orig_id.empty() ? node : dataset.orig_id[static_cast<std::size_t>(node)];
+}
+
+}  // namespace
+
+RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> starts, comm::Communicator& communicator,
+                     passes::LossSpec::Kind loss, std::span<const float> class_weights) {
+  const auto self = static_cast<std::size_t>(communicator.rank());
+  const std::int64_t begin = starts[self];
+  const std::int64_t end = starts[self + 1];
+  RankData made;
+  RankPart& part = made.part;
+  part.communicator = &communicator;
+  part.starts.assign(starts.begin(), starts.end());
+  part.edges = whole.graph.num_edges();
+  part.feature_nonzeros = whole.features.sparse ? whole.features.nonzeros() : 0;
+  part.weighted = whole.graph.weighted();
+  part.symmetric = whole.graph.symmetric();
+
+  partition::LocalGraph local = partition::local_graph(whole.graph, begin, end);
+  part.halo = comm::make_halo_plan(communicator, starts, local.ghosts);
+  for (std::int64_t v = begin; v < end; ++v) part.ids.push_back(original_id(whole, v));
+  for (const NodeId ghost : local.ghosts) part.ids.push_back(original_id(whole, ghost));
+
+  data::Dataset& dataset = made.dataset;
+  dataset.name = whole.name;
+  dataset.format = whole.format;
+  dataset.graph = std::move(local.graph);
+  dataset.features = cut_features(whole.features, begin, end);
+  std::vector<NodeId> rows(static_cast<std::size_t>(end - begin));
+  std::iota(rows.begin(), rows.end(), static_cast<NodeId>(begin));
+  dataset.labels = data::labels_of(whole.labels, rows);
+  dataset.orig_id.assign(part.ids.begin(), part.ids.begin() + (end - begin));
+  dataset.split.train = cut_rows(whole.split.train, begin, end);
+  dataset.split.val = cut_rows(whole.split.val, begin, end);
+
+  const double train = loss_weight(dataset.labels, dataset.split.train, loss, class_weights);
+  const double val = loss_weight(dataset.labels, dataset.split.val, loss, class_weights);
+  double all[] = {train, val};
+  communicator.sum(all);
+  part.loss_share = all[0] > 0 ? train / all[0] : 0;
+  part.val_loss_share = all[1] > 0 ? val / all[1] : 0;
+  part.validates = !epochs::labelled_split(whole).val.empty();
+  return made;
+}
+
+}  // namespace gneiss::train

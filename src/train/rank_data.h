@@ -1,0 +1,42 @@
+// A rank's part of a data set: its nodes with their in-edges, features and labels, and what it knows of the others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/halo.h"
+#include "data/dataset.h"
+#include "passes/loss.h"
+
+namespace gneiss::train {
+
+/// What a session has to know when it is one rank of several.
+struct RankPart {
+  comm::Communicator* communicator = nullptr;
+  comm::HaloPlan halo;
+  std::vector<std::int64_t> starts;  ///< [ranks + 1]: first nodes of the ranks' ranges
+  std::vector<std::int64_t> ids;     ///< what keys random draws, of own nodes and then of ghosts
+  double loss_share = 1;             ///< of what the mean loss over all training nodes divides by
+  double val_loss_share = 1;         ///< likewise of the validation loss
+  bool validates = false;            ///< there are labelled validation nodes, here or elsewhere
+  // Of the whole graph: what all ranks choose by.
+  std::int64_t edges = 0;
+  std::int64_t feature_nonzeros = 0;
+  bool weighted = false;
+  bool symmetric = false;
+
+  std::int64_t nodes() const { return starts.back(); }
+};
+
+struct RankData {
+  data::Dataset dataset;  ///< own nodes; its graph has columns for ghosts too, its split no test nodes
+  RankPart part;
+};
+
+/// The part of the communicator's rank. All ranks call it, with the same data set and starts.
+///   class_weights  of the cross entropy; empty: all one
+RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> starts, comm::Communicator& communicator,
+                     passes::LossSpec::Kind loss, std::span<const float> class_weights);
+
+}  // namespace gneiss::train

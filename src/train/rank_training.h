@@ -1,0 +1,61 @@
+// One training on several ranks: a session for each rank of this process, stepping together.
+//
+// Every rank runs the driver of full graphs. What they must agree on comes out of collective operations: gradients and
+// losses are sums over the ranks, scores and the wish to stop are rank 0's. So all ranks hold the same weights after
+// each step, to the bit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "comm/communicator.h"
+#include "data/dataset.h"
+#include "train/full_graph.h"
+#include "train/rank_data.h"
+#include "train/session.h"
+
+namespace gneiss::train {
+
+class RankTraining {
+ public:
+  /// Cuts `whole` into contiguous parts of about equal work and makes a session for each. Its edges and features are
+  /// freed, the rest must outlive this. `options.threads` are shared by the ranks of this process. Errors: as Session;
+  /// kUnsupported where the model needs the whole graph; kPeerLost.
+  RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* whole, const SessionOptions& options);
+
+  /// That of the first rank here.
+  Session<float>& session() { return *members_[0].session; }
+
+  /// As train_run; only rank 0 is watched and takes scores.
+  epochs::RunRecord run(const data::Split& split, const FullGraphOptions& options, epochs::Evaluator& evaluator,
+                        std::uint64_t seed, const Watcher& watcher, std::span<float> best_weights);
+
+  /// What the ranks of this process take besides the whole data set: their parts, plans and weights.
+  std::int64_t bytes() const;
+  /// One line on how the graph was cut.
+  std::string describe() const;
+
+ private:
+  struct Member {
+    std::unique_ptr<RankData> data;
+    std::unique_ptr<Session<float>> session;
+    Buffer<float> weights;        ///< best ones of a rank that is not watched
+    std::int64_t data_bytes = 0;  ///< of the part before anything of it was freed
+  };
+
+  Member& member(const comm::Communicator& communicator) {
+    return members_[static_cast<std::size_t>(communicator.rank() - ranks_->first())];
+  }
+
+  std::unique_ptr<comm::Ranks> ranks_;
+  SessionOptions options_;  ///< with a rank's share of the threads
+  std::vector<Member> members_;
+  std::int64_t nodes_ = 0;
+  std::int64_t ghosts_ = 0;  ///< of all ranks
+};
+
+}  // namespace gneiss::train

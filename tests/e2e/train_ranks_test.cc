@@ -1,0 +1,113 @@
+// Training on ranks through the command: what rank 0 prints and writes, real data, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "e2e/command.h"
+#include "support/data_fixtures.h"
+
+namespace gneiss::testing {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kGraph = "dcsbm:nodes=2000,classes=4,seed=5";
+
+Json train(const Workplace& place, std::vector<std::string> more) {
+  std::vector<std::string> arguments = {"train"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  arguments.emplace_back("--json");
+  const CommandResult result = place.gneiss(arguments);
+  EXPECT_EQ(result.code, 0) << result.err;
+  return Json::parse(result.out);
+}
+
+std::vector<double> losses(const Json& report) { return report["losses"][0].get<std::vector<double>>(); }
+
+void expect_same_losses(const Json& got, const Json& expected) {
+  const std::vector<double> a = losses(got);
+  const std::vector<double> b = losses(expected);
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t e = 0; e < a.size(); ++e) EXPECT_NEAR(a[e], b[e], 1e-5 * std::abs(b[e])) << "epoch " << e;
+}
+
+TEST(Ranks, TrainAsOneRankDoes) {
+  const Workplace place;
+  for (const char* model : {"sage", "gat"}) {
+    // Adam makes steps of gradients that are rounding alone; so does another order of the nodes on one rank.
+    const std::vector<std::string> common = {kGraph,        "--model", model,  "--epochs", "20",
+                                             "--optimizer", "sgd",     "--lr", "0.3",      "--no-save"};
+    std::vector<std::string> together = common;
+    together.insert(together.end(), {"--ranks", "3"});
+    const Json alone = train(place, common);
+    const Json report = train(place, together);
+    expect_same_losses(report, alone);
+    EXPECT_EQ(report["test"]["accuracy"], alone["test"]["accuracy"]) << model;
+  }
+}
+
+TEST(Ranks, ReachTheAccuracyOfOneRankOnCora) {
+  const std::optional<std::filesystem::path> cora = real_data("planetoid_cora");
+  if (!cora) GTEST_SKIP() << "no real data: set GNEISS_DATA to the folder of planetoid_cora/";
+  const Workplace place;
+  const std::vector<std::string> common = {cora->string(), "--epochs", "20", "--no-save"};
+  std::vector<std::string> together = common;
+  together.insert(together.end(), {"--ranks", "4"});
+  const Json alone = train(place, common);
+  const Json report = train(place, together);
+  expect_same_losses(report, alone);
+  EXPECT_EQ(report["test"]["accuracy"], alone["test"]["accuracy"]);
+}
+
+TEST(Ranks, LeaveOneRunFolderThatPredictsAsItScored) {
+  const Workplace place;
+  const Json report = train(place, {kGraph, "--ranks", "3", "--epochs", "5", "--runs", "2", "--out", "run"});
+  EXPECT_THAT(place.list(), ElementsAre("run"));
+  EXPECT_THAT(report["notes"].dump(), HasSubstr("3 ranks"));
+  const CommandResult eval = place.gneiss({"eval", "run", "--json"});
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  const auto saved = report["saved_run"].get<std::size_t>();
+  EXPECT_NEAR(Json::parse(eval.out)["test"]["accuracy"].get<double>(),
+              report["test"]["accuracy"]["runs"][saved].get<double>(), 1e-9);
+}
+
+TEST(Ranks, TheSameSeedGivesTheSameRunForAnyNumberOfThreads) {
+  const Workplace place;
+  for (const char* threads : {"1", "4"})
+    train(place,
+          {kGraph, "--ranks", "2", "--epochs", "4", "--threads", threads, "--out", std::string("run") + threads});
+  EXPECT_EQ(place.read("run1/model.safetensors"), place.read("run4/model.safetensors"));
+}
+
+TEST(Ranks, SplitsChangeBetweenRuns) {
+  const Workplace place;
+  const std::vector<std::string> common = {kGraph,   "--epochs",        "4",        "--runs", "2", "--split",
+                                           "random", "--split-per-run", "--no-save"};
+  std::vector<std::string> together = common;
+  together.insert(together.end(), {"--ranks", "2"});
+  EXPECT_EQ(train(place, together)["test"]["accuracy"], train(place, common)["test"]["accuracy"]);
+}
+
+TEST(Ranks, WhatTheyDoNotDoIsRefusedByName) {
+  const Workplace place;
+  const auto refused = [&](std::vector<std::string> arguments, const char* what) {
+    const CommandResult result = place.gneiss(arguments);
+    EXPECT_EQ(result.code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(what));
+    EXPECT_THAT(result.out, "");
+  };
+  refused({"train", kGraph, "--ranks", "2", "--batch-size", "64"}, "--batch-size does not go with --ranks");
+  refused({"train", kGraph, "--ranks", "2", "--device", "sim:uk-sage-b"}, "--device does not go with --ranks");
+  refused({"train", kGraph, "--ranks", "2", "--mem", "1G"}, "--mem does not go with --ranks");
+  refused({"train", kGraph, "--ranks", "2", "--jit"}, "--jit does not go with --ranks");
+  refused({"train", kGraph, "--ranks", "0"}, "ranks");
+  refused({"plan", kGraph, "--ranks", "2"}, "parts of several ranks");
+  refused({"synth", kGraph, "--ranks", "2", "-o", "program"}, "on one rank");
+}
+
+}  // namespace
+}  // namespace gneiss::testing

@@ -1,0 +1,275 @@
+// Ranks beside one rank: the same losses, the same scores, and the same bits when they run again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "comm/loopback.h"
+#include "epochs/metrics.h"
+#include "support/awkward_graph.h"
+#include "support/data_fixtures.h"
+#include "support/rank_models.h"
+#include "train/full_graph.h"
+#include "train/rank_training.h"
+
+namespace gneiss {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::RankModel;
+
+constexpr int kEpochs = 20;
+
+std::vector<testing::AwkwardOptions> awkward_options() {
+  return {
+      {.nodes = 40},
+      {.nodes = 40, .weighted = false},
+      {.nodes = 41, .weighted = false, .sparse_features = true},
+      {.nodes = 40, .features = 6, .classes = 4, .labels = data::LabelKind::kMulti},
+  };
+}
+
+data::Dataset data_with_scores(const testing::AwkwardOptions& options) {
+  data::Dataset dataset = testing::awkward_dataset(options);
+  dataset.split.val.clear();
+  dataset.split.test.clear();
+  std::vector<bool> trains(static_cast<std::size_t>(dataset.num_nodes()), false);
+  for (const NodeId v : dataset.split.train) trains[static_cast<std::size_t>(v)] = true;
+  for (NodeId v = 0; v < dataset.num_nodes(); ++v) {
+    if (trains[static_cast<std::size_t>(v)]) continue;
+    std::vector<NodeId>& part =
+        dataset.split.val.size() > dataset.split.test.size() ? dataset.split.test : dataset.split.val;
+    part.push_back(v);
+  }
+  return dataset;
+}
+
+struct Trained {
+  epochs::RunRecord record;
+  std::vector<float> weights;
+};
+
+train::FullGraphOptions driver_for(const data::Dataset& dataset) {
+  train::FullGraphOptions driver;
+  driver.epochs = kEpochs;
+  driver.metric = epochs::default_metric(dataset);
+  return driver;
+}
+
+Trained train_alone(const testing::AwkwardOptions& data, const RankModel& model) {
+  const data::Dataset dataset = data_with_scores(data);
+  train::Session<float> session(dataset, testing::rank_options(model, dataset));
+  const train::FullGraphOptions driver = driver_for(dataset);
+  epochs::Evaluator evaluator(driver.metric, dataset.labels);
+  Trained made;
+  made.weights.resize(session.snapshot_size());
+  made.record = train::train_run(session, dataset.split, driver, evaluator, 5, {}, made.weights);
+  return made;
+}
+
+Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel& model, int threads = 1) {
+  data::Dataset dataset = data_with_scores(data);
+  const data::Split split = dataset.split;
+  train::SessionOptions options = testing::rank_options(model, dataset);
+  options.threads = threads;
+  train::RankTraining training(comm::loopback(ranks), &dataset, options);
+  const train::FullGraphOptions driver = driver_for(dataset);
+  epochs::Evaluator evaluator(driver.metric, dataset.labels);
+  Trained made;
+  made.weights.resize(training.session().snapshot_size());
+  made.record = training.run(split, driver, evaluator, 5, {}, made.weights);
+  return made;
+}
+
+std::vector<double> scores_of(const Trained& trained) {
+  const epochs::Scores& scores = trained.record.epochs.back().scores;
+  return {scores.train, scores.val, scores.test};
+}
+
+void expect_same_training(const Trained& got, const Trained& expected) {
+  ASSERT_EQ(got.record.epochs.size(), expected.record.epochs.size());
+  for (std::size_t e = 0; e < got.record.epochs.size(); ++e) {
+    const epochs::EpochRecord& mine = got.record.epochs[e];
+    const epochs::EpochRecord& theirs = expected.record.epochs[e];
+    ASSERT_NEAR(mine.loss, theirs.loss, 1e-5 * std::abs(theirs.loss)) << "epoch " << e;
+    ASSERT_NEAR(mine.val_loss, theirs.val_loss, 1e-5 * std::abs(theirs.val_loss)) << "epoch " << e;
+  }
+  EXPECT_THAT(scores_of(got), ::testing::Pointwise(::testing::NanSensitiveDoubleEq(), scores_of(expected)));
+}
+
+TEST(Ranks, TrainAsOneRankDoes) {
+  std::vector<int> counts = {1, 2, 3, 4, 8};
+  for (const testing::AwkwardOptions& data : awkward_options()) {
+    for (const RankModel& model : testing::rank_models()) {
+      const Trained alone = train_alone(data, model);
+      for (const int ranks : counts) {
+        SCOPED_TRACE(fmt::format("{} on {} ranks, {} nodes, weighted {}, sparse {}", model.what, ranks, data.nodes,
+                                 data.weighted, data.sparse_features));
+        expect_same_training(train_on(ranks, data, model), alone);
+      }
+    }
+    counts = {3};  // on the first data all, on others one
+  }
+}
+
+TEST(Ranks, GradientsAreThoseOfOneRank) {
+  for (const testing::AwkwardOptions& data : awkward_options()) {
+    const data::Dataset dataset = testing::awkward_dataset(data);
+    for (const RankModel& model : testing::rank_models()) {
+      const train::SessionOptions options = testing::rank_options(model, dataset);
+      const testing::Step alone = testing::step_alone(dataset, options);
+      for (const int ranks : {2, 3, 5}) {
+        const testing::Step together = testing::step_on_ranks(dataset, options, ranks);
+        EXPECT_LT(testing::difference(alone, together), 1e-9) << model.what << " on " << ranks << " ranks";
+      }
+    }
+  }
+}
+
+TEST(Ranks, MayBeMoreThanThereAreNodes) {
+  const testing::AwkwardOptions data = {.nodes = 14};
+  for (const RankModel& model : testing::rank_models()) {
+    SCOPED_TRACE(model.what);
+    expect_same_training(train_on(17, data, model), train_alone(data, model));
+  }
+}
+
+TEST(Ranks, GiveTheSameBitsAgainAndOnAnyNumberOfThreads) {
+  const testing::AwkwardOptions data = {.nodes = 40};
+  for (const RankModel& model : testing::rank_models()) {
+    const Trained first = train_on(3, data, model);
+    EXPECT_EQ(train_on(3, data, model).weights, first.weights) << model.what;
+    EXPECT_EQ(train_on(3, data, model, 6).weights, first.weights) << model.what;
+  }
+}
+
+TEST(Ranks, ClassWeightsAndSmoothingAreThoseOfAllNodes) {
+  const data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
+  train::SessionOptions options = testing::rank_options({"gcn", "gcn", {}}, dataset);
+  options.class_weights = {0.2F, 3.0F, 1.0F};
+  options.loss.label_smoothing = 0.1;
+  const testing::Step alone = testing::step_alone(dataset, options);
+  EXPECT_LT(testing::difference(alone, testing::step_on_ranks(dataset, options, 4)), 1e-9);
+}
+
+TEST(Ranks, EveryOrderOfProductsTrainsAlike) {
+  const data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
+  for (const passes::OrderChoice order : {passes::OrderChoice::kTransformFirst, passes::OrderChoice::kAggregateFirst}) {
+    for (const char* off : {"hoist_constants", "fuse_messages", "cse", "recompute"}) {
+      train::SessionOptions options = testing::rank_options({"sage", "sage", {}}, dataset);
+      options.passes.order = order;
+      options.passes.disabled = {off};
+      const testing::Step alone = testing::step_alone(dataset, options);
+      EXPECT_LT(testing::difference(alone, testing::step_on_ranks(dataset, options, 3)), 1e-9) << off;
+    }
+  }
+}
+
+/// A layer of a user's: edges score themselves, sums go both ways, and a sum over out-edges comes back from ghosts.
+constexpr const char* kOwnModel = R"(
+layer both_ways(x: node[F], out: int) -> node[out] {
+  z = linear(x, out) as "lin";
+  gate = sigmoid(dot(z@dst, z@src));
+  a = softmax(leaky_relu(dot(z@src, z@dst), 0.2)) over in_edges;
+  m = sum(a * z@src * edge_weight) over in_edges + mean(gate * z@src) over in_edges;
+  return m + sum(tanh(z@dst) * gate) over out_edges + max(z@src) over in_edges;
+}
+
+model own(hidden: int = 8) {
+  h = tanh(both_ways(features, hidden) as "first");
+  return both_ways(h, num_classes) as "second";
+}
+)";
+
+TEST(Ranks, AUsersLayersTrainAlike) {
+  const testing::TempFolder folder;
+  write_file(folder.path() / "own.gneiss", kOwnModel);
+  for (const bool weighted : {true, false}) {
+    const testing::AwkwardOptions data = {.nodes = 40, .weighted = weighted};
+    const data::Dataset dataset = testing::awkward_dataset(data);
+    const RankModel model = {"own", (folder.path() / "own.gneiss").string(), {}};
+    const train::SessionOptions options = testing::rank_options(model, dataset);
+    const testing::Step alone = testing::step_alone(dataset, options);
+    for (const int ranks : {2, 4})
+      EXPECT_LT(testing::difference(alone, testing::step_on_ranks(dataset, options, ranks)), 1e-9) << ranks;
+    expect_same_training(train_on(3, data, model), train_alone(data, model));
+  }
+}
+
+TEST(Ranks, HoistedFirstLayersSendNothingInAnEpoch) {
+  data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
+  train::SessionOptions options = testing::rank_options({"gcn", "gcn", {{"num_layers", std::int64_t{1}}}}, dataset);
+  options.passes.order = passes::OrderChoice::kAggregateFirst;
+  const std::vector<std::int64_t> starts = {0, 10, 40};
+  comm::loopback(2)->run([&](comm::Communicator& communicator) {
+    train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
+    train::Session<float> session(here.dataset, options, nullptr, &here.part);
+    session.set_up();
+    const std::int64_t before = communicator.traffic().exchanges;
+    EXPECT_GT(before, 0);
+    session.forward_backward(1);
+    session.update(0.01);
+    EXPECT_EQ(communicator.traffic().exchanges, before);
+  });
+}
+
+TEST(Ranks, BytesSentAreThoseOfThePlan) {
+  const data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
+  const train::SessionOptions options =
+      testing::rank_options({"sage", "sage", {{"num_layers", std::int64_t{3}}}}, dataset);
+  const std::vector<std::int64_t> starts = {0, 4, 20, 40};
+  comm::loopback(3)->run([&](comm::Communicator& communicator) {
+    train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
+    train::Session<float> session(here.dataset, options, nullptr, &here.part);
+    session.set_up();
+    std::int64_t planned = 0;
+    const ir::Program& program = session.plan().program;
+    for (const ir::Op& op : program.ops) {
+      if (op.phase != ir::Phase::kForward && op.phase != ir::Phase::kBackward) continue;
+      const std::int64_t row = op.inputs.empty() ? 0 : program.type(op.inputs[0]).cols * std::int64_t{sizeof(float)};
+      if (op.kind == ir::OpKind::halo) planned += here.part.halo.sends() * row;
+      if (op.kind == ir::OpKind::halo_add) planned += here.part.halo.ghosts * row;
+    }
+    const std::int64_t before = communicator.traffic().exchanged_bytes;
+    session.forward_backward(1);
+    EXPECT_EQ(communicator.traffic().exchanged_bytes - before, planned);
+    EXPECT_GT(planned, 0);
+  });
+}
+
+TEST(Ranks, WhatOnlyTheWholeGraphCanComputeIsRefused) {
+  ir::Program program;
+  program.node_sets.push_back({"nodes", 40});
+  program.graphs.push_back({"g", ir::GraphOrigin::kGiven, -1, 0, 0, 100, false, false});
+  ir::Builder builder(&program);
+  const ir::ValueId weights = builder.add(ir::OpKind::edge_weight, {}, {{"graph", std::int64_t{0}}});
+  builder.set_location({.line = 7});
+  builder.add(ir::OpKind::segment_reduce, {weights},
+              {{"graph", std::int64_t{0}}, {"fn", std::string("max")}, {"side", std::string("src")}}, true);
+  const Error error = testing::error_of(
+      [&] { passes::distribute(program, {.ranks = 2, .owned = 20, .ghosts = 3, .sends = 2, .edges = {50}}); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(error.message(), HasSubstr("segment_reduce cannot be computed on several ranks"));
+  EXPECT_EQ(error.where(), "line 7 of the model");
+}
+
+TEST(Ranks, EndTogetherWhenTheLossIsNoNumber) {
+  testing::AwkwardOptions data = {.nodes = 40};
+  data::Dataset dataset = data_with_scores(data);
+  dataset.features.dense[5] = INFINITY;
+  const data::Split split = dataset.split;
+  train::RankTraining training(comm::loopback(3), &dataset, testing::rank_options({"gcn", "gcn", {}}, dataset));
+  const train::FullGraphOptions driver = driver_for(dataset);
+  epochs::Evaluator evaluator(driver.metric, dataset.labels);
+  std::vector<float> weights(training.session().snapshot_size());
+  const Error error = testing::error_of([&] { training.run(split, driver, evaluator, 5, {}, weights); });
+  EXPECT_EQ(error.code(), ErrorCode::kNumeric);
+  EXPECT_THAT(error.message(), HasSubstr("the training loss is NaN"));
+}
+
+}  // namespace
+}  // namespace gneiss

@@ -1,0 +1,41 @@
+// Models and data on which ranks are held against one rank.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "data/dataset.h"
+#include "train/rank_data.h"
+#include "train/session.h"
+
+namespace gneiss::testing {
+
+struct RankModel {
+  std::string what;
+  std::string name;  ///< a built-in model
+  std::vector<std::pair<std::string, language::ArgValue>> args;
+};
+/// GCN, SAGE, GIN and GAT with everything that a rank could get wrong.
+std::vector<RankModel> rank_models();
+
+/// Options of a small training; no pass is off.
+train::SessionOptions rank_options(const RankModel& model, const data::Dataset& dataset);
+
+/// Loss and gradients of one step over all training nodes, in f64.
+struct Step {
+  double loss = 0;
+  std::vector<double> gradients;
+};
+Step step_alone(const data::Dataset& dataset, const train::SessionOptions& options);
+/// The same on several ranks, as rank 0 sees it. `damage`, if given, changes what a rank has before its session is
+/// made: a test of the test.
+using Damage = std::function<void(train::RankData*)>;
+Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& options, int ranks,
+                   const Damage& damage = {});
+/// The largest difference, relative to the loss and to the largest gradient.
+double difference(const Step& a, const Step& b);
+
+}  // namespace gneiss::testing
