@@ -1,0 +1,160 @@
+// Devices meet through the communicator: to open is to exchange addresses, to close is to exchange nothing. Gets wait
+// in a ring; a thread takes them in order, so that one number says which have come.
+//
+// A link with a rate makes each get end no earlier than its bytes could have come, one after the other: the copy is
+// done at once and its end held back. So time on the link passes while the device computes, as it would with real
+// hardware.
+#include "pgas/thread_space.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace gneiss::pgas {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class ThreadSpace final : public Space {
+ public:
+  ThreadSpace(comm::Communicator& communicator, const Link& link)
+      : communicator_(communicator),
+        link_(link),
+        shown_(static_cast<std::size_t>(communicator.ranks())),
+        mine_(shown_.size()),
+        one_each_(shown_.size() + 1),
+        nothing_(shown_.size() + 1) {
+    std::iota(one_each_.begin(), one_each_.end(), std::int64_t{0});
+    try {
+      copier_ = std::thread([this] { copy_until_stopped(); });
+    } catch (const std::system_error& error) {
+      GNEISS_ASSERT(false, "no thread could be started for device {}: {}", device(), error.what());
+    }
+  }
+
+  ~ThreadSpace() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    copier_.join();
+  }
+
+  int device() const override { return communicator_.rank(); }
+  int devices() const override { return communicator_.ranks(); }
+
+  void open(SharedRows rows) override {
+    std::fill(mine_.begin(), mine_.end(), rows);
+    communicator_.exchange({std::as_bytes(std::span<const SharedRows>(mine_)), one_each_},
+                           {std::as_writable_bytes(std::span<SharedRows>(shown_)), one_each_}, sizeof(SharedRows));
+    open_ = true;
+  }
+
+  void close() override {
+    {
+      const std::lock_guard lock(mutex_);
+      GNEISS_ASSERT(done_ == begun_, "device {} closes while {} gets are under way", device(), begun_ - done_);
+    }
+    open_ = false;
+    communicator_.exchange({{}, nothing_}, {{}, nothing_}, 1);
+  }
+
+  const std::byte* row_address(int device, std::int64_t row) const override {
+    GNEISS_ASSERT(open_, "rows of others are read between open and close");
+    GNEISS_ASSERT(device >= 0 && device < devices(), "there is no device {} of {}", device, devices());
+    const SharedRows& rows = shown_[static_cast<std::size_t>(device)];
+    GNEISS_ASSERT(row >= 0 && row < rows.count, "device {} has no row {} of {}", device, row, rows.count);
+    return rows.first + row * rows.stride_bytes;
+  }
+
+  void wait(Token token) override {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [&] { return done_ >= token; });
+  }
+
+ private:
+  Token begin(const Get& get) override {
+    const std::lock_guard lock(mutex_);
+    if (begun_ - done_ == ring_.size()) grow();
+    ring_[begun_ % ring_.size()] = get;
+    ++begun_;
+    changed_.notify_one();
+    return begun_;
+  }
+
+  /// Makes room for more gets, those under way in the places that their numbers have in the larger ring.
+  void grow() {
+    std::vector<Get> larger(std::max<std::size_t>(16, 2 * ring_.size()));
+    for (Token i = done_; i < begun_; ++i) larger[i % larger.size()] = ring_[i % ring_.size()];
+    ring_ = std::move(larger);
+  }
+
+  void copy_until_stopped() {
+    Clock::time_point free = Clock::now();  // of the link
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return stop_ || begun_ > done_; });
+      if (begun_ == done_) return;  // all that was asked for has come
+      const Get get = ring_[done_ % ring_.size()];
+      lock.unlock();
+      free = std::max(free, Clock::now()) + time_on_link(get);
+      copy(get);
+      if (takes_time(get)) std::this_thread::sleep_until(free);
+      lock.lock();
+      ++done_;
+      arrived_.notify_all();
+    }
+  }
+
+  bool takes_time(const Get& get) const {
+    return get.device != device() && (link_.seconds > 0 || link_.bytes_per_second > 0);
+  }
+
+  Clock::duration time_on_link(const Get& get) const {
+    if (!takes_time(get)) return {};
+    const double bytes = static_cast<double>(get.to.count * get.row_bytes);
+    const double seconds = link_.seconds + (link_.bytes_per_second > 0 ? bytes / link_.bytes_per_second : 0);
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
+  void copy(const Get& get) const {
+    for (std::int64_t i = 0; i < get.to.count; ++i) {
+      const std::int64_t row = get.list.empty() ? get.first + i : get.list[static_cast<std::size_t>(i)];
+      std::memcpy(get.to.first + i * get.to.stride_bytes, row_address(get.device, row),
+                  static_cast<std::size_t>(get.row_bytes));
+    }
+  }
+
+  comm::Communicator& communicator_;
+  const Link link_;
+  std::vector<SharedRows> shown_;  ///< by device, from open on
+  std::vector<SharedRows> mine_;   ///< the same for everybody
+  std::vector<std::int64_t> one_each_;
+  std::vector<std::int64_t> nothing_;
+  bool open_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;  ///< there is something to copy, or it is time to end
+  std::condition_variable arrived_;
+  std::vector<Get> ring_ = std::vector<Get>(16);
+  Token begun_ = 0;
+  Token done_ = 0;
+  bool stop_ = false;
+  std::thread copier_;
+};
+
+}  // namespace
+
+std::unique_ptr<Space> thread_space(comm::Communicator& communicator, const Link& link) {
+  return std::make_unique<ThreadSpace>(communicator, link);
+}
+
+}  // namespace gneiss::pgas

@@ -1,0 +1,178 @@
+// One address space over devices that are threads: rows come as they were when it was opened, gets do not block and
+// follow one another on the link, and what goes wrong is named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "comm/loopback.h"
+#include "pgas/thread_space.h"
+
+namespace gneiss {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kCols = 3;
+constexpr std::int64_t kStride = 4;  // floats of a row in an arena, of which one is nobody's
+
+float value(int device, std::int64_t row, std::int64_t col) {
+  return static_cast<float>(1000 * device + 10 * row + col);
+}
+
+std::vector<float> arena_of(int device, std::int64_t rows) {
+  std::vector<float> arena(static_cast<std::size_t>(rows * kStride), -1);
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < kCols; ++c) arena[static_cast<std::size_t>(r * kStride + c)] = value(device, r, c);
+  return arena;
+}
+
+std::vector<std::vector<float>> arenas_of(int devices, std::int64_t rows) {
+  std::vector<std::vector<float>> arenas;
+  for (int d = 0; d < devices; ++d) arenas.push_back(arena_of(d, rows));
+  return arenas;
+}
+
+pgas::SharedRows shared(const std::vector<float>& arena) {
+  return {reinterpret_cast<const std::byte*>(arena.data()), std::ssize(arena) / kStride, kStride * 4};
+}
+
+pgas::LocalRows local(std::vector<float>* rows, std::int64_t cols = kCols) {
+  return {reinterpret_cast<std::byte*>(rows->data()), std::ssize(*rows) / cols, cols * 4};
+}
+
+std::vector<NodeId> random_rows(std::int64_t rows, std::uint64_t seed) {
+  RandomStream random(seed, 1);
+  std::vector<NodeId> list(static_cast<std::size_t>(random.below(20)));
+  for (NodeId& row : list) row = static_cast<NodeId>(random.below(static_cast<std::uint64_t>(rows)));
+  return list;
+}
+
+TEST(Space, EveryDeviceReadsEveryRow) {
+  for (const int devices : {1, 2, 3, 8}) {
+    std::vector<std::vector<float>> arenas;
+    for (int d = 0; d < devices; ++d) arenas.push_back(arena_of(d, 5 + d));
+    comm::loopback(devices)->run([&](comm::Communicator& communicator) {
+      const auto space = pgas::thread_space(communicator);
+      const int self = space->device();
+      std::int64_t bytes = 0;
+      for (std::uint64_t round = 0; round < 20; ++round) {
+        space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+        for (int d = 0; d < devices; ++d) {
+          const std::vector<NodeId> rows = random_rows(5 + d, 100 * round + static_cast<std::uint64_t>(10 * self + d));
+          std::vector<float> got(rows.size() * kCols, -2);
+          std::vector<float> range(2 * kCols, -2);
+          space->get_rows(d, rows, kCols * 4, local(&got));
+          space->wait(space->get_range(d, 3, kCols * 4, local(&range)));
+          for (std::size_t i = 0; i < rows.size(); ++i)
+            for (std::int64_t c = 0; c < kCols; ++c)
+              EXPECT_EQ(got[i * kCols + static_cast<std::size_t>(c)], value(d, rows[i], c));
+          EXPECT_EQ(range[0], value(d, 3, 0));
+          EXPECT_EQ(range[kCols + 2], value(d, 4, 2));
+          EXPECT_EQ(*reinterpret_cast<const float*>(space->row_address(d, 4) + 4), value(d, 4, 1));
+          if (d != self) bytes += (std::ssize(rows) + 2) * kCols * 4;
+        }
+        space->close();
+      }
+      EXPECT_EQ(space->traffic().bytes, bytes);
+      EXPECT_EQ(space->traffic().gets, 20 * 2 * (devices - 1));
+    });
+  }
+}
+
+TEST(Space, ManyGetsMayBeUnderWay) {
+  const auto arenas = arenas_of(2, 100);
+  comm::loopback(2)->run([&](comm::Communicator& communicator) {
+    const auto space = pgas::thread_space(communicator, {.seconds = 0.0002});
+    const std::vector<float> arena = arena_of(space->device(), 100);
+    std::vector<std::vector<float>> got(100, std::vector<float>(kCols, -2));
+    space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+    pgas::Token last = 0;
+    for (std::int64_t r = 0; r < 100; ++r)
+      last = space->get_range(1 - space->device(), r, kCols * 4, local(&got[static_cast<std::size_t>(r)]));
+    space->wait(last);
+    for (std::int64_t r = 0; r < 100; ++r)
+      EXPECT_EQ(got[static_cast<std::size_t>(r)][1], value(1 - space->device(), r, 1));
+    space->close();
+  });
+}
+
+TEST(Space, GetsDoNotBlockAndShareTheLink) {
+  const auto arenas = arenas_of(2, 2);
+  comm::loopback(2)->run([&](comm::Communicator& communicator) {
+    const auto space = pgas::thread_space(communicator, {.seconds = 0.1, .bytes_per_second = 120});
+    const std::vector<float> arena = arena_of(space->device(), 2);
+    std::vector<float> got(kCols, -2);
+    std::vector<float> more(kCols, -2);
+    space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+    const auto start = Clock::now();
+    space->get_range(1 - space->device(), 0, kCols * 4, local(&got));
+    const pgas::Token second = space->get_range(1 - space->device(), 1, kCols * 4, local(&more));
+    EXPECT_LT(std::chrono::duration<double>(Clock::now() - start).count(), 0.1);
+    space->wait(second);
+    // Two gets of 12 bytes: 0.1 s and 0.1 s each, one after the other.
+    EXPECT_GE(std::chrono::duration<double>(Clock::now() - start).count(), 0.399);
+    EXPECT_EQ(more[0], value(1 - space->device(), 1, 0));
+    space->close();
+  });
+}
+
+/// What a device's body fails with, on device 0.
+std::string failure_of(const comm::Ranks::Body& body) {
+  try {
+    comm::loopback(2)->run(body);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Space, WhatIsAskedForIsLookedAt) {
+  const auto arenas = arenas_of(2, 2);
+  const auto asks = [&](int device, NodeId row) {
+    return failure_of([&](comm::Communicator& communicator) {
+      const auto space = pgas::thread_space(communicator);
+      std::vector<float> got(kCols);
+      space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+      const std::vector<NodeId> rows = {row};
+      if (space->device() == 0) space->wait(space->get_rows(device, rows, kCols * 4, local(&got)));
+      space->close();
+    });
+  };
+  EXPECT_EQ(asks(1, 1), "nothing");
+  EXPECT_THAT(asks(1, 2), HasSubstr("device 1 has no row 2 of 2"));
+  EXPECT_THAT(asks(2, 0), HasSubstr("there is no device 2 of 2"));
+}
+
+TEST(Space, NobodyClosesWithAGetUnderWay) {
+  const auto arenas = arenas_of(2, 2);
+  std::vector<std::vector<float>> room(2, std::vector<float>(kCols));
+  EXPECT_THAT(failure_of([&](comm::Communicator& communicator) {
+                const auto space = pgas::thread_space(communicator, {.seconds = 0.05});
+                std::vector<float>& got = room[static_cast<std::size_t>(space->device())];
+                space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+                space->get_range(1 - space->device(), 0, kCols * 4, local(&got));
+                space->close();
+              }),
+              HasSubstr("gets are under way"));
+}
+
+TEST(Space, ALostDeviceEndsTheOthers) {
+  const auto arenas = arenas_of(2, 2);
+  EXPECT_THAT(failure_of([&](comm::Communicator& communicator) {
+                const auto space = pgas::thread_space(communicator);
+                space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+                if (space->device() == 1) throw Error(ErrorCode::kOutOfMemory, "no memory");
+                space->close();
+              }),
+              HasSubstr("rank 1 of 2 is lost: no memory"));
+}
+
+}  // namespace
+}  // namespace gneiss
