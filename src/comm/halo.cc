@@ -52,6 +52,14 @@ HaloPlan make_halo_plan(Communicator& communicator, std::span<const std::int64_t
                   row, self, starts[self], starts[self + 1]);
     row -= static_cast<NodeId>(starts[self]);
   }
+  for (std::size_t p = 0; p < ranks; ++p) {
+    for (std::int64_t i = plan.receive_at[p]; i < plan.receive_at[p + 1]; ++i)
+      plan.ghost_rows.push_back(ghosts[static_cast<std::size_t>(i)] - static_cast<NodeId>(starts[p]));
+  }
+  std::vector<std::int64_t> held(ranks);
+  for (std::size_t p = 0; p < ranks; ++p) held[p] = plan.owned + plan.receive_at[p];
+  plan.held_at.resize(ranks);
+  communicator.exchange(to_send(held, one_each), to_receive(&plan.held_at, one_each), sizeof(std::int64_t));
   return plan;
 }
 

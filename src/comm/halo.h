@@ -21,6 +21,9 @@ struct HaloPlan {
   std::vector<std::int64_t> receive_at;  ///< [ranks + 1]: ghosts by owner
   std::vector<std::int64_t> send_at;     ///< [ranks + 1]: places in send_rows by receiver
   std::vector<NodeId> send_rows;         ///< own rows that others hold copies of
+  // For who reads in others' memory instead of being sent rows:
+  std::vector<NodeId> ghost_rows;     ///< [ghosts] which of its owner's rows each is
+  std::vector<std::int64_t> held_at;  ///< [ranks] the first row at which rank p holds copies of own rows
 
   std::int64_t sends() const { return static_cast<std::int64_t>(send_rows.size()); }
 };

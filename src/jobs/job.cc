@@ -166,9 +166,10 @@ class Trainer {
 
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
   void make_session() {
-    if (const int ranks = rank_count(config_); ranks > 1) {
-      ranks_ =
-          std::make_unique<train::RankTraining>(comm::loopback(ranks), &workload_->dataset(), workload_->session());
+    const int devices = device_count(config_);
+    if (const int ranks = std::max(rank_count(config_), devices); ranks > 1) {
+      ranks_ = std::make_unique<train::RankTraining>(comm::loopback(ranks), &workload_->dataset(), workload_->session(),
+                                                     train::RowExchange{devices > 1, {}});
       return;
     }
     const bool in_batches = trains_batches(config_);

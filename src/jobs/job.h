@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
+#include "jobs/device_plan.h"
 #include "runs/report.h"
 #include "settings/config.h"
 #include "train/session.h"
@@ -51,6 +53,7 @@ struct PlanReport {
   epochs::ReorderReport reorder;
   std::string defaults;  ///< one line about those chosen for the data; empty if there are none
   std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
+  std::optional<DevicePlan> devices;                         ///< how several devices would share the graph
 };
 /// Loads the data and plans the training without allocating it. `print_after`: names of passes whose result is wanted.
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after);

@@ -113,6 +113,10 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   report.rates = options.passes.rates.source;
   report.warnings.insert(report.warnings.begin(), options.warnings.begin(), options.warnings.end());
   predict_times(options, &report);
+  if (const int devices = device_count(config); devices > 1) {
+    report.devices = plan_devices(workload.dataset().graph, devices, config.text("train.machine"),
+                                  train::gathered_width(blueprint.compiled.program));
+  }
   return report;
 }
 
@@ -143,6 +147,7 @@ std::string describe(const PlanReport& report) {
                                                   {"an epoch: forward, backward, update", report.epoch_seconds},
                                                   {"an evaluation", report.evaluation_seconds}};
   for (const auto& [name, seconds] : times) text += fmt::format("  {:37}{:10.3f} ms\n", name, 1e3 * seconds);
+  if (report.devices) text += '\n' + describe(*report.devices);
   return text;
 }
 
@@ -194,6 +199,21 @@ std::string to_json(const PlanReport& report, int indent) {
                                           {"predicted_seconds", step.seconds}}));
   }
   for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
+  if (report.devices) {
+    Json& devices = json["devices"];
+    devices["machine"] = report.devices->machine.name;
+    devices["columns"] = report.devices->columns;
+    devices["halo_seconds"] = report.devices->halo_seconds;
+    devices["edge_seconds"] = report.devices->edge_seconds;
+    devices["parts"] = Json::list();
+    for (const partition::PartTraffic& part : report.devices->parts) {
+      devices["parts"].push_back(Json::object({{"nodes", part.nodes},
+                                               {"local_edges", part.local_edges},
+                                               {"remote_edges", part.remote_edges},
+                                               {"halo_rows_from", part.halo_rows},
+                                               {"edge_rows_from", part.edge_rows}}));
+    }
+  }
   return json.dump(indent);
 }
 

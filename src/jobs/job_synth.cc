@@ -22,6 +22,10 @@ void check_settings(const settings::Config& config, const train::FullGraphOption
     throw Error(ErrorCode::kUsage, "a written program runs on one rank", config.where("train.ranks"),
                 "leave --ranks out");
   }
+  if (device_count(config) != 1) {
+    throw Error(ErrorCode::kUsage, "a written program runs on one device", config.where("train.devices"),
+                "leave --devices out");
+  }
   if (trains_batches(config)) {
     throw Error(ErrorCode::kUsage, "a written program trains on the whole graph, not on mini-batches",
                 config.where("batch.size"), "leave --batch-size out");

@@ -308,8 +308,15 @@ train::FullGraphOptions full_graph_options(const settings::Config& config, const
 
 int rank_count(const settings::Config& config) { return static_cast<int>(config.integer("train.ranks")); }
 
+int device_count(const settings::Config& config) { return static_cast<int>(config.integer("train.devices")); }
+
 void check_ranks(const settings::Config& config) {
-  if (rank_count(config) == 1) return;
+  if (rank_count(config) == 1 && device_count(config) == 1) return;
+  const char* const several = device_count(config) > 1 ? "--devices" : "--ranks";
+  if (rank_count(config) > 1 && device_count(config) > 1) {
+    throw Error(ErrorCode::kUnsupported, "devices are those of one rank: --devices does not go with --ranks",
+                config.where("train.devices"), "leave one of the two out");
+  }
   struct Refused {
     std::string_view key;
     bool asked;
@@ -323,9 +330,10 @@ void check_ranks(const settings::Config& config) {
   };
   for (const Refused& option : refused) {
     if (!option.asked) continue;
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("--{} does not go with --ranks: {}", settings::find_setting(option.key)->flag, option.why),
-                config.where(option.key), "leave one of the two out");
+    throw Error(
+        ErrorCode::kUnsupported,
+        fmt::format("--{} does not go with {}: {}", settings::find_setting(option.key)->flag, several, option.why),
+        config.where(option.key), "leave one of the two out");
   }
 }
 

@@ -40,6 +40,8 @@ train::FullGraphOptions full_graph_options(const settings::Config& config, const
 /// Does the config ask for mini-batches?
 /// On how many ranks a training runs.
 int rank_count(const settings::Config& config);
+/// On how many virtual devices.
+int device_count(const settings::Config& config);
 /// Throws kUnsupported, naming the option, if something is asked for that several ranks do not do yet.
 void check_ranks(const settings::Config& config);
 

@@ -385,7 +385,7 @@ class Binding {
 
   /// Ops between ranks have one way to run.
   void use_ranks(void (*run)(const Context& context, const HaloArgs<T>& args)) {
-    const HaloArgs<T> args{from_.communicator, from_.halo, in(0), out()};
+    const HaloArgs<T> args{from_.communicator, from_.halo, in(0), out(), from_.space};
     call_.variant = "ranks";
     if (op_.kind != OpKind::rank_sum)
       call_.workspace_bytes = halo_workspace_bytes(op_.attrs.integer("packed", 0), args.x.cols, sizeof(T));

@@ -16,6 +16,7 @@
 #include "comm/halo.h"
 #include "ir/program.h"
 #include "kernels/kernel.h"
+#include "pgas/space.h"
 
 namespace gneiss::kernels {
 
@@ -54,6 +55,7 @@ struct Operands {
   std::function<std::span<const std::int64_t>(std::int32_t node_set)> row_ids;
   comm::Communicator* communicator = nullptr;  ///< of a rank; null while planning
   const comm::HaloPlan* halo = nullptr;        ///< likewise
+  pgas::Space* space = nullptr;                ///< of a device that fetches rows; else null
   LossOperands training;
   LossOperands validation;
   std::span<const float> class_weights;

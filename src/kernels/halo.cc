@@ -1,5 +1,6 @@
 // Rows to send are packed one behind the other, by receiver. What comes in lies packed too: ghosts are in the order of
-// their owners, so that rows without gaps between them are received where they belong.
+// their owners, so that rows without gaps between them are received where they belong. Where devices share an address
+// space nothing is packed for others: each fetches what it wants from where it is, and copies its own rows meanwhile.
 #include "kernels/halo.h"
 
 #include <algorithm>
@@ -48,6 +49,74 @@ Packed<T> packed_rows(const Context& context, const HaloArgs<T>& args) {
   return {start, start + args.plan->sends() * args.x.cols};
 }
 
+template <class T>
+pgas::SharedRows shared_rows(const MatrixView<T>& x) {
+  return {reinterpret_cast<const std::byte*>(x.data), x.rows, x.stride * static_cast<std::int64_t>(sizeof(T))};
+}
+
+template <class T>
+pgas::LocalRows rows_at(T* first, std::int64_t count, std::int64_t stride) {
+  return {reinterpret_cast<std::byte*>(first), count, stride * static_cast<std::int64_t>(sizeof(T))};
+}
+
+/// halo, by gets.
+template <class T>
+void fetch_ghosts(const Context& context, const HaloArgs<T>& args) {
+  const comm::HaloPlan& plan = *args.plan;
+  const std::int64_t row_bytes = args.x.cols * static_cast<std::int64_t>(sizeof(T));
+  args.space->open(shared_rows(args.x));
+  pgas::Token last = 0;
+  for (int p = 0; p < args.space->devices(); ++p) {
+    const std::int64_t first = plan.receive_at[static_cast<std::size_t>(p)];
+    const std::int64_t count = plan.receive_at[static_cast<std::size_t>(p) + 1] - first;
+    if (count == 0) continue;
+    const auto rows =
+        std::span(plan.ghost_rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    last = args.space->get_rows(p, rows, row_bytes, rows_at(args.y.row(plan.owned + first), count, args.y.stride));
+  }
+  copy_own(context, args);
+  args.space->wait(last);
+  args.space->close();
+}
+
+/// Adds `count` packed rows to the own rows that `rows` names.
+template <class T>
+void add_rows(int threads, const NodeId* rows, const T* packed, std::int64_t count, const MatrixView<T>& y) {
+  parallel_chunks(threads, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* const to = y.row(rows[i]);
+      const T* const from = packed + i * y.cols;
+      for (std::int64_t c = 0; c < y.cols; ++c) to[c] += from[c];
+    }
+  });
+}
+
+/// halo_add, by gets: the rows of one device are added while those of the next are on their way.
+template <class T>
+void fetch_and_add(const Context& context, const HaloArgs<T>& args) {
+  const comm::HaloPlan& plan = *args.plan;
+  const std::int64_t cols = args.x.cols;
+  const Packed<T> packed = packed_rows(context, args);
+  const int devices = args.space->devices();
+  args.space->open(shared_rows(args.x));
+  pgas::Token last = 0;
+  for (int p = 0; p < devices; ++p) {  // a get of no rows too, so that get p is the (devices - 1 - p)-th from the last
+    const std::int64_t first = plan.send_at[static_cast<std::size_t>(p)];
+    const std::int64_t count = plan.send_at[static_cast<std::size_t>(p) + 1] - first;
+    last =
+        args.space->get_range(p, plan.held_at[static_cast<std::size_t>(p)], cols * static_cast<std::int64_t>(sizeof(T)),
+                              rows_at(packed.own + first * cols, count, cols));
+  }
+  copy_own(context, args);
+  for (int p = 0; p < devices; ++p) {
+    args.space->wait(last - static_cast<pgas::Token>(devices - 1 - p));
+    const std::int64_t first = plan.send_at[static_cast<std::size_t>(p)];
+    add_rows(context.threads, plan.send_rows.data() + first, packed.own + first * cols,
+             plan.send_at[static_cast<std::size_t>(p) + 1] - first, args.y);
+  }
+  args.space->close();
+}
+
 }  // namespace
 
 std::size_t halo_workspace_bytes(std::int64_t packed, std::int64_t cols, std::size_t value_bytes) {
@@ -56,6 +125,7 @@ std::size_t halo_workspace_bytes(std::int64_t packed, std::int64_t cols, std::si
 
 template <class T>
 void halo(const Context& context, const HaloArgs<T>& args) {
+  if (args.space != nullptr) return fetch_ghosts(context, args);
   const comm::HaloPlan& plan = *args.plan;
   const std::int64_t cols = args.x.cols;
   const Packed<T> packed = packed_rows(context, args);
@@ -76,6 +146,7 @@ void halo(const Context& context, const HaloArgs<T>& args) {
 
 template <class T>
 void halo_add(const Context& context, const HaloArgs<T>& args) {
+  if (args.space != nullptr) return fetch_and_add(context, args);
   const comm::HaloPlan& plan = *args.plan;
   const std::int64_t cols = args.x.cols;
   const Packed<T> packed = packed_rows(context, args);
@@ -93,13 +164,8 @@ void halo_add(const Context& context, const HaloArgs<T>& args) {
   // One rank holds a row once: the rows of one rank are added side by side, ranks one after the other.
   for (std::size_t p = 0; p + 1 < plan.send_at.size(); ++p) {
     const std::int64_t first = plan.send_at[p];
-    parallel_chunks(context.threads, plan.send_at[p + 1] - first, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = first + begin; i < first + end; ++i) {
-        T* const to = args.y.row(plan.send_rows[static_cast<std::size_t>(i)]);
-        const T* const from = packed.own + i * cols;
-        for (std::int64_t c = 0; c < cols; ++c) to[c] += from[c];
-      }
-    });
+    add_rows(context.threads, plan.send_rows.data() + first, packed.own + first * cols, plan.send_at[p + 1] - first,
+             args.y);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "comm/halo.h"
 #include "kernels/kernel.h"
+#include "pgas/space.h"
 
 namespace gneiss::kernels {
 
@@ -18,6 +19,7 @@ struct HaloArgs {
   const comm::HaloPlan* plan = nullptr;
   MatrixView<T> x;
   MatrixView<T> y;
+  pgas::Space* space = nullptr;  ///< of a device that reads rows where others have them; null: rows are sent
 };
 
 /// Scratch of halo and halo_add, which pack `packed` rows: those sent to others and those received.

@@ -10,9 +10,9 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
-#include <numeric>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -24,18 +24,12 @@ using Clock = std::chrono::steady_clock;
 
 class ThreadSpace final : public Space {
  public:
-  ThreadSpace(comm::Communicator& communicator, const Link& link)
-      : communicator_(communicator),
-        link_(link),
-        shown_(static_cast<std::size_t>(communicator.ranks())),
-        mine_(shown_.size()),
-        one_each_(shown_.size() + 1),
-        nothing_(shown_.size() + 1) {
-    std::iota(one_each_.begin(), one_each_.end(), std::int64_t{0});
+  ThreadSpace(int device, int devices, Meet meet, const Link& link)
+      : device_(device), meet_(std::move(meet)), link_(link), shown_(static_cast<std::size_t>(devices)) {
     try {
       copier_ = std::thread([this] { copy_until_stopped(); });
     } catch (const std::system_error& error) {
-      GNEISS_ASSERT(false, "no thread could be started for device {}: {}", device(), error.what());
+      GNEISS_ASSERT(false, "no thread could be started for device {}: {}", device, error.what());
     }
   }
 
@@ -48,13 +42,11 @@ class ThreadSpace final : public Space {
     copier_.join();
   }
 
-  int device() const override { return communicator_.rank(); }
-  int devices() const override { return communicator_.ranks(); }
+  int device() const override { return device_; }
+  int devices() const override { return static_cast<int>(shown_.size()); }
 
   void open(SharedRows rows) override {
-    std::fill(mine_.begin(), mine_.end(), rows);
-    communicator_.exchange({std::as_bytes(std::span<const SharedRows>(mine_)), one_each_},
-                           {std::as_writable_bytes(std::span<SharedRows>(shown_)), one_each_}, sizeof(SharedRows));
+    meet_(rows, shown_);
     open_ = true;
   }
 
@@ -64,7 +56,7 @@ class ThreadSpace final : public Space {
       GNEISS_ASSERT(done_ == begun_, "device {} closes while {} gets are under way", device(), begun_ - done_);
     }
     open_ = false;
-    communicator_.exchange({{}, nothing_}, {{}, nothing_}, 1);
+    meet_({}, shown_);
   }
 
   const std::byte* row_address(int device, std::int64_t row) const override {
@@ -133,12 +125,10 @@ class ThreadSpace final : public Space {
     }
   }
 
-  comm::Communicator& communicator_;
+  const int device_;
+  Meet meet_;
   const Link link_;
   std::vector<SharedRows> shown_;  ///< by device, from open on
-  std::vector<SharedRows> mine_;   ///< the same for everybody
-  std::vector<std::int64_t> one_each_;
-  std::vector<std::int64_t> nothing_;
   bool open_ = false;
 
   std::mutex mutex_;
@@ -153,8 +143,8 @@ class ThreadSpace final : public Space {
 
 }  // namespace
 
-std::unique_ptr<Space> thread_space(comm::Communicator& communicator, const Link& link) {
-  return std::make_unique<ThreadSpace>(communicator, link);
+std::unique_ptr<Space> thread_space(int device, int devices, Meet meet, const Link& link) {
+  return std::make_unique<ThreadSpace>(device, devices, std::move(meet), link);
 }
 
 }  // namespace gneiss::pgas

@@ -312,6 +312,7 @@ void Executor<T>::make_operands() {
   from.key = &key_;
   from.communicator = resources_.communicator;
   from.halo = resources_.halo;
+  from.space = resources_.space;
   from.real = [this](ir::ValueId v) { return view(v); };
   from.halves = [this](ir::ValueId v) { return halves(v); };
   from.index = [this](ir::ValueId v) {

@@ -33,6 +33,7 @@ struct Resources {
   std::span<std::byte> file;                         ///< plan.file_bytes bytes of a FileMemory that outlives the run
   comm::Communicator* communicator = nullptr;        ///< of a rank of several, whose plan has ops between ranks
   const comm::HaloPlan* halo = nullptr;              ///< likewise; both outlive the executor
+  pgas::Space* space = nullptr;                      ///< of a rank that fetches others' rows, which outlives the run
 };
 
 template <class T>

@@ -8,6 +8,7 @@
 #include "comm/halo.h"
 #include "data/dataset.h"
 #include "passes/loss.h"
+#include "pgas/space.h"
 
 namespace gneiss::train {
 
@@ -15,6 +16,7 @@ namespace gneiss::train {
 struct RankPart {
   comm::Communicator* communicator = nullptr;
   comm::HaloPlan halo;
+  pgas::Space* space = nullptr;      ///< of a device that fetches others' rows; else null
   std::vector<std::int64_t> starts;  ///< [ranks + 1]: first nodes of the ranks' ranges
   std::vector<std::int64_t> ids;     ///< what keys random draws, of own nodes and then of ghosts
   double loss_share = 1;             ///< of what the mean loss over all training nodes divides by

@@ -4,15 +4,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "base/error.h"
 #include "partition/contiguous.h"
+#include "pgas/thread_space.h"
 #include "train/planned_bytes.h"
 
 namespace gneiss::train {
+namespace {
 
-RankTraining::RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* whole, const SessionOptions& options)
-    : ranks_(std::move(ranks)), options_(options), members_(static_cast<std::size_t>(ranks_->here())) {
+/// The space of a rank, whose devices meet through the communicator.
+std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link) {
+  const auto devices = static_cast<std::size_t>(communicator.ranks());
+  std::vector<std::int64_t> one_each(devices + 1);
+  std::iota(one_each.begin(), one_each.end(), std::int64_t{0});
+  const auto meet = [&communicator, one_each, copies = std::vector<pgas::SharedRows>(devices)](
+                        const pgas::SharedRows& mine, std::span<pgas::SharedRows> all) mutable {
+    std::fill(copies.begin(), copies.end(), mine);
+    communicator.exchange({std::as_bytes(std::span(copies)), one_each}, {std::as_writable_bytes(all), one_each},
+                          sizeof(pgas::SharedRows));
+  };
+  return pgas::thread_space(communicator.rank(), communicator.ranks(), meet, link);
+}
+
+}  // namespace
+
+RankTraining::RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* whole, const SessionOptions& options,
+                           const RowExchange& exchange)
+    : ranks_(std::move(ranks)),
+      exchange_(exchange),
+      options_(options),
+      members_(static_cast<std::size_t>(ranks_->here())) {
+  GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count(), "rows are fetched within one process");
   check_dataset(*whole);
   nodes_ = whole->num_nodes();
   const std::vector<std::int64_t> starts = partition::contiguous(whole->graph.offsets(), ranks_->count());
@@ -21,6 +46,10 @@ RankTraining::RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* wh
     here.data =
         std::make_unique<RankData>(cut_dataset(*whole, starts, communicator, options.loss.kind, options.class_weights));
     here.data_bytes = here.data->dataset.bytes();
+    if (exchange_.fetched) {
+      here.space = space_of(communicator, exchange_.link);
+      here.data->part.space = here.space.get();
+    }
     double ghosts[] = {static_cast<double>(here.data->part.halo.ghosts)};
     communicator.sum(ghosts);
     if (communicator.rank() == ranks_->first()) ghosts_ = static_cast<std::int64_t>(ghosts[0]);
@@ -35,6 +64,11 @@ RankTraining::RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* wh
     if (communicator.rank() != ranks_->first()) here.weights = Buffer<float>(here.session->snapshot_size());
     here.session->set_up();
   });
+}
+
+/// Gets of one device may be under way in another's memory: all spaces end first.
+RankTraining::~RankTraining() {
+  for (Member& here : members_) here.space.reset();
 }
 
 epochs::RunRecord RankTraining::run(const data::Split& split, const FullGraphOptions& options,
@@ -61,9 +95,21 @@ std::int64_t RankTraining::bytes() const {
   return bytes;
 }
 
+pgas::Traffic RankTraining::fetched() const {
+  pgas::Traffic all;
+  for (const Member& here : members_) {
+    if (here.space == nullptr) continue;
+    all.gets += here.space->traffic().gets;
+    all.rows += here.space->traffic().rows;
+    all.bytes += here.space->traffic().bytes;
+  }
+  return all;
+}
+
 std::string RankTraining::describe() const {
-  return fmt::format("{} ranks with parts of consecutive nodes: they hold {} copies of others' nodes, of {} nodes",
-                     ranks_->count(), ghosts_, nodes_);
+  return fmt::format("{} {} with parts of consecutive nodes: they {} {} copies of others' nodes, of {} nodes",
+                     ranks_->count(), exchange_.fetched ? "devices" : "ranks", exchange_.fetched ? "fetch" : "hold",
+                     ghosts_, nodes_);
 }
 
 }  // namespace gneiss::train

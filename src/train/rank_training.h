@@ -20,12 +20,20 @@
 
 namespace gneiss::train {
 
+/// How the rows of others' nodes come.
+struct RowExchange {
+  bool fetched = false;  ///< read in the others' memory, which all share; else sent
+  pgas::Link link;       ///< how fast they are fetched
+};
+
 class RankTraining {
  public:
   /// Cuts `whole` into contiguous parts of about equal work and makes a session for each. Its edges and features are
   /// freed, the rest must outlive this. `options.threads` are shared by the ranks of this process. Errors: as Session;
-  /// kUnsupported where the model needs the whole graph; kPeerLost.
-  RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* whole, const SessionOptions& options);
+  /// kUnsupported where the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks are here.
+  RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* whole, const SessionOptions& options,
+               const RowExchange& exchange = {});
+  ~RankTraining();
 
   /// That of the first rank here.
   Session<float>& session() { return *members_[0].session; }
@@ -36,6 +44,8 @@ class RankTraining {
 
   /// What the ranks of this process take besides the whole data set: their parts, plans and weights.
   std::int64_t bytes() const;
+  /// What the ranks here have fetched so far.
+  pgas::Traffic fetched() const;
   /// One line on how the graph was cut.
   std::string describe() const;
 
@@ -45,6 +55,7 @@ class RankTraining {
     std::unique_ptr<Session<float>> session;
     Buffer<float> weights;        ///< best ones of a rank that is not watched
     std::int64_t data_bytes = 0;  ///< of the part before anything of it was freed
+    std::unique_ptr<pgas::Space> space;
   };
 
   Member& member(const comm::Communicator& communicator) {
@@ -52,6 +63,7 @@ class RankTraining {
   }
 
   std::unique_ptr<comm::Ranks> ranks_;
+  const RowExchange exchange_;
   SessionOptions options_;  ///< with a rank's share of the threads
   std::vector<Member> members_;
   std::int64_t nodes_ = 0;

@@ -250,9 +250,10 @@ struct Session<T>::Impl {
         inputs(prepared_dataset(), blueprint.plan, options.class_weights,
                rank == nullptr ? std::span<const std::int64_t>() : rank->ids),
         parameters(blueprint.plan),
-        executor(blueprint.plan, parameters, {threads_of(options), {}},
-                 {std::move(blueprint.graphs), loops.functions, file.bytes(),
-                  rank == nullptr ? nullptr : rank->communicator, rank == nullptr ? nullptr : &rank->halo}),
+        executor(
+            blueprint.plan, parameters, {threads_of(options), {}},
+            {std::move(blueprint.graphs), loops.functions, file.bytes(), rank == nullptr ? nullptr : rank->communicator,
+             rank == nullptr ? nullptr : &rank->halo, rank == nullptr ? nullptr : rank->space}),
         optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
                   blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {
     executor.bind(inputs.inputs());

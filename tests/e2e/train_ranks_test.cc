@@ -63,6 +63,63 @@ TEST(Ranks, ReachTheAccuracyOfOneRankOnCora) {
   EXPECT_EQ(report["test"]["accuracy"], alone["test"]["accuracy"]);
 }
 
+TEST(Devices, TrainAsOneDoes) {
+  const Workplace place;
+  const std::vector<std::string> common = {kGraph,        "--model", "gcn",  "--epochs", "20",
+                                           "--optimizer", "sgd",     "--lr", "0.3",      "--no-save"};
+  std::vector<std::string> together = common;
+  together.insert(together.end(), {"--devices", "4"});
+  const Json report = train(place, together);
+  expect_same_losses(report, train(place, common));
+  EXPECT_THAT(report["notes"].dump(), HasSubstr("4 devices"));
+}
+
+TEST(Devices, TrainCoraAsOneDoes) {
+  const std::optional<std::filesystem::path> cora = real_data("planetoid_cora");
+  if (!cora) GTEST_SKIP() << "no real data: set GNEISS_DATA to the folder of planetoid_cora/";
+  const Workplace place;
+  const std::vector<std::string> common = {cora->string(), "--epochs", "20", "--no-save"};
+  std::vector<std::string> together = common;
+  together.insert(together.end(), {"--devices", "4"});
+  const Json alone = train(place, common);
+  const Json report = train(place, together);
+  expect_same_losses(report, alone);
+  EXPECT_EQ(report["test"]["accuracy"], alone["test"]["accuracy"]);
+}
+
+TEST(Devices, ArePlanned) {
+  const Workplace place;
+  const CommandResult result = place.gneiss({"plan", kGraph, "--devices", "8", "--machine", "dgx-a100", "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json devices = Json::parse(result.out)["devices"];
+  ASSERT_EQ(devices["parts"].size(), 8U);
+  std::int64_t nodes = 0;
+  for (const Json& part : devices["parts"]) {
+    nodes += part["nodes"].get<std::int64_t>();
+    std::int64_t rows = 0;
+    std::int64_t edges = 0;
+    for (const Json& n : part["halo_rows_from"]) rows += n.get<std::int64_t>();
+    for (const Json& n : part["edge_rows_from"]) edges += n.get<std::int64_t>();
+    EXPECT_LE(rows, edges);
+    EXPECT_EQ(edges, part["remote_edges"].get<std::int64_t>());
+  }
+  EXPECT_EQ(nodes, 2000);
+  EXPECT_LT(devices["halo_seconds"].get<double>(), devices["edge_seconds"].get<double>());
+  const CommandResult unknown = place.gneiss({"plan", kGraph, "--devices", "8", "--machine", "dgx-a10"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean 'dgx-a100'?"));
+}
+
+TEST(Devices, RefuseWhatTheyCannot) {
+  const Workplace place;
+  const CommandResult both = place.gneiss({"train", kGraph, "--devices", "2", "--ranks", "2"});
+  EXPECT_EQ(both.code, 2) << both.err;
+  EXPECT_THAT(both.err, HasSubstr("--devices does not go with --ranks"));
+  const CommandResult batches = place.gneiss({"train", kGraph, "--devices", "2", "--batch-size", "8"});
+  EXPECT_EQ(batches.code, 2) << batches.err;
+  EXPECT_THAT(batches.err, HasSubstr("--batch-size does not go with --devices"));
+}
+
 TEST(Ranks, LeaveOneRunFolderThatPredictsAsItScored) {
   const Workplace place;
   const Json report = train(place, {kGraph, "--ranks", "3", "--epochs", "5", "--runs", "2", "--out", "run"});

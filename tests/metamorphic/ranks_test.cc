@@ -71,12 +71,13 @@ Trained train_alone(const testing::AwkwardOptions& data, const RankModel& model)
   return made;
 }
 
-Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel& model, int threads = 1) {
+Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel& model, int threads = 1,
+                 const train::RowExchange& exchange = {}) {
   data::Dataset dataset = data_with_scores(data);
   const data::Split split = dataset.split;
   train::SessionOptions options = testing::rank_options(model, dataset);
   options.threads = threads;
-  train::RankTraining training(comm::loopback(ranks), &dataset, options);
+  train::RankTraining training(comm::loopback(ranks), &dataset, options, exchange);
   const train::FullGraphOptions driver = driver_for(dataset);
   epochs::Evaluator evaluator(driver.metric, dataset.labels);
   Trained made;
@@ -145,6 +146,33 @@ TEST(Ranks, GiveTheSameBitsAgainAndOnAnyNumberOfThreads) {
     EXPECT_EQ(train_on(3, data, model).weights, first.weights) << model.what;
     EXPECT_EQ(train_on(3, data, model, 6).weights, first.weights) << model.what;
   }
+}
+
+/// Devices fetch the rows that ranks are sent, and add them in the same order.
+TEST(Devices, GiveTheBitsOfRanks) {
+  for (const testing::AwkwardOptions& data : awkward_options()) {
+    for (const RankModel& model : testing::rank_models()) {
+      for (const int devices : {2, 5}) {
+        SCOPED_TRACE(fmt::format("{} on {} devices, weighted {}, sparse {}", model.what, devices, data.weighted,
+                                 data.sparse_features));
+        const Trained ranks = train_on(devices, data, model);
+        EXPECT_EQ(train_on(devices, data, model, 1, {.fetched = true, .link = {}}).weights, ranks.weights);
+      }
+    }
+  }
+}
+
+TEST(Devices, GiveTheSameBitsOnASlowLink) {
+  const testing::AwkwardOptions data = {.nodes = 40};
+  const RankModel model = testing::rank_models().front();
+  const train::RowExchange slow = {.fetched = true, .link = {.seconds = 2e-4, .bytes_per_second = 1e7}};
+  EXPECT_EQ(train_on(3, data, model, 3, slow).weights, train_on(3, data, model).weights);
+}
+
+TEST(Devices, MayBeMoreThanThereAreNodes) {
+  const testing::AwkwardOptions data = {.nodes = 14};
+  const RankModel model = testing::rank_models().front();
+  expect_same_training(train_on(17, data, model, 1, {.fetched = true, .link = {}}), train_alone(data, model));
 }
 
 TEST(Ranks, ClassWeightsAndSmoothingAreThoseOfAllNodes) {

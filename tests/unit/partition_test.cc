@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <vector>
 
+#include "base/random.h"
 #include "partition/contiguous.h"
 #include "partition/local_graph.h"
+#include "partition/traffic.h"
 #include "support/data_fixtures.h"
 
 namespace gneiss {
@@ -75,6 +79,49 @@ TEST(LocalGraph, SelfLoopsAreThoseOfTheWholeGraph) {
   EXPECT_EQ(looped.num_src(), 4);
   EXPECT_THAT(looped.sources(), ElementsAre(0, 1, 2, 2, 3, 1, 3));
   EXPECT_THAT(looped.weights(), ElementsAre(0.4F, 0.5F, 0.2F, 0.3F, 0.1F, 1.0F, 0.7F));
+}
+
+TEST(PartTraffic, CountsEachRowOncePerReaderAndEachEdgeOnce) {
+  RandomStream random(3, 0);
+  for (int round = 0; round < 50; ++round) {
+    const auto nodes = static_cast<std::int64_t>(1 + random.below(30));
+    std::vector<NodeId> from;
+    std::vector<NodeId> to;
+    for (std::uint64_t e = random.below(100); e-- > 0;) {
+      from.push_back(static_cast<NodeId>(random.below(static_cast<std::uint64_t>(nodes))));
+      to.push_back(static_cast<NodeId>(random.below(static_cast<std::uint64_t>(nodes))));
+    }
+    const graph::Graph whole =
+        graph::build_graph({Buffer<NodeId>::copy_of(from), Buffer<NodeId>::copy_of(to), {}}, nodes);
+    const int parts = static_cast<int>(1 + random.below(6));
+    const std::vector<std::int64_t> starts = partition::contiguous(whole.offsets(), parts);
+    const auto owner = [&](NodeId v) {
+      std::size_t p = 0;
+      while (v >= starts[p + 1]) ++p;
+      return p;
+    };
+    const std::vector<partition::PartTraffic> traffic = partition::part_traffic(whole, starts);
+    ASSERT_EQ(std::ssize(traffic), parts);
+    for (std::size_t p = 0; p < traffic.size(); ++p) {
+      std::int64_t local = 0;
+      std::vector<std::int64_t> edges(traffic.size());
+      std::vector<std::set<NodeId>> rows(traffic.size());
+      for (std::size_t e = 0; e < from.size(); ++e) {
+        if (owner(to[e]) != p) continue;
+        if (owner(from[e]) == p) {
+          ++local;
+          continue;
+        }
+        ++edges[owner(from[e])];
+        rows[owner(from[e])].insert(from[e]);
+      }
+      EXPECT_EQ(traffic[p].nodes, starts[p + 1] - starts[p]);
+      EXPECT_EQ(traffic[p].local_edges, local);
+      EXPECT_EQ(traffic[p].remote_edges, std::accumulate(edges.begin(), edges.end(), std::int64_t{0}));
+      EXPECT_EQ(traffic[p].edge_rows, edges);
+      for (std::size_t q = 0; q < rows.size(); ++q) EXPECT_EQ(traffic[p].halo_rows[q], std::ssize(rows[q]));
+    }
+  }
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,20 @@ pgas::LocalRows local(std::vector<float>* rows, std::int64_t cols = kCols) {
   return {reinterpret_cast<std::byte*>(rows->data()), std::ssize(*rows) / cols, cols * 4};
 }
 
+/// The space of a rank, whose devices meet through the communicator.
+std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link = {}) {
+  return pgas::thread_space(
+      communicator.rank(), communicator.ranks(),
+      [&](const pgas::SharedRows& mine, std::span<pgas::SharedRows> all) {
+        const std::vector<pgas::SharedRows> copies(all.size(), mine);
+        std::vector<std::int64_t> at(all.size() + 1);
+        std::iota(at.begin(), at.end(), std::int64_t{0});
+        communicator.exchange({std::as_bytes(std::span(copies)), at}, {std::as_writable_bytes(all), at},
+                              sizeof(pgas::SharedRows));
+      },
+      link);
+}
+
 std::vector<NodeId> random_rows(std::int64_t rows, std::uint64_t seed) {
   RandomStream random(seed, 1);
   std::vector<NodeId> list(static_cast<std::size_t>(random.below(20)));
@@ -59,7 +75,7 @@ TEST(Space, EveryDeviceReadsEveryRow) {
     std::vector<std::vector<float>> arenas;
     for (int d = 0; d < devices; ++d) arenas.push_back(arena_of(d, 5 + d));
     comm::loopback(devices)->run([&](comm::Communicator& communicator) {
-      const auto space = pgas::thread_space(communicator);
+      const auto space = space_of(communicator);
       const int self = space->device();
       std::int64_t bytes = 0;
       for (std::uint64_t round = 0; round < 20; ++round) {
@@ -89,7 +105,7 @@ TEST(Space, EveryDeviceReadsEveryRow) {
 TEST(Space, ManyGetsMayBeUnderWay) {
   const auto arenas = arenas_of(2, 100);
   comm::loopback(2)->run([&](comm::Communicator& communicator) {
-    const auto space = pgas::thread_space(communicator, {.seconds = 0.0002});
+    const auto space = space_of(communicator, {.seconds = 0.0002});
     const std::vector<float> arena = arena_of(space->device(), 100);
     std::vector<std::vector<float>> got(100, std::vector<float>(kCols, -2));
     space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
@@ -106,7 +122,7 @@ TEST(Space, ManyGetsMayBeUnderWay) {
 TEST(Space, GetsDoNotBlockAndShareTheLink) {
   const auto arenas = arenas_of(2, 2);
   comm::loopback(2)->run([&](comm::Communicator& communicator) {
-    const auto space = pgas::thread_space(communicator, {.seconds = 0.1, .bytes_per_second = 120});
+    const auto space = space_of(communicator, {.seconds = 0.1, .bytes_per_second = 120});
     const std::vector<float> arena = arena_of(space->device(), 2);
     std::vector<float> got(kCols, -2);
     std::vector<float> more(kCols, -2);
@@ -137,7 +153,7 @@ TEST(Space, WhatIsAskedForIsLookedAt) {
   const auto arenas = arenas_of(2, 2);
   const auto asks = [&](int device, NodeId row) {
     return failure_of([&](comm::Communicator& communicator) {
-      const auto space = pgas::thread_space(communicator);
+      const auto space = space_of(communicator);
       std::vector<float> got(kCols);
       space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
       const std::vector<NodeId> rows = {row};
@@ -154,7 +170,7 @@ TEST(Space, NobodyClosesWithAGetUnderWay) {
   const auto arenas = arenas_of(2, 2);
   std::vector<std::vector<float>> room(2, std::vector<float>(kCols));
   EXPECT_THAT(failure_of([&](comm::Communicator& communicator) {
-                const auto space = pgas::thread_space(communicator, {.seconds = 0.05});
+                const auto space = space_of(communicator, {.seconds = 0.05});
                 std::vector<float>& got = room[static_cast<std::size_t>(space->device())];
                 space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
                 space->get_range(1 - space->device(), 0, kCols * 4, local(&got));
@@ -166,7 +182,7 @@ TEST(Space, NobodyClosesWithAGetUnderWay) {
 TEST(Space, ALostDeviceEndsTheOthers) {
   const auto arenas = arenas_of(2, 2);
   EXPECT_THAT(failure_of([&](comm::Communicator& communicator) {
-                const auto space = pgas::thread_space(communicator);
+                const auto space = space_of(communicator);
                 space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
                 if (space->device() == 1) throw Error(ErrorCode::kOutOfMemory, "no memory");
                 space->close();
