@@ -45,12 +45,18 @@ void Emitter::fail(Code code, const Span& span, std::string message, std::string
   made.help = std::move(help);
   made.notes = std::move(notes);
   for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
-    if (call->span.source == hidden_) continue;
+    if (call->span.source == hidden_ || call->span == span) continue;
     made.notes.push_back({fmt::format("in this call of '{}'", call->layer), locate(call->span)});
     if (made.notes.size() >= 4) break;
   }
   if (diagnostics_.full()) throw CompilationAbort{};
   throw EvaluationAbort{};
+}
+
+std::vector<Span> Emitter::trace(const Span& span) const {
+  std::vector<Span> spans = {span};
+  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) spans.push_back(call->span);
+  return spans;
 }
 
 void Emitter::set_location(const Span& span) {

@@ -37,6 +37,8 @@ class Emitter {
   /// `prefix`: of the keys of its parameters.
   void enter_call(const Span& span, std::string_view layer, const std::string& prefix);
   void leave_call() { calls_.pop_back(); }
+  /// `span`, then the calls that led to it, the innermost first.
+  std::vector<Span> trace(const Span& span) const;
   /// Calls that stand in this text are no news to the author of another one.
   void hide_calls_in(const Source* source) { hidden_ = source; }
 

@@ -362,10 +362,15 @@ Tensor Evaluator::make_param(const std::string& key, const std::vector<std::vect
   param.stored_transposed = transposed;
   param.trainable = trainable;
   param.init = init;
-  const auto [entry, fresh] = keys_.try_emplace(param.name, span);
+  const std::vector<Span> here = emitter_.trace(span);
+  const auto [entry, fresh] = keys_.try_emplace(param.name, here);
   if (!fresh) {
-    emitter_.fail(Code::E0416, span, fmt::format("the parameter key \"{}\" is taken", param.name),
-                  "give the calls different keys with 'as'", {{"taken here", locate(entry->second)}});
+    // One layer that is called twice takes its keys in one line of its own: the two calls are what differs.
+    const std::vector<Span>& first = entry->second;
+    std::size_t at = 0;
+    while (at + 1 < std::min(here.size(), first.size()) && here[at] == first[at]) ++at;
+    emitter_.fail(Code::E0416, here[at], fmt::format("the parameter key \"{}\" is taken", param.name),
+                  "give the calls different keys with 'as'", {{"taken here", locate(first[at])}});
   }
   return emitter_.param(std::move(param), shape, span);
 }

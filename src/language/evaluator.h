@@ -196,7 +196,7 @@ class Evaluator {
   Emitter emitter_;
   std::vector<std::unique_ptr<Frame>> frames_;
   std::map<const Definition*, bool> convolutions_;
-  std::map<std::string, Span> keys_;  ///< parameter keys in use
+  std::map<std::string, std::vector<Span>> keys_;  ///< parameter keys in use, and where they were taken: a trace
   Tensor features_;
   Tensor layer_input_;  ///< what entered the last layer that the model called: the default embedding
   std::int64_t steps_ = 0;

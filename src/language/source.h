@@ -21,6 +21,8 @@ struct Span {
   const Source* source = nullptr;
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
+
+  bool operator==(const Span& other) const = default;
 };
 
 /// From the beginning of one span to the end of another of the same source.
