@@ -51,7 +51,8 @@ Located locate_file(const fs::path& path) {
   if (name.starts_with("ind.")) return {"planetoid", path};
   if (name == "manifest.json") return {"gneiss", path.parent_path()};
   const std::string text = first_bytes(path, 4096);
-  const std::string_view head = text;
+  std::string_view head = text;
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   if (head.empty()) fail(path.string(), "the file is empty");
   if (head.starts_with("PK")) return locate_npz(path);
   if (head.starts_with("\x93NUMPY"))

@@ -365,6 +365,13 @@ void doubt_edges(const EdgeFile& file, std::int64_t count, IdMap* ids, const Loa
                     excerpt(file.head.rows[0][file.columns.target])));
 }
 
+/// True if some row of the table has a word as its id.
+bool has_words(const std::optional<Table>& table) {
+  std::int64_t id;
+  return table && std::any_of(table->keys.begin(), table->keys.end(),
+                              [&](const std::string& key) { return !parse_whole(key, &id); });
+}
+
 /// Rows without ids belong to the nodes 0, 1, 2, … in their order.
 void number_by_rows(const std::optional<Table>& table, const std::string& edges, IdMap* ids) {
   if (!table || table->keyed) return;
@@ -397,7 +404,8 @@ Dataset read_edge_list(const std::filesystem::path& path, const LoadOptions& opt
   if (!options.labels_path.empty()) labels = read_text_table(options.labels_path, companions);
 
   IdMap ids;
-  ids.words = file.columns.words;
+  // Without edges the ids are what those of the tables are.
+  ids.words = file.columns.words || (file.head.rows.empty() && (has_words(features) || has_words(labels)));
   const std::int64_t count = file.head.columns > 0 ? collect_ids(file, &ids) : 0;
   if (count == 0 && !features && !labels)
     fail(path.string(), "the file holds no edge", "one edge a line: from, to, weight; lines with # or % are comments");

@@ -11,16 +11,19 @@
 namespace gneiss::data {
 namespace {
 
+/// Edges [m, 2], or [2, m] as PyG's edge_index.
 graph::EdgeList read_pairs(const NpyArray& array, std::int64_t nodes) {
-  expect_dims(array, 2, "edges [m, 2]");
-  if (array.dim(1) != 2)
-    throw Error(ErrorCode::kBadData, fmt::format("expected edges [m, 2], got {}", shape_text(array)), array.where);
+  expect_dims(array, 2, "edges [m, 2] or [2, m]");
+  const bool two_rows = array.dim(0) == 2 && array.dim(1) != 2;
+  if (array.dim(1) != 2 && !two_rows)
+    throw Error(ErrorCode::kBadData, fmt::format("expected edges [m, 2] or [2, m], got {}", shape_text(array)),
+                array.where, "an edge is a pair of node ids");
   const Buffer<NodeId> ids = to_ids(array, nodes);
-  const auto count = static_cast<std::size_t>(array.dim(0));
+  const auto count = static_cast<std::size_t>(two_rows ? array.dim(1) : array.dim(0));
   graph::EdgeList edges{Buffer<NodeId>(count), Buffer<NodeId>(count), {}};
   for (std::size_t e = 0; e < count; ++e) {
-    edges.src[e] = ids[2 * e];
-    edges.dst[e] = ids[2 * e + 1];
+    edges.src[e] = ids[two_rows ? e : 2 * e];
+    edges.dst[e] = ids[two_rows ? count + e : 2 * e + 1];
   }
   return edges;
 }

@@ -207,8 +207,12 @@ Labels table_labels(const Table& table, const std::vector<NodeId>& row_of, std::
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     throw Error(ErrorCode::kUsage, fmt::format("unknown label kind '{}'", kind), "--label-kind",
                 "known: " + join(kinds, ", "));
-  if (kind == "regression") return real_labels(table, row_of, nodes, LabelKind::kRegression);
-  if (kind == "multi") return real_labels(table, row_of, nodes, LabelKind::kMulti);
+  const auto columns = [&](LabelKind column_kind) {
+    if (table.cols > 1) out->class_names = table.names;
+    return real_labels(table, row_of, nodes, column_kind);
+  };
+  if (kind == "regression") return columns(LabelKind::kRegression);
+  if (kind == "multi") return columns(LabelKind::kMulti);
   if (table.cols == 1) {
     if (kind == "auto" && has_fractions(table)) return real_labels(table, row_of, nodes, LabelKind::kRegression);
     return class_column(table, row_of, nodes, out);
@@ -217,7 +221,7 @@ Labels table_labels(const Table& table, const std::vector<NodeId>& row_of, std::
   if (labels.kind == LabelKind::kNone && kind == "class")
     fail(table.where, fmt::format("{} columns of labels, of which some row has not exactly one 1", table.cols),
          "--label-column picks the column of the classes; --label-kind multi reads many labels a node");
-  if (labels.kind == LabelKind::kNone) return real_labels(table, row_of, nodes, LabelKind::kMulti);
+  if (labels.kind == LabelKind::kNone) return columns(LabelKind::kMulti);
   out->notes.push_back(
       fmt::format("{}: each row has one 1 in {} columns: one class a node; --label-kind multi reads many labels a node",
                   table.where, table.cols));

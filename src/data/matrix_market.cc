@@ -159,7 +159,8 @@ class Parser {
 
   float value(std::string_view field) const {
     double number;
-    if (!parse_real(field, &number)) fail(fmt::format("expected a number, got '{}'", excerpt(field)));
+    if (!parse_real(field, &number))
+      fail(fmt::format("expected a number, got '{}'", excerpt(field)), "a power of ten is written with E: 1.5E+01");
     const bool fraction = std::isfinite(number) && number != std::floor(number);
     if (whole_ && fraction) fail(fmt::format("an integer matrix holds '{}'", excerpt(field)));
     if (type_ != nullptr && !std::isnan(number)) {

@@ -12,16 +12,19 @@ namespace {
 constexpr double kLargeFeature = 1e4;
 constexpr double kLargeTarget = 1e4;
 constexpr double kLargeWeight = 1e5;
-constexpr std::size_t kMostSamples = std::size_t{1} << 20;
+constexpr std::size_t kBlocks = 256;
+constexpr std::size_t kBlock = 4096;
 
-/// The largest size among evenly spread entries.
+/// The largest size among evenly spread blocks of entries, so that few pages of a file are read.
 template <class T, class ToFloat>
 double largest(std::span<const T> values, const ToFloat& to_float) {
-  const std::size_t step = values.size() / kMostSamples + 1;
+  const std::size_t step = std::max(kBlock, values.size() / kBlocks);
   double most = 0;
-  for (std::size_t i = 0; i < values.size(); i += step) {
-    const double size = std::abs(static_cast<double>(to_float(values[i])));
-    if (std::isfinite(size)) most = std::max(most, size);
+  for (std::size_t begin = 0; begin < values.size(); begin += step) {
+    for (const T value : values.subspan(begin, std::min(kBlock, values.size() - begin))) {
+      const double size = std::abs(static_cast<double>(to_float(value)));
+      if (std::isfinite(size)) most = std::max(most, size);
+    }
   }
   return most;
 }

@@ -120,7 +120,7 @@ class Reader {
       }
       double value = 0;
       if (at_ == table_.values.size()) fail(rows.where(), "the file grew while it was read");
-      if (!parse_number(fields[c], head_.decimal, &value))
+      if (!parse_number(fields[c], head_.decimal, &value) && !parse_truth(fields[c], &value))
         fail(rows.where(), fmt::format("expected a number in field {}, got '{}'", c + 1, excerpt(fields[c])),
              "features are numbers; --decimal comma if 0,5 means a half");
       table_.values[at_++] = static_cast<float>(value);

@@ -140,10 +140,15 @@ class Chooser {
     return rows >= 3 && fractions && head_.facts[c].whole == rows && distinct(c);
   }
 
-  /// How many numbers each field of a column of lists holds; 0 if it is none, or they are not equally long.
+  /// How many numbers each field of a column of words holds: lists of equal length, or 1 for True and False; 0 if
+  /// they are neither.
   std::size_t list_width(std::size_t c) const {
     std::vector<double> numbers;
     std::size_t width = 0;
+    double number = 0;
+    if (std::all_of(head_.rows.begin(), head_.rows.end(),
+                    [&](const auto& row) { return parse_truth(row[c], &number); }))
+      return 1;
     for (const auto& row : head_.rows) {
       if (!parse_list(row[c], &numbers) || (width != 0 && numbers.size() != width)) return 0;
       width = numbers.size();
@@ -235,6 +240,12 @@ class Chooser {
 };
 
 }  // namespace
+
+bool parse_truth(std::string_view field, double* number) {
+  const bool yes = field == "True" || field == "TRUE" || field == "true";
+  *number = yes ? 1 : 0;
+  return yes || field == "False" || field == "FALSE" || field == "false";
+}
 
 bool parse_list(std::string_view field, std::vector<double>* numbers) {
   numbers->clear();

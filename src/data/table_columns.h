@@ -22,6 +22,9 @@ struct TableColumns {
   std::vector<std::string> doubts;
 };
 
+/// 1 or 0 for True and False as pandas and R write them; false for other fields.
+bool parse_truth(std::string_view field, double* number);
+
 /// The numbers of a field that holds a list of them, such as "0.1,0.2" or [0.1 0.2]; false if it is none.
 bool parse_list(std::string_view field, std::vector<double>* numbers);
 

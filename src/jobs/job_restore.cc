@@ -133,8 +133,9 @@ void fit_labels(const runs::SafeTensors& model, const RunFacts& facts, const fs:
                            : restored->labelled ? data::label_kind_name(labels.kind)
                                                 : "single";
   const bool single = kind == "single";
-  const bool fits =
-      restored->labelled && data::label_kind_name(labels.kind) == kind && (single || labels.num_classes == classes);
+  const bool same_kind = restored->labelled && data::label_kind_name(labels.kind) == kind;
+  if (same_kind && !single) match_columns(restored->class_names, need_labels, &dataset);
+  const bool fits = same_kind && (single || labels.num_classes == classes);
   if (!fits) {
     if (need_labels) {
       throw Error(ErrorCode::kBadData,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -137,6 +138,32 @@ void match_classes(const std::vector<std::string>& names, bool strict, data::Dat
                             dataset->name, some_of(names)),
                 fmt::format("node {}", v), "leave the labels of nodes empty that are not to be scored");
   }
+  labels.num_classes = static_cast<std::int64_t>(names.size());
+  dataset->class_names = names;
+}
+
+void match_columns(const std::vector<std::string>& names, bool strict, data::Dataset* dataset) {
+  data::Labels& labels = dataset->labels;
+  const std::vector<std::string>& given = dataset->class_names;
+  if (names.empty() || static_cast<std::int64_t>(given.size()) != labels.num_classes || given == names) return;
+  const auto known = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const auto stranger = std::find_if_not(given.begin(), given.end(), known);
+  if (stranger != given.end() && strict)
+    throw Error(ErrorCode::kBadData,
+                fmt::format("the column '{}' of the labels of '{}' is none that the model predicts: {}",
+                            visible(*stranger, 40), dataset->name, some_of(names)),
+                dataset->name, "leave the column out");
+  const auto nodes = static_cast<std::size_t>(dataset->num_nodes());
+  Buffer<float> targets(nodes * names.size());
+  std::fill(targets.begin(), targets.end(), std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    const auto found = static_cast<std::size_t>(std::find(given.begin(), given.end(), names[c]) - given.begin());
+    if (found == given.size()) continue;
+    for (std::size_t v = 0; v < nodes; ++v) targets[v * names.size() + c] = labels.targets[v * given.size() + found];
+  }
+  labels.targets = std::move(targets);
   labels.num_classes = static_cast<std::int64_t>(names.size());
   dataset->class_names = names;
 }

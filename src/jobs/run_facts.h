@@ -38,4 +38,8 @@ std::vector<std::string> names_of_classes(const std::vector<std::string>& names,
 /// Labels that the model does not know: kBadData if `strict`, else their nodes become unlabelled.
 void match_classes(const std::vector<std::string>& names, bool strict, data::Dataset* dataset);
 
+/// Likewise for labels of several columns, if both sides have names for them: brings the columns into the model's
+/// order; those that the data lack are NaN. Without names nothing is done.
+void match_columns(const std::vector<std::string>& names, bool strict, data::Dataset* dataset);
+
 }  // namespace gneiss::jobs

@@ -151,6 +151,36 @@ TEST_F(NewData, KeepsTheStatisticsOfTheRunThatIsKept) {
   EXPECT_EQ(again, own);
 }
 
+TEST_F(NewData, ManyLabelsAndNumbersKeepTheirKind) {
+  std::string many = "flies,crawls\n";
+  std::string amounts;
+  for (int v = 0; v < 24; ++v) {
+    many += v % 3 == 0 ? "0,1\n" : v % 3 == 1 ? "1,1\n" : "0,0\n";
+    amounts += std::to_string(v % 3) + ".5\n";
+  }
+  place.write("y.csv", many);
+  train();
+  const CommandResult labels = run("predict run --data new_e.csv --features new_x.csv --probabilities");
+  EXPECT_THAT(labels.out, StartsWith("node,labels,p_flies,p_crawls\n")) << labels.err;
+  place.write("new_y.csv", "flies,crawls\n1,1\n0,1\n1,0\n");
+  const CommandResult score = run("eval run --data new_e.csv --features new_x.csv --labels new_y.csv --json");
+  ASSERT_EQ(score.code, 0) << score.err;
+  place.write("new_y.csv", "crawls,flies\n1,1\n1,0\n0,1\n");
+  EXPECT_EQ(run("eval run --data new_e.csv --features new_x.csv --labels new_y.csv --json").out, score.out);
+  place.write("three.csv", "flies,crawls,swims\n1,1,0\n1,1,1\n1,0,1\n");
+  EXPECT_THAT(run("eval run --data new_e.csv --features new_x.csv --labels three.csv").err,
+              HasSubstr("the column 'swims'"));
+  place.write("y.csv", amounts);
+  train("--force");
+  const CommandResult numbers = run("predict run --data new_e.csv --features new_x.csv");
+  EXPECT_THAT(numbers.out, StartsWith("node,y0\n")) << numbers.err;
+  place.write("new_y.csv", "1.5\n1.5\n1.25\n");
+  EXPECT_EQ(run("eval run --data new_e.csv --features new_x.csv --labels new_y.csv").code, 0);
+  place.write("bees.csv", "bee\nbee\nbee\n");
+  EXPECT_THAT(run("eval run --data new_e.csv --features new_x.csv --labels bees.csv").err,
+              HasSubstr("of kind 'regression'"));
+}
+
 TEST_F(NewData, OldFoldersOpenWithAWarning) {
   train("--normalize-features standard");
   const std::string own = run("predict run").out;

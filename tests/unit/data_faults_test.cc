@@ -103,6 +103,8 @@ TEST(FaultsTest, MasksOfOneSplit) {
   EXPECT_EQ(d.num_splits, 1);
   EXPECT_FALSE(d.split.train.empty());
   EXPECT_FALSE(d.split.test.empty());
+  const Dataset two_rows = read("30_npz/edge_index.npz");  // [2, m], as PyG has edges
+  EXPECT_EQ(two_rows.graph.num_edges(), 8);
 }
 
 TEST(FaultsTest, PicklesOfEveryProtocol) {
