@@ -80,13 +80,14 @@ struct Dataset {
   Features features;
   Labels labels;
   Split split;
-  std::vector<std::int64_t> orig_id;     ///< node id in the file; empty = identity
-  std::vector<std::string> class_names;  ///< may be empty
-  std::vector<std::string> notes;        ///< what the reader did or found odd, for `data info`
-  std::vector<std::string> doubts;       ///< those of the notes that `data validate` warns of
-  int num_splits = 1;                    ///< splits that the file offers (`--split K`)
-  std::vector<std::string> node_names;   ///< ids that were text in the file; empty when they were numbers
-  FeatureStatistics feature_statistics;  ///< what features were normalised by
+  std::vector<std::int64_t> orig_id;       ///< node id in the file; empty = identity
+  std::vector<std::string> class_names;    ///< may be empty
+  std::vector<std::string> notes;          ///< what the reader did or found odd, for `data info`
+  std::vector<std::string> doubts;         ///< those of the notes that `data validate` warns of
+  int num_splits = 1;                      ///< splits that the file offers (`--split K`)
+  std::vector<std::string> node_names;     ///< ids that were text in the file; empty when they were numbers
+  std::vector<std::string> feature_names;  ///< of the columns, where a table's header names them; else empty
+  FeatureStatistics feature_statistics;    ///< what features were normalised by
   std::string suggested_metric;  ///< the metric that the set is judged by, e.g. "rocauc"; empty = the task's usual one
 
   std::int64_t num_nodes() const { return graph.num_nodes(); }

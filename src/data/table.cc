@@ -321,6 +321,7 @@ void place_features(const Table& table, const std::vector<NodeId>& row_of, std::
   Features& f = out->features;
   f.rows = nodes;
   f.cols = checked_node_count(table.cols, "feature columns", table.where);
+  out->feature_names = table.names;
   const auto width = static_cast<std::size_t>(f.cols);
   const double bytes = static_cast<double>(nodes) * static_cast<double>(f.cols) * sizeof(float);
   if (bytes > static_cast<double>(memory_limit_bytes())) {

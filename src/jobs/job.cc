@@ -84,6 +84,7 @@ RunFacts facts_of(const settings::Config& config, const data::Dataset& dataset) 
   facts.class_names = dataset.class_names;
   facts.features_file = config.text("data.features");
   facts.labels_file = config.text("data.labels");
+  facts.feature_names = dataset.feature_names;
   facts.statistics = dataset.feature_statistics;
   facts.symmetric = dataset.graph.symmetric();
   facts.weighted = dataset.graph.weighted();

@@ -112,6 +112,7 @@ void check_features(const runs::SafeTensors& model, const RunFacts& facts, const
                 fmt::format("no features: the model takes {} a node, and '{}' brings none", features, dataset.name),
                 dataset.name, "give those of these nodes with --features FILE" + theirs);
   }
+  check_feature_names(facts.feature_names, dataset);
   if (dataset.features.cols == features) return;
   throw Error(ErrorCode::kBadData,
               fmt::format("the model takes {} features, '{}' has {}", features, dataset.name, dataset.features.cols),

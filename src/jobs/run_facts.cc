@@ -48,6 +48,7 @@ void fill(const Json& json, RunFacts* facts) {
   facts->metric = json.at("metric").text();
   facts->features_file = json.at("features_file").text();
   facts->labels_file = json.at("labels_file").text();
+  for (const Json& name : json.at("feature_names").elements()) facts->feature_names.push_back(name.text());
   const Json& normalisation = json.at("normalisation");
   data::FeatureStatistics& statistics = facts->statistics;
   statistics.norm = normalisation.at("name").text();
@@ -59,6 +60,13 @@ void fill(const Json& json, RunFacts* facts) {
   facts->weighted = json.at("weighted").boolean();
   facts->fingerprint = json.at("fingerprint").text();
   facts->known = true;
+}
+
+/// "1st", "2nd", "3rd", "4th", "11th".
+std::string ordinal(std::size_t number) {
+  const bool teens = number % 100 / 10 == 1;
+  const std::size_t last = teens ? 0 : number % 10;
+  return fmt::format("{}{}", number, last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th");
 }
 
 }  // namespace
@@ -80,6 +88,7 @@ std::string to_json(const RunFacts& facts) {
   json["metric"] = facts.metric;
   json["features_file"] = facts.features_file;
   json["labels_file"] = facts.labels_file;
+  json["feature_names"] = facts.feature_names;
   json["normalisation"] = Json::object({{"name", facts.statistics.norm},
                                         {"binary_first", facts.statistics.binary_first},
                                         {"least", facts.statistics.least},
@@ -140,6 +149,20 @@ void match_classes(const std::vector<std::string>& names, bool strict, data::Dat
   }
   labels.num_classes = static_cast<std::int64_t>(names.size());
   dataset->class_names = names;
+}
+
+void check_feature_names(const std::vector<std::string>& names, const data::Dataset& dataset) {
+  const std::vector<std::string>& given = dataset.feature_names;
+  if (names.empty() || given.empty() || given == names) return;
+  std::size_t c = 0;
+  while (c + 1 < std::min(names.size(), given.size()) && names[c] == given[c]) ++c;
+  const bool moved = std::is_permutation(names.begin(), names.end(), given.begin(), given.end());
+  throw Error(
+      ErrorCode::kBadData,
+      fmt::format("the features of '{}' are {} than the model's: the {} of them is '{}' here and '{}' in training",
+                  dataset.name, moved ? "in another order" : "others", ordinal(c + 1), visible(given[c], 40),
+                  visible(names[c], 40)),
+      dataset.name, "write the same columns in the same order: " + some_of(names));
 }
 
 void match_columns(const std::vector<std::string>& names, bool strict, data::Dataset* dataset) {

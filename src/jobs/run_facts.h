@@ -16,8 +16,9 @@ struct RunFacts {
   std::string label_kind;                ///< single, multi or regression
   std::vector<std::string> class_names;  ///< by number; empty: the numbers themselves
   std::string metric;
-  std::string features_file;  ///< that the training named; empty: the data set brought them
-  std::string labels_file;    ///< likewise
+  std::string features_file;               ///< that the training named; empty: the data set brought them
+  std::string labels_file;                 ///< likewise
+  std::vector<std::string> feature_names;  ///< by column; empty: they had none
   data::FeatureStatistics statistics;
   bool symmetric = false;   ///< every edge had its reverse
   bool weighted = false;    ///< the edges had weights
@@ -33,6 +34,10 @@ RunFacts read_facts(const std::filesystem::path& run);
 
 /// Names of `count` classes: `names`, or the numbers if there are none.
 std::vector<std::string> names_of_classes(const std::vector<std::string>& names, std::int64_t count);
+
+/// Refuses features whose columns have other names than `names`, or the same in another order. Without names on one of
+/// both sides nothing is known. Errors: kBadData.
+void check_feature_names(const std::vector<std::string>& names, const data::Dataset& dataset);
 
 /// Gives the labels of `dataset` the numbers that a model with classes `names` has for them, by name ("1.0" is "1").
 /// Labels that the model does not know: kBadData if `strict`, else their nodes become unlabelled.

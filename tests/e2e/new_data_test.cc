@@ -70,6 +70,24 @@ TEST_F(NewData, RefusesNewNodesWithoutFeatures) {
   EXPECT_THAT(run("predict run --data new_e.csv --features wide.csv").err, HasSubstr("takes 3 features"));
 }
 
+TEST_F(NewData, RefusesFeaturesInAnotherOrder) {
+  std::string named = "long,wide,high\n" + place.read("x.csv");
+  place.write("x.csv", named);
+  train();
+  const std::string rows = place.read("new_x.csv");
+  place.write("new_x.csv", "long,wide,high\n" + rows);
+  EXPECT_EQ(run("predict run --data new_e.csv --features new_x.csv").code, 0);
+  place.write("new_x.csv", "long,high,wide\n" + rows);
+  const CommandResult moved = run("predict run --data new_e.csv --features new_x.csv");
+  EXPECT_EQ(moved.code, 3);
+  EXPECT_THAT(moved.err, AllOf(HasSubstr("in another order"), HasSubstr("the 2nd of them is 'high' here and 'wide'"),
+                               HasSubstr("same order: long, wide, high")));
+  place.write("new_x.csv", "long,wide,deep\n" + rows);
+  EXPECT_THAT(run("predict run --data new_e.csv --features new_x.csv").err, HasSubstr("'deep' here and 'high'"));
+  place.write("new_x.csv", rows);
+  EXPECT_EQ(run("predict run --data new_e.csv --features new_x.csv").code, 0) << "without names nothing is known";
+}
+
 TEST_F(NewData, RefusesToScoreWithoutLabels) {
   train();
   const CommandResult result = run("eval run --data new_e.csv --features new_x.csv");

@@ -85,6 +85,7 @@ jobs::RunFacts some_facts() {
   facts.class_names = {"ant", "bee \"b\"", "c\xC3\xA9"};
   facts.metric = "accuracy";
   facts.features_file = "x.csv";
+  facts.feature_names = {"age", "hours"};
   facts.statistics = {.norm = "standard", .binary_first = true, .least = -0.1, .mean = {0.1, 1e-300}, .scale = {3, 0}};
   facts.symmetric = true;
   facts.fingerprint = "nodes 3 edges 2 features 2 classes 1,1,1";
@@ -101,6 +102,7 @@ TEST(RunFacts, ReadBackAsTheyWereWritten) {
   EXPECT_EQ(back.statistics.mean, facts.statistics.mean);
   EXPECT_EQ(back.statistics.scale, facts.statistics.scale);
   EXPECT_EQ(back.statistics.least, facts.statistics.least);
+  EXPECT_EQ(back.feature_names, facts.feature_names);
   EXPECT_EQ(back.fingerprint, facts.fingerprint);
   EXPECT_EQ(jobs::to_json(back), jobs::to_json(facts));
 }
