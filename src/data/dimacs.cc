@@ -119,7 +119,8 @@ Dataset read_dimacs(const std::filesystem::path& path, const LoadOptions& option
   graph::EdgeList edges = parser.parse();
   out.graph = make_graph(std::move(edges), parser.nodes(), options, {}, path.string(), &out.notes);
   if (!parser.arcs() && !options.to_undirected.has_value())
-    out.doubts.push_back("the graph is undirected and holds each edge once: --to-undirected adds the other direction");
+    out.doubts.emplace_back(
+        "the graph is undirected and holds each edge once: --to-undirected adds the other direction");
   attach_tables(options, parser.nodes(), &out);
   return out;
 }

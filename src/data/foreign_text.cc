@@ -86,7 +86,7 @@ std::optional<ForeignText> foreign_text(const std::vector<std::string>& lines) {
       continue;
     }
     if (first) {
-      if (auto found = bracketed(line)) return found;
+      if (const auto found = bracketed(line); found.has_value()) return ForeignText{found->format, found->remedy};
       const std::string start = lower(line.substr(0, 32));
       for (const Opening& opening : kOpenings) {
         if (start.starts_with(opening.start) &&

@@ -50,10 +50,10 @@ class Parser {
     std::int64_t front = node_weights_ + (sizes_ ? 1 : 0);
     const auto fits = [&](std::int64_t entries) { return entries == 2 * edges_ * step || entries == edges_ * step; };
     if (sizes_ && !fits(numbers - front * nodes_) && fits(numbers - node_weights_ * nodes_)) {
-      notes->push_back("the format says that nodes have sizes, but the lines hold none");
+      notes->emplace_back("the format says that nodes have sizes, but the lines hold none");
       front = node_weights_;
     }
-    if (front > 0) notes->push_back("weights and sizes of nodes are left out");
+    if (front > 0) notes->emplace_back("weights and sizes of nodes are left out");
     return to_edges(rows, static_cast<std::size_t>(front), static_cast<std::size_t>(step), numbers - front * nodes_,
                     complete);
   }
