@@ -15,6 +15,7 @@ void add_train_commands(const Command& program, Action* action);    ///< train, 
 void add_run_commands(const Command& program, Action* action);      ///< predict, embed, eval
 void add_sample_command(const Command& program, Action* action);    ///< sample
 void add_schedule_command(const Command& program, Action* action);  ///< schedule
+void add_profile_command(const Command& program, Action* action);   ///< profile
 void add_data_commands(const Command& program,
                        Action* action);  ///< data info | convert | validate | generate | formats
 

@@ -1,10 +1,11 @@
-// schedule: an epoch of mini-batches on a simulated machine, without data.
+// schedule: an epoch of mini-batches on a simulated machine, without data. profile: the stage times of this one.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "commands.h"
 #include "gneiss/schedule.h"
+#include "options.h"
 
 namespace gneiss::app {
 namespace {
@@ -17,6 +18,22 @@ struct ScheduleArguments {
 int run_schedule(const ScheduleArguments& arguments) {
   const ScheduleResult result = simulate_schedule(arguments.request);
   print(arguments.json ? result.json + "\n" : result.text);
+  return 0;
+}
+
+struct ProfileArguments {
+  std::string data;
+  std::int64_t workers = 0;
+  std::string out;
+  SettingFlags flags;
+};
+
+int run_profile(const ProfileArguments& arguments) {
+  RunConfig config;
+  arguments.flags.apply(&config);
+  config.set("data.name", arguments.data, "DATA");
+  const ProfileResult result = profile_training(config, {static_cast<int>(arguments.workers), arguments.out});
+  print(arguments.out.empty() ? result.text + result.json : result.text);
   return 0;
 }
 
@@ -45,6 +62,18 @@ void add_schedule_command(const Command& program, Action* action) {
   command.add_text("--trace", &request.trace, "write the schedule for Perfetto", {.value_name = "FILE"});
   command.add_flag("--json", &arguments->json, "results as one JSON object on stdout");
   command.when_chosen([=] { *action = [=] { return run_schedule(*arguments); }; });
+}
+
+void add_profile_command(const Command& program, Action* action) {
+  const Command command = program.add_command("profile", "measure the stages of mini-batches, for --device host:FILE");
+  auto arguments = std::make_shared<ProfileArguments>();
+  command.add_text("what", &arguments->data, "data set: generator, preset, file or folder",
+                   {.value_name = "DATA", .required = true});
+  command.add_integer("--workers", &arguments->workers,
+                      "threads that prepare batches on the CPU [half of the threads]");
+  command.add_text("-o,--output", &arguments->out, "file to write [shown on stdout]", {.value_name = "FILE"});
+  arguments->flags.add_to(command, {"data", "model", "loss", "optim", "train", "batch", "passes"});
+  command.when_chosen([=] { *action = [=] { return run_profile(*arguments); }; });
 }
 
 }  // namespace gneiss::app

@@ -97,6 +97,7 @@ int run(int argc, char** argv) {
   add_run_commands(program, &action);
   add_sample_command(program, &action);
   add_schedule_command(program, &action);
+  add_profile_command(program, &action);
   add_data_commands(program, &action);
   bool measure = false;
   const Command doctor = program.add_command("doctor", "what this machine offers");

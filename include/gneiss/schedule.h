@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "gneiss/config.h"
+
 namespace gneiss {
 
 /// A machine's stage times for one mini-batch, milliseconds.
@@ -39,5 +41,18 @@ struct ScheduleResult {
 /// Plans an epoch and simulates it; no batch is made. Errors: kUsage for an unknown profile or schedule, kBadData for a
 /// faulty profile file, kDisk.
 ScheduleResult simulate_schedule(const ScheduleRequest& request);
+
+struct ProfileRequest {
+  int workers = 0;  ///< threads that prepare batches on the CPU; 0: half of the threads
+  std::string out;  ///< file of the profile; empty: none is written
+};
+
+struct ProfileResult {
+  std::string text;  ///< means of the stages and how certain they are
+  std::string json;  ///< the profile, as the file has it
+};
+
+/// Measures the stages of a training's mini-batches on this machine. Errors: as train_model; kUsage without batch.size.
+ProfileResult profile_training(const RunConfig& config, const ProfileRequest& request);
 
 }  // namespace gneiss

@@ -1,7 +1,9 @@
 // Plans and simulated epochs from the command and the public API, over schedule/.
 #include "gneiss/schedule.h"
 
+#include "api/impl.h"
 #include "base/error.h"
+#include "jobs/profile.h"
 #include "jobs/routes.h"
 #include "schedule/plan.h"
 #include "schedule/profile.h"
@@ -20,7 +22,7 @@ std::vector<MachineProfile> machine_profiles() {
 }
 
 ScheduleResult simulate_schedule(const ScheduleRequest& request) {
-  train::SimulatedEpoch epoch;
+  train::RoutedEpoch epoch;
   epoch.profile = schedule::find_profile(request.profile);
   const std::int64_t batches = request.batches != 0 ? request.batches : epoch.profile.batches;
   GNEISS_CHECK(batches > 0 && batches <= 10'000'000, ErrorCode::kUsage,
@@ -33,6 +35,11 @@ ScheduleResult simulate_schedule(const ScheduleRequest& request) {
   if (!request.trace.empty()) schedule::write_trace(request.trace, {{"plan", &epoch.simulated}});
   return {jobs::describe_epoch(epoch), jobs::to_json(epoch).dump(2), schedule::to_seconds(epoch.run.epoch),
           schedule::to_seconds(epoch.planned.bound)};
+}
+
+ProfileResult profile_training(const RunConfig& config, const ProfileRequest& request) {
+  const jobs::ProfileReport report = jobs::profile(config.impl().config, request.workers, request.out);
+  return {jobs::describe(report), schedule::to_json(report.measured.profile)};
 }
 
 }  // namespace gneiss

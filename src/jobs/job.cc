@@ -155,7 +155,7 @@ class Trainer {
     if (batches_ != nullptr) {
       report_.plan_peak_bytes += batches_->bytes();
       report_.notes.push_back(batches_->describe());
-      if (batches_->simulated() != nullptr) report_.notes.push_back(describe_plan(*batches_->simulated()));
+      if (batches_->routed() != nullptr) report_.notes.push_back(describe_plan(*batches_->routed()));
       trace();  // a file that cannot be written shows before the training
     }
     if (ranks_ != nullptr) {
@@ -231,7 +231,7 @@ class Trainer {
   }
 
   void trace() const {
-    if (config_.has("device.trace")) write_trace(config_.text("device.trace"), *batches_->simulated());
+    if (config_.has("device.trace")) write_trace(config_.text("device.trace"), *batches_->routed());
   }
 
   void watch(std::int64_t run, const epochs::EpochRecord& epoch) {
@@ -255,9 +255,9 @@ class Trainer {
     if (!report_.interrupted)
       report_.advice = advice_on(report_.runs[static_cast<std::size_t>(report_.saved_run)], chance_,
                                  workload_->driver().metric, large, config_);
-    if (batches_ != nullptr && batches_->simulated() != nullptr) {
-      report_.routes_text = describe_epoch(*batches_->simulated());
-      report_.routes = to_json(*batches_->simulated());
+    if (batches_ != nullptr && batches_->routed() != nullptr) {
+      report_.routes_text = describe_epoch(*batches_->routed());
+      report_.routes = to_json(*batches_->routed());
       trace();
     }
     if (folder_ == nullptr) return;

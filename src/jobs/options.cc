@@ -360,12 +360,13 @@ train::BatchOptions batch_options(const settings::Config& config, std::int32_t h
   train::BatchOptions options;
   options.sampler = sampler_options(config, hops);
   options.batch_size = config.integer("batch.size");
-  options.machine = simulated_machine(config);
+  options.device = device_options(config);
   return options;
 }
 
-std::optional<train::SimulatedMachine> simulated_machine(const settings::Config& config) {
+std::optional<train::DeviceOptions> device_options(const settings::Config& config) {
   constexpr std::string_view kSimulated = "sim:";
+  constexpr std::string_view kThreads = "host:";
   const std::string schedule = config.text("device.schedule");
   for (const char* name : {"constant", "cosine", "plateau"}) {
     if (schedule != name) continue;
@@ -384,12 +385,14 @@ std::optional<train::SimulatedMachine> simulated_machine(const settings::Config&
     return {};
   }
   const std::string& device = config.text("device.name");
-  if (!device.starts_with(kSimulated)) {
+  const bool threads = device.starts_with(kThreads);
+  if (!threads && !device.starts_with(kSimulated)) {
     throw Error(ErrorCode::kUsage, fmt::format("there is no device '{}'", device), config.where("device.name"),
-                "devices are simulated: --device sim:uk-sage-b, or sim: and the file of a profile");
+                "--device sim:PROFILE is a simulated one, host:FILE one of threads, by a file of gneiss profile");
   }
-  train::SimulatedMachine machine;
-  machine.profile = schedule::find_profile(device.substr(kSimulated.size()));
+  train::DeviceOptions machine;
+  machine.profile = schedule::find_profile(device.substr(threads ? kThreads.size() : kSimulated.size()));
+  machine.threads = threads;
   machine.plan.choice = choice;
   if (config.has("device.batches")) machine.plan.gbs = config.integer("device.batches");
   machine.plan.seed = static_cast<std::uint64_t>(config.integer("train.seed"));

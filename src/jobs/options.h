@@ -52,10 +52,10 @@ minibatch::SamplerOptions sampler_options(const settings::Config& config, std::i
 /// The same and the size of batches, for a model that reaches over `hops` hops.
 train::BatchOptions batch_options(const settings::Config& config, std::int32_t hops);
 
-/// The machine that the config wants simulated, and how it is scheduled; none without --device.
+/// The device that the config names, and how it is scheduled; none without --device.
 /// Errors: kUsage for another device, an unknown profile or schedule, and for settings of a device that is not there;
 /// kBadData as schedule::parse_profile.
-std::optional<train::SimulatedMachine> simulated_machine(const settings::Config& config);
+std::optional<train::DeviceOptions> device_options(const settings::Config& config);
 
 /// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a
 /// folder that holds the run file's data set by name; what a run file names, seen from here or from the run file's

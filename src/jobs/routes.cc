@@ -13,31 +13,36 @@ double part(schedule::Nanoseconds time, schedule::Nanoseconds whole) {
   return whole == 0 ? 0 : static_cast<double>(time) / static_cast<double>(whole);
 }
 
+const char* kind(const train::RoutedEpoch& epoch) {
+  return epoch.threads ? "device of threads, profile" : "simulated machine";
+}
+
 }  // namespace
 
-std::string describe_plan(const train::SimulatedEpoch& epoch) {
+std::string describe_plan(const train::RoutedEpoch& epoch) {
   const schedule::Planned& planned = epoch.planned;
   const schedule::Plan& plan = planned.plan;
   return fmt::format(
-      "simulated machine {}: {}, {} batches by the CPU and {} by the device; epoch {:.3f} s predicted, {:.3f} s at "
+      "{} {}: {}, {} batches by the CPU and {} by the device; epoch {:.3f} s predicted, {:.3f} s at "
       "least; "
       "{}",
-      epoch.profile.name, schedule::mode_name(plan.mode), plan.cpu_batches, plan.device_batches(),
+      kind(epoch), epoch.profile.name, schedule::mode_name(plan.mode), plan.cpu_batches, plan.device_batches(),
       schedule::to_seconds(planned.epoch), schedule::to_seconds(planned.bound), planned.why);
 }
 
-std::string describe_epoch(const train::SimulatedEpoch& epoch) {
-  return fmt::format("simulated machine {}\n{}  run      {:.3f} s an epoch\n{}", epoch.profile.name,
+std::string describe_epoch(const train::RoutedEpoch& epoch) {
+  return fmt::format("{} {}\n{}  run      {:.3f} s an epoch\n{}", kind(epoch), epoch.profile.name,
                      schedule::describe(epoch.planned), schedule::to_seconds(epoch.run.epoch),
                      schedule::describe(epoch.run, epoch.profile, epoch.planned.plan));
 }
 
-Json to_json(const train::SimulatedEpoch& epoch) {
+Json to_json(const train::RoutedEpoch& epoch) {
   const schedule::Planned& planned = epoch.planned;
   const schedule::Plan& plan = planned.plan;
   const schedule::Record& run = epoch.run;
   const schedule::Nanoseconds of_workers = run.epoch * plan.workers;
   Json json = Json::object({{"profile", epoch.profile.name},
+                            {"device", epoch.threads ? "host" : "sim"},
                             {"mode", schedule::mode_name(plan.mode)},
                             {"x", plan.x},
                             {"cbs", plan.cbs},
@@ -59,7 +64,7 @@ Json to_json(const train::SimulatedEpoch& epoch) {
   return json;
 }
 
-void write_trace(const std::filesystem::path& path, const train::SimulatedEpoch& epoch) {
+void write_trace(const std::filesystem::path& path, const train::RoutedEpoch& epoch) {
   std::vector<schedule::Traced> schedules = {{"plan", &epoch.simulated}};
   if (!epoch.run.spans.empty()) schedules.emplace_back("run", &epoch.run);
   schedule::write_trace(path, schedules);

@@ -10,11 +10,11 @@
 namespace gneiss::jobs {
 
 /// "simulated machine uk-sage-b: paper, …": one line about the plan.
-std::string describe_plan(const train::SimulatedEpoch& epoch);
+std::string describe_plan(const train::RoutedEpoch& epoch);
 /// Plan, last epoch, busy shares, bytes and what waited for what: lines for people.
-std::string describe_epoch(const train::SimulatedEpoch& epoch);
-Json to_json(const train::SimulatedEpoch& epoch);
+std::string describe_epoch(const train::RoutedEpoch& epoch);
+Json to_json(const train::RoutedEpoch& epoch);
 /// The plan and, once there is one, the last epoch's run, side by side. Errors: kDisk.
-void write_trace(const std::filesystem::path& path, const train::SimulatedEpoch& epoch);
+void write_trace(const std::filesystem::path& path, const train::RoutedEpoch& epoch);
 
 }  // namespace gneiss::jobs

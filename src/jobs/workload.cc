@@ -53,7 +53,7 @@ void replace_text(settings::Config* config, std::string_view key, const std::str
 
 /// How batches are drawn says nothing without their size: the training would see the whole graph.
 void check_batches(const settings::Config& config) {
-  simulated_machine(config);
+  device_options(config);
   if (trains_batches(config)) return;
   for (const settings::Setting& setting : settings::settings()) {
     const bool of_batches = setting.key.starts_with("batch.") || setting.key.starts_with("device.");

@@ -10,14 +10,15 @@
 
 namespace gneiss::schedule {
 
-/// The work itself, without its time. Called by a device; may throw, and the run then ends with that error.
+/// The work itself, without its time. Called by a device; may throw, and the run then ends with that error. Workers,
+/// link and device may call at the same time, each for other batches.
 class Work {
  public:
   virtual ~Work() = default;
-  virtual void prepare_on_cpu(std::int64_t batch) = 0;     ///< samples and gathers into a slab of main memory
-  virtual void copy(std::int64_t batch) = 0;               ///< the slab to the device's memory
-  virtual void prepare_on_device(std::int64_t batch) = 0;  ///< samples and gathers into the device's memory
-  virtual void train(std::int64_t batch) = 0;              ///< a step
+  virtual void prepare_on_cpu(std::int64_t batch, int worker) = 0;  ///< samples and gathers into a slab of main memory
+  virtual std::int64_t copy(std::int64_t batch) = 0;                ///< the slab to the device's memory; bytes of it
+  virtual void prepare_on_device(std::int64_t batch) = 0;           ///< samples and gathers into the device's memory
+  virtual void train(std::int64_t batch) = 0;                       ///< a step
 };
 
 class Device {

@@ -28,6 +28,7 @@ class Recorder {
     if (stage.action == Action::kPrepareOnCpu) ++record_.batches[0];
     if (stage.action == Action::kPrepareOnDevice) ++record_.batches[1];
     if (!spans_) return;
+    record_.commands.push_back(stage);
     begin(stage) = now;
     if (stage.action != Action::kPrepareOnCpu) return;
     const auto free = std::ranges::find(at_work_, false);
@@ -99,11 +100,15 @@ std::string percent(Nanoseconds part, Nanoseconds whole) {
 
 Record run(const Plan& plan, const Profile& profile, Device& device, bool spans) {
   Scheduler scheduler(plan);
+  return run(scheduler, plan, profile, device, spans);
+}
+
+Record run(Commander& commander, const Plan& plan, const Profile& profile, Device& device, bool spans) {
   Recorder recorder(plan, profile, spans);
   const Nanoseconds start = device.now();
   std::vector<Command> ended;
   for (;;) {
-    const Command command = scheduler.next();
+    const Command command = commander.next();
     if (command.action == Action::kFinished) break;
     if (command.action != Action::kWait) {
       recorder.began(command, device.now() - start);
@@ -112,13 +117,13 @@ Record run(const Plan& plan, const Profile& profile, Device& device, bool spans)
     }
     const Nanoseconds before = device.now();
     device.wait(&ended);
-    recorder.passed(device.now() - before, scheduler.state());
+    recorder.passed(device.now() - before, commander.state());
     for (const Command& stage : ended) {
       recorder.ended(stage, device.now() - start);
-      scheduler.finished(stage);
+      commander.finished(stage);
     }
   }
-  return recorder.finish(device.now() - start, scheduler.state());
+  return recorder.finish(device.now() - start, commander.state());
 }
 
 Record simulate(const Plan& plan, const Profile& profile, bool spans, std::uint64_t seed) {

@@ -36,10 +36,13 @@ struct Record {
   std::int64_t overlaps = 0;              ///< kPaper and kBest: flushes
   std::vector<std::int64_t> order;        ///< batches in the order of their steps
   std::vector<Span> spans;                ///< by end; empty where they were not asked for
+  std::vector<Command> commands;          ///< as they were given; empty likewise
 };
 
 /// Runs a plan to its end. `spans`: keep every stage. Errors: the device's.
 Record run(const Plan& plan, const Profile& profile, Device& device, bool spans = true);
+/// The same by another commander, such as a Replay of a record's commands.
+Record run(Commander& commander, const Plan& plan, const Profile& profile, Device& device, bool spans = true);
 
 /// A dry run on a simulated device.
 Record simulate(const Plan& plan, const Profile& profile, bool spans = true, std::uint64_t seed = 0);

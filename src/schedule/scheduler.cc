@@ -41,6 +41,25 @@ std::int64_t BatchQueue::pop() {
   return batch;
 }
 
+std::size_t BatchQueue::place(std::int64_t offset) const {
+  return static_cast<std::size_t>((first_ + offset) % static_cast<std::int64_t>(items_.size()));
+}
+
+bool BatchQueue::contains(std::int64_t batch) const {
+  for (std::int64_t i = 0; i < size_; ++i)
+    if (items_[place(i)] == batch) return true;
+  return false;
+}
+
+void BatchQueue::remove(std::int64_t batch) {
+  const std::int64_t size = size_;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const std::int64_t each = pop();
+    if (each != batch) push(each);
+  }
+  GNEISS_ASSERT(size_ + 1 == size, "batch {} is not in the buffer that it is taken from", batch);
+}
+
 Scheduler::Scheduler(const Plan& plan)
     : plan_(plan), state_{.host = BatchQueue(plan.host_slabs), .device = BatchQueue(plan.gbs)} {
   GNEISS_ASSERT(
@@ -177,7 +196,7 @@ Command Scheduler::train() {
   return {Action::kTrain, state_.training};
 }
 
-void Scheduler::finished(const Command& stage) {
+void note_end(const Command& stage, State* state) {
   const auto end = [&](std::int64_t* running) {
     GNEISS_ASSERT(*running == stage.batch, "{} of batch {} ended, which had not begun", action_name(stage.action),
                   stage.batch);
@@ -185,20 +204,20 @@ void Scheduler::finished(const Command& stage) {
   };
   switch (stage.action) {
     case Action::kPrepareOnCpu:
-      GNEISS_ASSERT(state_.in_work > 0, "batch {} came from a worker that had none", stage.batch);
-      --state_.in_work;
-      state_.host.push(stage.batch);
+      GNEISS_ASSERT(state->in_work > 0, "batch {} came from a worker that had none", stage.batch);
+      --state->in_work;
+      state->host.push(stage.batch);
       break;
     case Action::kCopy:
-      end(&state_.copying);
+      end(&state->copying);
       break;
     case Action::kPrepareOnDevice:
-      end(&state_.preparing);
-      state_.device.push(stage.batch);
+      end(&state->preparing);
+      state->device.push(stage.batch);
       break;
     case Action::kTrain:
-      end(&state_.training);
-      ++state_.trained;
+      end(&state->training);
+      ++state->trained;
       break;
     default:
       GNEISS_ASSERT(false, "{} ended, which is no stage", action_name(stage.action));

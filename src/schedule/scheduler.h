@@ -44,8 +44,13 @@ class BatchQueue {
   std::int64_t front() const { return items_[static_cast<std::size_t>(first_)]; }
   void push(std::int64_t batch);
   std::int64_t pop();
+  bool contains(std::int64_t batch) const;
+  /// Takes a batch out, wherever it is. Errors: kInternal if it is not there.
+  void remove(std::int64_t batch);
 
  private:
+  std::size_t place(std::int64_t offset) const;
+
   std::vector<std::int64_t> items_;
   std::int64_t first_ = 0;
   std::int64_t size_ = 0;
@@ -67,17 +72,27 @@ struct State {
   std::int64_t overlaps = 0;  ///< flushes so far
 };
 
-class Scheduler {
+/// Moves a batch whose stage has ended. Errors: kInternal for one that has not begun.
+void note_end(const Command& stage, State* state);
+
+/// Says what begins next: by deciding (Scheduler) or from a record (schedule/replay.h).
+class Commander {
+ public:
+  virtual ~Commander() = default;
+  /// What shall begin now. kWait: nothing before a stage ends; kFinished: all batches are trained.
+  virtual Command next() = 0;
+  /// A stage that next() asked for has ended. Errors: kInternal for one that has not begun.
+  virtual void finished(const Command& stage) = 0;
+  virtual const State& state() const = 0;
+};
+
+class Scheduler final : public Commander {
  public:
   explicit Scheduler(const Plan& plan);
 
-  /// What shall begin now. kWait: nothing before a stage ends; kFinished: all batches are trained.
-  Command next();
-  /// A stage that next() asked for has ended. Errors: kInternal for one that has not begun.
-  void finished(const Command& stage);
-
-  const Plan& plan() const { return plan_; }
-  const State& state() const { return state_; }
+  Command next() override;
+  void finished(const Command& stage) override { note_end(stage, &state_); }
+  const State& state() const override { return state_; }
 
  private:
   Command paper();

@@ -68,6 +68,7 @@ void SimDevice::put(Job* job, const Command& stage, const char* resource) {
 }
 
 void SimDevice::start(const Command& stage) {
+  int number = 0;
   switch (stage.action) {
     case Action::kPrepareOnCpu: {
       move(stage.batch, Place::kNowhere, Place::kInWork);
@@ -76,6 +77,7 @@ void SimDevice::start(const Command& stage) {
       const auto worker = std::ranges::find_if(workers_, &Job::idle);
       GNEISS_ASSERT(worker != workers_.end(), "batch {} finds all {} workers at work", stage.batch, workers_.size());
       put(&*worker, stage, "worker");
+      number = static_cast<int>(worker - workers_.begin());
       break;
     }
     case Action::kCopy:
@@ -101,14 +103,14 @@ void SimDevice::start(const Command& stage) {
   }
   GNEISS_ASSERT(on_device_ <= room_.device_slabs, "batch {} is one more than the {} slabs of the device", stage.batch,
                 room_.device_slabs);
-  work(stage);
+  work(stage, number);
 }
 
-void SimDevice::work(const Command& stage) {
+void SimDevice::work(const Command& stage, int worker) {
   if (work_ == nullptr) return;
   switch (stage.action) {
     case Action::kPrepareOnCpu:
-      work_->prepare_on_cpu(stage.batch);
+      work_->prepare_on_cpu(stage.batch, worker);
       break;
     case Action::kCopy:
       work_->copy(stage.batch);

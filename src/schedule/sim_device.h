@@ -40,7 +40,7 @@ class SimDevice : public Device {
   };
 
   Nanoseconds duration(Action action, std::int64_t batch) const;
-  void work(const Command& stage);
+  void work(const Command& stage, int worker);
   void move(std::int64_t batch, Place from, Place to);
   void put(Job* job, const Command& stage, const char* resource);
   double copy_speed() const;

@@ -505,7 +505,8 @@ std::vector<Setting> device_settings() {
   return {
       {.key = "device.name",
        .flag = "device",
-       .help = "train mini-batches on a simulated machine: sim:PROFILE or sim:FILE (gneiss help profiles)",
+       .help =
+           "sim:PROFILE: a simulated machine (gneiss help profiles); host:FILE: threads, by a file of gneiss profile",
        .unset = "none"},
       {.key = "device.schedule",
        .flag = "schedule",

@@ -6,9 +6,13 @@
 #include "train/batches.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <mutex>
+#include <numeric>
 #include <optional>
+#include <shared_mutex>
 #include <utility>
 
 #include "base/error.h"
@@ -17,6 +21,8 @@
 #include "passes/pipeline.h"
 #include "passes/to_blocks.h"
 #include "runtime/executor.h"
+#include "schedule/host_device.h"
+#include "schedule/replay.h"
 #include "schedule/sim_device.h"
 #include "train/batch_inputs.h"
 #include "train/host_work.h"
@@ -93,8 +99,6 @@ struct BatchTraining::Impl {
     double loss = 0;   ///< summed over seeds
     double seeds = 0;  ///< so far
     bool plan_changed = false;
-
-    bool is_finite() const { return std::isfinite(loss); }
   };
 
   Session<float>& session;
@@ -111,12 +115,16 @@ struct BatchTraining::Impl {
   std::unique_ptr<Planned> planned;
   std::unique_ptr<minibatch::Loader> loader;  ///< after what its workers use
   runtime::Inputs step_inputs;
-  std::unique_ptr<SimulatedEpoch> simulated;  ///< null: no device
-  std::unique_ptr<HostWork> work;             ///< of the simulated device
+  std::unique_ptr<RoutedEpoch> routed;  ///< null: no device
+  std::unique_ptr<HostWork> work;       ///< of the device
   minibatch::Prepare sample_alone;
   minibatch::Prepare sample_together;
+  int spare_worker = 0;
   BatchStats stats;
   Epoch now;
+  std::atomic<bool> failed = false;  ///< a loss of this epoch is not finite
+  std::shared_mutex planned_mutex;   ///< held alone where a larger plan takes the place of the planned one
+  std::unique_ptr<schedule::HostDevice> threads_device;  ///< last: its threads use all of this
 
   Impl(Session<float>* trained, const data::Dataset& data, SessionOptions session_options, BatchOptions batch_options)
       : session(*trained),
@@ -134,23 +142,38 @@ struct BatchTraining::Impl {
     const minibatch::SeedOrder<NodeId> probed(seeds, dataset.num_nodes(), dataset.orig_id,
                                               {batches.batch_size, options.seed, true});
     make_plan(minibatch::capacity(*sampler, probed, {options.seed, 1, 0}, kProbes, kMargin));
-    if (batches.machine) plan_routes(probed.batches_per_epoch());
+    if (batches.device) plan_routes(probed.batches_per_epoch());
   }
 
   /// Who prepares which batch of an epoch; every epoch goes by it.
   void plan_routes(std::int64_t batches_per_epoch) {
-    simulated = std::make_unique<SimulatedEpoch>();
-    simulated->profile = batches.machine->profile;
-    schedule::PlanOptions asked = batches.machine->plan;
+    routed = std::make_unique<RoutedEpoch>();
+    routed->profile = batches.device->profile;
+    routed->threads = batches.device->threads;
+    schedule::PlanOptions asked = batches.device->plan;
     asked.batches = batches_per_epoch;
-    simulated->planned = schedule::make_plan(simulated->profile, asked);
-    simulated->simulated = schedule::simulate(simulated->planned.plan, simulated->profile);
-    const schedule::Plan& plan = simulated->planned.plan;
-    work = std::make_unique<HostWork>(
-        HostWork::Stages{[this](std::int64_t index, minibatch::Slab* slab) { prepare(sample_alone, index, slab); },
-                         [this](std::int64_t index, minibatch::Slab* slab) { prepare(sample_together, index, slab); },
-                         [this](std::int64_t index, minibatch::Slab* slab) { train_prepared(index, slab); }},
-        std::min(plan.host_slabs, plan.batches), std::min(plan.gbs + 1, plan.batches));
+    routed->planned = schedule::make_plan(routed->profile, asked);
+    routed->simulated = schedule::simulate(routed->planned.plan, routed->profile);
+    const schedule::Plan& plan = routed->planned.plan;
+    work = make_work(std::min(plan.host_slabs, plan.batches), std::min(plan.gbs + 1, plan.batches));
+  }
+
+  std::unique_ptr<HostWork> make_work(std::int64_t host_slabs, std::int64_t device_slabs) {
+    return std::make_unique<HostWork>(
+        HostWork::Stages{
+            [this](std::int64_t index, int worker, minibatch::Slab* slab) {
+              prepare(sample_alone, index, worker, slab);
+            },
+            [this](std::int64_t index, int, minibatch::Slab* slab) { prepare(sample_together, index, 0, slab); },
+            [this](std::int64_t index, int, minibatch::Slab* slab) { train_prepared(index, slab); }},
+        host_slabs, device_slabs);
+  }
+
+  /// As many workers as sample alone at the same time, and one more for what a larger plan makes anew.
+  void make_samplers(int workers) {
+    sample_alone = minibatch::sampling(*sampler, *seed_order, workers + 1);
+    sample_together = minibatch::sampling_together(*sampler, *seed_order, threads_of(options));
+    spare_worker = workers;
   }
 
   const ir::Program& program() const { return session.compiled().program; }
@@ -192,9 +215,22 @@ struct BatchTraining::Impl {
     seed_order = std::make_unique<minibatch::SeedOrder<NodeId>>(seeds, dataset.num_nodes(), dataset.orig_id,
                                                                 minibatch::SeedOptions{batches.batch_size, seed, true});
     planned->is_set_up = false;  // for the parameters of this run
-    if (simulated == nullptr) return start_loader({seed, 1, 0});
-    sample_alone = minibatch::sampling(*sampler, *seed_order, 1);
-    sample_together = minibatch::sampling_together(*sampler, *seed_order, threads_of(options));
+    if (routed == nullptr) return start_loader({seed, 1, 0});
+    threads_device.reset();
+    make_samplers(routed->profile.workers);
+    if (routed->threads) threads_device = std::make_unique<schedule::HostDevice>(work.get(), routed->profile.workers);
+  }
+
+  schedule::Measured measure(const schedule::ProfilerOptions& asked) {
+    loader.reset();
+    make_samplers(asked.workers);
+    now = {1, 0};
+    failed = false;
+    const std::unique_ptr<HostWork> measured = make_work(asked.workers, 2);
+    std::vector<std::int64_t> in_turn(static_cast<std::size_t>(seed_order->batches_per_epoch()));
+    std::iota(in_turn.begin(), in_turn.end(), std::int64_t{0});
+    measured->start_epoch(in_turn);
+    return schedule::measure(*measured, std::ssize(in_turn), asked);
   }
 
   /// Plans for batches of `room`; no worker may be at work.
@@ -231,6 +267,7 @@ struct BatchTraining::Impl {
   void grow(const minibatch::BatchShape& shape) {
     minibatch::BatchShape room = planned->room;
     room.cover(with_margin(shape));
+    const std::lock_guard lock(planned_mutex);
     make_plan(room);
     ++stats.grown;
     now.plan_changed = true;
@@ -254,7 +291,8 @@ struct BatchTraining::Impl {
   double epoch(std::int64_t number, double lr) {
     stats = {.grown = stats.grown};
     now = {number, lr};
-    if (simulated == nullptr) {
+    failed = false;
+    if (routed == nullptr) {
       run_loader();
     } else {
       run_device();
@@ -265,7 +303,7 @@ struct BatchTraining::Impl {
   void run_loader() {
     const std::int64_t count = seed_order->batches_per_epoch();
     const double waited = loader->stats().consumer_seconds;
-    for (std::int64_t index = 0; index < count && now.is_finite();) {
+    for (std::int64_t index = 0; index < count && !failed;) {
       std::optional<minibatch::Loader::Held> held = loader->next();
       GNEISS_ASSERT(held.has_value(), "the loader ended before the training");
       const minibatch::MiniBatch<NodeId> batch(held->slab());
@@ -287,18 +325,24 @@ struct BatchTraining::Impl {
   }
 
   void run_device() {
-    const schedule::Plan& plan = simulated->planned.plan;
-    schedule::SimDevice device(simulated->profile, plan, work.get());
-    work->start_epoch(simulated->simulated.order);
-    simulated->run = schedule::run(plan, simulated->profile, device);
+    const schedule::Plan& plan = routed->planned.plan;
+    work->start_epoch(routed->simulated.order);
+    if (threads_device == nullptr) {
+      schedule::SimDevice device(routed->profile, plan, work.get());
+      routed->run = schedule::run(plan, routed->profile, device);
+      return;
+    }
+    schedule::Replay planned_order(plan, routed->simulated.commands);
+    routed->run = schedule::run(planned_order, plan, routed->profile, *threads_device);
   }
 
   minibatch::BatchKey key_of(std::int64_t index) const { return {seed, now.number, index}; }
 
-  void prepare(const minibatch::Prepare& sample, std::int64_t index, minibatch::Slab* slab) {
-    if (!now.is_finite()) return;
+  void prepare(const minibatch::Prepare& sample, std::int64_t index, int worker, minibatch::Slab* slab) {
+    if (failed) return;
     try {
-      sample(0, key_of(index), slab);
+      sample(worker, key_of(index), slab);
+      const std::shared_lock lock(planned_mutex);
       planned->inputs->add(slab);
     } catch (...) {
       std::rethrow_exception(minibatch::error_in_batch(key_of(index)));
@@ -306,11 +350,11 @@ struct BatchTraining::Impl {
   }
 
   void train_prepared(std::int64_t index, minibatch::Slab* slab) {
-    if (!now.is_finite()) return;
+    if (failed) return;
     const minibatch::BatchShape shape = minibatch::MiniBatch<NodeId>(*slab).shape();
     if (!fits(shape)) grow(shape);
     // What was added before a larger plan was made may lack what that reads.
-    if (now.plan_changed) prepare(sample_alone, index, slab);
+    if (now.plan_changed) prepare(sample_alone, index, spare_worker, slab);
     train_batch(index, *slab);
   }
 
@@ -325,6 +369,7 @@ struct BatchTraining::Impl {
     const std::int64_t before = (now.number - 1) * seed_order->batches_per_epoch();
     const double loss = step(slab, static_cast<std::uint64_t>(before + index + 1), now.lr);
     const auto seeds_of_batch = static_cast<double>(shape.nodes[0]);
+    failed = !std::isfinite(loss);
     now.loss += loss * seeds_of_batch;
     now.seeds += seeds_of_batch;
     count_batch(shape);
@@ -342,7 +387,7 @@ struct BatchTraining::Impl {
   }
 
   std::int64_t bytes() const {
-    const std::int64_t slabs = simulated == nullptr ? 2 * batches.workers + 2 : slabs_of(simulated->planned.plan);
+    const std::int64_t slabs = routed == nullptr ? 2 * batches.workers + 2 : slabs_of(routed->planned.plan);
     const std::int64_t copies =
         order ? dataset.graph.num_edges() * static_cast<std::int64_t>(sizeof(NodeId) + sizeof(EdgeId) +
                                                                       (dataset.graph.weighted() ? sizeof(float) : 0))
@@ -380,6 +425,7 @@ std::int64_t BatchTraining::bytes() const { return impl_->bytes(); }
 std::string BatchTraining::describe() const { return impl_->describe(); }
 const BatchStats& BatchTraining::stats() const { return impl_->stats; }
 const ir::Plan& BatchTraining::plan() const { return impl_->planned->plan; }
-const SimulatedEpoch* BatchTraining::simulated() const { return impl_->simulated.get(); }
+schedule::Measured BatchTraining::measure(const schedule::ProfilerOptions& options) { return impl_->measure(options); }
+const RoutedEpoch* BatchTraining::routed() const { return impl_->routed.get(); }
 
 }  // namespace gneiss::train

@@ -5,8 +5,8 @@
 // blocks in both directions, rows of features, labels. A step binds the plan to the slab and runs forward, backward and
 // the update. Parameters are those of the full-graph session, which evaluates on whole neighbourhoods.
 //
-// With a simulated device the stages of batches are those of a schedule (schedule/), done on the host while the device
-// keeps virtual time. The weights are the same as without.
+// With a device the stages of batches are those of a schedule (schedule/): a simulated one has them done here while it
+// keeps virtual time, one of threads does them beside each other. The weights are the same as without.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,23 @@
 
 #include "data/dataset.h"
 #include "minibatch/sampler.h"
+#include "schedule/profiler.h"
 #include "schedule/run.h"
 #include "train/session.h"
 
 namespace gneiss::train {
 
-/// A machine to be simulated, and how its two routes are scheduled.
-struct SimulatedMachine {
+/// A device beside the CPU, and how the two routes to it are scheduled.
+struct DeviceOptions {
   schedule::Profile profile;
   schedule::PlanOptions plan;  ///< its number of batches follows from the data
+  bool threads = false;        ///< a device made of threads of this machine, in real time; or else a simulated one
 };
 
-/// How an epoch went on a simulated machine.
-struct SimulatedEpoch {
+/// How an epoch went on a device.
+struct RoutedEpoch {
   schedule::Profile profile;
+  bool threads = false;
   schedule::Planned planned;
   schedule::Record simulated;  ///< without work, before the training
   schedule::Record run;        ///< the last epoch
@@ -39,8 +42,8 @@ struct SimulatedEpoch {
 struct BatchOptions {
   minibatch::SamplerOptions sampler;
   std::int64_t batch_size = 1024;
-  int workers = 0;                          ///< threads that prepare batches; 0: half of the session's, at least one
-  std::optional<SimulatedMachine> machine;  ///< none: batches are prepared ahead as fast as this machine can
+  int workers = 0;                      ///< threads that prepare batches; 0: half of the session's, at least one
+  std::optional<DeviceOptions> device;  ///< none: batches are prepared ahead as fast as this machine can
 };
 
 /// What the batches of an epoch were.
@@ -75,8 +78,10 @@ class BatchTraining {
   /// "mini-batches: 12 an epoch of 1024 seeds, …": for reports.
   std::string describe() const;
   const ir::Plan& plan() const;
-  /// Of the simulated machine, or null.
-  const SimulatedEpoch* simulated() const;
+  /// Runs batches through both routes of a device of threads, and says how long the stages take. Weights are void then.
+  schedule::Measured measure(const schedule::ProfilerOptions& options);
+  /// Of the device, or null.
+  const RoutedEpoch* routed() const;
 
  private:
   struct Impl;

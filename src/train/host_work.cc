@@ -22,13 +22,22 @@ std::size_t HostWork::Memory::find(std::int64_t batch) const {
 }
 
 minibatch::Slab* HostWork::Memory::take(std::int64_t batch) {
+  const std::lock_guard lock(mutex_);
   const std::size_t slot = find(kFree);
   holds_[slot] = batch;
   return &slabs_[slot];
 }
 
-minibatch::Slab* HostWork::Memory::of(std::int64_t batch) { return &slabs_[find(batch)]; }
-void HostWork::Memory::free(std::int64_t batch) { holds_[find(batch)] = kFree; }
+minibatch::Slab* HostWork::Memory::of(std::int64_t batch) {
+  const std::lock_guard lock(mutex_);
+  return &slabs_[find(batch)];
+}
+
+void HostWork::Memory::free(std::int64_t batch) {
+  const std::lock_guard lock(mutex_);
+  holds_[find(batch)] = kFree;
+}
+
 void HostWork::Memory::free_all() { std::ranges::fill(holds_, kFree); }
 
 std::int64_t HostWork::Memory::bytes() const {
@@ -48,17 +57,23 @@ void HostWork::start_epoch(std::span<const std::int64_t> order) {
     index_[static_cast<std::size_t>(order[step])] = static_cast<std::int64_t>(step);
 }
 
-void HostWork::prepare_on_cpu(std::int64_t batch) { stages_.prepare_on_cpu(index(batch), host_.take(batch)); }
-
-void HostWork::copy(std::int64_t batch) {
-  device_.take(batch)->copy_from(*host_.of(batch));
-  host_.free(batch);
+void HostWork::prepare_on_cpu(std::int64_t batch, int worker) {
+  stages_.prepare_on_cpu(index(batch), worker, host_.take(batch));
 }
 
-void HostWork::prepare_on_device(std::int64_t batch) { stages_.prepare_on_device(index(batch), device_.take(batch)); }
+std::int64_t HostWork::copy(std::int64_t batch) {
+  minibatch::Slab* to = device_.take(batch);
+  to->copy_from(*host_.of(batch));
+  host_.free(batch);
+  return std::ssize(to->bytes());
+}
+
+void HostWork::prepare_on_device(std::int64_t batch) {
+  stages_.prepare_on_device(index(batch), 0, device_.take(batch));
+}
 
 void HostWork::train(std::int64_t batch) {
-  stages_.train(index(batch), device_.of(batch));
+  stages_.train(index(batch), 0, device_.of(batch));
   device_.free(batch);
 }
 

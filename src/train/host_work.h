@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -18,8 +19,8 @@ namespace gneiss::train {
 
 class HostWork : public schedule::Work {
  public:
-  /// Called with the number of a batch in its epoch, and where it lies or shall lie.
-  using Stage = std::function<void(std::int64_t index, minibatch::Slab* slab)>;
+  /// Called with the number of a batch in its epoch, and where it lies or shall lie; `worker` counts CPU workers.
+  using Stage = std::function<void(std::int64_t index, int worker, minibatch::Slab* slab)>;
   struct Stages {
     Stage prepare_on_cpu;
     Stage prepare_on_device;
@@ -32,8 +33,8 @@ class HostWork : public schedule::Work {
   /// Begins an epoch in which the scheduler's batches are trained in this order.
   void start_epoch(std::span<const std::int64_t> order);
 
-  void prepare_on_cpu(std::int64_t batch) override;
-  void copy(std::int64_t batch) override;
+  void prepare_on_cpu(std::int64_t batch, int worker) override;
+  std::int64_t copy(std::int64_t batch) override;
   void prepare_on_device(std::int64_t batch) override;
   void train(std::int64_t batch) override;
 
@@ -52,6 +53,7 @@ class HostWork : public schedule::Work {
 
    private:
     std::size_t find(std::int64_t batch) const;
+    mutable std::mutex mutex_;
     std::vector<minibatch::Slab> slabs_;
     std::vector<std::int64_t> holds_;
   };

@@ -86,6 +86,32 @@ TEST(Batches, ASimulatedMachineTrainsTheSameAndTellsItsSchedule) {
   for (const char* name : {"plan", "run", "CPU 0", "link", "device"}) EXPECT_TRUE(names.contains(name)) << name;
 }
 
+TEST(Batches, AMeasuredDeviceOfThreadsTrainsTheSame) {
+  const Workplace place;
+  const std::vector<std::string> common = {"--model",  "sage", "--batch-size", "16",
+                                           "--fanout", "5,5",  "--threads",    "2"};
+  const auto with = [&](std::vector<std::string> start, const std::vector<std::string>& more) {
+    start.insert(start.end(), common.begin(), common.end());
+    start.insert(start.end(), more.begin(), more.end());
+    return place.gneiss(start);
+  };
+  const CommandResult profile = with({"profile", kGraph}, {"-o", "here.json", "--workers", "2"});
+  ASSERT_EQ(profile.code, 0) << profile.err;
+  EXPECT_THAT(profile.out, HasSubstr("CPU batch"));
+  EXPECT_EQ(Json::parse(place.read("here.json"))["workers"], 2);
+  EXPECT_EQ(with({"train", kGraph}, {"--epochs", "2", "--out", "plain"}).code, 0);
+  for (const char* schedule : {"best", "paper", "coinflip:0.5"}) {
+    const CommandResult run = with({"train", kGraph}, {"--epochs", "2", "--out", schedule, "--device", "host:here.json",
+                                                       "--schedule", schedule, "--json"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_EQ(Json::parse(run.out)["routes"]["device"], "host");
+    EXPECT_EQ(place.read(std::string(schedule) + "/model.safetensors"), place.read("plain/model.safetensors"));
+  }
+  const CommandResult none = place.gneiss({"profile", kGraph, "--model", "sage"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("add --batch-size"));
+}
+
 TEST(Batches, TheScheduleCommandNeedsNoData) {
   const Workplace place;
   const CommandResult text = place.gneiss({"schedule", "uk-sage-b", "--schedule", "paper"});
@@ -111,7 +137,7 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused({"train", kGraph, "--model", "sage", "--batch-size", "0"}, 2, "batch");
   refused({"plan", kGraph, "--batch-size", "64"}, 2, "mini-batches");
   refused({"synth", kGraph, "--batch-size", "64", "-o", "program"}, 2, "mini-batches");
-  refused({"train", kGraph, "--batch-size", "64", "--device", "gpu"}, 2, "devices are simulated");
+  refused({"train", kGraph, "--batch-size", "64", "--device", "gpu"}, 2, "there is no device 'gpu'");
   refused({"train", kGraph, "--batch-size", "64", "--device", "sim:uk-sage-x"}, 2, "did you mean 'uk-sage-");
   refused({"train", kGraph, "--device", "sim:uk-sage-b"}, 2, "--device is for mini-batches");
   refused({"train", kGraph, "--batch-size", "64", "--schedule", "paper"}, 2, "--schedule is for a device");

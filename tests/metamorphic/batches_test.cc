@@ -142,7 +142,7 @@ TEST(Batches, WeightsAreTheSameBitsForAnyNumberOfThreadsAndWorkers) {
 struct OnDevice {
   std::vector<float> weights;
   std::vector<double> losses;
-  train::SimulatedEpoch epoch;
+  train::RoutedEpoch epoch;
   std::int64_t grown = 0;
 };
 
@@ -150,7 +150,7 @@ OnDevice train_on_device(const data::Dataset& dataset, const Model& model, const
                          std::int64_t gbs = 10, std::vector<std::int64_t> fanout = {3, 2}, std::int64_t size = 32) {
   train::Session<float> session(dataset, options_for(model, 2));
   train::BatchOptions options = batches_for(std::move(fanout), size);
-  options.machine = {schedule::find_profile("uk-sage-b"), {.choice = choice, .gbs = gbs, .seed = 3}};
+  options.device = {schedule::find_profile("uk-sage-b"), {.choice = choice, .gbs = gbs, .seed = 3}};
   train::BatchTraining batches(&session, dataset, options_for(model, 2), options);
   batches.restart(5);
   OnDevice result;
@@ -159,7 +159,7 @@ OnDevice train_on_device(const data::Dataset& dataset, const Model& model, const
     result.grown += batches.stats().grown;
   }
   result.weights = weights_of(session);
-  result.epoch = *batches.simulated();
+  result.epoch = *batches.routed();
   return result;
 }
 
@@ -185,6 +185,21 @@ TEST(Batches, EverySplitOfRoutesGivesTheWeightsOfThePlainTraining) {
     EXPECT_GE(splits.size(), 4U) << "the choices make too few different splits";
     EXPECT_EQ(*splits.begin(), 0);
     EXPECT_EQ(*splits.rbegin(), (std::ssize(dataset.split.train) + 31) / 32);
+  }
+}
+
+TEST(Batches, ADeviceOfThreadsGivesTheWeightsOfThePlainTraining) {
+  const data::Dataset dataset = data::load("dcsbm:nodes=1500,classes=3", {});
+  const Model model{"sage", {}};
+  const std::vector<float> expected = train_sampled(dataset, model, 1, 1);
+  for (const schedule::Mode mode : {schedule::Mode::kPaper, schedule::Mode::kBest, schedule::Mode::kCoinFlip}) {
+    train::Session<float> session(dataset, options_for(model, 2));
+    train::BatchOptions options = batches_for({3, 2}, 32);
+    options.device = {schedule::find_profile("uk-sage-b"), {.choice = {mode, 0.5}}, true};
+    train::BatchTraining batches(&session, dataset, options_for(model, 2), options);
+    batches.restart(5);
+    for (int epoch = 1; epoch <= 2; ++epoch) batches.epoch(epoch, 0.01);
+    EXPECT_EQ(weights_of(session), expected) << schedule::mode_name(mode);
   }
 }
 

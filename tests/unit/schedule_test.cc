@@ -4,19 +4,27 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "schedule/host_device.h"
 #include "schedule/plan.h"
 #include "schedule/profile.h"
+#include "schedule/profiler.h"
+#include "schedule/registry.h"
+#include "schedule/replay.h"
 #include "schedule/run.h"
 #include "schedule/sim_device.h"
 #include "schedule/trace.h"
@@ -365,16 +373,20 @@ TEST(Schedule, NoSimulatedEpochIsShorterThanTheBound) {
 
 class Counted : public Work {
  public:
-  void prepare_on_cpu(std::int64_t batch) override { see(0, batch); }
-  void copy(std::int64_t batch) override { see(1, batch); }
+  void prepare_on_cpu(std::int64_t batch, int) override { see(0, batch); }
+  std::int64_t copy(std::int64_t batch) override { return see(1, batch), 1000; }
   void prepare_on_device(std::int64_t batch) override { see(2, batch); }
   void train(std::int64_t batch) override {
     if (batch == failing) throw std::runtime_error("a step failed");
     see(3, batch);
     order.push_back(batch);
   }
-  void see(int stage, std::int64_t batch) { ++seen[{stage, batch}]; }
+  void see(int stage, std::int64_t batch) {
+    const std::lock_guard lock(mutex);
+    ++seen[{stage, batch}];
+  }
 
+  std::mutex mutex;
   std::map<std::pair<int, std::int64_t>, int> seen;
   std::vector<std::int64_t> order;
   std::int64_t failing = -1;
@@ -441,6 +453,152 @@ TEST(SimDevice, RefusesWhatIsNotThere) {
          "the 2 slabs of main memory");
   refuse({{Action::kWait}}, "nothing has begun");
   refuse({{Action::kPrepareOnCpu, 9}}, "batch 9 of 9");
+}
+
+// ---- other times, and devices of threads
+
+TEST(Replay, KeepsTheOrderAndEveryConstraintWhereTimesDiffer) {
+  RandomStream random(9, 0);
+  const auto below = [&](int n) { return static_cast<int>(random.uniform() * n); };
+  for (int round = 0; round < 500; ++round) {
+    const auto time = [&] { return std::exp(4 * random.uniform() - 2); };
+    Profile profile = machine(time(), time(), time(), time(), 1 + below(4));
+    constexpr Mode kModes[] = {Mode::kPaper, Mode::kBest, Mode::kCpu, Mode::kDevice, Mode::kCoinFlip};
+    const Mode mode = kModes[below(5)];
+    const Plan plan = make_plan(profile, {{mode, 0.5}, below(50), 1 + below(6), 1}).plan;
+    const Record planned = simulate(plan, profile);
+    profile = machine(time(), time(), time(), time(), profile.workers);
+    profile.variation = 0.4;
+    SimDevice device(profile, plan, nullptr, static_cast<std::uint64_t>(round));
+    Replay replay(plan, planned.commands);
+    const Record record = run(replay, plan, profile, device);
+    EXPECT_EQ(record.order, planned.order);
+    check_schedule(record, plan, fmt::format("{}, round {}", mode_name(mode), round));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(HostDevice, DoesEveryStageOnceInThePlannedOrder) {
+  const Profile profile = find_profile("tw-sage-b");
+  for (const Mode mode : {Mode::kPaper, Mode::kBest, Mode::kCpu, Mode::kDevice, Mode::kCoinFlip}) {
+    const Plan plan = make_plan(profile, {{mode, 0.5}, 60}).plan;
+    const Record planned = simulate(plan, profile);
+    Counted work;
+    HostDevice device(&work, plan.workers);
+    Replay replay(plan, planned.commands);
+    const Record record = run(replay, plan, profile, device);
+    EXPECT_EQ(work.order, planned.order) << mode_name(mode);
+    EXPECT_EQ(std::ssize(work.seen), 3 * plan.cpu_batches + 2 * plan.device_batches());
+    for (const auto& [stage, count] : work.seen) EXPECT_EQ(count, 1);
+    check_schedule(record, plan, std::string(mode_name(mode)));
+  }
+}
+
+TEST(HostDevice, TheSchedulerDecidesAsBatchesCome) {
+  const Profile profile = find_profile("uk-sage-b");
+  const Plan plan = make_plan(profile, {{Mode::kPaper}, 80}).plan;
+  Counted work;
+  HostDevice device(&work, plan.workers);
+  const Record record = run(plan, profile, device);
+  EXPECT_EQ(std::set(work.order.begin(), work.order.end()).size(), 80U);
+  check_schedule(record, plan, "live");
+}
+
+TEST(HostDevice, AFailingStageEndsTheRunWithItsErrorAndNobodyHangs) {
+  const Profile profile = find_profile("uk-sage-b");
+  const Plan plan = make_plan(profile, {{Mode::kPaper}, 50}).plan;
+  for (const std::int64_t failing : {0, 7, 49}) {
+    Counted work;
+    work.failing = failing;
+    HostDevice device(&work, plan.workers);
+    EXPECT_THROW(run(plan, profile, device), std::runtime_error);
+  }
+}
+
+TEST(HostDevice, ALimitedLinkHoldsCopiesBack) {
+  Counted work;  // 1000 bytes a copy
+  HostDevice device(&work, 1, 1e5);
+  std::vector<Command> ended;
+  device.start({Action::kPrepareOnCpu, 0});
+  device.wait(&ended);
+  const Nanoseconds before = device.now();
+  device.start({Action::kCopy, 0});
+  device.wait(&ended);
+  EXPECT_GE(device.now() - before, from_ms(10));
+}
+
+TEST(HostDevice, AWaitForNothingIsRefused) {
+  Counted work;
+  HostDevice device(&work, 1);
+  std::vector<Command> ended;
+  EXPECT_THAT(error_of([&] { device.wait(&ended); }).message(), HasSubstr("nothing has begun"));
+}
+
+/// A third kind of device, as another library would bring it: each operator sleeps.
+Registry npu(std::vector<std::int64_t>* trained) {
+  const auto sleeping = [](double ms, std::int64_t bytes) {
+    return [=](std::int64_t, int) {
+      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
+      return bytes;
+    };
+  };
+  Registry registry;
+  registry.add(Phase::kBatching, "CPU", "sleep", sleeping(4, 0));
+  registry.add(Phase::kTransferring, "PCIe", "sleep", sleeping(0.5, 4096));
+  registry.add(Phase::kBatching, "NPU+PCIe", "sleep", sleeping(2, 0));
+  registry.add(Phase::kTraining, "NPU", "sleep", [=](std::int64_t batch, int) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    trained->push_back(batch);
+    return std::int64_t{0};
+  });
+  return registry;
+}
+
+TEST(Registry, ADeviceFromOutsideIsMeasuredPlannedAndRun) {
+  std::vector<std::int64_t> trained;
+  const std::unique_ptr<Work> work = npu(&trained).work("NPU");
+  const Measured measured = measure(*work, 40, {.workers = 2, .least_rounds = 2, .most_rounds = 3});
+  EXPECT_GE(to_ms(measured.profile.times.cpu_batch), 2.0);  // two sleep at the same time
+  EXPECT_GE(to_ms(measured.profile.times.uva), 2.0);
+  EXPECT_GE(to_ms(measured.profile.times.dma), 0.5);
+  EXPECT_GE(to_ms(measured.profile.times.train), 1.0);
+  EXPECT_EQ(measured.profile.dma_bytes, 4096);
+  EXPECT_EQ(measured.profile.workers, 2);
+  EXPECT_THAT(describe(measured), HasSubstr("CPU batch"));
+  trained.clear();
+  const Planned planned = make_plan(measured.profile, {{Mode::kBest}, 40});
+  HostDevice device(work.get(), 2);
+  Replay replay(planned.plan, simulate(planned.plan, measured.profile).commands);
+  const Record record = run(replay, planned.plan, measured.profile, device);
+  EXPECT_EQ(trained, record.order);
+  EXPECT_EQ(trained.size(), 40U);
+}
+
+TEST(Registry, APhaseWithoutOperatorIsNamed) {
+  std::vector<std::int64_t> trained;
+  const Registry registry = npu(&trained);
+  EXPECT_EQ(registry.entries()[2].full_name(), "Batching_NPU+PCIe_sleep");
+  const Error error = error_of([&] { registry.work("GPU"); });
+  EXPECT_EQ(error.code(), ErrorCode::kUsage);
+  EXPECT_THAT(error.message(), HasSubstr("no operator does the phase Batching on GPU+PCIe"));
+  EXPECT_THAT(error.hint(), AllOf(HasSubstr("add Batching_GPU+PCIe_NAME"), HasSubstr("Training_NPU_sleep")));
+  EXPECT_THAT(error_of([] { Registry().work("NPU"); }).hint(), HasSubstr("there are: none"));
+}
+
+TEST(Registry, NamesAreUniqueAndHaveThreeParts) {
+  Registry registry;
+  const Operator nothing = [](std::int64_t, int) { return std::int64_t{0}; };
+  registry.add(Phase::kTraining, "NPU", "step", nothing);
+  EXPECT_THAT(error_of([&] { registry.add(Phase::kTraining, "NPU", "other", nothing); }).message(),
+              HasSubstr("Training_NPU_step is there already"));
+  for (const auto& [hardware, name] : {std::pair("", "x"), std::pair("NPU", ""), std::pair("N_PU", "x")})
+    EXPECT_EQ(error_of([&] { registry.add(Phase::kBatching, hardware, name, nothing); }).code(), ErrorCode::kUsage);
+}
+
+TEST(Profiler, TooFewBatchesAreRefused) {
+  Counted work;
+  EXPECT_THAT(error_of([&] { measure(work, 2, {.workers = 2}); }).message(),
+              HasSubstr("more batches than the 2 workers"));
 }
 
 // ---- the trace

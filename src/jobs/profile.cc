@@ -1,0 +1,41 @@
+// The stages are those of a device of threads: HostWork with two slabs on the device, run by the profiler.
+#include "jobs/profile.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "jobs/options.h"
+#include "jobs/workload.h"
+#include "passes/to_blocks.h"
+
+namespace gneiss::jobs {
+
+ProfileReport profile(settings::Config config, int workers, const std::filesystem::path& out) {
+  GNEISS_CHECK(trains_batches(config), ErrorCode::kUsage,
+               "stages are those of mini-batches: add --batch-size, e.g. --batch-size 1024");
+  Workload workload(&config, PlanFor::kThisMachine);
+  train::Session<float> session(workload.dataset(), workload.session(), nullptr);
+  train::BatchOptions options = batch_options(config, passes::count_hops(session.compiled().program));
+  options.device.reset();
+  train::BatchTraining batches(&session, workload.dataset(), workload.session(), options);
+  session.reset(workload.session().seed);
+  batches.restart(workload.session().seed);
+  ProfileReport report;
+  report.model = config.text("model.name");
+  report.dataset = workload.dataset().name;
+  const int threads = train::threads_of(workload.session());
+  report.measured = batches.measure({.workers = workers > 0 ? workers : std::max(1, threads / 2)});
+  report.measured.profile.name = fmt::format("{}-{}", report.dataset, report.model);
+  if (!out.empty()) write_file(out, schedule::to_json(report.measured.profile));
+  return report;
+}
+
+std::string describe(const ProfileReport& report) {
+  const schedule::Profile& profile = report.measured.profile;
+  return fmt::format("stages of {} on {}, {} batches an epoch, {} CPU worker{}\n{}", report.model, report.dataset,
+                     profile.batches, profile.workers, profile.workers == 1 ? "" : "s",
+                     schedule::describe(report.measured));
+}
+
+}  // namespace gneiss::jobs
