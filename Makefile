@@ -9,7 +9,7 @@ PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-morphgl check-accuracy check-defaults check-toys check-sanitize bench bench-peers format clean
+.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-accuracy check-defaults check-toys check-sanitize bench bench-peers format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ check-morphgl: ## rerun the experiments of MorphGL's paper on simulated machines
 	@tools/install-deps check
 	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
 	@cmake --build $(BUILD) --parallel $(JOBS) --target check-morphgl
+
+check-mpi: ## install Open MPI, build with it, and hold processes under mpirun against one process (a minute)
+	@tools/install-deps check mpi
+	@tools/configure $(BUILD)-mpi -DGNEISS_BUILD_TESTS=OFF -DGNEISS_MPI=ON
+	@cmake --build $(BUILD)-mpi --parallel $(JOBS) --target gneiss
+	@tools/check-mpi $(BUILD)-mpi/bin/gneiss
 
 check-accuracy: build ## train on the published data sets and compare with the literature (long)
 	@GNEISS=$(BUILD)/bin/gneiss tools/check-accuracy

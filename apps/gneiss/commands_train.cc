@@ -123,6 +123,7 @@ int run_train(const TrainArguments& arguments) {
   progress.should_stop = [] { return stop_signal != 0; };
   const TrainResult result = train_model(config, progress);
   bar.clear();
+  if (result.rank != 0) return 0;
   print(arguments.json ? result.json + "\n" : result_text(result));
   if (!result.advice.empty() && !arguments.json) warn({result.advice});
   if (!result.interrupted) return 0;

@@ -1,7 +1,7 @@
 // The gneiss command: parses the command line, runs one sub-command, turns failures into messages and exit codes.
 //
 // Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 internal, 2 usage, 3 bad data, 4 out of memory
-// or disk, 5 numeric failure, 75 stopped on request with everything saved.
+// or disk, 5 numeric failure, 6 another rank lost, 75 stopped on request with everything saved.
 #include <fmt/format.h>
 
 #include <algorithm>

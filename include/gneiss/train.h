@@ -80,6 +80,7 @@ struct TrainResult {
   std::int64_t peak_rss_bytes = 0;
   std::int64_t saved_run = 0;  ///< whose weights are in the run folder
   bool interrupted = false;
+  int rank = 0;            ///< of several processes that a launcher started; only rank 0's results are to be shown
   std::string run_folder;  ///< empty if nothing was written
   std::string advice;      ///< what to try when the model has hardly learnt; empty if it has
   std::string routes;      ///< lines about the simulated machine; empty without one

@@ -78,6 +78,7 @@ TrainResult train_result(const runs::Report& report) {
   result.peak_rss_bytes = report.peak_rss_bytes;
   result.saved_run = report.saved_run;
   result.interrupted = report.interrupted;
+  result.rank = report.rank;
   result.run_folder = report.run_folder;
   result.advice = report.advice;
   result.routes = report.routes_text;

@@ -6,10 +6,12 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/version.h"
+#include "comm/launch.h"
 #include "comm/loopback.h"
 #include "data/info.h"
 #include "data/ranges.h"
@@ -99,8 +101,12 @@ class Trainer {
 
   runs::Report train() {
     report_.version = version_text();
-    check_ranks(config_);
+    world_ = comm::make_ranks(rank_count(config_));
+    check_ranks(config_, world_ == nullptr ? 1 : world_->count());
+    if (device_count(config_) > 1) world_ = comm::loopback(device_count(config_));
+    report_.rank = world_ == nullptr ? 0 : world_->first();
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine);
+    check_that_ranks_agree();
     report_.reorder = workload_->reorder();
     report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;
     open_folder();
@@ -115,8 +121,21 @@ class Trainer {
   /// Of several ranks, rank 0's.
   train::Session<float>& session() { return ranks_ != nullptr ? ranks_->session() : *session_; }
 
+  /// Processes on several machines could have been started with anything.
+  void check_that_ranks_agree() {
+    if (world_ == nullptr || world_->here() == world_->count()) return;
+    std::string settings;
+    for (const auto& [key, value] : config_.values()) settings += key + "=" + value + ";";
+    const std::string data = fingerprint(workload_->dataset());
+    world_->run([&](comm::Communicator& communicator) {
+      comm::agree(communicator, "version of gneiss", hash_text(version_text()));
+      comm::agree(communicator, "configuration", hash_text(settings));
+      comm::agree(communicator, "data set", hash_text(data));
+    });
+  }
+
   void open_folder() {
-    if (!config_.flag("out.save")) return;
+    if (!config_.flag("out.save") || report_.rank != 0) return;
     const std::filesystem::path path = config_.has("out.folder")
                                            ? std::filesystem::path(config_.text("out.folder"))
                                            : runs::default_run_folder(workload_->dataset().name, model_title(config_));
@@ -162,15 +181,14 @@ class Trainer {
       report_.plan_peak_bytes = workload_->peak_bytes_with(ranks_->bytes(), session.plan());
       report_.notes.push_back(ranks_->describe());
     }
-    if (watcher_.on_start) watcher_.on_start(report_);
+    if (watcher_.on_start && report_.rank == 0) watcher_.on_start(report_);
   }
 
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
   void make_session() {
-    const int devices = device_count(config_);
-    if (const int ranks = std::max(rank_count(config_), devices); ranks > 1) {
-      ranks_ = std::make_unique<train::RankTraining>(comm::loopback(ranks), &workload_->dataset(), workload_->session(),
-                                                     train::RowExchange{devices > 1, {}});
+    if (world_ != nullptr) {
+      ranks_ = std::make_unique<train::RankTraining>(world_.get(), &workload_->dataset(), workload_->session(),
+                                                     train::RowExchange{device_count(config_) > 1, {}});
       return;
     }
     const bool in_batches = trains_batches(config_);
@@ -237,7 +255,7 @@ class Trainer {
   void watch(std::int64_t run, const epochs::EpochRecord& epoch) {
     if (report_.start_seconds == 0) report_.start_seconds = seconds_since(started_) - epoch.eval_seconds;
     if (folder_ != nullptr) folder_->add_epoch(run, epoch);
-    if (watcher_.on_epoch) watcher_.on_epoch(run, epoch);
+    if (watcher_.on_epoch && report_.rank == 0) watcher_.on_epoch(run, epoch);
   }
 
   bool is_better(const epochs::RunRecord& run, const epochs::RunRecord& best) const {
@@ -281,6 +299,7 @@ class Trainer {
   settings::Config config_;
   const JobWatcher& watcher_;
   runs::Report report_;
+  std::unique_ptr<comm::Ranks> world_;  ///< of several ranks, those of this process
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<runs::RunFolder> folder_;
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several

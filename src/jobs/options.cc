@@ -310,10 +310,10 @@ int rank_count(const settings::Config& config) { return static_cast<int>(config.
 
 int device_count(const settings::Config& config) { return static_cast<int>(config.integer("train.devices")); }
 
-void check_ranks(const settings::Config& config) {
-  if (rank_count(config) == 1 && device_count(config) == 1) return;
+void check_ranks(const settings::Config& config, int ranks) {
+  if (ranks == 1 && device_count(config) == 1) return;
   const char* const several = device_count(config) > 1 ? "--devices" : "--ranks";
-  if (rank_count(config) > 1 && device_count(config) > 1) {
+  if (ranks > 1 && device_count(config) > 1) {
     throw Error(ErrorCode::kUnsupported, "devices are those of one rank: --devices does not go with --ranks",
                 config.where("train.devices"), "leave one of the two out");
   }

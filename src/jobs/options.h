@@ -43,7 +43,7 @@ int rank_count(const settings::Config& config);
 /// On how many virtual devices.
 int device_count(const settings::Config& config);
 /// Throws kUnsupported, naming the option, if something is asked for that several ranks do not do yet.
-void check_ranks(const settings::Config& config);
+void check_ranks(const settings::Config& config, int ranks);
 
 bool trains_batches(const settings::Config& config);
 /// How neighbours are drawn; `hops`: how many numbers of the default fanout are wanted, 0 for all of them.

@@ -31,12 +31,9 @@ std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pg
 
 }  // namespace
 
-RankTraining::RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* whole, const SessionOptions& options,
+RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset* whole, const SessionOptions& options,
                            const RowExchange& exchange)
-    : ranks_(std::move(ranks)),
-      exchange_(exchange),
-      options_(options),
-      members_(static_cast<std::size_t>(ranks_->here())) {
+    : ranks_(ranks), exchange_(exchange), options_(options), members_(static_cast<std::size_t>(ranks_->here())) {
   GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count(), "rows are fetched within one process");
   check_dataset(*whole);
   nodes_ = whole->num_nodes();

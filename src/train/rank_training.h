@@ -29,9 +29,10 @@ struct RowExchange {
 class RankTraining {
  public:
   /// Cuts `whole` into contiguous parts of about equal work and makes a session for each. Its edges and features are
-  /// freed, the rest must outlive this. `options.threads` are shared by the ranks of this process. Errors: as Session;
-  /// kUnsupported where the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks are here.
-  RankTraining(std::unique_ptr<comm::Ranks> ranks, data::Dataset* whole, const SessionOptions& options,
+  /// freed, the rest and `ranks` must outlive this. `options.threads` are shared by the ranks of this process. Errors:
+  /// as Session; kUnsupported where the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks
+  /// are here.
+  RankTraining(comm::Ranks* ranks, data::Dataset* whole, const SessionOptions& options,
                const RowExchange& exchange = {});
   ~RankTraining();
 
@@ -62,7 +63,7 @@ class RankTraining {
     return members_[static_cast<std::size_t>(communicator.rank() - ranks_->first())];
   }
 
-  std::unique_ptr<comm::Ranks> ranks_;
+  comm::Ranks* ranks_;
   const RowExchange exchange_;
   SessionOptions options_;  ///< with a rank's share of the threads
   std::vector<Member> members_;

@@ -77,7 +77,8 @@ Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel
   const data::Split split = dataset.split;
   train::SessionOptions options = testing::rank_options(model, dataset);
   options.threads = threads;
-  train::RankTraining training(comm::loopback(ranks), &dataset, options, exchange);
+  const std::unique_ptr<comm::Ranks> world = comm::loopback(ranks);
+  train::RankTraining training(world.get(), &dataset, options, exchange);
   const train::FullGraphOptions driver = driver_for(dataset);
   epochs::Evaluator evaluator(driver.metric, dataset.labels);
   Trained made;
@@ -290,7 +291,8 @@ TEST(Ranks, EndTogetherWhenTheLossIsNoNumber) {
   data::Dataset dataset = data_with_scores(data);
   dataset.features.dense[5] = INFINITY;
   const data::Split split = dataset.split;
-  train::RankTraining training(comm::loopback(3), &dataset, testing::rank_options({"gcn", "gcn", {}}, dataset));
+  const std::unique_ptr<comm::Ranks> world = comm::loopback(3);
+  train::RankTraining training(world.get(), &dataset, testing::rank_options({"gcn", "gcn", {}}, dataset));
   const train::FullGraphOptions driver = driver_for(dataset);
   epochs::Evaluator evaluator(driver.metric, dataset.labels);
   std::vector<float> weights(training.session().snapshot_size());
