@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kPhiloxW1 = 0xBB67AE85U;
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
 /// Four independent 32-bit draws for one (key, counter).
-inline PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter) {
+constexpr PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter) {
   auto k0 = static_cast<std::uint32_t>(key);
   auto k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < kPhiloxRounds; ++round) {
@@ -36,7 +36,7 @@ inline PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter) {
 }
 
 /// A float in [0, 1) with 24 random bits.
-inline float uniform_float(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1.0p-24F; }
+constexpr float uniform_float(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1.0p-24F; }
 
 /// A sequence of draws from one (seed, stream): for shuffles, initial weights and generators.
 class RandomStream {

@@ -7,7 +7,7 @@
 namespace gneiss::kernels {
 
 /// Key of all draws of one epoch. The odd constant (2^64 / golden ratio) keeps consecutive epochs far apart.
-inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t epoch) {
+constexpr std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t epoch) {
   return seed ^ (epoch * 0x9E3779B97F4A7C15ULL);
 }
 

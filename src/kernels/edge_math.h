@@ -68,7 +68,7 @@ GNEISS_EDGE_INLINE void fetch(const T* row) {
 }
 
 /// 2^n for -252 <= n <= 254, times x: in two steps, since neither end is a float of its own.
-GNEISS_EDGE_INLINE float scaled(float x, std::int32_t n) {
+GNEISS_EDGE_INLINE constexpr float scaled(float x, std::int32_t n) {
   const std::int32_t half = n / 2;
   return x * std::bit_cast<float>((half + 127) << 23) * std::bit_cast<float>((n - half + 127) << 23);
 }
@@ -79,7 +79,7 @@ struct ExpParts {
   float tail;  ///< r^2 p(r)
   std::int32_t n;
 };
-GNEISS_EDGE_INLINE ExpParts exp_parts(float x) {
+GNEISS_EDGE_INLINE constexpr ExpParts exp_parts(float x) {
   const float least = x < -87.0F ? -87.0F : x;
   const float within = least > 89.0F ? 89.0F : least;
   const float n = (within * 1.44269504F + 12582912.0F) - 12582912.0F;  // to the nearest whole number
@@ -94,7 +94,7 @@ GNEISS_EDGE_INLINE ExpParts exp_parts(float x) {
 }
 
 /// Within 2 units in the last place; 0 below -87, infinite above 88.73; NaN stays NaN.
-GNEISS_EDGE_INLINE float exp(float x) {
+GNEISS_EDGE_INLINE constexpr float exp(float x) {
   const ExpParts parts = exp_parts(x);
   const float y = scaled(1.0F + (parts.r + parts.tail), parts.n);
   const float finite = x > 88.722839F ? std::numeric_limits<float>::infinity() : y;
@@ -102,16 +102,16 @@ GNEISS_EDGE_INLINE float exp(float x) {
 }
 
 /// exp(x) - 1 for x <= 0.
-GNEISS_EDGE_INLINE float expm1(float x) {
+GNEISS_EDGE_INLINE constexpr float expm1(float x) {
   const ExpParts parts = exp_parts(x);
   const float near = parts.r + parts.tail;
   return parts.n == 0 ? near : scaled(1.0F + near, parts.n) - 1.0F;
 }
 
-GNEISS_EDGE_INLINE float sigmoid(float x) { return 1.0F / (1.0F + edge::exp(-x)); }
+GNEISS_EDGE_INLINE constexpr float sigmoid(float x) { return 1.0F / (1.0F + edge::exp(-x)); }
 
 /// Coefficients near 0: Cephes, tanhf.c (public domain).
-GNEISS_EDGE_INLINE float tanh(float x) {
+GNEISS_EDGE_INLINE constexpr float tanh(float x) {
   const float size = x < 0 ? -x : x;
   const float far = 1.0F - 2.0F / (edge::exp(2.0F * size) + 1.0F);
   const float square = x * x;

@@ -1,5 +1,6 @@
 // Runs every variant of an op against its last one, `reference`: under each instruction set of this machine, for
 // several numbers of threads, and asks for values within a bound and for the same bits whatever the number of threads.
+// The device kernel of the op runs too, in the emulation.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include "base/buffer.h"
 #include "base/random.h"
 #include "kernels/kernel.h"
+#include "parity/device_parity.h"
 #include "parity/targets.h"
 
 namespace gneiss::testing {
@@ -101,13 +103,18 @@ State snapshot(const Parity<Args>& problem) {
 }
 
 template <class Args>
-State run(const Parity<Args>& problem, const kernels::Variant<Args>& variant, int threads, const State& initial) {
+void reset(const Parity<Args>& problem, const State& initial) {
   for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
     std::copy(initial.values[i].begin(), initial.values[i].end(), problem.outputs[i].values->begin());
   }
   for (std::size_t i = 0; i < problem.exact.size(); ++i) {
     std::copy(initial.exact[i].begin(), initial.exact[i].end(), problem.exact[i]->begin());
   }
+}
+
+template <class Args>
+State run(const Parity<Args>& problem, const kernels::Variant<Args>& variant, int threads, const State& initial) {
+  reset(problem, initial);
   Buffer<std::byte> workspace(std::max<std::size_t>(1, problem.workspace_bytes));
   std::memset(workspace.data(), 0xFF, workspace.size());  // what a kernel does not write is NaN
   variant.run({threads, workspace.span()}, problem.args);
@@ -129,6 +136,28 @@ void expect_close(const Parity<Args>& problem, const State& got, const State& wa
       return;
     }
   }
+}
+
+/// The device kernel of the op: within the same bounds, and the same bits in three orders of threads; large problems
+/// run in one.
+template <class Args>
+void expect_device_parity(const Parity<Args>& problem, const State& initial, const State& want) {
+  constexpr std::size_t kManyElements = 20'000;  // a fiber's turn costs more than an element
+  std::size_t elements = 0;
+  for (const Output& output : problem.outputs) elements += output.values->size();
+  State one;
+  on_emulated_device<Args>(
+      problem.args, elements > kManyElements ? 1 : 3, [&] { reset(problem, initial); },
+      [&](const std::string& device, bool first) {
+        const std::string where = problem.what + ", " + device;
+        const State got = snapshot(problem);
+        if (first) {
+          one = got;
+          expect_close(problem, got, want, where);
+        } else {
+          EXPECT_TRUE(got.same_bits(one)) << where;
+        }
+      });
 }
 
 }  // namespace internal
@@ -153,6 +182,7 @@ int expect_parity(const Parity<Args>& problem) {
       }
     });
   }
+  internal::expect_device_parity(problem, initial, want);
   for (std::size_t o = 0; o < problem.outputs.size(); ++o) *problem.outputs[o].values = initial.values[o];
   return taken;
 }

@@ -1,0 +1,66 @@
+// CUDA's words for a compiler of the host: threads of a block as fibers that take turns, so that barriers and shuffles
+// mean what they mean on a card.
+//
+// The order of blocks and threads is shuffled by a seed, so that a missing barrier shows. Shared memory starts as NaN
+// and has guards around it. What a card would leave undefined is an error here that names the block: threads at
+// different barriers, threads that wait for ever, a shuffle from a lane that is not there, a write beyond shared
+// memory. What this cannot show: weak memory order between blocks, and speed (a switch takes about a microsecond).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <source_location>
+
+#define __global__
+#define __device__
+#define __host__
+#define __launch_bounds__(...)
+
+namespace gneiss::kernels::emulated {
+
+struct Index {
+  unsigned x = 0;
+  unsigned y = 0;
+  unsigned z = 0;
+};
+
+// Of the thread whose turn it is.
+extern constinit thread_local Index threadIdx;
+extern constinit thread_local Index blockIdx;
+extern constinit thread_local Index blockDim;
+extern constinit thread_local Index gridDim;
+
+/// Shuffles the order of blocks and threads of what this thread launches from now on.
+void set_order(std::uint64_t seed);
+
+/// Runs `body` for every thread of every block. Errors: kInternal for what a card would leave undefined.
+void run_grid(std::int64_t blocks, unsigned threads, std::size_t shared, const std::function<void()>& body);
+
+unsigned char* shared_bytes();
+
+using Where = std::source_location;
+
+void wait_for_block(const Where& where);
+void wait_for_warp(unsigned mask, const Where& where);
+
+/// Gives `bytes` bytes to the warp and takes those of another of its lanes.
+void exchange(void* value, std::size_t bytes, unsigned from_lane, unsigned mask, const Where& where);
+
+inline void __syncthreads(const Where& where = Where::current()) { wait_for_block(where); }
+inline void __syncwarp(unsigned mask = ~0U, const Where& where = Where::current()) { wait_for_warp(mask, where); }
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane, const Where& where = Where::current()) {
+  exchange(&value, sizeof(T), static_cast<unsigned>(lane), mask, where);
+  return value;
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, const Where& where = Where::current()) {
+  exchange(&value, sizeof(T), (threadIdx.x % 32) ^ static_cast<unsigned>(bits), mask, where);
+  return value;
+}
+
+}  // namespace gneiss::kernels::emulated

@@ -1,0 +1,8 @@
+// In the place of the kernels of nvcc, in a build without it.
+#include "kernels/cuda/device_kernels.h"
+
+namespace gneiss::kernels {
+
+const DeviceKernels* cuda_kernels() { return nullptr; }
+
+}  // namespace gneiss::kernels

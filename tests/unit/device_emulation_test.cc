@@ -1,0 +1,148 @@
+// The emulation of a device: what barriers, shuffles and shared memory do, and that it catches what a card would leave
+// undefined.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cuda/device.h"
+
+namespace gneiss::kernels::emulated {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string message_of(const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInternal);
+    return error.message();
+  }
+  return "nothing was thrown";
+}
+
+/// Each thread reads what its neighbour wrote to shared memory.
+__global__ void rotate(float* out, bool with_barrier) {
+  auto* shared = shared_memory<float>();
+  shared[threadIdx.x] = static_cast<float>(threadIdx.x);
+  if (with_barrier) __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = shared[(threadIdx.x + 1) % blockDim.x];
+}
+
+std::vector<float> rotated(std::uint64_t seed, bool with_barrier) {
+  std::vector<float> out(256);
+  set_order(seed);
+  launch({}, rotate, Launch{2, 128, 128 * sizeof(float)}, out.data(), with_barrier);
+  return out;
+}
+
+std::vector<float> expected_rotation() {
+  std::vector<float> out(256);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>((i % 128 + 1) % 128);
+  return out;
+}
+
+TEST(DeviceEmulation, ThreadsMeetAtBarriers) {
+  for (const std::uint64_t seed : {1, 2, 3}) EXPECT_EQ(rotated(seed, true), expected_rotation());
+}
+
+TEST(DeviceEmulation, AMissingBarrierShows) {
+  for (const std::uint64_t seed : {1, 2, 3}) EXPECT_NE(rotated(seed, false), expected_rotation());
+}
+
+TEST(DeviceEmulation, UnwrittenSharedMemoryIsNan) {
+  const std::vector<float> out = rotated(1, false);
+  EXPECT_TRUE(std::any_of(out.begin(), out.end(), [](float x) { return std::isnan(x); }));
+}
+
+__global__ void sum_of_warp(float* out) {
+  float sum = static_cast<float>(threadIdx.x);
+  for (int bits = 16; bits > 0; bits /= 2) sum += __shfl_xor_sync(~0U, sum, bits);
+  out[threadIdx.x] = __shfl_sync(~0U, sum, 0);
+}
+
+TEST(DeviceEmulation, LanesOfAWarpExchangeValues) {
+  std::vector<float> out(64);
+  launch({}, sum_of_warp, Launch{1, 64, 0}, out.data());
+  for (std::size_t t = 0; t < out.size(); ++t) EXPECT_EQ(out[t], t < 32 ? 496.0F : 1520.0F);
+}
+
+__global__ void half_the_block_waits() {
+  if (threadIdx.x < 16) __syncthreads();
+}
+
+TEST(DeviceEmulation, ThreadsThatWaitForEverAreNamed) {
+  const std::string message = message_of([] { launch({}, half_the_block_waits, Launch{3, 64, 0}); });
+  EXPECT_THAT(message, HasSubstr("of 3: threads wait for ever: 16 at a barrier of the block, 0 at one of their warp, "
+                                 "48 have ended; thread 0 at "));
+  EXPECT_THAT(message, HasSubstr("device_emulation_test.cc:"));
+}
+
+__global__ void different_barriers() {
+  if (threadIdx.x < 32) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+}
+
+TEST(DeviceEmulation, ADivergentBarrierIsNamed) {
+  EXPECT_THAT(message_of([] {
+                launch({}, different_barriers, Launch{1, 64, 0});
+              }),
+              HasSubstr("block 0 of 1: threads wait at different barriers: thread 0 at "));
+}
+
+__global__ void lane_that_is_not_there(float* out) { out[threadIdx.x] = __shfl_sync(~0U, 1.0F, 40); }
+
+TEST(DeviceEmulation, ALaneOutOfBoundsIsNamed) {
+  std::vector<float> out(32);
+  EXPECT_THAT(message_of([&] {
+                launch({}, lane_that_is_not_there, Launch{1, 32, 0}, out.data());
+              }),
+              HasSubstr("a shuffle reads lane 40, which is not there"));
+}
+
+__global__ void part_of_a_warp(float* out) { out[threadIdx.x] = __shfl_sync(0xFFFFU, 1.0F, 0); }
+
+TEST(DeviceEmulation, AShuffleOfPartOfAWarpIsRefused) {
+  std::vector<float> out(32);
+  EXPECT_THAT(message_of([&] {
+                launch({}, part_of_a_warp, Launch{1, 32, 0}, out.data());
+              }),
+              HasSubstr("barriers and shuffles are by whole warps"));
+}
+
+__global__ void write_at(int place) {
+  if (threadIdx.x == 5) shared_memory<float>()[place] = 1;
+}
+
+TEST(DeviceEmulation, AWriteBeyondSharedMemoryIsNamed) {
+  EXPECT_THAT(message_of([] {
+                launch({}, write_at, Launch{1, 32, 128}, 32);
+              }),
+              HasSubstr("a thread wrote behind its 128 bytes of shared memory"));
+  EXPECT_THAT(message_of([] {
+                launch({}, write_at, Launch{1, 32, 128}, -1);
+              }),
+              HasSubstr("a thread wrote before its 128 bytes of shared memory"));
+  launch({}, write_at, Launch{1, 32, 128}, 31);
+}
+
+TEST(DeviceEmulation, RunsOnAfterAnError) {
+  message_of([] { launch({}, half_the_block_waits, Launch{1, 64, 0}); });
+  EXPECT_EQ(rotated(1, true), expected_rotation());
+}
+
+TEST(DeviceEmulation, ALaunchThatNoCardTakesIsRefused) {
+  EXPECT_THAT(message_of([] {
+                launch({}, half_the_block_waits, Launch{1, 2048, 0});
+              }),
+              HasSubstr("no card takes 1 blocks of 2048 threads"));
+}
+
+}  // namespace
+}  // namespace gneiss::kernels::emulated
