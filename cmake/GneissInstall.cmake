@@ -20,7 +20,7 @@ set_target_properties(gneiss_program PROPERTIES EXPORT_NAME kernels)
 install(TARGETS gneiss_public gneiss_program EXPORT gneissTargets)
 install(TARGETS gneiss RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gneiss DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-foreach(folder base comm graph ir kernels data runtime)
+foreach(folder base comm pgas graph ir kernels data runtime)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${folder} DESTINATION ${GNEISS_LIBRARY_HEADERS}
           FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*-inl.h" EXCLUDE)
 endforeach()
