@@ -18,7 +18,7 @@ const char* group_title(const std::string& group) {
   if (group == "schedule") return "Learning-rate schedule";
   if (group == "train") return "Training";
   if (group == "batch") return "Mini-batches";
-  if (group == "device") return "Simulated device";
+  if (group == "device") return "Device";
   if (group == "out") return "Output";
   return "Passes";
 }

@@ -16,6 +16,7 @@
 #include "data/info.h"
 #include "data/ranges.h"
 #include "jobs/advice.h"
+#include "jobs/device_choice.h"
 #include "jobs/options.h"
 #include "jobs/routes.h"
 #include "jobs/run_facts.h"
@@ -105,6 +106,7 @@ class Trainer {
     check_ranks(config_, world_ == nullptr ? 1 : world_->count());
     if (device_count(config_) > 1) world_ = comm::loopback(device_count(config_));
     report_.rank = world_ == nullptr ? 0 : world_->first();
+    device_ = choose_device(config_, &device_notes_);  // before the data are read
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine);
     check_that_ranks_agree();
     report_.reorder = workload_->reorder();
@@ -158,6 +160,8 @@ class Trainer {
     report_.feature_dtype = half_name(dataset.features.dtype);
     report_.feature_bytes_saved = session.plan().bytes_saved_by_halves();
     report_.notes = dataset.notes;
+    report_.notes.insert(report_.notes.end(), device_notes_.begin(), device_notes_.end());
+    if (device_ != nullptr) report_.notes.push_back(fmt::format("trained on: {}", device_->name()));
     report_.warnings = workload_->session().warnings;
     report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
     report_.warnings.insert(report_.warnings.end(), large_numbers_.begin(), large_numbers_.end());
@@ -192,6 +196,10 @@ class Trainer {
       return;
     }
     const bool in_batches = trains_batches(config_);
+    if (device_ != nullptr) {
+      workload_->session().device = device_;
+      workload_->session().passes.target = planner::Target::kDevice;
+    }
     session_ = std::make_unique<train::Session<float>>(workload_->dataset(), workload_->session(),
                                                        in_batches ? nullptr : &workload_->dataset());
     if (!in_batches) return;
@@ -299,7 +307,9 @@ class Trainer {
   settings::Config config_;
   const JobWatcher& watcher_;
   runs::Report report_;
-  std::unique_ptr<comm::Ranks> world_;  ///< of several ranks, those of this process
+  std::unique_ptr<comm::Ranks> world_;       ///< of several ranks, those of this process
+  std::shared_ptr<runtime::Device> device_;  ///< null: the host; sessions share it
+  std::vector<std::string> device_notes_;
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<runs::RunFolder> folder_;
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "jobs/workload.h"
@@ -86,6 +87,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     throw Error(ErrorCode::kUsage, "plan shows trainings on the whole graph, not on mini-batches yet",
                 config.where("batch.size"), "leave --batch-size out; train says at its start what batches take");
   }
+  refuse_device(config, "plan");
   Workload workload(&config, PlanFor::kThisMachine);
   PlanReport report;
   train::SessionOptions options = workload.session();

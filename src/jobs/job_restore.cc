@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "data/info.h"
 #include "data/readers.h"
+#include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "jobs/run_facts.h"
@@ -247,6 +248,7 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
     throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
                 run.string(), "gneiss train writes one and says where");
   }
+  refuse_device(overrides, "a trained model");
   const fs::path weights = run / "model.safetensors";
   const runs::SafeTensors model = runs::read_safetensors(weights);
   const RunFacts facts = read_facts(run);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "jobs/workload.h"
@@ -101,6 +102,7 @@ SynthReport synthesize(settings::Config config, std::string_view target_name, co
                        bool force) {
   const synth::Target& target = synth::find_target(target_name);
   config.set("passes.jit", "true", settings::Origin::kFlag, "a program is compiled anyway");
+  refuse_device(config, "synth");
   Workload workload(&config, PlanFor::kAnyMachine);
   check_settings(config, workload.driver());
   const train::Blueprint blueprint = train::make_blueprint(workload.dataset(), workload.session());

@@ -324,7 +324,7 @@ void check_ranks(const settings::Config& config, int ranks) {
   };
   const Refused refused[] = {
       {"batch.size", config.has("batch.size"), "mini-batches run on one rank"},
-      {"device.name", config.has("device.name"), "devices take mini-batches"},
+      {"device.name", names_batch_device(config), "devices take mini-batches"},
       {"train.mem", config.has("train.mem"), "a limit of memory is kept on one rank only"},
       {"passes.jit", config.flag("passes.jit"), "loops over edges are compiled for one rank only"},
   };
@@ -364,9 +364,15 @@ train::BatchOptions batch_options(const settings::Config& config, std::int32_t h
   return options;
 }
 
+constexpr std::string_view kSimulated = "sim:";
+constexpr std::string_view kThreads = "host:";
+
+bool names_batch_device(const settings::Config& config) {
+  const std::string& device = config.text("device.name");
+  return device.starts_with(kSimulated) || device.starts_with(kThreads);
+}
+
 std::optional<train::DeviceOptions> device_options(const settings::Config& config) {
-  constexpr std::string_view kSimulated = "sim:";
-  constexpr std::string_view kThreads = "host:";
   const std::string schedule = config.text("device.schedule");
   for (const char* name : {"constant", "cosine", "plateau"}) {
     if (schedule != name) continue;
@@ -375,21 +381,18 @@ std::optional<train::DeviceOptions> device_options(const settings::Config& confi
   }
   const schedule::Choice choice =
       schedule::parse_choice(schedule.empty() ? "best" : schedule, config.where("device.schedule"));
-  if (!config.has("device.name")) {
+  if (!names_batch_device(config)) {
     for (const char* key : {"device.schedule", "device.batches", "device.trace"}) {
       if (!config.has(key)) continue;
       throw Error(ErrorCode::kUsage,
-                  fmt::format("--{} is for a device, and there is none", settings::find_setting(key)->flag),
+                  fmt::format("--{} is for a device that prepares batches, and there is none",
+                              settings::find_setting(key)->flag),
                   config.where(key), "add --device, e.g. --device sim:uk-sage-b, or leave it out");
     }
     return {};
   }
   const std::string& device = config.text("device.name");
   const bool threads = device.starts_with(kThreads);
-  if (!threads && !device.starts_with(kSimulated)) {
-    throw Error(ErrorCode::kUsage, fmt::format("there is no device '{}'", device), config.where("device.name"),
-                "--device sim:PROFILE is a simulated one, host:FILE one of threads, by a file of gneiss profile");
-  }
   train::DeviceOptions machine;
   machine.profile = schedule::find_profile(device.substr(threads ? kThreads.size() : kSimulated.size()));
   machine.threads = threads;

@@ -55,6 +55,8 @@ train::BatchOptions batch_options(const settings::Config& config, std::int32_t h
 /// The device that the config names, and how it is scheduled; none without --device.
 /// Errors: kUsage for another device, an unknown profile or schedule, and for settings of a device that is not there;
 /// kBadData as schedule::parse_profile.
+/// Is a machine named that mini-batches are prepared on (sim:, host:), and not one that trains the whole graph?
+bool names_batch_device(const settings::Config& config);
 std::optional<train::DeviceOptions> device_options(const settings::Config& config);
 
 /// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a

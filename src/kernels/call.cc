@@ -69,37 +69,43 @@ Unary unary_of(std::string_view name) {
   GNEISS_ASSERT(false, "'{}' is not a function of one element", name);
 }
 
-template <class T>
+template <class T, Space S>
 class Binding {
  public:
-  Binding(const Op& op, const Operands<T>& operands, BoundCall* call) : op_(op), from_(operands), call_(*call) {}
+  Binding(const Op& op, const Operands<T, S>& operands, CallIn<S>* call) : op_(op), from_(operands), call_(*call) {}
 
   void bind() {
     call_.run = {};
-    call_.band = {};
     call_.bytes = traffic();
+    if constexpr (kOnHost) call_.band = {};
     bind_kind();
-    if (!has_bands()) call_.band = {};
+    if constexpr (kOnHost) {
+      if (!has_bands()) call_.band = {};
+    }
   }
 
  private:
-  MatrixView<T> in(std::size_t i) const { return from_.real(op_.inputs[i]); }
-  MatrixView<T> out(std::size_t i = 0) const { return from_.real(op_.results[i]); }
-  MatrixView<std::int32_t> index_out(std::size_t i) const {
-    return i < op_.results.size() ? from_.index(op_.results[i]) : MatrixView<std::int32_t>();
+  static constexpr bool kOnHost = S == Space::kHost;
+  using ContextIn = std::conditional_t<kOnHost, Context, DeviceContext>;
+
+  MatrixView<T, S> in(std::size_t i) const { return from_.real(op_.inputs[i]); }
+  MatrixView<T, S> out(std::size_t i = 0) const { return from_.real(op_.results[i]); }
+  MatrixView<std::int32_t, S> index_out(std::size_t i) const {
+    return i < op_.results.size() ? from_.index(op_.results[i]) : MatrixView<std::int32_t, S>();
   }
   /// Elements of a value stored in 16 bits; of any other, none.
-  Halves halves(ir::ValueId v) const {
+  HalfElements<std::uint16_t, S> halves(ir::ValueId v) const {
     const ir::Type& type = from_.program->type(v);
     if (!ir::is_half(type.scalar)) return {};
     return {ir::half_of(type.scalar), from_.halves(v), type.cols};
   }
   std::int32_t graph() const { return static_cast<std::int32_t>(op_.attrs.integer("graph", 0)); }
-  const SparsePattern& in_edges() const { return *from_.in_edges(graph()); }
-  const SparsePattern& out_edges() const { return *from_.out_edges(graph()); }
+  const SparsePatternIn<S>& in_edges() const { return *from_.in_edges(graph()); }
+  const SparsePatternIn<S>& out_edges() const { return *from_.out_edges(graph()); }
   double real(std::string_view name, double otherwise) const { return op_.attrs.real(name, otherwise); }
   bool flag(std::string_view name) const { return op_.attrs.integer(name, 0) != 0; }
-  static std::span<T> flat(MatrixView<T> m) { return {m.data, static_cast<std::size_t>(m.size())}; }
+  static SpanIn<const T, S> flat(MatrixView<T, S> m) { return {m.data, static_cast<std::size_t>(m.size())}; }
+  static SpanIn<T, S> flat_result(MatrixView<T, S> m) { return {m.data, static_cast<std::size_t>(m.size())}; }
 
   /// Every operand read and every result written once.
   double traffic() const {
@@ -118,13 +124,35 @@ class Binding {
   }
 
   /// Chooses the variant and keeps the arguments for the call.
+  template <class Table, class Args>
+  void use(std::string_view name, Table variants, const Args& args) {
+    if constexpr (kOnHost) {
+      const Variant<Args>& variant = choose(name, variants, args);
+      call_.variant = variant.name;
+      call_.passes = variant.passes;
+      call_.run = [run = variant.run, args](const Context& context) { run(context, args); };
+      if (variant.bands != nullptr) use_bands(variant.bands(args), args);
+    } else {
+      const DeviceKernel<Args>& kernel = kernel_for(name, args);
+      call_.run = [run = kernel.run, args](const DeviceContext& context) { run(context, args); };
+    }
+  }
+
+  /// The device's kernel, noted in the call. Errors: kUnsupported if there is none that takes the arguments.
   template <class Args>
-  void use(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
-    const Variant<Args>& variant = choose(name, variants, args);
-    call_.variant = variant.name;
-    call_.passes = variant.passes;
-    call_.run = [run = variant.run, args](const Context& context) { run(context, args); };
-    if (variant.bands != nullptr) use_bands(variant.bands(args), args);
+  const DeviceKernel<Args>& kernel_for(std::string_view name, const Args& args) {
+    const DeviceKernel<Args>* kernel = find_kernel<Args>(*from_.kernels);
+    const std::string_view reason = kernel == nullptr ? "there is none yet" : kernel->declines(args);
+    if (!reason.empty()) throw_no_kernel(name, reason);
+    call_.variant = kernel->name;
+    call_.workspace_bytes = kernel->workspace_bytes(args);
+    return *kernel;
+  }
+
+  [[noreturn]] void throw_no_kernel(std::string_view name, std::string_view reason) const {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("line {} of the model: no kernel for '{}' on devices: {}", op_.location.line, name, reason),
+                "--device", "use --device cpu");
   }
 
   /// Keeps how the chosen variant is cut into bands.
@@ -147,14 +175,27 @@ class Binding {
   }
 
   /// Chooses the variant, which runs on views of a band of rows if it finishes each row at once.
-  template <class Args>
-  void use_by_rows(std::string_view name, std::span<const Variant<Args>> variants, const Args& args) {
+  template <class Table, class Args>
+  void use_by_rows(std::string_view name, Table variants, const Args& args) {
     use(name, variants, args);
-    if (call_.passes != Passes::kOne) return;
-    call_.band.rows = band_rows();
-    call_.band.run = [run = choose(name, variants, args).run, args](const Context& context, const Band& band) {
-      run(context, band_of(args, band));
-    };
+    if constexpr (kOnHost) {
+      if (call_.passes != Passes::kOne) return;
+      call_.band.rows = band_rows();
+      call_.band.run = [run = choose(name, variants, args).run, args](const Context& context, const Band& band) {
+        run(context, band_of(args, band));
+      };
+    }
+  }
+
+  static std::size_t length(std::span<const T> span) { return span.size(); }
+  static std::size_t length(DeviceSpan<const T> span) { return span.size; }
+  static bool has_tiles(const TiledPatternIn<S>& tiles) { return tiles.tile_cols != 0; }
+  static std::int64_t entries(const SparsePatternIn<S>& pattern) {
+    if constexpr (kOnHost) {
+      return pattern.nonzeros();
+    } else {
+      return static_cast<std::int64_t>(pattern.indices.size);
+    }
   }
 
   std::int64_t rows(ir::ValueId v) const { return from_.sizes->rows(from_.program->type(v)); }
@@ -168,7 +209,7 @@ class Binding {
   }
 
   void use_gemm() {
-    GemmArgs<T> args{in(0), in(1), out(), Orientation::kNN};
+    GemmArgs<T, S> args{in(0), in(1), out(), Orientation::kNN};
     if (flag("ta")) args.orientation = Orientation::kTN;
     if (flag("tb")) args.orientation = Orientation::kNT;
     if (op_.inputs.size() == 3) args.addend = in(2);
@@ -180,66 +221,69 @@ class Binding {
   }
 
   void use_spx_gemm() {
-    SpxGemmArgs<T> args{*from_.features(flag("ta")), flat(in(0)), in(1), out()};
-    if (flag("ta") && !from_.transposed_values().empty()) args.values = from_.transposed_values();
-    call_.flops = 2.0 * static_cast<double>(args.a.nonzeros()) * static_cast<double>(args.b.cols);
+    SpxGemmArgs<T, S> args{*from_.features(flag("ta")), flat(in(0)), in(1), out()};
+    if (flag("ta") && length(from_.transposed_values()) > 0) args.values = from_.transposed_values();
+    call_.flops = 2.0 * static_cast<double>(entries(args.a)) * static_cast<double>(args.b.cols);
     use_by_rows("spx_gemm", spx_gemm_variants<T>(), args);
   }
 
   void use_spmm() {
-    SpmmArgs<T> args{flag("transpose") ? out_edges() : in_edges(),
-                     in(0),
-                     {},
-                     op_.attrs.integer("heads", 1),
-                     reduce_of(op_),
-                     out(),
-                     index_out(1),
-                     from_.source_tiles(op_, flag("transpose"))};
+    SpmmArgs<T, S> args{flag("transpose") ? out_edges() : in_edges(),
+                        in(0),
+                        {},
+                        op_.attrs.integer("heads", 1),
+                        reduce_of(op_),
+                        out(),
+                        index_out(1),
+                        from_.source_tiles(op_, flag("transpose"))};
     if (ir::weighs_edges(op_)) args.w = flat(in(1));
     if (flag("scaled")) args.scales = in(op_.inputs.size() - 1);
     args.x_half = halves(op_.inputs[0]);
     args.y_half = halves(op_.results[0]);
     args.panel = op_.attrs.integer("panel", 0);
-    call_.workspace_bytes = spmm_workspace_bytes(args);
-    call_.flops = 2.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.x.cols);
+    if constexpr (kOnHost) call_.workspace_bytes = spmm_workspace_bytes(args);
+    call_.flops = 2.0 * static_cast<double>(entries(args.pattern)) * static_cast<double>(args.x.cols);
     use_by_rows("spmm", spmm_variants<T>(), args);
   }
 
   void use_spmm_arg_grad() {
-    SpmmArgGradArgs<T> args{out_edges(), in_edges().offsets, from_.index(op_.inputs[0]), in(1), {}, out()};
+    SpmmArgGradArgs<T, S> args{out_edges(), in_edges().offsets, from_.index(op_.inputs[0]), in(1), {}, out()};
     if (op_.inputs.size() == 3) args.w = flat(in(2));
     use("spmm_arg_grad", spmm_arg_grad_variants<T>(), args);
   }
 
   /// The result, or a view without rows if nobody wants it.
-  MatrixView<T> optional_out(std::size_t i) const { return op_.results[i] == ir::kNoValue ? MatrixView<T>() : out(i); }
+  MatrixView<T, S> optional_out(std::size_t i) const {
+    return op_.results[i] == ir::kNoValue ? MatrixView<T, S>() : out(i);
+  }
 
   void use_attention() {
-    AttentionArgs<T> args{in_edges(),         in(0), in(1),           in(2),          {}, op_.attrs.integer("heads", 1),
-                          real("slope", 0.2), out(), optional_out(1), optional_out(2)};
+    AttentionArgs<T, S> args{
+        in_edges(),         in(0), in(1),           in(2),          {}, op_.attrs.integer("heads", 1),
+        real("slope", 0.2), out(), optional_out(1), optional_out(2)};
     if (op_.inputs.size() == 4) args.gate = in(3);
     args.tiles = from_.source_tiles(op_, false);
-    call_.workspace_bytes = attention_workspace_bytes(args.y.rows, args.heads, !args.tiles.empty(), sizeof(T));
-    call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
+    call_.workspace_bytes = attention_workspace_bytes(args.y.rows, args.heads, has_tiles(args.tiles), sizeof(T));
+    call_.flops = 4.0 * static_cast<double>(entries(args.pattern)) * static_cast<double>(args.z.cols);
     use("attention", attention_variants<T>(), args);
   }
 
   void use_attention_grad() {
-    AttentionGradArgs<T> args{flag("transpose") ? out_edges() : in_edges(),
-                              in(0),
-                              in(1),
-                              in(2),
-                              in(3),
-                              in(4),
-                              in(5),
-                              {},
-                              op_.attrs.integer("heads", 1),
-                              real("slope", 0.2),
-                              out(0),
-                              out(1)};
+    AttentionGradArgs<T, S> args{flag("transpose") ? out_edges() : in_edges(),
+                                 in(0),
+                                 in(1),
+                                 in(2),
+                                 in(3),
+                                 in(4),
+                                 in(5),
+                                 {},
+                                 op_.attrs.integer("heads", 1),
+                                 real("slope", 0.2),
+                                 out(0),
+                                 out(1)};
     if (op_.inputs.size() == 7) args.gate = in(6);
     args.tiles = from_.source_tiles(op_, flag("transpose"));
-    call_.flops = 4.0 * static_cast<double>(args.pattern.nonzeros()) * static_cast<double>(args.z.cols);
+    call_.flops = 4.0 * static_cast<double>(entries(args.pattern)) * static_cast<double>(args.z.cols);
     call_.workspace_bytes = attention_grad_workspace_bytes(args.dy.rows, args.heads, sizeof(T));
     use("attention_grad", attention_grad_variants<T>(), args);
   }
@@ -247,32 +291,32 @@ class Binding {
   void use_segment_reduce() {
     const bool by_destination = op_.attrs.text("side", "dst") == "dst";
     use("segment_reduce", segment_reduce_variants<T>(),
-        SegmentReduceArgs<T>{by_destination ? in_edges() : out_edges(), in(0), reduce_of(op_), out(), index_out(1)});
+        SegmentReduceArgs<T, S>{by_destination ? in_edges() : out_edges(), in(0), reduce_of(op_), out(), index_out(1)});
   }
 
-  void use_binary(Binary fn) { use_by_rows("binary", binary_variants<T>(), BinaryArgs<T>{fn, in(0), in(1), out()}); }
+  void use_binary(Binary fn) { use_by_rows("binary", binary_variants<T>(), BinaryArgs<T, S>{fn, in(0), in(1), out()}); }
 
   void use_unary() {
     const bool is_affine = op_.kind == OpKind::affine;
     const double alpha = is_affine ? real("scale", 1) : real("alpha", op_.kind == OpKind::elu ? 1 : 0);
     use_by_rows("unary", unary_variants<T>(),
-                UnaryArgs<T>{unary_of(ir::traits(op_.kind).name), alpha, real("shift", 0), in(0), out()});
+                UnaryArgs<T, S>{unary_of(ir::traits(op_.kind).name), alpha, real("shift", 0), in(0), out()});
   }
 
   void use_columns(ColumnGroups fn, std::string_view attr) {
     use_by_rows("column_groups", column_groups_variants<T>(),
-                ColumnGroupsArgs<T>{fn, op_.attrs.integer(attr, 1), in(0), out(), weights()});
+                ColumnGroupsArgs<T, S>{fn, op_.attrs.integer(attr, 1), in(0), out(), weights()});
   }
 
   /// The second operand, or a view without rows.
-  ConstMatrixView<T> weights() const {
-    return op_.inputs.size() == 2 ? ConstMatrixView<T>(in(1)) : ConstMatrixView<T>();
+  ConstMatrixView<T, S> weights() const {
+    return op_.inputs.size() == 2 ? ConstMatrixView<T, S>(in(1)) : ConstMatrixView<T, S>();
   }
 
   /// The key is read at every run; everything else is fixed.
   void use_dropout() {
     const ir::Type& type = from_.program->type(op_.inputs[0]);
-    DropoutArgs<T> args;
+    DropoutArgs<T, S> args;
     args.p = real("p", 0.5);
     args.stream = static_cast<std::uint32_t>(op_.attrs.integer("stream", 0));
     args.x = in(0);
@@ -284,6 +328,19 @@ class Binding {
       // Of a block the destinations are the first of the sources, so that one list names both ends.
       args.row_ids = from_.row_ids(from_.program->graphs[static_cast<std::size_t>(type.set)].src_set);
     }
+    if constexpr (kOnHost) {
+      use_dropout_by_rows(type, args);
+    } else {
+      call_.run = [run = kernel_for("dropout", args).run, args, key = from_.key](const DeviceContext& context) {
+        DropoutArgs<T, S> now = args;
+        now.seed = key->seed;
+        now.epoch = key->epoch;
+        run(context, now);
+      };
+    }
+  }
+
+  void use_dropout_by_rows(const ir::Type& type, const DropoutArgs<T>& args) {
     const Variant<DropoutArgs<T>>& variant = choose("dropout", dropout_variants<T>(), args);
     call_.variant = variant.name;
     call_.run = [run = variant.run, args, key = from_.key](const Context& context) {
@@ -311,19 +368,19 @@ class Binding {
     switch (op_.kind) {
       case OpKind::batch_norm:
         return use("batch_norm", batch_norm_variants<T>(),
-                   BatchNormArgs<T>{in(0), in(1), in(2), eps, out(0), out(1), out(2)});
+                   BatchNormArgs<T, S>{in(0), in(1), in(2), eps, out(0), out(1), out(2)});
       case OpKind::batch_norm_inference:
         return use_by_rows("batch_norm_inference", batch_norm_inference_variants<T>(),
-                           BatchNormInferenceArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out()});
+                           BatchNormInferenceArgs<T, S>{in(0), in(1), in(2), in(3), in(4), eps, out()});
       case OpKind::batch_norm_grad:
         return use("batch_norm_grad", batch_norm_grad_variants<T>(),
-                   BatchNormGradArgs<T>{in(0), in(1), in(2), in(3), in(4), eps, out(0), out(1), out(2)});
+                   BatchNormGradArgs<T, S>{in(0), in(1), in(2), in(3), in(4), eps, out(0), out(1), out(2)});
       case OpKind::layer_norm:
         return use("layer_norm", layer_norm_variants<T>(),
-                   LayerNormArgs<T>{graph_mode, in(0), in(1), in(2), eps, out(0), out(1), out(2)});
+                   LayerNormArgs<T, S>{graph_mode, in(0), in(1), in(2), eps, out(0), out(1), out(2)});
       default:
         return use("layer_norm_grad", layer_norm_grad_variants<T>(),
-                   LayerNormGradArgs<T>{graph_mode, in(0), in(1), in(2), in(3), in(4), eps, out(0), out(1), out(2)});
+                   LayerNormGradArgs<T, S>{graph_mode, in(0), in(1), in(2), in(3), in(4), eps, out(0), out(1), out(2)});
     }
   }
 
@@ -335,7 +392,7 @@ class Binding {
       if (other.kind == OpKind::batch_norm && other.results[1] == mean) n = rows(other.inputs[0]);
     }
     use("batch_norm_update", batch_norm_update_variants<T>(),
-        BatchNormUpdateArgs<T>{n, real("momentum", 0.1), in(2), in(3), in(0), in(1)});
+        BatchNormUpdateArgs<T, S>{n, real("momentum", 0.1), in(2), in(3), in(0), in(1)});
   }
 
   /// One copy per operand, into its block of columns.
@@ -343,38 +400,41 @@ class Binding {
     call_.parts.resize(op_.inputs.size());
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
-      use_by_rows("copy_columns", copy_columns_variants<T>(), CopyColumnsArgs<T>{in(i), 0, out(), begin, in(i).cols});
+      use_by_rows("copy_columns", copy_columns_variants<T>(),
+                  CopyColumnsArgs<T, S>{in(i), 0, out(), begin, in(i).cols});
       begin += in(i).cols;
       call_.parts[i].run = call_.run;
-      call_.parts[i].band = call_.band;
+      if constexpr (kOnHost) call_.parts[i].band = call_.band;
     }
-    call_.run = [parts = call_.parts.data(), count = call_.parts.size()](const Context& context) {
+    call_.run = [parts = call_.parts.data(), count = call_.parts.size()](const ContextIn& context) {
       for (std::size_t i = 0; i < count; ++i) parts[i].run(context);
     };
-    call_.band.run = [parts = call_.parts.data(), count = call_.parts.size()](const Context& context,
-                                                                              const Band& band) {
-      for (std::size_t i = 0; i < count; ++i) parts[i].band.run(context, band);
-    };
+    if constexpr (kOnHost) {
+      call_.band.run = [parts = call_.parts.data(), count = call_.parts.size()](const Context& context,
+                                                                                const Band& band) {
+        for (std::size_t i = 0; i < count; ++i) parts[i].band.run(context, band);
+      };
+    }
   }
 
   void use_loss() {
     call_.workspace_bytes = loss_workspace_bytes(in(0).rows);
-    const LossOperands& of = ir::is_training_loss(op_) ? from_.training : from_.validation;
+    const LossOperandsIn<S>& of = ir::is_training_loss(op_) ? from_.training : from_.validation;
     if (op_.kind == OpKind::cross_entropy) {
       return use("cross_entropy", cross_entropy_variants<T>(),
-                 CrossEntropyArgs<T>{in(0), of.labels, of.rows, from_.class_weights, real("label_smoothing", 0), out(0),
-                                     optional_out(1)});
+                 CrossEntropyArgs<T, S>{in(0), of.labels, of.rows, from_.class_weights, real("label_smoothing", 0),
+                                        out(0), optional_out(1)});
     }
     if (op_.kind == OpKind::bce_with_logits) {
       return use("bce_with_logits", bce_with_logits_variants<T>(),
-                 BceWithLogitsArgs<T>{in(0), of.targets, of.rows, out(0), optional_out(1), of.labelled});
+                 BceWithLogitsArgs<T, S>{in(0), of.targets, of.rows, out(0), optional_out(1), of.labelled});
     }
-    use("mse", mse_variants<T>(), MseArgs<T>{in(0), of.targets, of.rows, out(0), optional_out(1), of.labelled});
+    use("mse", mse_variants<T>(), MseArgs<T, S>{in(0), of.targets, of.rows, out(0), optional_out(1), of.labelled});
   }
 
   /// Values that are written once, straight from the graph or a number.
   void use_fill(Fill what) {
-    FillArgs<T> args;
+    FillArgs<T, S> args;
     args.what = what;
     args.value = real("value", 0);
     args.y = out();
@@ -385,11 +445,15 @@ class Binding {
 
   /// Ops between ranks have one way to run.
   void use_ranks(void (*run)(const Context& context, const HaloArgs<T>& args)) {
-    const HaloArgs<T> args{from_.communicator, from_.halo, in(0), out(), from_.space};
-    call_.variant = "ranks";
-    if (op_.kind != OpKind::rank_sum)
-      call_.workspace_bytes = halo_workspace_bytes(op_.attrs.integer("packed", 0), args.x.cols, sizeof(T));
-    call_.run = [run, args](const Context& context) { run(context, args); };
+    if constexpr (kOnHost) {
+      const HaloArgs<T> args{from_.communicator, from_.halo, in(0), out(), from_.space};
+      call_.variant = "ranks";
+      if (op_.kind != OpKind::rank_sum)
+        call_.workspace_bytes = halo_workspace_bytes(op_.attrs.integer("packed", 0), args.x.cols, sizeof(T));
+      call_.run = [run, args](const Context& context) { run(context, args); };
+    } else {
+      throw_no_kernel(ir::traits(op_.kind).name, "ranks talk on the host alone");
+    }
   }
 
   void bind_kind() {
@@ -409,15 +473,15 @@ class Binding {
       case OpKind::spx_gemm:
         return use_spx_gemm();
       case OpKind::to_dense:
-        return use("to_dense", to_dense_variants<T>(), ToDenseArgs<T>{*from_.features(false), flat(in(0)), out()});
+        return use("to_dense", to_dense_variants<T>(), ToDenseArgs<T, S>{*from_.features(false), flat(in(0)), out()});
       case OpKind::to_float:
-        return use_by_rows("to_float", to_float_variants<T>(), ToFloatArgs<T>{halves(op_.inputs[0]), out()});
+        return use_by_rows("to_float", to_float_variants<T>(), ToFloatArgs<T, S>{halves(op_.inputs[0]), out()});
       case OpKind::to_half:
-        return use("to_half", to_half_variants<T>(), ToHalfArgs<T>{in(0), halves(op_.results[0])});
+        return use("to_half", to_half_variants<T>(), ToHalfArgs<T, S>{in(0), halves(op_.results[0])});
       case OpKind::add:
         return use_binary(Binary::kAdd);
       case OpKind::mul_add:
-        return use_by_rows("mul_add", mul_add_variants<T>(), MulAddArgs<T>{in(0), in(1), in(2), out()});
+        return use_by_rows("mul_add", mul_add_variants<T>(), MulAddArgs<T, S>{in(0), in(1), in(2), out()});
       case OpKind::sub:
         return use_binary(Binary::kSub);
       case OpKind::mul:
@@ -430,8 +494,8 @@ class Binding {
         return use_binary(Binary::kMinimum);
       case OpKind::maximum_grad:
         return use_by_rows("extreme_grad", extreme_grad_variants<T>(),
-                           ExtremeGradArgs<T>{op_.attrs.text("fn", "maximum") == "maximum", !flag("side"), in(0), in(1),
-                                              in(2), out()});
+                           ExtremeGradArgs<T, S>{op_.attrs.text("fn", "maximum") == "maximum", !flag("side"), in(0),
+                                                 in(1), in(2), out()});
       case OpKind::affine:
       case OpKind::relu:
       case OpKind::leaky_relu:
@@ -446,13 +510,13 @@ class Binding {
       case OpKind::unary_grad: {
         const std::string fn = op_.attrs.text("fn", "relu");
         return use_by_rows("unary_grad", unary_grad_variants<T>(),
-                           UnaryGradArgs<T>{unary_of(fn), real("alpha", 0), in(0), in(1), out()});
+                           UnaryGradArgs<T, S>{unary_of(fn), real("alpha", 0), in(0), in(1), out()});
       }
       case OpKind::dropout:
         return use_dropout();
       case OpKind::sum_rows:
         call_.workspace_bytes = sum_rows_workspace_bytes(in(0).rows, in(0).cols, sizeof(T));
-        return use("sum_rows", sum_rows_variants<T>(), SumRowsArgs<T>{in(0), out(), weights()});
+        return use("sum_rows", sum_rows_variants<T>(), SumRowsArgs<T, S>{in(0), out(), weights()});
       case OpKind::sum_groups:
         return use_columns(ColumnGroups::kSumGroups, "groups");
       case OpKind::expand_groups:
@@ -466,7 +530,7 @@ class Binding {
       case OpKind::slice:
         return use_by_rows(
             "copy_columns", copy_columns_variants<T>(),
-            CopyColumnsArgs<T>{in(0), op_.attrs.integer("begin", 0), out(), 0, op_.attrs.integer("cols", 0)});
+            CopyColumnsArgs<T, S>{in(0), op_.attrs.integer("begin", 0), out(), 0, op_.attrs.integer("cols", 0)});
       case OpKind::batch_norm:
       case OpKind::batch_norm_inference:
       case OpKind::batch_norm_grad:
@@ -478,28 +542,29 @@ class Binding {
       case OpKind::gather_src:
       case OpKind::gather_dst:
         return use("gather", gather_variants<T>(),
-                   GatherArgs<T>{in_edges(), op_.kind == OpKind::gather_src, in(0), out()});
+                   GatherArgs<T, S>{in_edges(), op_.kind == OpKind::gather_src, in(0), out()});
       case OpKind::segment_reduce:
         return use_segment_reduce();
       case OpKind::segment_arg_grad:
         return use("segment_arg_grad", segment_arg_grad_variants<T>(),
-                   SegmentArgGradArgs<T>{in_edges().offsets, from_.index(op_.inputs[0]), in(1), out()});
+                   SegmentArgGradArgs<T, S>{in_edges().offsets, from_.index(op_.inputs[0]), in(1), out()});
       case OpKind::spmm:
         return use_spmm();
       case OpKind::spmm_arg_grad:
         return use_spmm_arg_grad();
       case OpKind::spmm_arg_weight_grad:
-        return use("spmm_arg_weight_grad", spmm_arg_weight_grad_variants<T>(),
-                   SpmmArgWeightGradArgs<T>{in_edges(), from_.index(op_.inputs[0]), in(1), in(2), flat(out())});
+        return use(
+            "spmm_arg_weight_grad", spmm_arg_weight_grad_variants<T>(),
+            SpmmArgWeightGradArgs<T, S>{in_edges(), from_.index(op_.inputs[0]), in(1), in(2), flat_result(out())});
       case OpKind::sddmm:
-        call_.flops = 2.0 * static_cast<double>(in_edges().nonzeros()) * static_cast<double>(in(0).cols);
+        call_.flops = 2.0 * static_cast<double>(entries(in_edges())) * static_cast<double>(in(0).cols);
         return use("sddmm", sddmm_variants<T>(),
-                   SddmmArgs<T>{in_edges(), in(0), in(1), op_.attrs.integer("heads", 1), out()});
+                   SddmmArgs<T, S>{in_edges(), in(0), in(1), op_.attrs.integer("heads", 1), out()});
       case OpKind::edge_softmax:
-        return use("edge_softmax", edge_softmax_variants<T>(), EdgeSoftmaxArgs<T>{in_edges().offsets, in(0), out()});
+        return use("edge_softmax", edge_softmax_variants<T>(), EdgeSoftmaxArgs<T, S>{in_edges().offsets, in(0), out()});
       case OpKind::edge_softmax_grad:
         return use("edge_softmax_grad", edge_softmax_grad_variants<T>(),
-                   EdgeSoftmaxGradArgs<T>{in_edges().offsets, in(0), in(1), out()});
+                   EdgeSoftmaxGradArgs<T, S>{in_edges().offsets, in(0), in(1), out()});
       case OpKind::attention:
         return use_attention();
       case OpKind::attention_grad:
@@ -518,18 +583,19 @@ class Binding {
   }
 
   const Op& op_;
-  const Operands<T>& from_;
-  BoundCall& call_;
+  const Operands<T, S>& from_;
+  CallIn<S>& call_;
 };
 
 }  // namespace
 
-template <class T>
-void bind_call(const ir::Op& op, const Operands<T>& operands, BoundCall* call) {
-  Binding<T>(op, operands, call).bind();
+template <class T, Space S>
+void bind_call(const ir::Op& op, const Operands<T, S>& operands, CallIn<S>* call) {
+  Binding<T, S>(op, operands, call).bind();
 }
 
 template void bind_call(const ir::Op& op, const Operands<float>& operands, BoundCall* call);
 template void bind_call(const ir::Op& op, const Operands<double>& operands, BoundCall* call);
+template void bind_call(const ir::Op& op, const Operands<float, Space::kDevice>& operands, DeviceCall* call);
 
 }  // namespace gneiss::kernels

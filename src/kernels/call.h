@@ -9,12 +9,14 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/fixed_function.h"
 #include "base/matrix_view.h"
 #include "comm/halo.h"
 #include "ir/program.h"
+#include "kernels/cuda/device_kernels.h"
 #include "kernels/kernel.h"
 #include "pgas/space.h"
 
@@ -27,38 +29,41 @@ struct StepKey {
 };
 
 /// What a loss is taken of.
-struct LossOperands {
-  std::span<const std::int32_t> labels;
-  ConstMatrixView<float> targets;
-  std::span<const NodeId> rows;
+template <Space S>
+struct LossOperandsIn {
+  SpanIn<const std::int32_t, S> labels;
+  ConstMatrixView<float, S> targets;
+  SpanIn<const NodeId, S> rows;
   std::int64_t labelled = 0;  ///< labelled_entries of targets and rows
 };
+using LossOperands = LossOperandsIn<Space::kHost>;
 
 /// Where a call finds its operands. Views must stay valid as long as the call.
-template <class T>
+template <class T, Space S = Space::kHost>
 struct Operands {
   const ir::Program* program = nullptr;
-  const ir::Sizes* sizes = nullptr;  ///< how many rows values have
+  const DeviceKernels* kernels = nullptr;  ///< of a device
+  const ir::Sizes* sizes = nullptr;        ///< how many rows values have
   const StepKey* key = nullptr;
-  std::function<MatrixView<T>(ir::ValueId)> real;  ///< dense values; sparse features: [nnz, 1] values
+  std::function<MatrixView<T, S>(ir::ValueId)> real;  ///< dense values; sparse features: [nnz, 1] values
   std::function<std::uint16_t*(ir::ValueId)>
       halves;  ///< of a value stored in 16 bits, row-major; `real` gives its shape
-  std::function<MatrixView<std::int32_t>(ir::ValueId)> index;  ///< which edge won; an empty view for kNoValue
-  std::function<const SparsePattern*(std::int32_t graph)> in_edges;
-  std::function<const SparsePattern*(std::int32_t graph)> out_edges;
-  std::function<TiledPattern(const ir::Op& op, bool out_edges)>
+  std::function<MatrixView<std::int32_t, S>(ir::ValueId)> index;  ///< which edge won; an empty view for kNoValue
+  std::function<const SparsePatternIn<S>*(std::int32_t graph)> in_edges;
+  std::function<const SparsePatternIn<S>*(std::int32_t graph)> out_edges;
+  std::function<TiledPatternIn<S>(const ir::Op& op, bool out_edges)>
       source_tiles;  ///< of its graph; empty where there are none
-  std::function<const SparsePattern*(bool transposed)> features;
+  std::function<const SparsePatternIn<S>*(bool transposed)> features;
   /// [nnz] of the features in the order of their transpose, where that names no slots.
-  std::function<std::span<const T>()> transposed_values;
-  std::function<std::span<const float>(std::int32_t graph)> edge_weights;  ///< empty: all ones
-  std::function<std::span<const std::int64_t>(std::int32_t node_set)> row_ids;
+  std::function<SpanIn<const T, S>()> transposed_values;
+  std::function<SpanIn<const float, S>(std::int32_t graph)> edge_weights;  ///< empty: all ones
+  std::function<SpanIn<const std::int64_t, S>(std::int32_t node_set)> row_ids;
   comm::Communicator* communicator = nullptr;  ///< of a rank; null while planning
   const comm::HaloPlan* halo = nullptr;        ///< likewise
   pgas::Space* space = nullptr;                ///< of a device that fetches rows; else null
-  LossOperands training;
-  LossOperands validation;
-  std::span<const float> class_weights;
+  LossOperandsIn<S> training;
+  LossOperandsIn<S> validation;
+  SpanIn<const float, S> class_weights;
 };
 
 /// Room for the arguments of any op and for which kernel takes them.
@@ -89,9 +94,23 @@ struct BoundCall {
   std::vector<BoundCall> parts;  ///< calls that together are this one (concat)
 };
 
+/// A call of a device kernel with everything bound but the context.
+struct DeviceCall {
+  std::string_view variant;
+  Passes passes = Passes::kOne;
+  std::size_t workspace_bytes = 0;
+  double flops = 0;
+  double bytes = 0;
+  FixedFunction<void(const DeviceContext&), kCallBytes> run;
+  std::vector<DeviceCall> parts;  ///< calls that together are this one (concat)
+};
+
+template <Space S>
+using CallIn = std::conditional_t<S == Space::kHost, BoundCall, DeviceCall>;
+
 /// Binds one op. Leaves that only name data (input, param) give a call with an empty `run`. Binding the same op again,
-/// to operands of other sizes, allocates nothing.
-template <class T>
-void bind_call(const ir::Op& op, const Operands<T>& operands, BoundCall* call);
+/// to operands of other sizes, allocates nothing. Errors: kUnsupported where a device has no kernel for it.
+template <class T, Space S = Space::kHost>
+void bind_call(const ir::Op& op, const Operands<T, S>& operands, CallIn<S>* call);
 
 }  // namespace gneiss::kernels

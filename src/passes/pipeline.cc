@@ -52,7 +52,10 @@ struct Pass {
   ir::Program (*run)(const ir::Program& program, const Options& options, Decisions* decisions);
 };
 
-bool wants_edge_loops(const Options& options) { return options.edge_loops && options.disabled.count(kFuseEdges) == 0; }
+bool wants_edge_loops(const Options& options) {
+  const bool can = options.edge_loops && options.target == planner::Target::kCpu;
+  return can && options.disabled.count(kFuseEdges) == 0;
+}
 
 /// All ranks choose by what the features of all nodes hold.
 SparsePathOptions sparse_options_of_all(const Options& options) {

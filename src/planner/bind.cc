@@ -15,73 +15,77 @@ using ir::Op;
 using ir::OpKind;
 
 /// Patterns with sizes and no data, for choosing variants before anything is allocated.
-struct Sizes {
-  std::vector<SparsePattern> in;
-  std::vector<SparsePattern> out;
-  SparsePattern features;
-  SparsePattern features_transposed;
+template <Space S>
+struct Patterns {
+  std::vector<SparsePatternIn<S>> in;
+  std::vector<SparsePatternIn<S>> out;
+  SparsePatternIn<S> features;
+  SparsePatternIn<S> features_transposed;
 };
 
-SparsePattern sized(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool slots) {
+template <Space S>
+SparsePatternIn<S> sized(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool slots) {
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(nnz, 0));
-  SparsePattern pattern{rows,
-                        cols,
-                        {static_cast<const EdgeId*>(nullptr), static_cast<std::size_t>(rows) + 1},
-                        {static_cast<const NodeId*>(nullptr), count},
-                        {}};
+  SparsePatternIn<S> pattern{rows,
+                             cols,
+                             {static_cast<const EdgeId*>(nullptr), static_cast<std::size_t>(rows) + 1},
+                             {static_cast<const NodeId*>(nullptr), count},
+                             {}};
   if (slots) pattern.slots = {static_cast<const EdgeId*>(nullptr), count};
   return pattern;
 }
 
-Sizes sizes_of(const ir::Plan& plan) {
+template <Space S>
+Patterns<S> patterns_of(const ir::Plan& plan) {
   const ir::Program& program = plan.program;
-  Sizes sizes;
+  Patterns<S> sizes;
   for (const ir::GraphDef& graph : program.graphs) {
     const std::int64_t src = program.node_sets[static_cast<std::size_t>(graph.src_set)].size;
     const std::int64_t dst = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size;
-    sizes.in.push_back(sized(dst, src, graph.num_edges, false));
-    sizes.out.push_back(sized(src, dst, graph.num_edges, plan.graph_uses[sizes.out.size()].slots));
+    sizes.in.push_back(sized<S>(dst, src, graph.num_edges, false));
+    sizes.out.push_back(sized<S>(src, dst, graph.num_edges, plan.graph_uses[sizes.out.size()].slots));
   }
   for (const Op& op : program.ops) {
     if (op.kind != OpKind::input) continue;
     const std::int64_t rows = program.rows(op.results[0]);
     const std::int64_t cols = program.type(op.results[0]).cols;
-    sizes.features = sized(rows, cols, plan.feature_nonzeros, false);
-    sizes.features_transposed = sized(cols, rows, plan.feature_nonzeros, plan.feature_slots);
+    sizes.features = sized<S>(rows, cols, plan.feature_nonzeros, false);
+    sizes.features_transposed = sized<S>(cols, rows, plan.feature_nonzeros, plan.feature_slots);
   }
   return sizes;
 }
 
-template <class T>
-void bind_all(ir::Plan* plan) {
-  const Sizes sizes = sizes_of(*plan);
+template <class T, Space S>
+void bind_all(ir::Plan* plan, const kernels::DeviceKernels* device) {
+  const Patterns<S> sizes = patterns_of<S>(*plan);
   const ir::Program& program = plan->program;
   const kernels::StepKey key;
   const ir::Sizes most = ir::capacity(program);
-  kernels::Operands<T> operands;
+  kernels::Operands<T, S> operands;
   operands.program = &program;
+  operands.kernels = device;
   operands.sizes = &most;
   operands.key = &key;
   operands.real = [&](ir::ValueId v) {
     const bool sparse = program.type(v).layout == ir::Layout::kSparse;
-    return sparse ? MatrixView<T>(nullptr, plan->feature_nonzeros, 1)
-                  : MatrixView<T>(nullptr, program.rows(v), program.type(v).cols);
+    return sparse ? MatrixView<T, S>(nullptr, plan->feature_nonzeros, 1)
+                  : MatrixView<T, S>(nullptr, program.rows(v), program.type(v).cols);
   };
   operands.halves = [](ir::ValueId) { return static_cast<std::uint16_t*>(nullptr); };
   operands.index = [&](ir::ValueId v) {
-    return v == ir::kNoValue ? MatrixView<std::int32_t>()
-                             : MatrixView<std::int32_t>(nullptr, program.rows(v), program.type(v).cols);
+    return v == ir::kNoValue ? MatrixView<std::int32_t, S>()
+                             : MatrixView<std::int32_t, S>(nullptr, program.rows(v), program.type(v).cols);
   };
   operands.in_edges = [&](std::int32_t g) { return &sizes.in[static_cast<std::size_t>(g)]; };
   operands.out_edges = [&](std::int32_t g) { return &sizes.out[static_cast<std::size_t>(g)]; };
   operands.source_tiles = [&](const Op& op, bool out_edges) {
     const ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(op.attrs.integer("graph", 0))];
-    return TiledPattern{out_edges ? use.out_tile : use.in_tile, {}, {}, {}, {}};
+    return TiledPatternIn<S>{out_edges ? use.out_tile : use.in_tile, {}, {}, {}, {}};
   };
   operands.features = [&](bool transposed) { return transposed ? &sizes.features_transposed : &sizes.features; };
-  operands.transposed_values = [] { return std::span<const T>(); };
-  operands.edge_weights = [](std::int32_t) { return std::span<const float>(); };
-  operands.row_ids = [](std::int32_t) { return std::span<const std::int64_t>(); };
+  operands.transposed_values = [] { return SpanIn<const T, S>(); };
+  operands.edge_weights = [](std::int32_t) { return SpanIn<const float, S>(); };
+  operands.row_ids = [](std::int32_t) { return SpanIn<const std::int64_t, S>(); };
   std::vector<std::int32_t> loop_of(program.ops.size(), -1);  // of each step
   for (std::size_t k = 0; k < plan->loops.size(); ++k) {
     const ir::EdgeLoop& loop = plan->loops[k];
@@ -89,8 +93,8 @@ void bind_all(ir::Plan* plan) {
   }
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     if (program.ops[i].kind == OpKind::input || program.ops[i].kind == OpKind::param) continue;
-    kernels::BoundCall call;
-    kernels::bind_call<T>(program.ops[i], operands, &call);
+    kernels::CallIn<S> call;
+    kernels::bind_call<T, S>(program.ops[i], operands, &call);
     ir::Step step;
     step.op = static_cast<std::int32_t>(i);
     step.variant = call.variant;
@@ -104,9 +108,11 @@ void bind_all(ir::Plan* plan) {
       continue;
     }
     step.workspace_bytes = static_cast<std::int64_t>(call.workspace_bytes);
-    step.band_rows = call.band.can_be_cut() ? call.band.rows : 0;
-    step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
-    step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
+    if constexpr (S == Space::kHost) {
+      step.band_rows = call.band.can_be_cut() ? call.band.rows : 0;
+      step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
+      step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
+    }
     plan->steps.push_back(std::move(step));
   }
 }
@@ -231,10 +237,16 @@ void bind_kernels(ir::Plan* plan, SourceTiling tiling, const cost::Rates& rates,
   find_structures(plan);
   choose_source_tiles(plan, tiling, rates, decisions);
   if (plan->value_bytes == sizeof(double)) {
-    bind_all<double>(plan);
+    bind_all<double, Space::kHost>(plan, nullptr);
   } else {
-    bind_all<float>(plan);
+    bind_all<float, Space::kHost>(plan, nullptr);
   }
+  find_lasting(plan);
+}
+
+void bind_device_kernels(ir::Plan* plan) {
+  find_structures(plan);
+  bind_all<float, Space::kDevice>(plan, &kernels::emulated_kernels());
   find_lasting(plan);
 }
 

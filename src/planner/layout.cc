@@ -38,12 +38,27 @@ constexpr PlanPass kCpu[] = {
      [](ir::Plan* plan, const LayoutOptions&, Decisions*) { plan_memory(plan); }},
 };
 
+/// On a device nothing is about the caches of cores: no bands, tiles or padding, and no files. What follows a gather
+/// row by row is to be done in registers there, by a pass that stands where fuse_rows stands.
+constexpr PlanPass kDevice[] = {
+    {"bind_kernels", false, "a kernel for every op",
+     [](ir::Plan* plan, const LayoutOptions&, Decisions*) { bind_device_kernels(plan); }},
+    {nullptr, false, "modelled times",
+     [](ir::Plan* plan, const LayoutOptions& o, Decisions*) {
+       for (ir::Step& step : plan->steps) step.seconds = cost::step_seconds(o.rates, *plan, step);
+     }},
+    {"plan_memory", false, "a place for every value",
+     [](ir::Plan* plan, const LayoutOptions&, Decisions*) { plan_memory(plan); }},
+};
+
 }  // namespace
 
 std::span<const PlanPass> layout_for(Target target) {
   switch (target) {
     case Target::kCpu:
       return kCpu;
+    case Target::kDevice:
+      return kDevice;
   }
   return {};
 }

@@ -16,7 +16,7 @@
 namespace gneiss::planner {
 
 /// What a plan runs on.
-enum class Target : std::uint8_t { kCpu };
+enum class Target : std::uint8_t { kCpu, kDevice };
 
 /// What the passes on plans go by.
 struct LayoutOptions {

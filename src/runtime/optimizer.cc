@@ -33,10 +33,10 @@ void Optimizer<T>::reset() {
 }
 
 template <class T>
-double Optimizer<T>::penalty(std::span<const T> values) const {
-  if (config_.kind == OptimizerKind::kAdamW) return 0;
+double penalty(const OptimizerConfig& config, std::span<const ParameterRange> ranges, std::span<const T> values) {
+  if (config.kind == OptimizerKind::kAdamW) return 0;
   double sum = 0;
-  for (const ParameterRange& range : ranges_) {
+  for (const ParameterRange& range : ranges) {
     if (range.weight_decay == 0) continue;
     double squares = 0;
     for (const T value : values.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size))) {
@@ -72,6 +72,8 @@ void Optimizer<T>::step(const kernels::Context& context, double lr, std::span<T>
   }
 }
 
+template double penalty(const OptimizerConfig&, std::span<const ParameterRange>, std::span<const float>);
+template double penalty(const OptimizerConfig&, std::span<const ParameterRange>, std::span<const double>);
 template class Optimizer<float>;
 template class Optimizer<double>;
 

@@ -43,9 +43,6 @@ class Optimizer {
   /// One step in place at learning rate `lr`; gradients are clipped first if configured.
   void step(const kernels::Context& context, double lr, std::span<T> values, std::span<T> gradients);
   void reset();
-  /// The term that weight decay stands for in the objective: half the decay times the squares of the values; 0 for
-  /// AdamW, whose decay is no term of the loss.
-  double penalty(std::span<const T> values) const;
   /// Bytes of state per parameter value, in values: 2 for Adam, 1 for momentum, 0 for plain SGD.
   static int state_values(const OptimizerConfig& config);
 
@@ -56,6 +53,11 @@ class Optimizer {
   Buffer<T> second_;
   std::int64_t step_ = 0;
 };
+
+/// The term that weight decay stands for in the objective: half the decay times the squares of the values; 0 for
+/// AdamW, whose decay is no term of the loss.
+template <class T>
+double penalty(const OptimizerConfig& config, std::span<const ParameterRange> ranges, std::span<const T> values);
 
 extern template class Optimizer<float>;
 extern template class Optimizer<double>;

@@ -505,9 +505,9 @@ std::vector<Setting> device_settings() {
   return {
       {.key = "device.name",
        .flag = "device",
-       .help =
-           "sim:PROFILE: a simulated machine (gneiss help profiles); host:FILE: threads, by a file of gneiss profile",
-       .unset = "none"},
+       .help = "cuda, cuda:N: a card; auto: a card if one can be used; emulated: a card's kernels on the CPU; with "
+               "mini-batches sim:PROFILE, a simulated machine (gneiss help profiles), or host:FILE, threads",
+       .unset = "cpu"},
       {.key = "device.schedule",
        .flag = "schedule",
        .help = "who prepares which batch: paper, best, cpu, device or coinflip:R",

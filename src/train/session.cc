@@ -15,10 +15,10 @@
 #include "graph/reorder.h"
 #include "language/diagnostics.h"
 #include "passes/constant_values.h"
-#include "runtime/executor.h"
 #include "runtime/initialize.h"
 #include "runtime/parameters.h"
 #include "train/dataset_inputs.h"
+#include "train/engine.h"
 #include "train/loops.h"
 #include "train/planned_bytes.h"
 
@@ -92,7 +92,7 @@ void apply_schedule(const std::vector<language::ScheduleEntry>& schedule, passes
 
 /// Throws kBadData if a constant kept in 16 bits went beyond their range although no feature did.
 template <class T>
-void check_constants(const ir::Plan& plan, const data::Dataset& dataset, const runtime::Executor<T>& executor) {
+void check_constants(const ir::Plan& plan, const data::Dataset& dataset, Engine<T>* engine) {
   const auto is_finite = [&](std::uint16_t half) { return std::isfinite(from_half(dataset.features.dtype, half)); };
   for (const ir::Op& op : plan.program.ops) {
     if (op.phase != ir::Phase::kSetup || op.kind == ir::OpKind::input || op.results.empty()) continue;
@@ -100,7 +100,7 @@ void check_constants(const ir::Plan& plan, const data::Dataset& dataset, const r
     const bool stored =
         value != ir::kNoValue && plan.placements[static_cast<std::size_t>(value)].storage != ir::Storage::kNone;
     if (!stored || !ir::is_half(plan.program.type(value).scalar)) continue;
-    const std::span<const std::uint16_t> constants = executor.read_halves(value);
+    const std::span<const std::uint16_t> constants = engine->read_halves(value);
     if (std::all_of(constants.begin(), constants.end(), is_finite)) continue;
     const Buffer<std::uint16_t>& features = dataset.features.halves;
     if (!std::all_of(features.begin(), features.end(), is_finite)) return;
@@ -232,8 +232,7 @@ struct Session<T>::Impl {
   Blueprint blueprint;
   DatasetInputs inputs;
   runtime::Parameters<T> parameters;
-  runtime::Executor<T> executor;
-  runtime::Optimizer<T> optimizer;
+  std::unique_ptr<Engine<T>> engine;
   std::uint64_t seed = 0;
   bool ready = false;  ///< the setup phase has run
   // Of a rank of several: how the logits of all nodes come together on rank 0.
@@ -250,14 +249,26 @@ struct Session<T>::Impl {
         inputs(prepared_dataset(), blueprint.plan, options.class_weights,
                rank == nullptr ? std::span<const std::int64_t>() : rank->ids),
         parameters(blueprint.plan),
-        executor(
-            blueprint.plan, parameters, {threads_of(options), {}},
-            {std::move(blueprint.graphs), loops.functions, file.bytes(), rank == nullptr ? nullptr : rank->communicator,
-             rank == nullptr ? nullptr : &rank->halo, rank == nullptr ? nullptr : rank->space}),
-        optimizer(options.optimizer, parameter_ranges(blueprint.plan, options.optimizer),
-                  blueprint.plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {
-    executor.bind(inputs.inputs());
+        engine(make_engine()) {
     if (part != nullptr) make_room_for_logits();
+  }
+
+  std::unique_ptr<Engine<T>> make_engine() {
+    const ir::Plan& plan = blueprint.plan;
+    std::vector<runtime::ParameterRange> ranges = parameter_ranges(plan, options.optimizer);
+    if (options.device == nullptr) {
+      return make_host_engine<T>(
+          plan, &parameters, inputs.inputs(), {threads_of(options), {}},
+          {std::move(blueprint.graphs), loops.functions, file.bytes(), part == nullptr ? nullptr : part->communicator,
+           part == nullptr ? nullptr : &part->halo, part == nullptr ? nullptr : part->space},
+          options.optimizer, std::move(ranges));
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      return make_device_engine(plan, &parameters, inputs.inputs(), threads_of(options), options.device.get(),
+                                std::move(blueprint.graphs), options.optimizer, std::move(ranges));
+    } else {
+      GNEISS_ASSERT(false, "devices compute in f32");
+    }
   }
 
   void make_room_for_logits() {
@@ -347,12 +358,12 @@ struct Session<T>::Impl {
     if (expendable != nullptr && !given.in_kept && given.in_setup < 0) expendable->graph.drop_edges();
     if (expendable != nullptr)
       rest(&expendable->labels.targets);  // they were read for checks; the loss comes after the setup
-    executor.run(ir::Phase::kSetup, {seed, 0});
-    check_constants(plan, dataset, executor);
-    executor.end_setup();
+    engine->run(ir::Phase::kSetup, {seed, 0});
+    check_constants(plan, dataset, engine.get());
+    engine->end_setup();
     if (expendable != nullptr && !given.in_kept) expendable->graph.drop_edges();
     if (expendable != nullptr && !plan.features_kept) expendable->features.drop_values();
-    executor.make_loss_tiles();
+    engine->make_loss_tiles();
     ready = true;
   }
 
@@ -370,7 +381,7 @@ struct Session<T>::Impl {
   MatrixView<const T> output(std::string_view name) const {
     const ir::ValueId value = program().output(name);
     GNEISS_ASSERT(value != ir::kNoValue, "the program keeps no '{}'", name);
-    return executor.read(value);
+    return engine->read(value);
   }
 };
 
@@ -407,21 +418,22 @@ void Session<T>::set_up() {
 template <class T>
 void Session<T>::reset(std::uint64_t seed) {
   impl_->seed = seed;
-  impl_->optimizer.reset();
+  impl_->engine->reset_optimizer();
   const std::vector<ir::Param>& params = impl_->program().params;
   for (std::size_t i = 0; i < params.size(); ++i) {
     const ir::Param& param = params[i];
     const MatrixView<T> values = impl_->parameters.value(i);
     runtime::initialize<T>(param.name, param.init, seed, {values.data, static_cast<std::size_t>(values.size())});
   }
+  impl_->engine->send();
 }
 
 template <class T>
 double Session<T>::forward_backward(std::uint64_t epoch) {
   impl_->set_up();
-  impl_->executor.run(ir::Phase::kForward, {impl_->seed, epoch});
+  impl_->engine->run(ir::Phase::kForward, {impl_->seed, epoch});
   double loss[] = {static_cast<double>(impl_->output("loss").at(0, 0))};
-  impl_->executor.run(ir::Phase::kBackward, {impl_->seed, epoch});
+  impl_->engine->run(ir::Phase::kBackward, {impl_->seed, epoch});
   if (impl_->part != nullptr) {
     impl_->part->communicator->sum(loss);
     impl_->part->communicator->sum(impl_->parameters.gradients());
@@ -431,13 +443,13 @@ double Session<T>::forward_backward(std::uint64_t epoch) {
 
 template <class T>
 void Session<T>::update(double lr) {
-  impl_->optimizer.step(impl_->executor.context(), lr, impl_->parameters.values(), impl_->parameters.gradients());
+  impl_->engine->update(lr);
 }
 
 template <class T>
 void Session<T>::evaluate() {
   impl_->set_up();
-  impl_->executor.run(ir::Phase::kInference, {impl_->seed, 0});
+  impl_->engine->run(ir::Phase::kInference, {impl_->seed, 0});
   if (impl_->part != nullptr) impl_->bring_logits_together();
 }
 
@@ -453,7 +465,9 @@ void Session<T>::share(std::span<double> numbers) const {
 
 template <class T>
 double Session<T>::penalty() const {
-  return impl_->optimizer.penalty(impl_->parameters.values());
+  impl_->engine->fetch();
+  const runtime::OptimizerConfig& config = impl_->options.optimizer;
+  return runtime::penalty<T>(config, parameter_ranges(impl_->blueprint.plan, config), impl_->parameters.values());
 }
 
 template <class T>
@@ -488,12 +502,14 @@ const std::vector<ir::Param>& Session<T>::params() const {
 
 template <class T>
 runtime::Parameters<T>& Session<T>::parameters() {
+  impl_->engine->fetch();
   return impl_->parameters;
 }
 
 template <class T>
 std::vector<T> Session<T>::parameter(std::string_view name) const {
   const std::size_t i = impl_->find(name);
+  impl_->engine->fetch();
   return runtime::stored_values<T>(impl_->parameters.value(i), params()[i].stored_transposed);
 }
 
@@ -501,6 +517,7 @@ template <class T>
 std::vector<T> Session<T>::gradient(std::string_view name) const {
   const std::size_t i = impl_->find(name);
   const ir::Param& param = params()[i];
+  impl_->engine->fetch();
   if (param.grad == ir::kNoValue) return std::vector<T>(static_cast<std::size_t>(param.rows * param.cols), T{0});
   return runtime::stored_values<T>(impl_->parameters.gradient(i), param.stored_transposed);
 }
@@ -509,6 +526,7 @@ template <class T>
 void Session<T>::set_parameter(std::string_view name, std::span<const T> stored_values) {
   const std::size_t i = impl_->find(name);
   const ir::Param& param = params()[i];
+  impl_->engine->fetch();
   const MatrixView<T> values = impl_->parameters.value(i);
   GNEISS_CHECK(static_cast<std::int64_t>(stored_values.size()) == values.size(), ErrorCode::kShape,
                "parameter '{}' has {} values, {} were given", name, values.size(), stored_values.size());
@@ -522,6 +540,7 @@ void Session<T>::set_parameter(std::string_view name, std::span<const T> stored_
       values.at(r, c) = value;
     }
   }
+  impl_->engine->send();
 }
 
 template <class T>
@@ -532,6 +551,7 @@ std::size_t Session<T>::snapshot_size() const {
 template <class T>
 void Session<T>::save_snapshot(std::span<T> out) const {
   GNEISS_ASSERT(out.size() == snapshot_size(), "a snapshot has {} values", snapshot_size());
+  impl_->engine->fetch();
   const auto end = std::copy(impl_->parameters.values().begin(), impl_->parameters.values().end(), out.begin());
   std::copy(impl_->parameters.states().begin(), impl_->parameters.states().end(), end);
 }
@@ -542,6 +562,7 @@ void Session<T>::load_snapshot(std::span<const T> in) {
   const std::span<T> parameters = impl_->parameters.values();
   std::copy_n(in.begin(), parameters.size(), parameters.begin());
   std::copy(in.begin() + static_cast<std::ptrdiff_t>(parameters.size()), in.end(), impl_->parameters.states().begin());
+  impl_->engine->send();
 }
 
 template class Session<float>;

@@ -17,6 +17,7 @@
 #include "ir/plan.h"
 #include "language/compile.h"
 #include "passes/pipeline.h"
+#include "runtime/device.h"
 #include "runtime/optimizer.h"
 #include "runtime/parameters.h"
 #include "runtime/structures.h"
@@ -32,8 +33,9 @@ struct SessionOptions {
   passes::Options passes;
   runtime::OptimizerConfig optimizer;
   std::uint64_t seed = 0;
-  int threads = 0;                    ///< 0: all that the process may use
-  std::vector<std::string> warnings;  ///< what went wrong on the way to these options and did not stop them
+  int threads = 0;                          ///< 0: all that the process may use
+  std::shared_ptr<runtime::Device> device;  ///< null: the host; options are copied, the session keeps it
+  std::vector<std::string> warnings;        ///< what went wrong on the way to these options and did not stop them
 };
 
 /// Throws kBadData if there are no features, labels or training nodes.

@@ -8,8 +8,8 @@ namespace gneiss::runtime {
 namespace {
 
 double penalty(const OptimizerConfig& config) {
-  const Optimizer<float> optimizer(config, {{0, 2, 0.5}, {2, 1, 0}}, 3);
-  return optimizer.penalty(std::vector<float>{3, -4, 100});
+  const std::vector<ParameterRange> ranges = {{0, 2, 0.5}, {2, 1, 0}};
+  return runtime::penalty<float>(config, ranges, std::vector<float>{3, -4, 100});
 }
 
 TEST(Optimizer, ThePenaltyIsHalfTheDecayTimesTheSquaresOfWhatDecays) {

@@ -1,0 +1,41 @@
+// Devices by the setting device.name.
+#include "jobs/device_choice.h"
+
+#include "base/error.h"
+#include "jobs/options.h"
+
+namespace gneiss::jobs {
+
+std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes) {
+  const std::string& name = config.text("device.name");
+  if (name.empty() || name == "cpu" || names_batch_device(config)) return nullptr;
+  const bool several = rank_count(config) > 1 || device_count(config) > 1;
+  if (name == "auto") {
+    if (trains_batches(config) || several) return nullptr;
+    try {
+      return runtime::open_device("cuda");
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnsupported) throw;
+      notes->push_back(fmt::format("--device auto: the CPU, because {}", error.message()));
+      return nullptr;
+    }
+  }
+  if (trains_batches(config) && (name == "emulated" || name.starts_with("cuda"))) {
+    throw Error(ErrorCode::kUnsupported, "mini-batches do not run on devices yet", config.where("device.name"),
+                "use --device cpu, or leave out --batch-size");
+  }
+  if (several) {
+    throw Error(ErrorCode::kUnsupported, "several ranks do not run on devices yet", config.where("device.name"),
+                "use --device cpu, or leave out --ranks and --devices");
+  }
+  return runtime::open_device(name);
+}
+
+void refuse_device(const settings::Config& config, std::string_view command) {
+  const std::string& name = config.text("device.name");
+  if (name.empty() || name == "cpu" || name == "auto" || names_batch_device(config)) return;
+  throw Error(ErrorCode::kUnsupported, fmt::format("{} does not run on devices yet, train does", command),
+              config.where("device.name"), "use --device cpu");
+}
+
+}  // namespace gneiss::jobs

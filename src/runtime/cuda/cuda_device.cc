@@ -1,0 +1,125 @@
+// A card by CUDA's runtime: one stream, plain allocations. The runtime is linked into the program; the driver is the
+// machine's, and what is wrong with it is said when a card is first asked for.
+#include <cuda_runtime.h>
+
+#include "base/error.h"
+#include "runtime/device.h"
+
+namespace gneiss::runtime {
+namespace {
+
+constexpr int kLeastMajor = 8;  // of compute capability
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+[[noreturn]] void throw_unsupported(const std::string& what, const std::string& hint) {
+  throw Error(ErrorCode::kUnsupported, what, "--device", hint);
+}
+
+void check(cudaError_t status, const char* doing) {
+  if (status == cudaSuccess) return;
+  throw Error(ErrorCode::kInternal, fmt::format("the device failed while {}: {}", doing, cudaGetErrorString(status)),
+              {}, "what was trained since the last saved weights is lost; run it again");
+}
+
+/// How many cards there are. Errors: kUnsupported for a machine without driver or with one that is too old.
+int count_cards() {
+  int found = 0;
+  int needed = 0;
+  check(cudaDriverGetVersion(&found), "asking for the driver's version");
+  check(cudaRuntimeGetVersion(&needed), "asking for the runtime's version");
+  if (found == 0) {
+    throw_unsupported("there is no CUDA driver on this machine",
+                      fmt::format("install NVIDIA's driver for CUDA {} or use --device cpu", version_text(needed)));
+  }
+  if (found / 1000 < needed / 1000) {
+    throw_unsupported(
+        fmt::format("the driver is for CUDA {}, CUDA {} is needed", version_text(found), version_text(needed)),
+        "update the driver or use --device cpu");
+  }
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorNoDevice || count == 0) throw_unsupported("this machine has no CUDA card", "use --device cpu");
+  check(status, "counting cards");
+  return count;
+}
+
+class CudaDevice : public Device {
+ public:
+  explicit CudaDevice(int number) : number_(number) {
+    check(cudaGetDeviceProperties(&properties_, number), "asking for a card's properties");
+    if (properties_.major < kLeastMajor) {
+      throw_unsupported(fmt::format("card {}, {}, has compute capability {}.{}; {}.0 is needed", number,
+                                    properties_.name, properties_.major, properties_.minor, kLeastMajor),
+                        "use a newer card or --device cpu");
+    }
+    check(cudaSetDevice(number), "choosing a card");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  }
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+  ~CudaDevice() override { cudaStreamDestroy(stream_); }
+
+  std::string name() const override { return fmt::format("{} (cuda:{})", properties_.name, number_); }
+  const kernels::DeviceKernels& kernels() const override { return *kernels::cuda_kernels(); }
+
+  DeviceRoom room() override {
+    std::size_t available = 0;
+    std::size_t total = 0;
+    check(cudaMemGetInfo(&available, &total), "asking for its memory");
+    return {static_cast<std::int64_t>(available), static_cast<std::int64_t>(total)};
+  }
+
+  void* allocate(std::int64_t bytes) override {
+    void* data = nullptr;
+    const cudaError_t status = cudaMalloc(&data, static_cast<std::size_t>(bytes));
+    if (status == cudaErrorMemoryAllocation) {
+      const DeviceRoom now = room();
+      throw Error(ErrorCode::kOutOfMemory,
+                  fmt::format("{} has no {} bytes left: {} of {} bytes are free", name(), bytes, now.free_bytes,
+                              now.total_bytes),
+                  "--device", "end what else runs on the card, or use --device cpu");
+    }
+    check(status, "giving memory");
+    return data;
+  }
+  void release(void* data) noexcept override { cudaFree(data); }
+
+  void upload(void* to, const void* from, std::int64_t bytes) override {
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copying");
+    wait();
+  }
+  void download(void* to, const void* from, std::int64_t bytes) override {
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "copying");
+    wait();
+  }
+  void fill(void* to, unsigned char byte, std::int64_t bytes) override {
+    check(cudaMemsetAsync(to, byte, static_cast<std::size_t>(bytes), stream_), "filling memory");
+  }
+  kernels::DeviceContext context() override {
+    constexpr std::int64_t kBlocksOfProcessor = 8;  // of 256 threads
+    kernels::DeviceContext context;
+    context.stream = stream_;
+    context.most_blocks = properties_.multiProcessorCount * kBlocksOfProcessor;
+    return context;
+  }
+  void wait() override { check(cudaStreamSynchronize(stream_), "running kernels"); }
+
+ private:
+  int number_;
+  cudaDeviceProp properties_{};
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_cuda(int number) {
+  const int count = count_cards();
+  if (number >= count) {
+    throw Error(ErrorCode::kUsage, fmt::format("there is no card cuda:{}: this machine has {}", number, count),
+                "--device", fmt::format("use cuda:0 to cuda:{} or --device cpu", count - 1));
+  }
+  return std::make_unique<CudaDevice>(number);
+}
+
+}  // namespace gneiss::runtime

@@ -1,0 +1,73 @@
+// Devices by name, and the emulation: memory of the host, poisoned when it is taken; kernels run at once.
+#include "runtime/device.h"
+
+#include <charconv>
+#include <cstring>
+#include <map>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "kernels/cuda/emulation.h"
+
+namespace gneiss::runtime {
+namespace {
+
+class EmulatedDevice : public Device {
+ public:
+  std::string name() const override { return "emulated device"; }
+  const kernels::DeviceKernels& kernels() const override { return kernels::emulated_kernels(); }
+  DeviceRoom room() override {
+    const auto bytes = static_cast<std::int64_t>(memory_limit_bytes());
+    return {bytes, bytes};
+  }
+
+  void* allocate(std::int64_t bytes) override {
+    Buffer<std::byte> memory(static_cast<std::size_t>(bytes));
+    std::memset(memory.data(), 0xFF, memory.size());  // what nobody writes is NaN
+    void* data = memory.data();
+    memory_.emplace(data, std::move(memory));
+    return data;
+  }
+  void release(void* data) noexcept override { memory_.erase(data); }
+
+  void upload(void* to, const void* from, std::int64_t bytes) override {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  void download(void* to, const void* from, std::int64_t bytes) override {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  void fill(void* to, unsigned char byte, std::int64_t bytes) override {
+    std::memset(to, byte, static_cast<std::size_t>(bytes));
+  }
+  kernels::DeviceContext context() override {
+    // A fiber that shares items costs more than the items: few of them, with many items each.
+    kernels::DeviceContext context;
+    context.most_blocks = 2;
+    return context;
+  }
+  void wait() override {}
+
+ private:
+  std::map<void*, Buffer<std::byte>> memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_emulated_device() { return std::make_unique<EmulatedDevice>(); }
+
+std::unique_ptr<Device> open_device(const std::string& name) {
+  if (name == "emulated") return make_emulated_device();
+  if (name == "cuda") return open_cuda(0);
+  int number = 0;
+  const std::string digits = name.starts_with("cuda:") ? name.substr(5) : std::string();
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (digits.empty() || status != std::errc() || end != digits.data() + digits.size() || number < 0) {
+    throw Error(ErrorCode::kUsage, fmt::format("there is no device '{}'", name), "--device",
+                "one of cpu, cuda, cuda:N with the number of a card, auto, emulated; with mini-batches sim:PROFILE or "
+                "host:FILE");
+  }
+  return open_cuda(number);
+}
+
+}  // namespace gneiss::runtime

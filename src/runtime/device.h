@@ -1,0 +1,75 @@
+// A device beside the host: memory of its own and a stream of kernels. All that the rest of Gneiss knows of CUDA.
+//
+// Behind it stand a card (cuda/cuda_device.cc; in a build without CUDA, cuda/not_built.cc), and the emulation, whose
+// memory is the host's and whose kernels run on fibers: for tests, and for looking at what a card would compute.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/cuda/device_kernels.h"
+
+namespace gneiss::runtime {
+
+struct DeviceRoom {
+  std::int64_t free_bytes = 0;
+  std::int64_t total_bytes = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// For people, e.g. "emulated device".
+  virtual std::string name() const = 0;
+  virtual const kernels::DeviceKernels& kernels() const = 0;
+  virtual DeviceRoom room() = 0;
+
+  /// Memory aligned to 256 bytes. Errors: kOutOfMemory.
+  virtual void* allocate(std::int64_t bytes) = 0;
+  virtual void release(void* data) noexcept = 0;
+
+  // Work of one stream, in order. upload and download return when the host's memory is free again, or filled.
+  virtual void upload(void* to, const void* from, std::int64_t bytes) = 0;
+  virtual void download(void* to, const void* from, std::int64_t bytes) = 0;
+  virtual void fill(void* to, unsigned char byte, std::int64_t bytes) = 0;
+  /// Where kernels run; they get their workspace from the caller.
+  virtual kernels::DeviceContext context() = 0;
+  /// Waits for everything. Errors: kInternal if a kernel failed.
+  virtual void wait() = 0;
+};
+
+/// The device called "cuda", "cuda:N" or "emulated". Errors: kUsage for another name; kUnsupported, with what is wrong,
+/// for a build without CUDA, a machine without a driver, a number that no card has, a card that is too old.
+std::unique_ptr<Device> open_device(const std::string& name);
+
+std::unique_ptr<Device> make_emulated_device();
+/// The card `number`; see open_device.
+std::unique_ptr<Device> open_cuda(int number);
+
+/// Memory of a device, given back with this.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  DeviceMemory(Device* device, std::int64_t bytes)
+      : device_(device),
+        data_(bytes == 0 ? nullptr : static_cast<std::byte*>(device->allocate(bytes))),
+        bytes_(bytes) {}
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory() {
+    if (data_ != nullptr) device_->release(data_);
+  }
+
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  Device* device_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace gneiss::runtime

@@ -1,0 +1,270 @@
+// Memory first, part by part in the order of the layout; then every op is bound to its kernel, as on the host.
+#include "runtime/device_executor.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/error.h"
+
+namespace gneiss::runtime {
+
+DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* parameters, Device* device,
+                               const Inputs& inputs, DerivedGraphs derived, int threads,
+                               const OptimizerConfig& optimizer, std::vector<ParameterRange> ranges)
+    : plan_(plan),
+      parameters_(*parameters),
+      device_(*device),
+      optimizer_(optimizer),
+      ranges_(std::move(ranges)),
+      layout_(device_layout(plan, inputs, Optimizer<float>::state_values(optimizer))),
+      memory_((check_room(layout_, device->name(), device->room().free_bytes, device->room().total_bytes), device),
+              layout_.bytes),
+      sizes_(ir::capacity(plan.program)) {
+  parameters_.check(plan);
+  GNEISS_CHECK(optimizer.clip_norm == 0, ErrorCode::kUnsupported,
+               "gradients are not clipped on devices yet; leave out --clip-norm or use --device cpu");
+  GNEISS_ASSERT(plan.bands.empty() && plan.loops.empty() && plan.file_bytes == 0, "the plan is for a host");
+  const std::int64_t values = plan.parameter_bytes / std::int64_t{sizeof(float)};
+  const int states = Optimizer<float>::state_values(optimizer);
+  values_ = take<float>(values);
+  gradients_ = take<float>(values);
+  states_ = take<float>(plan.state_bytes / std::int64_t{sizeof(float)});
+  first_ = take<float>(states >= 1 ? values : 0);
+  second_ = take<float>(states >= 2 ? values : 0);
+  constants_ = take<std::byte>(plan.constant_bytes);
+  arena_ = take<std::byte>(plan.arena_bytes);
+  const Structures structures(inputs, plan, std::move(derived), threads);
+  send_graphs(structures);
+  send_features(inputs, structures);
+  send_labels(inputs);
+  GNEISS_ASSERT(next_part_ == layout_.parts.size(), "{} of {} parts of the device's memory were used", next_part_,
+                layout_.parts.size());
+  send_parameters();
+  device_.fill(gradients_.data, 0, plan.parameter_bytes);
+  reset_optimizer();
+  make_operands();
+  for (const ir::Step& planned : plan.steps) {
+    const ir::Op& op = plan.program.ops[static_cast<std::size_t>(planned.op)];
+    Step& step = steps_.emplace_back();
+    step.phase = op.phase;
+    kernels::bind_call<float, Space::kDevice>(op, operands_, &step.call);
+    GNEISS_ASSERT(static_cast<std::int64_t>(step.call.workspace_bytes) <= planned.workspace_bytes,
+                  "{} needs {} bytes of scratch, the plan has {}", ir::traits(op.kind).name, step.call.workspace_bytes,
+                  planned.workspace_bytes);
+  }
+}
+
+/// The next part of the layout.
+template <class T>
+DeviceSpan<T> DeviceExecutor::take(std::int64_t count) {
+  GNEISS_ASSERT(next_part_ < layout_.parts.size(), "the layout has no more parts");
+  const DevicePart& part = layout_.parts[next_part_++];
+  GNEISS_ASSERT(part.bytes == count * static_cast<std::int64_t>(sizeof(T)), "{} takes {} bytes, the layout has {}",
+                part.what, count * static_cast<std::int64_t>(sizeof(T)), part.bytes);
+  return {reinterpret_cast<T*>(memory_.data() + part.offset), static_cast<std::size_t>(count)};
+}
+
+template <class T>
+DeviceSpan<const T> DeviceExecutor::send(std::span<const T> from) {
+  const DeviceSpan<T> to = take<T>(std::ssize(from));
+  if (!from.empty()) device_.upload(to.data, from.data(), static_cast<std::int64_t>(from.size_bytes()));
+  return {to.data, to.size};
+}
+
+SparsePatternIn<Space::kDevice> DeviceExecutor::send_pattern(const SparsePattern& from) {
+  SparsePatternIn<Space::kDevice> to;
+  to.rows = from.rows;
+  to.cols = from.cols;
+  to.offsets = send(from.offsets);
+  to.indices = send(from.indices);
+  return to;
+}
+
+void DeviceExecutor::send_graphs(const Structures& structures) {
+  graphs_.resize(plan_.graph_uses.size());
+  for (std::size_t g = 0; g < graphs_.size(); ++g) {
+    const ir::GraphUse& use = plan_.graph_uses[g];
+    if (!use.used) continue;
+    GNEISS_CHECK(!plan_.program.graphs[g].changes, ErrorCode::kUnsupported,
+                 "mini-batches do not run on devices yet; use --device cpu");
+    const auto number = static_cast<std::int32_t>(g);
+    graphs_[g].in = send_pattern(*structures.in_edges(number));
+    if (plan_.program.graphs[g].weighted) graphs_[g].weights = send(structures.edge_weights(number));
+    if (!use.transpose) continue;
+    const SparsePattern& out = *structures.out_edges(number);
+    graphs_[g].out = send_pattern(out);
+    if (use.slots) graphs_[g].out.slots = send(out.slots);
+  }
+}
+
+void DeviceExecutor::send_features(const Inputs& inputs, const Structures& structures) {
+  const FeatureInput& features = inputs.features;
+  GNEISS_CHECK(features.dtype == HalfType::kNone, ErrorCode::kUnsupported,
+               "16-bit features do not run on devices yet; use --feature-dtype f32 or --device cpu");
+  if (!features.is_sparse) {
+    feature_values_ = send(features.dense);
+    return;
+  }
+  features_ = send_pattern(features.sparse);
+  feature_values_ = send(features.values);
+  if (!plan_.feature_transpose) return;
+  const SparsePattern& transposed = *structures.features(true);
+  transposed_features_ = send_pattern(transposed);
+  if (plan_.feature_slots) {
+    transposed_features_.slots = send(transposed.slots);
+  } else {
+    transposed_values_ = send(structures.transposed_values());
+  }
+}
+
+kernels::LossOperandsIn<Space::kDevice> DeviceExecutor::send_rows(const LabelledRows& from) {
+  kernels::LossOperandsIn<Space::kDevice> to;
+  to.labels = send(from.classes);
+  const auto size = static_cast<std::size_t>(from.targets.size());
+  to.targets = {send(std::span<const float>(from.targets.data, size)).data, from.targets.rows, from.targets.cols};
+  to.rows = send(from.rows);
+  return to;
+}
+
+void DeviceExecutor::send_labels(const Inputs& inputs) {
+  row_ids_ = send(inputs.row_ids.empty() ? std::span<const std::int64_t>() : inputs.row_ids[0]);
+  operands_.training = send_rows(inputs.training);
+  operands_.validation = send_rows(inputs.validation);
+  operands_.class_weights = send(inputs.class_weights);
+}
+
+void DeviceExecutor::make_operands() {
+  kernels::Operands<float, Space::kDevice>& from = operands_;
+  from.program = &plan_.program;
+  from.kernels = &device_.kernels();
+  from.sizes = &sizes_;
+  from.key = &key_;
+  from.real = [this](ir::ValueId v) { return view(v); };
+  from.halves = [this](ir::ValueId v) { return reinterpret_cast<std::uint16_t*>(address(v)); };
+  from.index = [this](ir::ValueId v) {
+    if (v == ir::kNoValue) return MatrixView<std::int32_t, Space::kDevice>();
+    const ir::Type& type = plan_.program.type(v);
+    return MatrixView<std::int32_t, Space::kDevice>(reinterpret_cast<std::int32_t*>(address(v)), sizes_.rows(type),
+                                                    type.cols);
+  };
+  from.in_edges = [this](std::int32_t g) { return &graphs_[static_cast<std::size_t>(g)].in; };
+  from.out_edges = [this](std::int32_t g) { return &graphs_[static_cast<std::size_t>(g)].out; };
+  from.source_tiles = [](const ir::Op&, bool) { return TiledPatternIn<Space::kDevice>(); };
+  from.features = [this](bool transposed) { return transposed ? &transposed_features_ : &features_; };
+  from.transposed_values = [this] { return transposed_values_; };
+  from.edge_weights = [this](std::int32_t g) { return graphs_[static_cast<std::size_t>(g)].weights; };
+  from.row_ids = [this](std::int32_t) { return row_ids_; };
+}
+
+std::byte* DeviceExecutor::address(ir::ValueId value) {
+  const ir::Placement& place = plan_.placements[static_cast<std::size_t>(value)];
+  switch (place.storage) {
+    case ir::Storage::kParameter:
+      return reinterpret_cast<std::byte*>(values_.data) + place.offset_bytes;
+    case ir::Storage::kGradient:
+      return reinterpret_cast<std::byte*>(gradients_.data) + place.offset_bytes;
+    case ir::Storage::kState:
+      return reinterpret_cast<std::byte*>(states_.data) + place.offset_bytes;
+    case ir::Storage::kConstant:
+      return constants_.data + place.offset_bytes;
+    case ir::Storage::kArena:
+      return arena_.data + place.offset_bytes;
+    case ir::Storage::kInput:
+    case ir::Storage::kFile:
+    case ir::Storage::kBand:
+    case ir::Storage::kLoop:
+    case ir::Storage::kNone:
+      break;
+  }
+  return nullptr;
+}
+
+MatrixView<float, Space::kDevice> DeviceExecutor::view(ir::ValueId value) {
+  const ir::Type& type = plan_.program.type(value);
+  const bool is_input = plan_.placements[static_cast<std::size_t>(value)].storage == ir::Storage::kInput;
+  // Kernels take operands as mutable views and write results only; inputs are never results.
+  float* data = is_input ? const_cast<float*>(feature_values_.data) : reinterpret_cast<float*>(address(value));
+  if (type.layout == ir::Layout::kSparse) return {data, static_cast<std::int64_t>(features_.indices.size), 1};
+  return {data, sizes_.rows(type), type.cols, is_input ? type.cols : plan_.stride(value)};
+}
+
+void DeviceExecutor::run(ir::Phase phase, kernels::StepKey key) {
+  static const bool waits = std::getenv("GNEISS_DEVICE_SYNC") != nullptr;
+  for (Copy& copy : copies_) copy.fresh = false;
+  key_ = key;
+  kernels::DeviceContext context = device_.context();
+  context.workspace = {arena_.data, static_cast<std::size_t>(plan_.workspace_bytes)};
+  for (const Step& step : steps_) {
+    if (step.phase != phase || !step.call.run) continue;
+    step.call.run(context);
+    if (waits) device_.wait();
+  }
+}
+
+void DeviceExecutor::update(double lr) {
+  using kernels::OnDevice;
+  ++optimizer_steps_;
+  const kernels::DeviceContext context = device_.context();
+  for (const ParameterRange& range : ranges_) {
+    const auto part = [&](DeviceSpan<float> whole) -> DeviceSpan<float> {
+      return whole.size == 0 ? whole
+                             : DeviceSpan<float>{whole.data + range.begin, static_cast<std::size_t>(range.size)};
+    };
+    const DeviceSpan<float> w = part(values_);
+    const DeviceSpan<const float> g{part(gradients_).data, w.size};
+    if (optimizer_.kind == OptimizerKind::kSgd) {
+      const OnDevice<kernels::SgdStepArgs> args{
+          optimizer_steps_, lr, optimizer_.momentum, range.weight_decay, optimizer_.nesterov, w, g, part(first_)};
+      std::get<kernels::DeviceKernel<OnDevice<kernels::SgdStepArgs>>>(device_.kernels()).run(context, args);
+      continue;
+    }
+    const OnDevice<kernels::AdamStepArgs> args{optimizer_steps_,
+                                               lr,
+                                               optimizer_.beta1,
+                                               optimizer_.beta2,
+                                               optimizer_.eps,
+                                               range.weight_decay,
+                                               optimizer_.kind == OptimizerKind::kAdamW,
+                                               w,
+                                               g,
+                                               part(first_),
+                                               part(second_)};
+    std::get<kernels::DeviceKernel<OnDevice<kernels::AdamStepArgs>>>(device_.kernels()).run(context, args);
+  }
+}
+
+void DeviceExecutor::reset_optimizer() {
+  optimizer_steps_ = 0;
+  const auto clear = [this](DeviceSpan<float> state) {
+    if (state.size > 0) device_.fill(state.data, 0, static_cast<std::int64_t>(state.size * sizeof(float)));
+  };
+  clear(first_);
+  clear(second_);
+}
+
+MatrixView<const float> DeviceExecutor::read(ir::ValueId value) {
+  auto copy = std::find_if(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.value == value; });
+  if (copy == copies_.end()) copy = copies_.insert(copies_.end(), Copy{value, {}, false});
+  const MatrixView<float, Space::kDevice> from = view(value);
+  if (!copy->fresh) {
+    copy->elements.resize(static_cast<std::size_t>(from.rows * from.stride));
+    device_.download(copy->elements.data(), from.data,
+                     static_cast<std::int64_t>(copy->elements.size() * sizeof(float)));
+    copy->fresh = true;
+  }
+  return {copy->elements.data(), from.rows, from.cols, from.stride};
+}
+
+void DeviceExecutor::send_parameters() {
+  device_.upload(values_.data, parameters_.values().data(), plan_.parameter_bytes);
+  if (plan_.state_bytes > 0) device_.upload(states_.data, parameters_.states().data(), plan_.state_bytes);
+}
+
+void DeviceExecutor::fetch_parameters() {
+  device_.download(parameters_.values().data(), values_.data, plan_.parameter_bytes);
+  device_.download(parameters_.gradients().data(), gradients_.data, plan_.parameter_bytes);
+  if (plan_.state_bytes > 0) device_.download(parameters_.states().data(), states_.data, plan_.state_bytes);
+}
+
+}  // namespace gneiss::runtime

@@ -1,0 +1,111 @@
+// Runs a Plan on a device.
+//
+// Everything that a step touches lies there, in one allocation whose size is known before (device_layout.h):
+// parameters, gradients, optimizer state, constants, arena, graphs and their transposes, features, labels. Structures
+// are made on the host and copied once. From then on a step enqueues kernels; values come back when they are read.
+// Parameters have a copy on the host, which is brought up to date when it is asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/plan.h"
+#include "kernels/call.h"
+#include "runtime/device.h"
+#include "runtime/device_layout.h"
+#include "runtime/inputs.h"
+#include "runtime/optimizer.h"
+#include "runtime/parameters.h"
+#include "runtime/structures.h"
+
+namespace gneiss::runtime {
+
+class DeviceExecutor {
+ public:
+  /// Takes the memory and copies what the plan runs on. Plan, parameters and device must outlive the executor; the
+  /// plan is one for devices. Errors: kOutOfMemory with the numbers; kUnsupported for what devices do not do yet.
+  DeviceExecutor(const ir::Plan& plan, Parameters<float>* parameters, Device* device, const Inputs& inputs,
+                 DerivedGraphs derived, int threads, const OptimizerConfig& optimizer,
+                 std::vector<ParameterRange> ranges);
+  DeviceExecutor(const DeviceExecutor&) = delete;
+  DeviceExecutor& operator=(const DeviceExecutor&) = delete;
+
+  /// Runs the ops of one phase in order.
+  void run(ir::Phase phase, kernels::StepKey key);
+  /// One optimizer step on the gradients at hand.
+  void update(double lr);
+  void reset_optimizer();
+
+  /// A copy of a dense value, until the next phase runs.
+  MatrixView<const float> read(ir::ValueId value);
+
+  /// Copies parameters and states from the host.
+  void send_parameters();
+  /// Brings parameters, gradients and states of the host up to date.
+  void fetch_parameters();
+
+  const DeviceLayout& layout() const { return layout_; }
+
+ private:
+  struct Step {
+    ir::Phase phase = ir::Phase::kSetup;
+    kernels::DeviceCall call;
+  };
+  /// Edges and weights of a graph.
+  struct Graph {
+    SparsePatternIn<Space::kDevice> in;
+    SparsePatternIn<Space::kDevice> out;
+    DeviceSpan<const float> weights;
+  };
+  /// The copy of a value that was read.
+  struct Copy {
+    ir::ValueId value = ir::kNoValue;
+    std::vector<float> elements;
+    bool fresh = false;
+  };
+
+  template <class T>
+  DeviceSpan<T> take(std::int64_t count);
+  template <class T>
+  DeviceSpan<const T> send(std::span<const T> from);
+  SparsePatternIn<Space::kDevice> send_pattern(const SparsePattern& from);
+  void send_graphs(const Structures& structures);
+  void send_features(const Inputs& inputs, const Structures& structures);
+  kernels::LossOperandsIn<Space::kDevice> send_rows(const LabelledRows& from);
+  void send_labels(const Inputs& inputs);
+  void make_operands();
+  MatrixView<float, Space::kDevice> view(ir::ValueId value);
+  std::byte* address(ir::ValueId value);
+
+  const ir::Plan& plan_;
+  Parameters<float>& parameters_;
+  Device& device_;
+  OptimizerConfig optimizer_;
+  std::vector<ParameterRange> ranges_;
+  DeviceLayout layout_;
+  DeviceMemory memory_;
+  std::size_t next_part_ = 0;
+  DeviceSpan<float> values_;
+  DeviceSpan<float> gradients_;
+  DeviceSpan<float> states_;
+  DeviceSpan<float> first_;
+  DeviceSpan<float> second_;
+  DeviceSpan<std::byte> constants_;
+  DeviceSpan<std::byte> arena_;
+  std::vector<Graph> graphs_;
+  SparsePatternIn<Space::kDevice> features_;
+  SparsePatternIn<Space::kDevice> transposed_features_;
+  DeviceSpan<const float> feature_values_;
+  DeviceSpan<const float> transposed_values_;
+  DeviceSpan<const std::int64_t> row_ids_;
+  ir::Sizes sizes_;
+  kernels::StepKey key_;
+  std::int64_t optimizer_steps_ = 0;
+  kernels::Operands<float, Space::kDevice> operands_;
+  std::vector<Step> steps_;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace gneiss::runtime

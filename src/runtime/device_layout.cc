@@ -1,0 +1,104 @@
+// The list is written once and walked twice: for its sum before memory is taken, and by the executor, which takes the
+// parts in the same order and asserts the same sizes.
+#include "runtime/device_layout.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace gneiss::runtime {
+namespace {
+
+constexpr std::int64_t kAlignment = 256;
+
+class Builder {
+ public:
+  void add(std::string what, std::int64_t count, std::size_t each) {
+    const std::int64_t bytes = count * static_cast<std::int64_t>(each);
+    layout_.parts.push_back({std::move(what), bytes, layout_.bytes});
+    layout_.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  void add_graph(const ir::Plan& plan, std::size_t g) {
+    const ir::GraphUse& use = plan.graph_uses[g];
+    if (!use.used) return;
+    const ir::GraphDef& def = plan.program.graphs[g];
+    const auto size = [&](std::int32_t set) { return plan.program.node_sets[static_cast<std::size_t>(set)].size; };
+    add("in-edges of " + def.name, size(def.dst_set) + 1, sizeof(EdgeId));
+    add("sources of " + def.name, def.num_edges, sizeof(NodeId));
+    if (def.weighted) add("weights of " + def.name, def.num_edges, sizeof(float));
+    if (!use.transpose) return;
+    add("out-edges of " + def.name, size(def.src_set) + 1, sizeof(EdgeId));
+    add("destinations of " + def.name, def.num_edges, sizeof(NodeId));
+    if (use.slots) add("slots of " + def.name, def.num_edges, sizeof(EdgeId));
+  }
+
+  void add_features(const ir::Plan& plan, const FeatureInput& features) {
+    if (!features.is_sparse) return add("features", features.rows * features.cols, sizeof(float));
+    const std::int64_t entries = plan.feature_nonzeros;
+    add("rows of features", features.rows + 1, sizeof(EdgeId));
+    add("columns of features", entries, sizeof(NodeId));
+    add("values of features", entries, sizeof(float));
+    if (!plan.feature_transpose) return;
+    add("columns of features, transposed", features.cols + 1, sizeof(EdgeId));
+    add("rows of features, transposed", entries, sizeof(NodeId));
+    if (plan.feature_slots) {
+      add("slots of features, transposed", entries, sizeof(EdgeId));
+    } else {
+      add("values of features, transposed", entries, sizeof(float));
+    }
+  }
+
+  void add_rows(const std::string& part, const LabelledRows& rows) {
+    add(part + " labels", std::ssize(rows.classes), sizeof(std::int32_t));
+    add(part + " targets", rows.targets.rows * rows.targets.cols, sizeof(float));
+    add(part + " rows", std::ssize(rows.rows), sizeof(NodeId));
+  }
+
+  void add_labels(const Inputs& inputs) {
+    add("ids of nodes", inputs.row_ids.empty() ? 0 : std::ssize(inputs.row_ids[0]), sizeof(std::int64_t));
+    add_rows("training", inputs.training);
+    add_rows("validation", inputs.validation);
+    add("class weights", std::ssize(inputs.class_weights), sizeof(float));
+  }
+
+  DeviceLayout take() { return std::move(layout_); }
+
+ private:
+  DeviceLayout layout_;
+};
+
+}  // namespace
+
+DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, int state_values) {
+  Builder builder;
+  builder.add("parameters", plan.parameter_bytes, 1);
+  builder.add("gradients", plan.parameter_bytes, 1);
+  builder.add("states", plan.state_bytes, 1);
+  builder.add("first moments", state_values >= 1 ? plan.parameter_bytes : 0, 1);
+  builder.add("second moments", state_values >= 2 ? plan.parameter_bytes : 0, 1);
+  builder.add("constants", plan.constant_bytes, 1);
+  builder.add("arena", plan.arena_bytes, 1);
+  for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) builder.add_graph(plan, g);
+  builder.add_features(plan, inputs.features);
+  builder.add_labels(inputs);
+  return builder.take();
+}
+
+void check_room(const DeviceLayout& layout, const std::string& device, std::int64_t free_bytes,
+                std::int64_t total_bytes) {
+  if (layout.bytes <= free_bytes) return;
+  std::vector<DevicePart> largest = layout.parts;
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const DevicePart& a, const DevicePart& b) { return a.bytes > b.bytes; });
+  largest.resize(std::min<std::size_t>(largest.size(), 3));
+  std::string list;
+  for (const DevicePart& part : largest)
+    list += fmt::format("{}{} {} bytes", list.empty() ? "" : ", ", part.what, part.bytes);
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("the plan takes {} bytes of {}, {} of {} bytes are free; the largest: {}", layout.bytes,
+                          device, free_bytes, total_bytes, list),
+              "--device", "use fewer hidden channels, or --device cpu");
+}
+
+}  // namespace gneiss::runtime

@@ -1,0 +1,31 @@
+// What a plan takes of a device's memory, part by part, before anything is taken.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/plan.h"
+#include "runtime/inputs.h"
+
+namespace gneiss::runtime {
+
+struct DevicePart {
+  std::string what;
+  std::int64_t bytes = 0;   ///< that are used
+  std::int64_t offset = 0;  ///< of its place, at a multiple of 256
+};
+
+struct DeviceLayout {
+  std::vector<DevicePart> parts;  ///< in the order in which an executor fills them
+  std::int64_t bytes = 0;         ///< of all together
+};
+
+/// The parts of a plan on these inputs, whose sizes alone are read; `state_values`: of the optimizer, for each value.
+DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, int state_values);
+
+/// Throws kOutOfMemory, with the numbers, if the layout takes more than is free.
+void check_room(const DeviceLayout& layout, const std::string& device, std::int64_t free_bytes,
+                std::int64_t total_bytes);
+
+}  // namespace gneiss::runtime

@@ -1,0 +1,93 @@
+// Two engines: each hands its calls on.
+#include "train/engine.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace gneiss::train {
+namespace {
+
+template <class T>
+class HostEngine : public Engine<T> {
+ public:
+  HostEngine(const ir::Plan& plan, runtime::Parameters<T>* parameters, const runtime::Inputs& inputs,
+             kernels::Context context, runtime::Resources resources, const runtime::OptimizerConfig& optimizer,
+             std::vector<runtime::ParameterRange> ranges)
+      : parameters_(*parameters),
+        executor_(plan, *parameters, context, std::move(resources)),
+        optimizer_(optimizer, std::move(ranges), plan.parameter_bytes / static_cast<std::int64_t>(sizeof(T))) {
+    executor_.bind(inputs);
+  }
+
+  void run(ir::Phase phase, kernels::StepKey key) override { executor_.run(phase, key); }
+  void end_setup() override { executor_.end_setup(); }
+  void make_loss_tiles() override { executor_.make_loss_tiles(); }
+  MatrixView<const T> read(ir::ValueId value) override { return executor_.read(value); }
+  std::span<const std::uint16_t> read_halves(ir::ValueId value) override { return executor_.read_halves(value); }
+  void update(double lr) override {
+    optimizer_.step(executor_.context(), lr, parameters_.values(), parameters_.gradients());
+  }
+  void reset_optimizer() override { optimizer_.reset(); }
+  void send() override {}
+  void fetch() override {}
+
+ private:
+  runtime::Parameters<T>& parameters_;
+  runtime::Executor<T> executor_;
+  runtime::Optimizer<T> optimizer_;
+};
+
+class DeviceEngine : public Engine<float> {
+ public:
+  DeviceEngine(const ir::Plan& plan, runtime::Parameters<float>* parameters, const runtime::Inputs& inputs, int threads,
+               runtime::Device* device, runtime::DerivedGraphs derived, const runtime::OptimizerConfig& optimizer,
+               std::vector<runtime::ParameterRange> ranges)
+      : executor_(plan, parameters, device, inputs, std::move(derived), threads, optimizer, std::move(ranges)) {}
+
+  void run(ir::Phase phase, kernels::StepKey key) override { executor_.run(phase, key); }
+  void end_setup() override {}
+  void make_loss_tiles() override {}
+  MatrixView<const float> read(ir::ValueId value) override { return executor_.read(value); }
+  std::span<const std::uint16_t> read_halves(ir::ValueId) override {
+    GNEISS_ASSERT(false, "16-bit values do not run on devices");
+  }
+  void update(double lr) override { executor_.update(lr); }
+  void reset_optimizer() override { executor_.reset_optimizer(); }
+  void send() override { executor_.send_parameters(); }
+  void fetch() override { executor_.fetch_parameters(); }
+
+ private:
+  runtime::DeviceExecutor executor_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Engine<T>> make_host_engine(const ir::Plan& plan, runtime::Parameters<T>* parameters,
+                                            const runtime::Inputs& inputs, kernels::Context context,
+                                            runtime::Resources resources, const runtime::OptimizerConfig& optimizer,
+                                            std::vector<runtime::ParameterRange> ranges) {
+  return std::make_unique<HostEngine<T>>(plan, parameters, inputs, context, std::move(resources), optimizer,
+                                         std::move(ranges));
+}
+
+template std::unique_ptr<Engine<float>> make_host_engine(const ir::Plan&, runtime::Parameters<float>*,
+                                                         const runtime::Inputs&, kernels::Context, runtime::Resources,
+                                                         const runtime::OptimizerConfig&,
+                                                         std::vector<runtime::ParameterRange>);
+template std::unique_ptr<Engine<double>> make_host_engine(const ir::Plan&, runtime::Parameters<double>*,
+                                                          const runtime::Inputs&, kernels::Context, runtime::Resources,
+                                                          const runtime::OptimizerConfig&,
+                                                          std::vector<runtime::ParameterRange>);
+
+std::unique_ptr<Engine<float>> make_device_engine(const ir::Plan& plan, runtime::Parameters<float>* parameters,
+                                                  const runtime::Inputs& inputs, int threads, runtime::Device* device,
+                                                  runtime::DerivedGraphs derived,
+                                                  const runtime::OptimizerConfig& optimizer,
+                                                  std::vector<runtime::ParameterRange> ranges) {
+  return std::make_unique<DeviceEngine>(plan, parameters, inputs, threads, device, std::move(derived), optimizer,
+                                        std::move(ranges));
+}
+
+}  // namespace gneiss::train
