@@ -80,7 +80,9 @@ TEST(PreprocessTest, StatisticsOfOtherDataAreUsed) {
   normalize_features("train-standard", {}, kPlenty, &train, &of_training);
   EXPECT_THAT(list(train.dense), ElementsAre(0, 10)) << "no training nodes are asked for";
   Features rows = dense(1, 2, {1, 3});
-  FeatureStatistics least{.norm = "row", .least = -1};
+  FeatureStatistics least;
+  least.norm = "row";
+  least.least = -1;
   normalize_features("row", {}, kPlenty, &rows, &least);
   EXPECT_THAT(list(rows.dense), ElementsAre(2.0F / 6, 4.0F / 6));
 }
