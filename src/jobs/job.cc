@@ -102,6 +102,7 @@ class Trainer {
 
   runs::Report train() {
     report_.version = version_text();
+    check_machine(config_, false);
     world_ = comm::make_ranks(rank_count(config_));
     check_ranks(config_, world_ == nullptr ? 1 : world_->count());
     if (device_count(config_) > 1) world_ = comm::loopback(device_count(config_));

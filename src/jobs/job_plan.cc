@@ -88,6 +88,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
                 config.where("batch.size"), "leave --batch-size out; train says at its start what batches take");
   }
   refuse_device(config, "plan");
+  check_machine(config, true);
   Workload workload(&config, PlanFor::kThisMachine);
   PlanReport report;
   train::SessionOptions options = workload.session();

@@ -310,6 +310,13 @@ int rank_count(const settings::Config& config) { return static_cast<int>(config.
 
 int device_count(const settings::Config& config) { return static_cast<int>(config.integer("train.devices")); }
 
+void check_machine(const settings::Config& config, bool plans) {
+  // Run files hold every setting, asked for or not.
+  if (config.origin("train.machine") != settings::Origin::kFlag || (plans && device_count(config) > 1)) return;
+  throw Error(ErrorCode::kUsage, "--machine says whose links several devices have that are planned",
+              config.where("train.machine"), "use it with gneiss plan --devices N");
+}
+
 void check_ranks(const settings::Config& config, int ranks) {
   if (ranks == 1 && device_count(config) == 1) return;
   const char* const several = device_count(config) > 1 ? "--devices" : "--ranks";

@@ -37,14 +37,16 @@ train::SessionOptions session_options(const settings::Config& config, const data
 /// The driver's options. Errors: kUsage, e.g. for a warm-up longer than the run.
 train::FullGraphOptions full_graph_options(const settings::Config& config, const data::Dataset& dataset);
 
-/// Does the config ask for mini-batches?
 /// On how many ranks a training runs.
 int rank_count(const settings::Config& config);
 /// On how many virtual devices.
 int device_count(const settings::Config& config);
 /// Throws kUnsupported, naming the option, if something is asked for that several ranks do not do yet.
 void check_ranks(const settings::Config& config, int ranks);
+/// Throws kUsage if --machine is given where no devices are planned: it would change nothing.
+void check_machine(const settings::Config& config, bool plans);
 
+/// Does the config ask for mini-batches?
 bool trains_batches(const settings::Config& config);
 /// How neighbours are drawn; `hops`: how many numbers of the default fanout are wanted, 0 for all of them.
 /// Errors: kUsage as minibatch::parse_fanout.
@@ -52,11 +54,11 @@ minibatch::SamplerOptions sampler_options(const settings::Config& config, std::i
 /// The same and the size of batches, for a model that reaches over `hops` hops.
 train::BatchOptions batch_options(const settings::Config& config, std::int32_t hops);
 
-/// The device that the config names, and how it is scheduled; none without --device.
-/// Errors: kUsage for another device, an unknown profile or schedule, and for settings of a device that is not there;
-/// kBadData as schedule::parse_profile.
 /// Is a machine named that mini-batches are prepared on (sim:, host:), and not one that trains the whole graph?
 bool names_batch_device(const settings::Config& config);
+/// That machine, and how it is scheduled; none where none is named.
+/// Errors: kUsage for an unknown profile or schedule, and for settings of a machine that is not there; kBadData as
+/// schedule::parse_profile.
 std::optional<train::DeviceOptions> device_options(const settings::Config& config);
 
 /// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a

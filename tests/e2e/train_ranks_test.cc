@@ -115,6 +115,11 @@ TEST(Devices, RefuseWhatTheyCannot) {
   const CommandResult both = place.gneiss({"train", kGraph, "--devices", "2", "--ranks", "2"});
   EXPECT_EQ(both.code, 2) << both.err;
   EXPECT_THAT(both.err, HasSubstr("--devices does not go with --ranks"));
+  for (const char* command : {"train", "plan"}) {
+    const CommandResult machine = place.gneiss({command, kGraph, "--machine", "pcie4"});
+    EXPECT_EQ(machine.code, 2) << machine.err;
+    EXPECT_THAT(machine.err, HasSubstr("use it with gneiss plan --devices N"));
+  }
   const CommandResult batches = place.gneiss({"train", kGraph, "--devices", "2", "--batch-size", "8"});
   EXPECT_EQ(batches.code, 2) << batches.err;
   EXPECT_THAT(batches.err, HasSubstr("--batch-size does not go with --devices"));
