@@ -1,5 +1,5 @@
-// From an op of a plan to the text of kernel calls: the counterpart in text of kernels/call.cc. Every backend declares
-// its kernels over the same argument structs, so all targets share this.
+// From an op of a plan to the text of kernel calls: what kernels/call.cc binds, in C++. Every backend declares its
+// kernels over the same argument structs, so all targets share this.
 #pragma once
 
 #include <string>
