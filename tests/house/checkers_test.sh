@@ -165,6 +165,21 @@ skipped 'memory is not counted under a sanitizer'
 outcome check-skips 1 'S.0 may not be skipped' $check_skips
 outcome check-skips 0 '1 skipped' $check_skips --sanitized
 
+# check-toys must notice a patch that no longer fits and one that touches a file that ARCHITECTURE.md does not name.
+toys_tree() {
+  rm -rf "$work/toys"
+  mkdir -p "$work/toys/tests/house"
+  cp -r "$source_dir/src" "$source_dir/ARCHITECTURE.md" "$work/toys/"
+  cp -r "$source_dir/tests/house/toys" "$work/toys/tests/house/"
+}
+toys_tree
+outcome check-toys 0 'three toys fit' "$source_dir/tools/check-toys" --apply "$work/toys"
+sed -i '/src\/passes\/gradients.cc/d' "$work/toys/ARCHITECTURE.md"
+outcome check-toys 1 'touches src/passes/gradients.cc' "$source_dir/tools/check-toys" --apply "$work/toys"
+toys_tree
+sed -i 's/GNEISS_OP(tanh/GNEISS_OP(than/' "$work/toys/src/ir/ops.def"
+outcome check-toys 1 'op.patch does not fit' "$source_dir/tools/check-toys" --apply "$work/toys"
+
 # must_not_compile.sh must notice a wrong form that compiles, one that fails for another reason, and a wrong right form.
 wrong_form() { # HEADER BODY
   printf '// wrong: WRONG: %s\n%s\n#ifdef WRONG\n%s\n#endif\n' "$1" "${3:-int f();}" "$2" >"$work/form.cc"
