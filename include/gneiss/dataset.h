@@ -1,4 +1,4 @@
-// Data sets: load, look at, check, convert, make.
+// Data sets: load, make of arrays, look at, check, convert, save.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gneiss/array.h"
 #include "gneiss/config.h"
 
 namespace gneiss {
@@ -30,11 +31,24 @@ class Dataset {
   Dataset& operator=(Dataset&& other) noexcept;
   ~Dataset();
 
+  /// Makes a data set of arrays in memory. Dense features in f32 row by row, and edges by destination (csc) in the
+  /// types that a graph has, are read where they lie for as long as the data set or a training of it needs them; they
+  /// must not change meanwhile, and are never written. Everything else is converted once.
+  /// Errors: kBadData naming the argument, the first element that is wrong, and what to do; kUsage for arguments that
+  /// do not go together; kOutOfMemory.
+  static Dataset from_arrays(const DatasetArrays& arrays);
+
+  /// The arrays of this data set, edges by destination (csc); parts of the split are node numbers. They are read only
+  /// and keep their memory. Features in 16 bits are widened.
+  DatasetArrays arrays() const;
+
   const std::string& name() const;
   std::int64_t num_nodes() const;
   std::int64_t num_edges() const;
   std::int64_t num_features() const;
   std::int64_t num_classes() const;
+  /// What was done to the data on the way in, and what was copied.
+  const std::vector<std::string>& notes() const;
 
   /// Numbers and notes as people read them.
   std::string describe() const;
@@ -48,6 +62,7 @@ class Dataset {
 
   struct Impl;
   explicit Dataset(std::unique_ptr<Impl> impl);
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;

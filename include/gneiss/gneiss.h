@@ -5,9 +5,11 @@
 //   config.set("model.name", "gcn");
 //   const gneiss::TrainResult result = gneiss::train_model(config);
 //
+// A data set may also be made of arrays in memory (gneiss/array.h): train_model(Dataset::from_arrays(arrays), config).
 // Failures are gneiss::Error (gneiss/error.h). The library prints nothing.
 #pragma once
 
+#include "gneiss/array.h"
 #include "gneiss/config.h"
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"

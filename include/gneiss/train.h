@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "gneiss/array.h"
 #include "gneiss/config.h"
+#include "gneiss/dataset.h"
 
 namespace gneiss {
 
@@ -89,6 +91,10 @@ struct TrainResult {
 
 /// Trains as the settings say. Errors: kUsage, kBadData, kOutOfMemory, kDisk, kNumeric; nothing is left on disk then.
 TrainResult train_model(const RunConfig& config, const Progress& progress = {});
+/// The same on a data set in memory, which stays as it is; the settings do not name one (data.name), and their other
+/// `data.` settings (split, normalize_features …) apply to it. A data set that was loaded trains as the settings it was
+/// loaded by; those given here replace them.
+TrainResult train_model(const Dataset& dataset, const RunConfig& config, const Progress& progress = {});
 
 struct PlanResult {
   std::string text;  ///< passes, ops in order with variants, bytes and modelled times, memory
@@ -99,6 +105,9 @@ struct PlanResult {
 /// Loads the data and plans the training without allocating it. `print_after`: passes whose program is wanted, or
 /// "all".
 PlanResult plan_training(const RunConfig& config, const std::vector<std::string>& print_after = {});
+/// The same on a data set in memory; see train_model.
+PlanResult plan_training(const Dataset& dataset, const RunConfig& config,
+                         const std::vector<std::string>& print_after = {});
 
 struct PassSummary {
   std::string name;
@@ -117,6 +126,26 @@ struct ModelArgument {
 /// Arguments that a model takes: a built-in's name or the path of a .gneiss file.
 std::vector<ModelArgument> model_arguments(const std::string& model);
 std::vector<std::string> builtin_models();
+
+/// What a trained model says of every node, in the order of the data set's nodes. Arrays keep their memory.
+struct ModelOutputs {
+  Array logits;         ///< [nodes, classes], f32
+  Array probabilities;  ///< likewise: softmax, or a sigmoid for many labels; of a regression its values
+  Array classes;        ///< [nodes], i32: the most probable class; not given if a node has no one class
+  Array embedding;      ///< [nodes, width], f32: the values that enter the last layer
+  std::vector<std::string> class_names;  ///< may be empty
+  std::vector<std::string> warnings;     ///< what cannot be known of an old run folder, and what is unlike the training
+};
+/// Runs the model of a run folder once, on `dataset`, or on its own data if there is none; see predict().
+ModelOutputs model_outputs(const std::string& run_folder, const RunConfig& overrides, const Dataset* dataset = nullptr);
+
+/// A weight or a running statistic.
+struct NamedArray {
+  std::string name;
+  Array values;
+};
+/// The weights of a run folder's model under PyG's names, shapes and orientation. Errors: kBadData.
+std::vector<NamedArray> model_parameters(const std::string& run_folder);
 
 /// How predictions and embeddings are written.
 struct OutputFormat {
@@ -144,6 +173,6 @@ struct EvalResult {
 /// Scores of a run folder's model on its own split, or on other data: those of their parts if they bring a split, else
 /// all labelled nodes as test. Errors: as predict; kBadData without labels and for classes that the model does not
 /// know.
-EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides);
+EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides, const Dataset* dataset = nullptr);
 
 }  // namespace gneiss

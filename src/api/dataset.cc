@@ -57,16 +57,18 @@ Dataset::Dataset(Dataset&& other) noexcept = default;
 Dataset& Dataset::operator=(Dataset&& other) noexcept = default;
 Dataset::~Dataset() = default;
 
-const std::string& Dataset::name() const { return impl_->dataset.name; }
-std::int64_t Dataset::num_nodes() const { return impl_->dataset.num_nodes(); }
-std::int64_t Dataset::num_edges() const { return impl_->dataset.graph.num_edges(); }
-std::int64_t Dataset::num_features() const { return impl_->dataset.features.cols; }
-std::int64_t Dataset::num_classes() const { return impl_->dataset.labels.num_classes; }
+const std::string& Dataset::name() const { return impl_->dataset->name; }
+std::int64_t Dataset::num_nodes() const { return impl_->dataset->num_nodes(); }
+std::int64_t Dataset::num_edges() const { return impl_->dataset->graph.num_edges(); }
+std::int64_t Dataset::num_features() const { return impl_->dataset->features.cols; }
+std::int64_t Dataset::num_classes() const { return impl_->dataset->labels.num_classes; }
 
-std::string Dataset::describe() const { return describe_info(data::info(impl_->dataset)); }
+const std::vector<std::string>& Dataset::notes() const { return impl_->dataset->notes; }
+
+std::string Dataset::describe() const { return describe_info(data::info(*impl_->dataset)); }
 
 std::string Dataset::to_json() const {
-  const data::DatasetInfo info = data::info(impl_->dataset);
+  const data::DatasetInfo info = data::info(*impl_->dataset);
   Json json;
   json["name"] = info.name;
   json["format"] = info.format;
@@ -103,18 +105,20 @@ std::vector<DatasetFinding> Dataset::validate(bool allow_nan) const {
   data::ValidateOptions options;
   options.allow_nan = allow_nan;
   std::vector<DatasetFinding> findings;
-  for (const data::Finding& finding : data::validate(impl_->dataset, options)) {
+  for (const data::Finding& finding : data::validate(*impl_->dataset, options)) {
     findings.push_back({finding.severity == data::Severity::kError, finding.message});
   }
   return findings;
 }
 
-void Dataset::save(const std::string& path, bool force) const { data::save(impl_->dataset, path, force); }
+void Dataset::save(const std::string& path, bool force) const { data::save(*impl_->dataset, path, force); }
 
 Dataset load_dataset(const RunConfig& config) {
   auto impl = std::make_unique<Dataset::Impl>();
   const settings::Config& settings = config.impl().config;
-  impl->dataset = data::load(jobs::resolve_data(settings), jobs::load_options(settings, 0, 1));
+  impl->dataset = std::make_shared<const data::Dataset>(
+      data::load(jobs::resolve_data(settings), jobs::load_options(settings, 0, 1)));
+  impl->loaded_by = settings;
   return Dataset(std::move(impl));
 }
 

@@ -1,12 +1,18 @@
 // Training, plans and what a run folder is good for, over jobs/.
 #include "gneiss/train.h"
 
+#include <algorithm>
+
 #include "api/impl.h"
+#include "base/error.h"
 #include "base/file.h"
+#include "data/given.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "jobs/write_output.h"
 #include "passes/pipeline.h"
+#include "runs/run_folder.h"
+#include "runs/safetensors.h"
 #include "train/reorder.h"
 
 namespace gneiss {
@@ -86,6 +92,71 @@ TrainResult train_result(const runs::Report& report) {
   return result;
 }
 
+/// What a job on a data set of the caller takes.
+struct OnDataset {
+  settings::Config config;
+  jobs::GivenData given;
+};
+
+OnDataset on_dataset(const Dataset& dataset, const settings::Config& config) {
+  const Dataset::Impl& impl = dataset.impl();
+  const std::string where = "the data set in memory";
+  if (config.is_set("data.name"))
+    throw Error(ErrorCode::kUsage,
+                fmt::format("'{}' is named, and a data set is given in memory", config.text("data.name")),
+                config.where("data.name"), "leave one of them out");
+  OnDataset on;
+  if (impl.of_arrays) {
+    on.config.merge(config);
+    on.config.set("data.name", std::string(data::kGivenPrefix) + impl.dataset->name, settings::Origin::kFlag, where);
+    on.given = {impl.dataset, false};
+    return on;
+  }
+  on.config.merge(impl.loaded_by);
+  on.config.merge(config);
+  const std::vector<settings::Setting>& all = settings::settings();
+  const bool as_loaded = std::none_of(all.begin(), all.end(), [&](const settings::Setting& setting) {
+    return setting.key.starts_with("data.") && config.is_set(setting.key);
+  });
+  if (as_loaded) on.given = {impl.dataset, true};
+  return on;
+}
+
+/// A matrix of the caller's own.
+Array own_matrix(MatrixView<const float> matrix) {
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(matrix.size()));
+  for (std::int64_t r = 0; r < matrix.rows; ++r)
+    values.insert(values.end(), matrix.row(r), matrix.row(r) + matrix.cols);
+  return array_from(std::move(values), {matrix.rows, matrix.cols});
+}
+
+Array own_probabilities(const jobs::Restored& restored) {
+  const MatrixView<const float> logits = restored.session->logits();
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(logits.size()));
+  for (std::int64_t v = 0; v < logits.rows; ++v) {
+    for (const double p : jobs::probabilities(restored, v)) values.push_back(static_cast<float>(p));
+  }
+  return array_from(std::move(values), {logits.rows, logits.cols});
+}
+
+Array own_classes(const jobs::Restored& restored) {
+  if (restored.dataset->labels.kind != data::LabelKind::kSingle) return {};
+  const MatrixView<const float> logits = restored.session->logits();
+  std::vector<std::int32_t> classes;
+  for (std::int64_t v = 0; v < logits.rows; ++v) classes.push_back(epochs::predicted_class(logits, v));
+  return array_from(std::move(classes));
+}
+
+jobs::Restored restore(const std::string& run_folder, const settings::Config& overrides, const Dataset* dataset,
+                       bool need_labels) {
+  if (dataset == nullptr) return jobs::restore(run_folder, overrides, need_labels);
+  OnDataset on = on_dataset(*dataset, overrides);
+  if (!dataset->impl().of_arrays) on.given = {};  // loaded as in the training, which may have chosen another split
+  return jobs::restore(run_folder, on.config, need_labels, on.given);
+}
+
 /// Writes `text` to `out`, or gives it back when there is no such name.
 std::string deliver(std::string text, const std::string& out) {
   if (out.empty()) return text;
@@ -100,9 +171,23 @@ TrainResult train_model(const RunConfig& config, const Progress& progress) {
   return train_result(jobs::train(config.impl().config, watcher));
 }
 
-PlanResult plan_training(const RunConfig& config, const std::vector<std::string>& print_after) {
-  const jobs::PlanReport report = jobs::plan(config.impl().config, print_after);
+TrainResult train_model(const Dataset& dataset, const RunConfig& config, const Progress& progress) {
+  const jobs::JobWatcher watcher = job_watcher(progress);
+  OnDataset on = on_dataset(dataset, config.impl().config);
+  return train_result(jobs::train(std::move(on.config), watcher, std::move(on.given)));
+}
+
+static PlanResult plan_result(const jobs::PlanReport& report) {
   return {jobs::describe(report), jobs::to_json(report), report.peak_bytes, report.warnings};
+}
+
+PlanResult plan_training(const RunConfig& config, const std::vector<std::string>& print_after) {
+  return plan_result(jobs::plan(config.impl().config, print_after));
+}
+
+PlanResult plan_training(const Dataset& dataset, const RunConfig& config, const std::vector<std::string>& print_after) {
+  OnDataset on = on_dataset(dataset, config.impl().config);
+  return plan_result(jobs::plan(std::move(on.config), print_after, std::move(on.given)));
 }
 
 std::vector<PassSummary> list_passes() {
@@ -138,8 +223,35 @@ std::string embed(const std::string& run_folder, const RunConfig& overrides, con
   return deliver(jobs::format_embedding(restored, options), out);
 }
 
-EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides) {
-  jobs::Restored restored = jobs::restore(run_folder, overrides.impl().config, true);
+ModelOutputs model_outputs(const std::string& run_folder, const RunConfig& overrides, const Dataset* dataset) {
+  const jobs::Restored restored = restore(run_folder, overrides.impl().config, dataset, false);
+  ModelOutputs outputs;
+  outputs.logits = own_matrix(restored.session->logits());
+  outputs.probabilities = own_probabilities(restored);
+  outputs.classes = own_classes(restored);
+  outputs.embedding = own_matrix(restored.session->embedding());
+  outputs.class_names = restored.class_names;
+  outputs.warnings = restored.warnings;
+  return outputs;
+}
+
+std::vector<NamedArray> model_parameters(const std::string& run_folder) {
+  const std::filesystem::path folder = run_folder;
+  if (!runs::is_run_folder(folder))
+    throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
+                run_folder, "gneiss train writes one and says where");
+  std::vector<NamedArray> parameters;
+  for (const runs::Tensor& tensor : runs::read_safetensors(folder / "model.safetensors").tensors) {
+    NamedArray parameter{tensor.name, {}};
+    auto kept = std::make_shared<const std::string>(tensor.data);
+    parameter.values = {kept->data(), tensor.dtype == "I64" ? DType::kI64 : DType::kF32, tensor.shape, {}, kept};
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides, const Dataset* dataset) {
+  jobs::Restored restored = restore(run_folder, overrides.impl().config, dataset, true);
   const jobs::EvalReport report = jobs::evaluate(restored);
   return {report.metric,      report.scores.train, report.scores.val,
           report.scores.test, restored.warnings,   jobs::to_json(report)};

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file_pages.h"
+#include "data/given.h"
 
 namespace gneiss::data {
 namespace {
@@ -52,6 +53,7 @@ void halve_features(HalfType type, const std::string& name, Features* features) 
                 fmt::format("the features of '{}' are sparse; only dense ones are kept as {}", name, half_name(type)),
                 "--feature-dtype", "leave it out, or keep them densely with --feature-form dense");
   }
+  own_values(features);
   const std::size_t size = features->dense.size();
   const std::size_t beyond = first_beyond(type, features->dense);
   if (beyond < size) fail_range(type, name, *features, beyond);

@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "data/detect.h"
 #include "data/generate.h"
+#include "data/given.h"
 #include "data/half_features.h"
 #include "data/preprocess.h"
 #include "data/readers.h"
@@ -118,7 +119,7 @@ void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset
   dataset->split = draw_split(dataset->labels, dataset->num_nodes(), spec, options.seed + options.split_draw);
 }
 
-/// Edge options for what was not read from edges in a file (generators, our own folder).
+/// Edge options for what was not read from edges in a file (generators, our own folder, arrays).
 void apply_edge_options(const LoadOptions& options, Dataset* dataset) {
   if (options.remove_self_loops.value_or(false)) dataset->graph = remove_self_loops(dataset->graph);
   if (options.to_undirected.value_or(false) && !dataset->graph.symmetric())
@@ -149,8 +150,34 @@ Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit,
   return dataset;
 }
 
+/// Options that say how a file is read mean nothing for what is in memory.
+void check_for_given(const std::string& name, const LoadOptions& options) {
+  const auto refuse = [&](const char* option, const char* instead) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} is for files, and '{}' is in memory", option, name), name, instead);
+  };
+  if (options.format != "auto") refuse("a data format", "leave it out");
+  if (!options.features_path.empty()) refuse("a file of features", "give the features with the data set");
+  if (!options.labels_path.empty()) refuse("a file of labels", "give the labels with the data set");
+}
+
+Dataset load_given_checked(const std::shared_ptr<const Dataset>& given, const LoadOptions& options) {
+  check_options(options);
+  check_for_given(given->name, options);
+  Dataset dataset = share(given);
+  if (options.ignore_weights && dataset.graph.weighted()) dataset.graph = without_weights(dataset.graph);
+  if (options.coalesce) dataset.graph = coalesce(dataset.graph);
+  apply_edge_options(options, &dataset);
+  read_split_files(options, &dataset);
+  return finish(std::move(dataset), options, false, "ratio:60/20/20");
+}
+
 Dataset load_checked(const std::string& what, const LoadOptions& options) {
   check_options(options);
+  if (what.starts_with(kGivenPrefix)) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("'{}' was made of arrays in memory, which no file holds", what.substr(kGivenPrefix.size())),
+                what, "hand the data set in again from the program that made it, or name other data");
+  }
   const bool any = options.format == "auto";
   if (any && is_generator(what)) {
     Dataset dataset = generate(what, options.seed, options.threads, options.max_bytes);
@@ -165,6 +192,19 @@ Dataset load_checked(const std::string& what, const LoadOptions& options) {
   if (format.info.name == "gneiss") apply_edge_options(options, &dataset);
   read_split_files(options, &dataset);
   return finish(std::move(dataset), options, format.binarize, format.split);
+}
+
+/// Calls load(); what the standard library throws becomes an error of ours.
+template <class Load>
+Dataset with_errors_of(const std::string& what, const Load& load) {
+  try {
+    return load();
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Error(ErrorCode::kBadData, fmt::format("cannot read '{}': {}", what, error.code().message()), what,
+                "check the path and its permissions");
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory, fmt::format("not enough memory to load '{}'", what), what);
+  }
 }
 
 }  // namespace
@@ -185,14 +225,11 @@ std::vector<std::string> data_format_names() {
 }
 
 Dataset load(const std::string& what, const LoadOptions& options) {
-  try {
-    return load_checked(what, options);
-  } catch (const std::filesystem::filesystem_error& error) {
-    throw Error(ErrorCode::kBadData, fmt::format("cannot read '{}': {}", what, error.code().message()), what,
-                "check the path and its permissions");
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kOutOfMemory, fmt::format("not enough memory to load '{}'", what), what);
-  }
+  return with_errors_of(what, [&] { return load_checked(what, options); });
+}
+
+Dataset load_given(const std::shared_ptr<const Dataset>& given, const LoadOptions& options) {
+  return with_errors_of(given->name, [&] { return load_given_checked(given, options); });
 }
 
 }  // namespace gneiss::data

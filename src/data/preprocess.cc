@@ -20,6 +20,7 @@
 #include "base/names.h"
 #include "base/parallel.h"
 #include "base/prefetch.h"
+#include "data/given.h"
 #include "graph/reorder.h"
 
 namespace gneiss::data {
@@ -335,6 +336,13 @@ NodeId find_root(std::vector<NodeId>& parent, NodeId v) {
 
 graph::Graph to_undirected(const graph::Graph& graph) { return rebuild(graph, {.to_undirected = true}); }
 
+graph::Graph coalesce(const graph::Graph& graph) { return rebuild(graph, {.coalesce = true}); }
+
+graph::Graph without_weights(const graph::Graph& graph) {
+  return graph::Graph(graph.num_src(), Buffer<EdgeId>::copy_of(graph.offsets()),
+                      Buffer<NodeId>::copy_of(graph.sources()));
+}
+
 graph::Graph remove_self_loops(const graph::Graph& graph) { return rebuild(graph, {.remove_self_loops = true}); }
 
 std::vector<std::string> feature_norms() { return {"none", "row", "standard", "train-standard", "binary"}; }
@@ -347,6 +355,7 @@ void normalize_features(const std::string& norm, std::span<const NodeId> train, 
                 unknown_name_hint(norm, known));
   }
   if (norm == "none" || features->empty()) return;
+  own_values(features);
   if (norm == "binary") return binarize(features);
   FeatureStatistics own;
   FeatureStatistics& used = statistics != nullptr ? *statistics : own;
@@ -496,6 +505,7 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move 
     features.indices = std::move(moved.indices);
     features.values = std::move(moved.values);
   } else {
+    own_values(&features);
     move_rows(order, features.cols, threads, move, &features.dense);
     move_rows(order, features.cols, threads, move, &features.halves);
   }

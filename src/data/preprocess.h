@@ -12,6 +12,10 @@ namespace gneiss::data {
 
 /// Adds every edge's reverse and merges duplicates (weights summed). PyG: utils.to_undirected.
 graph::Graph to_undirected(const graph::Graph& graph);
+/// Merges parallel edges; weights are summed. PyG: utils.coalesce.
+graph::Graph coalesce(const graph::Graph& graph);
+/// The same edges, each of weight 1.
+graph::Graph without_weights(const graph::Graph& graph);
 /// Drops edges v -> v. PyG: utils.remove_self_loops.
 graph::Graph remove_self_loops(const graph::Graph& graph);
 

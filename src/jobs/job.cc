@@ -98,7 +98,8 @@ RunFacts facts_of(const settings::Config& config, const data::Dataset& dataset) 
 /// The training of one config, run by run.
 class Trainer {
  public:
-  Trainer(settings::Config config, const JobWatcher& watcher) : config_(std::move(config)), watcher_(watcher) {}
+  Trainer(settings::Config config, const JobWatcher& watcher, GivenData given)
+      : config_(std::move(config)), watcher_(watcher), given_(std::move(given)) {}
 
   runs::Report train() {
     report_.version = version_text();
@@ -108,7 +109,7 @@ class Trainer {
     if (device_count(config_) > 1) world_ = comm::loopback(device_count(config_));
     report_.rank = world_ == nullptr ? 0 : world_->first();
     device_ = choose_device(config_, &device_notes_);  // before the data are read
-    workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine);
+    workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_);
     check_that_ranks_agree();
     report_.reorder = workload_->reorder();
     report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;
@@ -307,6 +308,7 @@ class Trainer {
   const Clock::time_point started_ = Clock::now();
   settings::Config config_;
   const JobWatcher& watcher_;
+  GivenData given_;
   runs::Report report_;
   std::unique_ptr<comm::Ranks> world_;       ///< of several ranks, those of this process
   std::shared_ptr<runtime::Device> device_;  ///< null: the host; sessions share it
@@ -327,8 +329,8 @@ class Trainer {
 
 }  // namespace
 
-runs::Report train(settings::Config config, const JobWatcher& watcher) {
-  return Trainer(std::move(config), watcher).train();
+runs::Report train(settings::Config config, const JobWatcher& watcher, GivenData given) {
+  return Trainer(std::move(config), watcher, std::move(given)).train();
 }
 
 }  // namespace gneiss::jobs

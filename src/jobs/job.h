@@ -12,6 +12,7 @@
 
 #include "data/dataset.h"
 #include "jobs/device_plan.h"
+#include "jobs/given_data.h"
 #include "runs/report.h"
 #include "settings/config.h"
 #include "train/session.h"
@@ -28,8 +29,9 @@ struct JobWatcher {
 };
 
 /// Trains as the settings say and writes the run folder. When interrupted, runs that have not begun are left out.
-/// Errors: as the settings, the data, the model and the disk give reason to; nothing is left on disk then.
-runs::Report train(settings::Config config, const JobWatcher& watcher);
+/// `given`, if there is one, stands for the data set that the settings name. Errors: as the settings, the data, the
+/// model and the disk give reason to; nothing is left on disk then.
+runs::Report train(settings::Config config, const JobWatcher& watcher, GivenData given = {});
 
 /// A plan and what it was made for.
 struct PlanReport {
@@ -56,7 +58,7 @@ struct PlanReport {
   std::optional<DevicePlan> devices;                         ///< how several devices would share the graph
 };
 /// Loads the data and plans the training without allocating it. `print_after`: names of passes whose result is wanted.
-PlanReport plan(settings::Config config, const std::vector<std::string>& print_after);
+PlanReport plan(settings::Config config, const std::vector<std::string>& print_after, GivenData given = {});
 std::string describe(const PlanReport& report);
 std::string to_json(const PlanReport& report, int indent = 2);
 
@@ -88,8 +90,10 @@ struct Restored {
 /// Rebuilds the trained model and runs it once. `overrides` win over the run's settings. Where they name another data
 /// set, the training's files of features, labels and splits stay out of it, classes are matched by name, and features
 /// are normalised by the training's statistics. `need_labels`: refuse data without labels, and labels that the model
-/// does not know. Errors: kBadData for a folder that is no run or does not fit the data.
-Restored restore(const std::filesystem::path& run, const settings::Config& overrides, bool need_labels = false);
+/// does not know. `given`, if there is one, is the data set that the settings then name. Errors: kBadData for a folder
+/// that is no run or does not fit the data.
+Restored restore(const std::filesystem::path& run, const settings::Config& overrides, bool need_labels = false,
+                 const GivenData& given = {});
 
 /// Scores of a run folder's model on its split.
 struct EvalReport {

@@ -77,7 +77,7 @@ train::Blueprint blueprint_of(const Workload& workload, bool limit_given, train:
 
 }  // namespace
 
-PlanReport plan(settings::Config config, const std::vector<std::string>& print_after) {
+PlanReport plan(settings::Config config, const std::vector<std::string>& print_after, GivenData given) {
   if (rank_count(config) != 1) {
     throw Error(ErrorCode::kUnsupported, "plan does not know the parts of several ranks yet",
                 config.where("train.ranks"),
@@ -89,7 +89,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   }
   refuse_device(config, "plan");
   check_machine(config, true);
-  Workload workload(&config, PlanFor::kThisMachine);
+  Workload workload(&config, PlanFor::kThisMachine, std::move(given));
   PlanReport report;
   train::SessionOptions options = workload.session();
   options.passes.print_after.insert(print_after.begin(), print_after.end());

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "data/given.h"
 #include "data/info.h"
 #include "data/readers.h"
 #include "jobs/device_choice.h"
@@ -214,15 +215,20 @@ std::vector<std::string> stored_class_names(const runs::SafeTensors& model, cons
 
 /// The data set, with the parts of its nodes that an evaluation scores. Data that only lie at another place are the
 /// training's, with its split; other data without a split of their own are scored as a whole.
-void load_data(const RunFacts& facts, std::int64_t run, RunConfig* settings, Restored* restored) {
+void load_data(const RunFacts& facts, std::int64_t run, const GivenData& given, RunConfig* settings,
+               Restored* restored) {
   const std::string name = resolve_data(settings->config);
+  const auto load = [&](const data::LoadOptions& with) {
+    if (given.dataset == nullptr) return data::load(name, with);
+    return given.as_loaded ? data::share(given.dataset) : data::load_given(given.dataset, with);
+  };
   data::LoadOptions options = load_options(settings->config, run, 1);
   if (facts.known) options.feature_statistics = facts.statistics;
   const data::LoadOptions as_in_training = options;
   const bool free_split = settings->other && settings->split_is_theirs;
   options.own_split_only = free_split;
   if (free_split) options.split.clear();
-  restored->dataset = std::make_unique<data::Dataset>(data::load(name, options));
+  restored->dataset = std::make_unique<data::Dataset>(load(options));
   data::Dataset& dataset = *restored->dataset;
   if (settings->other && facts.known && fingerprint(dataset) == facts.fingerprint) {
     settings->other = false;
@@ -231,7 +237,7 @@ void load_data(const RunFacts& facts, std::int64_t run, RunConfig* settings, Res
       options.train_ids = settings->ids[0];
       options.val_ids = settings->ids[1];
       options.test_ids = settings->ids[2];
-      dataset = data::load(name, options);
+      dataset = load(options);
     }
   }
   restored->split = dataset.split;
@@ -243,7 +249,7 @@ void load_data(const RunFacts& facts, std::int64_t run, RunConfig* settings, Res
 
 }  // namespace
 
-Restored restore(const fs::path& run, const settings::Config& overrides, bool need_labels) {
+Restored restore(const fs::path& run, const settings::Config& overrides, bool need_labels, const GivenData& given) {
   if (!runs::is_run_folder(run)) {
     throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
                 run.string(), "gneiss train writes one and says where");
@@ -261,7 +267,7 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
     config.set("data.binarize", facts.statistics.binary_first ? "true" : "false", settings::Origin::kFile,
                run.string());
   restored.class_names = facts.known ? facts.class_names : stored_class_names(model, weights);
-  load_data(facts, metadata_number(model, "gneiss.run", weights), &settings, &restored);
+  load_data(facts, metadata_number(model, "gneiss.run", weights), given, &settings, &restored);
   data::Dataset& dataset = *restored.dataset;
   check_features(model, facts, dataset, weights);
   compare(config, facts, settings.other, &restored);

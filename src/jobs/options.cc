@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "cost/rates_file.h"
 #include "data/generate.h"
+#include "data/given.h"
 #include "settings/habits.h"
 
 namespace gneiss::jobs {
@@ -423,7 +424,7 @@ std::string resolve_data(const settings::Config& config) {
     throw Error(ErrorCode::kUsage, "no data set is named", "data",
                 "name a generator, a file or a folder, e.g. gneiss train karate");
   }
-  if (data::is_generator(name)) return name;
+  if (data::is_generator(name) || name.starts_with(data::kGivenPrefix)) return name;
   const std::string in_file = config.file_text("data.name");
   if (config.origin("data.name") == settings::Origin::kFlag) {
     std::string found = in_file.empty() ? "" : find_in(name, in_file);

@@ -14,6 +14,7 @@
 #include "base/file_pages.h"
 #include "base/process.h"
 #include "cost/rates_file.h"
+#include "data/given.h"
 #include "data/preprocess.h"
 #include "defaults/choose_defaults.h"
 #include "jobs/check_arguments.h"
@@ -38,7 +39,9 @@ language::ProgramInputs program_inputs(const data::Dataset& dataset) {
 /// Features of a file may take this part of the memory while they are renamed, and afterwards.
 constexpr std::int64_t kMemoryToFeatures = 8;
 
-bool in_file(const data::Features& features) { return as_in_file(features.dense) || as_in_file(features.halves); }
+bool in_file(const data::Features& features) {
+  return !data::is_lent(features) && (as_in_file(features.dense) || as_in_file(features.halves));
+}
 
 /// Are renamed features better off in a file than in memory? They are where training leaves them in one.
 bool suit_scratch_file(const data::Features& features) {
@@ -69,8 +72,8 @@ void check_batches(const settings::Config& config) {
 
 }  // namespace
 
-Workload::Workload(settings::Config* config, PlanFor plan_for)
-    : config_(config), plan_for_(plan_for), baseline_bytes_(current_rss_bytes()) {
+Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given)
+    : config_(config), plan_for_(plan_for), given_(std::move(given)), baseline_bytes_(current_rss_bytes()) {
   check_batches(*config);
   model_source(resolve_file(*config, "model.name"),
                config->where("model.name"));  // a wrong name shows before the data are read
@@ -78,7 +81,7 @@ Workload::Workload(settings::Config* config, PlanFor plan_for)
   for (const char* key :
        {"model.name", "data.features", "data.labels", "data.train_ids", "data.val_ids", "data.test_ids"})
     replace_text(config, key, resolve_file(*config, key));
-  dataset_ = data::load(config->text("data.name"), load_options(*config, 0, 1));
+  dataset_ = read(load_options(*config, 0, 1), true);
   choose_defaults();
   apply_model_text();
   put_in_order();
@@ -95,6 +98,11 @@ Workload::Workload(settings::Config* config, PlanFor plan_for)
     }
     runs_ = dataset_.num_splits;
   }
+}
+
+data::Dataset Workload::read(const data::LoadOptions& options, bool first) const {
+  if (given_.dataset == nullptr || (given_.as_loaded && !first)) return data::load(config_->text("data.name"), options);
+  return given_.as_loaded ? data::share(given_.dataset) : data::load_given(given_.dataset, options);
 }
 
 void Workload::choose_defaults() {
@@ -131,10 +139,10 @@ void Workload::put_in_order() {
   const std::int64_t memory = memory_for_training();
   const bool fit =
       features.bytes() <= memory / kMemoryToFeatures || (suit_scratch_file(features) && features.bytes() <= memory);
-  if (method == "auto" && !fit && in_file(features)) {
+  if (method == "auto" && !fit && (in_file(features) || data::is_lent(features))) {
     reorder_.asked = method;
-    reorder_.reason =
-        fmt::format("features of {:.0f} MB stay in their file", 1e-6 * static_cast<double>(features.bytes()));
+    reorder_.reason = fmt::format("features of {:.0f} MB stay {}", 1e-6 * static_cast<double>(features.bytes()),
+                                  data::is_lent(features) ? "where they are" : "in their file");
     return;
   }
   // One order is for all runs.
@@ -169,7 +177,7 @@ void Workload::reload(std::int64_t run) {
   const std::int64_t classes = dataset_.labels.num_classes;
   dataset_ = data::Dataset();  // two at a time could be too much
   malloc_trim(0);              // nor need what the last run freed stay resident
-  dataset_ = data::load(config_->text("data.name"), options);
+  dataset_ = read(options, false);
   if (!order_.empty()) rename_nodes();
   malloc_trim(0);
   GNEISS_CHECK(dataset_.labels.num_classes == classes, ErrorCode::kBadData, "the data set changed while it was in use");
@@ -191,11 +199,14 @@ void Workload::set_session() {
 void Workload::measure_load() {
   malloc_trim(0);  // what reading took and gave back need not stay resident
   load_peak_bytes_ = peak_rss_bytes();
-  loaded_bytes_ = std::max(current_rss_bytes(), baseline_bytes_ + dataset_.bytes());
+  const std::int64_t own_bytes = given_.dataset == nullptr ? dataset_.bytes() : 0;  // given ones were there before
+  loaded_bytes_ = std::max(current_rss_bytes(), baseline_bytes_ + own_bytes);
 }
 
 std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
-  const train::PlannedBytes planned = train::planned_bytes(plan, dataset_, session_);
+  train::PlannedBytes planned = train::planned_bytes(plan, dataset_, session_);
+  // What the caller holds stays, whoever drops it here.
+  if (given_.dataset != nullptr) planned.dropped_unused = planned.dropped_before = planned.dropped = 0;
   return peak_bytes_with(std::max({planned.derived, planned.structures - planned.dropped_unused,
                                    planned.setup - planned.dropped_before, planned.steps - planned.dropped}),
                          plan);

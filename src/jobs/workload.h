@@ -6,6 +6,8 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "data/load.h"
+#include "jobs/given_data.h"
 #include "settings/config.h"
 #include "train/full_graph.h"
 #include "train/reorder.h"
@@ -20,8 +22,9 @@ class Workload {
  public:
   /// Loads the data for the first run and completes `config`: paths become absolute, defaults are chosen for the data,
   /// a training script in the model's text adds its settings, `--split all` its number of runs. `config` must outlive
-  /// the workload. Errors: as load and the options.
-  Workload(settings::Config* config, PlanFor plan_for);
+  /// the workload. `given`, if there is one, stands for the data set that the config names. Errors: as load and the
+  /// options.
+  Workload(settings::Config* config, PlanFor plan_for, GivenData given = {});
 
   /// Loads the data with the split of another run. No session may hold the old data.
   void reload(std::int64_t run);
@@ -47,6 +50,8 @@ class Workload {
   std::int64_t peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const;
 
  private:
+  /// The data set; `first`: for the first time.
+  data::Dataset read(const data::LoadOptions& options, bool first) const;
   void choose_defaults();
   void apply_model_text();
   void put_in_order();
@@ -58,6 +63,7 @@ class Workload {
 
   settings::Config* config_;
   PlanFor plan_for_;
+  GivenData given_;
   std::int64_t baseline_bytes_ = 0;
   std::int64_t load_peak_bytes_ = 0;
   std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read

@@ -11,6 +11,7 @@
 #include "base/file_pages.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "data/given.h"
 #include "epochs/metrics.h"
 #include "graph/reorder.h"
 #include "language/diagnostics.h"
@@ -202,8 +203,8 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
     passes.near = graph::near_edges(dataset.graph, {}, threads_of(options));
   }
   passes.feature_dtype = dataset.features.dtype;
-  passes.file_room.features =
-      value_bytes == sizeof(float) && (as_in_file(dataset.features.dense) || as_in_file(dataset.features.halves));
+  passes.file_room.features = value_bytes == sizeof(float) && !data::is_lent(dataset.features) &&
+                              (as_in_file(dataset.features.dense) || as_in_file(dataset.features.halves));
   passes.recompute_limits.besides_bytes = dataset.bytes();
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
@@ -347,7 +348,8 @@ struct Session<T>::Impl {
     const int threads = threads_of(options);
     if (!blueprint.plan.graph_uses[0].used) expendable->graph.drop_edges();
     const bool kept = blueprint.plan.features_kept && !blueprint.plan.features_streamed;
-    if (kept && options.passes.repeats.steps >= kStepsForCopy) expendable->features.settle(threads);
+    const bool movable = kept && !data::is_lent(expendable->features);
+    if (movable && options.passes.repeats.steps >= kStepsForCopy) expendable->features.settle(threads);
     return dataset;
   }
 

@@ -16,6 +16,7 @@ run cmake --install "$build_dir" --prefix "$work/prefix"
 run cmake -S "$source_dir/tests/e2e/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug
 run cmake --build "$work/build"
 run "$work/build/through_api"
+run "$work/build/through_arrays"
 run "$work/build/through_kernels"
 run "$work/prefix/bin/gneiss" --version
 
