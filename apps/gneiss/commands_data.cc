@@ -1,11 +1,14 @@
-// data info, validate, convert, generate and formats.
+// data info, validate, convert, generate, formats and score.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <memory>
+#include <system_error>
 
 #include "commands.h"
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"
+#include "gneiss/score.h"
 #include "options.h"
 
 namespace gneiss::app {
@@ -69,6 +72,47 @@ int run_save(const DataArguments& arguments) {
   return 0;
 }
 
+struct ScoreArguments {
+  std::string data;
+  ScoreRequest request;
+  std::string damping;
+  bool json = false;
+  SettingFlags flags;
+};
+
+int run_score(const ScoreArguments& arguments) {
+  RunConfig config;
+  arguments.flags.apply(&config);
+  config.set("data.name", arguments.data, "DATA");
+  ScoreRequest request = arguments.request;
+  if (!arguments.damping.empty()) {
+    const std::string& text = arguments.damping;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), request.damping);
+    if (failure != std::errc() || end != text.data() + text.size())
+      throw Error(ErrorCode::kUsage, fmt::format("expected a number from 0 to 1, got '{}'", text), "--damping",
+                  "leave it out for 0.85");
+  }
+  const ScoreResult result = score_nodes(config, request);
+  print(arguments.json ? result.json + "\n" : result.text);
+  return 0;
+}
+
+void add_score_command(const Command& data, Action* action) {
+  const Command command = data.add_command("score", "how well scores foretell which rows mini-batches read");
+  auto arguments = std::make_shared<ScoreArguments>();
+  ScoreRequest& request = arguments->request;
+  command.add_text("what", &arguments->data, "data set: generator, preset, file or folder",
+                   {.value_name = "DATA", .required = true});
+  command.add_text("--score", &request.scores, "degree, rpr, wrpr, vip, presample; auto: all, and the best [auto]", {});
+  command.add_integer("--epochs", &request.epochs, "epochs to measure on [2]");
+  command.add_integer("--presample-epochs", &request.presample_epochs, "epochs that presample counts over [2]");
+  command.add_integer("--iterations", &request.iterations, "of wrpr [as many as hops]");
+  command.add_text("--damping", &arguments->damping, "of rpr and wrpr [0.85]", {});
+  command.add_flag("--json", &arguments->json, "results as one JSON object on stdout");
+  arguments->flags.add_to(command, {"batch", "data", "train.seed", "train.threads"});
+  command.when_chosen([=] { *action = [=] { return run_score(*arguments); }; });
+}
+
 int print_formats() {
   std::string text = "formats\n";
   for (const NamedSummary& format : dataset_formats()) text += fmt::format("  {:16}{}\n", format.name, format.summary);
@@ -92,6 +136,7 @@ void add_data_commands(const Command& program, Action* action) {
   add_destination(convert, "destination", add_arguments(convert, "SRC", run_save, action).get());
   const Command generate = data.add_command("generate", "make a data set by name and write it as a Gneiss folder");
   add_destination(generate, "--out", add_arguments(generate, "SPEC", run_save, action).get());
+  add_score_command(data, action);
   const Command formats = data.add_command("formats", "formats and generators that Gneiss knows");
   formats.when_chosen([=] { *action = print_formats; });
 }

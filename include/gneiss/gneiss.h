@@ -15,6 +15,7 @@
 #include "gneiss/error.h"
 #include "gneiss/sample.h"
 #include "gneiss/schedule.h"
+#include "gneiss/score.h"
 #include "gneiss/synth.h"
 #include "gneiss/train.h"
 #include "gneiss/version.h"
