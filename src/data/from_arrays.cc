@@ -115,7 +115,8 @@ class Maker {
       }
     };
     if (given_.features) {
-      expect_dims(given_.features->values, 2, "features [nodes, width]");
+      with_hint("give one row of numbers for each node; one number a node is x.reshape(-1, 1)",
+                [&] { expect_dims(given_.features->values, 2, "features [nodes, width]"); });
       rows("x", given_.features->values.dim(0));
     }
     if (given_.sparse_features.given()) rows("x", given_.sparse_features.offsets->values.count - 1);
@@ -129,7 +130,8 @@ class Maker {
     if (nodes < 0)
       throw Error(ErrorCode::kUsage, "nothing says how many nodes there are", "num_nodes",
                   "give edge_index, x, y or num_nodes");
-    return checked_node_count(nodes, "nodes", said_by);
+    return with_hint("number the nodes from 0, without gaps",
+                     [&] { return checked_node_count(nodes, "nodes", said_by); });
   }
 
   void make_graph() {

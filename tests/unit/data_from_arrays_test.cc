@@ -151,8 +151,10 @@ TEST_F(FromArraysTest, WrongEdgesAreNamed) {
   GivenArrays unbounded;
   edges_ = {0, std::int64_t{1} << 31, 2, 1, 1, 4};
   unbounded.edge_index = array(edges_, {2, 3}, DType::kI64, "edge_index");
-  const Error error = error_of([&] { from_arrays(std::move(unbounded)); });
-  EXPECT_THAT(error.message(), HasSubstr("outside what 32-bit ids can number"));
+  EXPECT_THAT(error(std::move(unbounded)), HasSubstr("outside what 32-bit ids can number"));
+  GivenArrays flat = arrays();
+  flat.features = array(x_, {8}, DType::kF32, "x");
+  EXPECT_THAT(error(std::move(flat)), HasSubstr("x: expected features [nodes, width]"));
 }
 
 TEST_F(FromArraysTest, SizesThatDoNotFitAreNamed) {
