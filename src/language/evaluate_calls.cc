@@ -91,7 +91,7 @@ Value Evaluator::evaluate_call(const Expr& expr, const Expr* key_expr) {
   }
   const Definition* layer = find_layer(callee.text, *frame().definition);
   const Builtin* builtin = layer == nullptr ? find_builtin(callee.text) : nullptr;
-  if (frame().loop && (callee.text == "Max" || callee.text == "Min") && layer == nullptr)
+  if (loops_.inside() && (callee.text == "Max" || callee.text == "Min") && layer == nullptr)
     builtin = find_builtin(callee.text == "Max" ? "max" : "min");
   if (key_expr != nullptr && builtin != nullptr && !builtin->has_params) {
     emitter_.fail(Code::E0414, key_expr->span, fmt::format("'{}' has no parameters to name", callee.text));

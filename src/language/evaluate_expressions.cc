@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "language/builtins.h"
 #include "language/evaluator.h"
+#include "language/foreign.h"
 #include "language/habits.h"
 
 namespace gneiss::language {
@@ -63,7 +64,7 @@ Value Evaluator::evaluate_inside(const Expr& expr) {
     case ExprKind::kCall:
       return evaluate_call(expr, nullptr);
     case ExprKind::kMember:
-      return evaluate_property(expr);
+      return loops_.property(expr);
     case ExprKind::kAt:
       return evaluate_at(expr);
     case ExprKind::kOver:
@@ -86,12 +87,12 @@ Value Evaluator::evaluate_inside(const Expr& expr) {
 
 Value Evaluator::evaluate_name(const Expr& expr) {
   const std::string& name = expr.text;
-  if (frame().loop) {
-    if (std::optional<Value> read = read_in_loop(expr)) return std::move(*read);
+  if (loops_.inside()) {
+    if (std::optional<Value> read = loops_.read(expr)) return std::move(*read);
   }
   const auto found = frame().variables.find(name);
   if (found != frame().variables.end()) {
-    check_started(found->second, expr);
+    loops_.check_started(found->second, expr);
     return found->second;
   }
   const bool script = frame().definition->kind == DefinitionKind::kFunction;
@@ -274,6 +275,22 @@ std::string Evaluator::evaluate_text(const Expr& expr, std::string_view what) {
   if (value.text() == nullptr)
     emitter_.fail(Code::E0401, expr.span, fmt::format("{} is {}: expected a string", what, describe(value)));
   return *value.text();
+}
+
+/// A layer has no objects but its graph.
+Value Evaluator::call_method(const Expr& call) {
+  refuse_foreign_call(call);
+  return loops_.call_graph_method(call);
+}
+
+/// What StarPlat calls and no layer can.
+void Evaluator::refuse_foreign_call(const Expr& expr) {
+  if (expr.kind != ExprKind::kCall) return;
+  const Expr& callee = *expr.operands[0];
+  const Foreign* foreign = foreign_call(callee.text);
+  if (foreign == nullptr) return;
+  const Span& span = callee.kind == ExprKind::kMember ? callee.text_span : callee.span;
+  emitter_.fail(foreign->code, span, fmt::format("'{}' {}", callee.text, foreign->message), std::string(foreign->help));
 }
 
 }  // namespace gneiss::language

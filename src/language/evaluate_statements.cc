@@ -71,11 +71,11 @@ void Evaluator::execute_inside(const Stmt& stmt) {
     case StmtKind::kForC:
       return for_c(stmt);
     case StmtKind::kWhile:
-      refuse_condition(*stmt.exprs[0], "while");
+      loops_.refuse_condition(*stmt.exprs[0], "while");
       return iterate(
           stmt, [&] { return evaluate_bool(*stmt.exprs[0], "the condition"); }, [] {});
     case StmtKind::kForEach:
-      return for_each(stmt);
+      return loops_.run(stmt);
     case StmtKind::kOutput:
       return output(stmt);
     case StmtKind::kRequire:
@@ -115,7 +115,7 @@ void Evaluator::assign(const Stmt& stmt) {
     emitter_.fail(Code::E0617, stmt.span, fmt::format("'{}' joins bits or truths; values are real numbers", stmt.text),
                   "of zeros and ones 'Max=' says whether there is any, 'Min=' whether all are");
   }
-  if (frame().loop) return assign_in_loop(stmt);
+  if (loops_.inside()) return loops_.assign(stmt);
   if (target.kind == ExprKind::kMember) emitter_.fail(Code::E0205, target.span, "only a name can be assigned to");
   if (stmt.text == "Max=" || stmt.text == "Min=") {
     const std::string fn = stmt.text == "Max=" ? "max" : "min";
@@ -143,7 +143,7 @@ void Evaluator::assign_name(const std::string& name, Value value, const Span& sp
 
 /// Declarations of scripts: a number, or a list of sizes. Layers know those of StarPlat besides.
 void Evaluator::declare(const Stmt& stmt) {
-  if (frame().definition->kind != DefinitionKind::kFunction && declare_in_layer(stmt)) return;
+  if (frame().definition->kind != DefinitionKind::kFunction && loops_.declare(stmt)) return;
   if (stmt.text == "container" || stmt.text == "list") {
     auto items = std::make_shared<List>();
     for (const ExprPtr& item : stmt.exprs) items->push_back(evaluate(*item));
@@ -274,7 +274,7 @@ ir::Init Evaluator::evaluate_init(const ParamDecl& param, const std::vector<std:
 }
 
 void Evaluator::branch(const Stmt& stmt) {
-  refuse_condition(*stmt.exprs[0], "if");
+  loops_.refuse_condition(*stmt.exprs[0], "if");
   if (evaluate_bool(*stmt.exprs[0], "the condition")) {
     execute(stmt.body);
   } else {
@@ -319,7 +319,7 @@ void Evaluator::for_c(const Stmt& stmt) {
 void Evaluator::return_value(const Stmt& stmt) {
   const Definition& definition = *frame().definition;
   if (definition.kind == DefinitionKind::kFunction) misplaced(stmt, "'return' in a training script", {});
-  if (frame().loop) {
+  if (loops_.inside()) {
     misplaced(stmt, "'return' in a loop over vertices: a layer returns the values of all of them at once",
               "write properties in the loop, and return one after it: return y;");
   }

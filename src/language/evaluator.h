@@ -72,17 +72,25 @@ class Evaluator {
   const Layers& layers() const { return layers_; }
   const ProgramInputs& inputs() const { return inputs_; }
 
+  // What VertexLoops asks for besides.
+  void execute(const std::vector<StmtPtr>& statements);
+  Value binary(const std::string& op, const Value& left, const Value& right, const Expr& expr);
+  void check_name(const std::string& name, const Span& span);
+  void assign_name(const std::string& name, Value value, const Span& span);
+  void refuse_foreign_call(const Expr& expr);
+  std::string method_help(const Expr& callee);
+  std::vector<std::string> names_in_scope();
+  /// Counts what is evaluated. Errors: E0501 where it is too much.
+  void count_step(const Span& span);
+
  protected:
   /// Runs the body of a loop while `more`, then `step`.
   virtual void iterate(const Stmt& loop, const std::function<bool()>& more, const std::function<void()>& step);
   /// A call of a method: in layers the graph's, in scripts the network's too.
   virtual Value call_method(const Expr& call);
-  void refuse_foreign_call(const Expr& expr);
   void refuse_habit_call(const Expr& expr);
   [[noreturn]] void fail_callee(const Expr& callee);
-  std::string method_help(const Expr& callee);
 
-  void execute(const std::vector<StmtPtr>& statements);
   void execute(const Stmt& stmt);
   void push_frame(const Definition& definition, std::string prefix, const Span& call_span);
   void pop_frame();
@@ -106,8 +114,6 @@ class Evaluator {
   // Statements.
   void execute_inside(const Stmt& stmt);
   void assign(const Stmt& stmt);
-  void check_name(const std::string& name, const Span& span);
-  void assign_name(const std::string& name, Value value, const Span& span);
   void declare(const Stmt& stmt);
   void declare_param(const Stmt& stmt);
   ir::Init evaluate_init(const ParamDecl& param, const std::vector<std::int64_t>& shape);
@@ -121,44 +127,6 @@ class Evaluator {
   void require(const Stmt& stmt);
   void misplaced(const Stmt& stmt, std::string_view what, std::string help);
 
-  // StarPlat's loops over vertices: what they run over, and what is read in them.
-  void for_each(const Stmt& stmt);
-  void for_vertices(const Stmt& stmt, std::int32_t graph);
-  void for_neighbours(const Stmt& stmt, std::int32_t graph);
-  void collect_reduced(const Stmt& stmt);
-  std::optional<std::int32_t> graph_named(const Expr& expr);
-  std::optional<Role> role_of(const Expr& expr);
-  bool joins_loop_variables(const Expr& call);
-  Value evaluate_property(const Expr& expr);
-  Value property_of_all(const Expr& expr);
-  Value edge_property(const Expr& expr);
-  std::optional<Value> read_in_loop(const Expr& expr);
-  Value degree_of(const Expr& call, bool in_edges);
-  [[noreturn]] void fail_push(const Stmt& stmt);
-  [[noreturn]] void fail_order(const Span& span, const std::string& shown);
-  void check_started(const Value& value, const Expr& expr);
-  void refuse_condition(const Expr& condition, std::string_view what);
-
-  // The same: what is written in them.
-  bool declare_in_layer(const Stmt& stmt);
-  void declare_property(const Stmt& stmt);
-  void attach_properties(const Expr& call);
-  std::optional<double> infinity(const Expr& expr);
-  void assign_in_loop(const Stmt& stmt);
-  LoopTarget target_of(const Stmt& stmt);
-  std::optional<Value> value_at(const LoopTarget& place);
-  void write(const LoopTarget& place, Value value);
-  const Expr* operand_of_nothing(const Stmt& stmt, const LoopTarget& place);
-  void check_fits(const Value& value, bool of_edge, const Span& span);
-  void write_plainly(const Stmt& stmt, const LoopTarget& place);
-  void reduce_into(const Stmt& stmt, const LoopTarget& place);
-  void reduce_assigned(const Stmt& stmt, const LoopTarget& place);
-  std::optional<Value> rest_of_sum(const Expr& expr, const Expr& target);
-  void accumulate(const LoopTarget& place, const Update& update, const Value& message, const Expr& expr);
-  Value reduce_message(const Update& update, const Value& message, const Expr& expr);
-  Value combine(const Update& update, const Value& start, const Tensor& reduced, const Expr& expr);
-  Value extreme(bool maximum, const Value& left, const Value& right, const Expr& expr);
-
   // Expressions.
   Value evaluate_inside(const Expr& expr);
   Value evaluate_name(const Expr& expr);
@@ -170,13 +138,11 @@ class Evaluator {
   Value evaluate_over(const Expr& expr);
   Value evaluate_call(const Expr& expr, const Expr* key);
   Value evaluate_index(const Expr& expr);
-  Value binary(const std::string& op, const Value& left, const Value& right, const Expr& expr);
   Value integers(const std::string& op, std::int64_t a, std::int64_t b, const Expr& expr);
   Value numbers(const std::string& op, double a, double b, const Expr& expr);
   Value joined(const List& list, const Value& more, const Expr& expr);
   Value tensor_and_number(const std::string& op, const Value& left, const Value& right, const Expr& expr);
   std::vector<GivenArgument> evaluate_arguments(const Expr& call);
-  std::vector<std::string> names_in_scope();
 
   // Calls.
   std::vector<const GivenArgument*> match(const Definition& definition, const std::vector<GivenArgument>& arguments,
@@ -189,11 +155,11 @@ class Evaluator {
   bool is_convolution(const Definition& layer);
   const Definition* find_layer(std::string_view name, const Definition& caller) const;
   void collect_factors(const Expr& expr, std::vector<const Expr*>* factors);
-  void count_step(const Span& span);
 
   const Layers& layers_;
   const ProgramInputs& inputs_;
   Emitter emitter_;
+  VertexLoops loops_{this};
   std::vector<std::unique_ptr<Frame>> frames_;
   std::map<const Definition*, bool> convolutions_;
   std::map<std::string, std::vector<Span>> keys_;  ///< parameter keys in use, and where they were taken: a trace
