@@ -22,6 +22,7 @@ using ::testing::Not;
 
 // Cora's public split, and Minesweeper's first.
 constexpr Facts kCora{.features = 1433, .train_nodes = 140, .validates = true};
+constexpr Facts kTexas{.features = 1703, .train_nodes = 87, .validates = true, .homophily = -0.2};
 constexpr Facts kMinesweeper{.features = 7, .train_nodes = 5000, .validates = true};
 
 std::map<std::string, std::string> chosen(const Facts& facts, std::string_view model) {
@@ -68,6 +69,56 @@ TEST(ChooseDefaults, NothingIsStoppedEarlyWithoutValidationNodes) {
   }
 }
 
+TEST(ChooseDefaults, WhereNeighboursAreOfOtherClassesTheNodeItselfCounts) {
+  for (const char* model : {"gcn", "sage", "gin", "gat"}) {
+    const auto values = chosen(kTexas, model);
+    EXPECT_EQ(values.at("model.residual"), "true") << model;
+    EXPECT_EQ(values.at("model.jk"), "cat") << model;
+    EXPECT_EQ(values.at("optim.weight_decay"), "0.005") << model;
+    EXPECT_EQ(values.count("model.args.eps"), std::string_view(model) == "gin" ? 1U : 0U);
+  }
+  Facts alike = kTexas;
+  alike.homophily = 0.6;
+  EXPECT_EQ(chosen(alike, "sage"), chosen(kCora, "sage"));
+  alike.homophily.reset();  // too few edges to tell
+  EXPECT_EQ(chosen(alike, "sage"), chosen(kCora, "sage"));
+}
+
+/// 2 n nodes of two classes, an edge both ways between v and v + n; classes alternate with v, and on the other side
+/// likewise or the other way round.
+data::Dataset pairs(std::int64_t n, bool same_class) {
+  std::vector<NodeId> from;
+  std::vector<NodeId> to;
+  data::Dataset dataset;
+  dataset.labels.kind = data::LabelKind::kSingle;
+  dataset.labels.num_classes = 2;
+  dataset.labels.classes = Buffer<std::int32_t>(static_cast<std::size_t>(2 * n));
+  for (std::int64_t v = 0; v < n; ++v) {
+    const auto here = static_cast<NodeId>(v);
+    const auto there = static_cast<NodeId>(v + n);
+    for (const NodeId node : {here, there}) dataset.split.train.push_back(node);
+    from.insert(from.end(), {here, there});
+    to.insert(to.end(), {there, here});
+    const auto label = static_cast<std::int32_t>(v % 2);
+    dataset.labels.classes[static_cast<std::size_t>(here)] = label;
+    dataset.labels.classes[static_cast<std::size_t>(there)] = same_class ? label : 1 - label;
+  }
+  dataset.graph = graph::build_graph({Buffer<NodeId>::copy_of(from), Buffer<NodeId>::copy_of(to), {}}, 2 * n);
+  return dataset;
+}
+
+TEST(AdjustedHomophily, IsOneForEdgesWithinClassesAndMinusOneBetweenTwo) {
+  EXPECT_EQ(adjusted_homophily(pairs(10, true)), 1.0);
+  EXPECT_EQ(adjusted_homophily(pairs(10, false)), -1.0);
+}
+
+TEST(AdjustedHomophily, IsNotKnownFromFewEdgesOrFromTestNodes) {
+  EXPECT_EQ(adjusted_homophily(pairs(9, true)), std::nullopt);
+  data::Dataset dataset = pairs(10, false);
+  dataset.split.train.resize(19);
+  EXPECT_EQ(adjusted_homophily(dataset), std::nullopt);
+}
+
 TEST(ChooseDefaults, ModelsOfUsersStandOnTheirOwnText) {
   EXPECT_THAT(choose_defaults(kCora, "mine.gneiss"), IsEmpty());
   EXPECT_THAT(choose_defaults(kCora, ""), IsEmpty());
@@ -76,8 +127,9 @@ TEST(ChooseDefaults, ModelsOfUsersStandOnTheirOwnText) {
 // A misspelt key or a value out of range would only fail when a user trains.
 TEST(ChooseDefaults, EveryChoiceIsASettingWithAValidValue) {
   for (const std::string& model : language::builtin_model_names()) {
-    for (const Facts& facts : {kCora, kMinesweeper}) {
+    for (const Facts& facts : {kCora, kTexas, kMinesweeper}) {
       for (const Choice& choice : choose_defaults(facts, model)) {
+        if (choice.key == "model.args.eps") continue;  // an argument of the model's text; trained in builtin tests
         const settings::Setting* setting = settings::find_setting(choice.key);
         ASSERT_NE(setting, nullptr) << choice.key;
         EXPECT_EQ(settings::check_value(*setting, choice.value, "test"), choice.value) << choice.key;
