@@ -1,13 +1,16 @@
-// data info, validate, convert, generate, formats and score.
+// data info, validate, convert, generate, formats, score and partition.
 #include <fmt/format.h>
 
 #include <charconv>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "commands.h"
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"
+#include "gneiss/partition.h"
 #include "gneiss/score.h"
 #include "options.h"
 
@@ -30,11 +33,12 @@ struct DataArguments {
 };
 
 std::shared_ptr<DataArguments> add_arguments(const Command& command, const char* what,
-                                             const std::function<int(const DataArguments&)>& run, Action* action) {
+                                             const std::function<int(const DataArguments&)>& run, Action* action,
+                                             const std::vector<std::string>& settings = {"data", "train.threads"}) {
   auto arguments = std::make_shared<DataArguments>();
   command.add_text("what", &arguments->data, "data set: generator, preset, file or folder",
                    {.value_name = what, .required = true});
-  arguments->flags.add_to(command, {"data", "train.threads"});
+  arguments->flags.add_to(command, settings);
   command.when_chosen([=] { *action = [=] { return run(*arguments); }; });
   return arguments;
 }
@@ -123,6 +127,39 @@ int print_formats() {
   return 0;
 }
 
+struct PartitionArguments {
+  std::shared_ptr<DataArguments> data;
+  PartitionRequest request;
+};
+
+int run_partition(const PartitionArguments& arguments) {
+  PartitionRequest request = arguments.request;
+  request.out = arguments.data->out;
+  request.force = arguments.data->force;
+  RunConfig config;
+  arguments.data->flags.apply(&config);
+  config.set("data.name", arguments.data->data, "DATA");
+  const PartitionResult result = partition_dataset(config, request);
+  print(arguments.data->json ? result.json + "\n" : result.text);
+  return 0;
+}
+
+void add_partition_command(const Command& data, Action* action) {
+  const Command command = data.add_command("partition", "cut a data set into parts for several ranks");
+  auto arguments = std::make_shared<PartitionArguments>();
+  const auto run = [arguments](const DataArguments&) { return run_partition(*arguments); };
+  arguments->data = add_arguments(command, "DATA", run, action, {"data", "train.threads", "train.network"});
+  PartitionRequest& request = arguments->request;
+  command.add_integer("--parts", &request.parts, "how many parts, one for each rank [2]");
+  command.add_text("--method", &request.method,
+                   "auto, contiguous, clusters, metis, components, stream or degree [auto: the least modelled epoch]",
+                   {.value_name = "NAME"});
+  command.add_integer("--columns", &request.columns, "columns of the rows that ranks would send [64]");
+  command.add_text("--out", &arguments->data->out, "folder to write [nothing is written]", {.value_name = "DIR"});
+  command.add_flag("--force", &arguments->data->force, "replace a Gneiss folder of that name");
+  command.add_flag("--json", &arguments->data->json, "as one JSON object");
+}
+
 }  // namespace
 
 void add_data_commands(const Command& program, Action* action) {
@@ -137,6 +174,7 @@ void add_data_commands(const Command& program, Action* action) {
   const Command generate = data.add_command("generate", "make a data set by name and write it as a Gneiss folder");
   add_destination(generate, "--out", add_arguments(generate, "SPEC", run_save, action).get());
   add_score_command(data, action);
+  add_partition_command(data, action);
   const Command formats = data.add_command("formats", "formats and generators that Gneiss knows");
   formats.when_chosen([=] { *action = print_formats; });
 }

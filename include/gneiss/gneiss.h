@@ -13,6 +13,7 @@
 #include "gneiss/config.h"
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"
+#include "gneiss/partition.h"
 #include "gneiss/sample.h"
 #include "gneiss/schedule.h"
 #include "gneiss/score.h"

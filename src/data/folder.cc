@@ -9,6 +9,7 @@
 //   labels.npy i32 [n] (one class, -1 = none) or f32 [n, C] (many labels or regression, NaN = none)
 //   {train,val,test}_idx.npy i32                        or {train,val,test}_mask.npy bool [n]
 //   orig_id.npy i64 [n], node_names.npy S [n]           optional
+//   part_starts.npy i64 [parts + 1]                     optional: nodes lie by parts of a cut
 #include <unistd.h>
 
 #include <algorithm>
@@ -185,6 +186,19 @@ std::vector<NodeId> read_part(const fs::path& folder, const std::string& part, s
   return out;
 }
 
+std::vector<std::int64_t> read_part_starts(const fs::path& path, std::int64_t nodes) {
+  const NpyArray array = load_npy(path);
+  expect_dims(array, 1, "first nodes of parts [parts + 1]");
+  const Buffer<std::int64_t> values = to_int64(array);
+  std::vector<std::int64_t> starts(values.begin(), values.end());
+  if (starts.size() < 2 || starts.front() != 0 || starts.back() != nodes ||
+      !std::is_sorted(starts.begin(), starts.end())) {
+    fail(array.where, fmt::format("first nodes of parts must ascend from 0 to {}", nodes),
+         "make the folder again with gneiss data partition");
+  }
+  return starts;
+}
+
 void check_sizes(const fs::path& folder, const Manifest& manifest) {
   for (const auto& [name, record] : manifest.files) {
     const std::string path = (folder / name).string();
@@ -258,6 +272,7 @@ void write_arrays(const Dataset& d, Writer* writer) {
   }
   if (!d.orig_id.empty()) writer->write("orig_id", "<i8", std::span<const std::int64_t>(d.orig_id));
   if (!d.node_names.empty()) write_names(d.node_names, writer);
+  if (!d.part_starts.empty()) writer->write("part_starts", "<i8", std::span<const std::int64_t>(d.part_starts));
 }
 
 void check_target(const fs::path& path, bool force) {
@@ -347,6 +362,7 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
     const Buffer<std::int64_t> ids = to_int64(checked_length(load_npy(folder / "orig_id.npy"), nodes, "original ids"));
     out.orig_id.assign(ids.begin(), ids.end());
   }
+  if (fs::exists(folder / "part_starts.npy")) out.part_starts = read_part_starts(folder / "part_starts.npy", nodes);
   if (fs::exists(folder / "node_names.npy"))
     out.node_names = to_strings(checked_length(load_npy(folder / "node_names.npy"), nodes, "names"));
   return out;

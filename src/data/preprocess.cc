@@ -491,6 +491,7 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
   }
   dataset.orig_id = std::move(orig_id);
   dataset.node_names = std::move(names);
+  dataset.part_starts.clear();
   return dataset;
 }
 
@@ -525,6 +526,7 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move 
   }
   dataset->orig_id = std::move(orig_id);
   dataset->node_names = std::move(names);
+  dataset->part_starts.clear();
 }
 
 }  // namespace gneiss::data

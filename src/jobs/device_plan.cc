@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "partition/contiguous.h"
+#include "partition/owners.h"
 
 namespace gneiss::jobs {
 namespace {
@@ -67,7 +68,8 @@ DevicePlan plan_devices(const graph::Graph& graph, int devices, const std::strin
   DevicePlan plan;
   plan.machine = *found;
   plan.columns = columns;
-  plan.parts = partition::part_traffic(graph, partition::contiguous(graph.offsets(), devices));
+  plan.parts =
+      partition::part_traffic(graph, partition::owners_of(partition::contiguous(graph.offsets(), devices)), devices);
   plan.halo_seconds = seconds_of(plan, &partition::PartTraffic::halo_rows);
   plan.edge_seconds = seconds_of(plan, &partition::PartTraffic::edge_rows);
   return plan;

@@ -18,6 +18,7 @@
 #include "jobs/advice.h"
 #include "jobs/device_choice.h"
 #include "jobs/options.h"
+#include "jobs/partition.h"
 #include "jobs/routes.h"
 #include "jobs/run_facts.h"
 #include "jobs/workload.h"
@@ -193,8 +194,9 @@ class Trainer {
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
   void make_session() {
     if (world_ != nullptr) {
-      ranks_ = std::make_unique<train::RankTraining>(world_.get(), &workload_->dataset(), workload_->session(),
-                                                     train::RowExchange{device_count(config_) > 1, {}});
+      ranks_ =
+          std::make_unique<train::RankTraining>(world_.get(), &workload_->dataset(), workload_->session(),
+                                                train::RowExchange{device_count(config_) > 1, {}}, cutting_options());
       return;
     }
     const bool in_batches = trains_batches(config_);
@@ -208,6 +210,11 @@ class Trainer {
     const std::int32_t hops = passes::count_hops(session_->compiled().program);
     batches_ = std::make_unique<train::BatchTraining>(session_.get(), workload_->dataset(), workload_->session(),
                                                       batch_options(config_, hops));
+  }
+
+  train::Cutting cutting_options() const {
+    const std::string& method = config_.text("train.partition");
+    return {method, epoch_model(config_, workload_->dataset().graph, workload_->gathered_width())};
   }
 
   /// Before a session frees edges and features.

@@ -145,6 +145,11 @@ void Workload::put_in_order() {
                                   data::is_lent(features) ? "where they are" : "in their file");
     return;
   }
+  if (method == "auto" && !dataset_.part_starts.empty()) {
+    reorder_.asked = method;
+    reorder_.reason = "nodes lie by parts";
+    return;
+  }
   // One order is for all runs.
   const std::int64_t epochs = config_->has("passes.epochs")
                                   ? config_->integer("passes.epochs")

@@ -37,6 +37,8 @@ class Workload {
   std::int64_t runs() const { return runs_; }
   /// The order that the nodes of dataset() were put in.
   const epochs::ReorderReport& reorder() const { return reorder_; }
+  /// Columns of the widest matrix that the model gathers by edges.
+  std::int64_t gathered_width() const { return gathered_width_; }
   /// One line about the defaults that were chosen for the data; empty if everything was given or they are plain.
   const std::string& defaults() const { return defaults_; }
 

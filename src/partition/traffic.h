@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "partition/owners.h"
 
 namespace gneiss::partition {
 
@@ -16,9 +17,12 @@ struct PartTraffic {
   std::int64_t remote_edges = 0;        ///< from others' nodes
   std::vector<std::int64_t> halo_rows;  ///< [parts] distinct nodes of part p that it reads
   std::vector<std::int64_t> edge_rows;  ///< [parts] edges from part p: rows, if one is fetched for every edge
+
+  std::int64_t edges() const { return local_edges + remote_edges; }
+  std::int64_t ghosts() const;
 };
 
-/// Of each part [starts[p], starts[p + 1]) of the nodes. Cost: O(edges), and a mark for each node.
-std::vector<PartTraffic> part_traffic(const graph::Graph& whole, std::span<const std::int64_t> starts);
+/// Of every part. Cost: O(edges), and a mark for each node.
+std::vector<PartTraffic> part_traffic(const graph::Graph& whole, const Owners& owners, int parts);
 
 }  // namespace gneiss::partition

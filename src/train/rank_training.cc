@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/preprocess.h"
+#include "partition/choose.h"
 #include "partition/contiguous.h"
 #include "pgas/thread_space.h"
 #include "train/planned_bytes.h"
@@ -29,15 +31,32 @@ std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pg
   return pgas::thread_space(communicator.rank(), communicator.ranks(), meet, link);
 }
 
+/// The first nodes of the parts. Nodes are renamed where a part is no run of them. `*description`: how they were found.
+std::vector<std::int64_t> cut_nodes(int parts, const Cutting& cutting, int threads, data::Dataset* whole,
+                                    std::string* description) {
+  if (std::ssize(whole->part_starts) == parts + 1) {
+    *description = "parts of the data set";
+    return whole->part_starts;
+  }
+  *description = "parts of consecutive nodes";
+  if (cutting.method == "contiguous") return partition::contiguous(whole->graph.offsets(), parts);
+  const partition::Cut cut =
+      partition::cut_graph(whole->graph, cutting.method, {.parts = parts, .threads = threads}, cutting.model);
+  *description = fmt::format("parts by {} ({:.2f} s)", cut.method, cut.seconds);
+  const partition::PartOrder by_part = partition::order_by_part(cut.owners, parts);
+  if (!std::is_sorted(by_part.order.begin(), by_part.order.end())) data::permute(by_part.order, threads, whole);
+  return by_part.starts;
+}
+
 }  // namespace
 
 RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset* whole, const SessionOptions& options,
-                           const RowExchange& exchange)
+                           const RowExchange& exchange, const Cutting& cutting)
     : ranks_(ranks), exchange_(exchange), options_(options), members_(static_cast<std::size_t>(ranks_->here())) {
   GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count(), "rows are fetched within one process");
   check_dataset(*whole);
   nodes_ = whole->num_nodes();
-  const std::vector<std::int64_t> starts = partition::contiguous(whole->graph.offsets(), ranks_->count());
+  const std::vector<std::int64_t> starts = cut_nodes(ranks_->count(), cutting, threads_of(options), whole, &cut_);
   ranks_->run([&](comm::Communicator& communicator) {
     Member& here = member(communicator);
     here.data =
@@ -104,9 +123,9 @@ pgas::Traffic RankTraining::fetched() const {
 }
 
 std::string RankTraining::describe() const {
-  return fmt::format("{} {} with parts of consecutive nodes: they {} {} copies of others' nodes, of {} nodes",
-                     ranks_->count(), exchange_.fetched ? "devices" : "ranks", exchange_.fetched ? "fetch" : "hold",
-                     ghosts_, nodes_);
+  return fmt::format("{} {} with {}: they {} {} copies of others' nodes, of {} nodes", ranks_->count(),
+                     exchange_.fetched ? "devices" : "ranks", cut_, exchange_.fetched ? "fetch" : "hold", ghosts_,
+                     nodes_);
 }
 
 }  // namespace gneiss::train

@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
+#include "partition/report.h"
 #include "train/full_graph.h"
 #include "train/rank_data.h"
 #include "train/session.h"
@@ -26,14 +27,20 @@ struct RowExchange {
   pgas::Link link;       ///< how fast they are fetched
 };
 
+/// How nodes are dealt out to ranks.
+struct Cutting {
+  std::string method = "contiguous";  ///< one of partition::cut_methods()
+  partition::EpochModel model;        ///< what `auto` compares by
+};
+
 class RankTraining {
  public:
-  /// Cuts `whole` into contiguous parts of about equal work and makes a session for each. Its edges and features are
-  /// freed, the rest and `ranks` must outlive this. `options.threads` are shared by the ranks of this process. Errors:
-  /// as Session; kUnsupported where the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks
-  /// are here.
+  /// Cuts `whole` into a part for each rank, its nodes renamed so that parts are runs of them, and makes a session for
+  /// each. A data set that was cut into as many parts keeps those. Its edges and features are freed, the rest and
+  /// `ranks` must outlive this. `options.threads` are shared by the ranks of this process. Errors: as Session;
+  /// kUnsupported where the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks are here.
   RankTraining(comm::Ranks* ranks, data::Dataset* whole, const SessionOptions& options,
-               const RowExchange& exchange = {});
+               const RowExchange& exchange = {}, const Cutting& cutting = {});
   ~RankTraining();
 
   /// That of the first rank here.
@@ -69,6 +76,7 @@ class RankTraining {
   std::vector<Member> members_;
   std::int64_t nodes_ = 0;
   std::int64_t ghosts_ = 0;  ///< of all ranks
+  std::string cut_;          ///< how nodes were dealt out, for people
 };
 
 }  // namespace gneiss::train

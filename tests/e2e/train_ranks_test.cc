@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "e2e/command.h"
 #include "support/data_fixtures.h"
@@ -61,6 +63,62 @@ TEST(Ranks, ReachTheAccuracyOfOneRankOnCora) {
   const Json report = train(place, together);
   expect_same_losses(report, alone);
   EXPECT_EQ(report["test"]["accuracy"], alone["test"]["accuracy"]);
+}
+
+TEST(Partition, AFolderKeepsItsPartsAndNodesTheirNames) {
+  const Workplace place;
+  const CommandResult cut =
+      place.gneiss({"data", "partition", kGraph, "--parts", "3", "--method", "stream", "--out", "parts", "--json"});
+  ASSERT_EQ(cut.code, 0) << cut.err;
+  const Json report = Json::parse(cut.out);
+  EXPECT_EQ(report["method"], "stream");
+  EXPECT_EQ(report["cuts"][0]["halo_bytes"].size(), 3U);
+
+  const std::vector<std::string> common = {"--model", "gcn",  "--epochs", "20",      "--optimizer",
+                                           "sgd",     "--lr", "0.3",      "--split", "public"};
+  const auto run = [&](const std::string& data, std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    more.insert(more.begin(), data);
+    return train(place, more);
+  };
+  const Json alone = run(kGraph, {"--out", "alone"});
+  const Json together = run("parts", {"--ranks", "3", "--out", "together"});
+  expect_same_losses(together, alone);
+  EXPECT_THAT(together["notes"].dump(), HasSubstr("parts of the data set"));
+  EXPECT_THAT(run(kGraph, {"--ranks", "3", "--partition", "degree", "--no-save"})["notes"].dump(),
+              HasSubstr("parts by degree"));
+  // Predictions name nodes as the data did before they were cut.
+  const CommandResult first = place.gneiss({"predict", "alone", "--out", "alone.csv"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  const CommandResult second = place.gneiss({"predict", "together", "--out", "together.csv"});
+  ASSERT_EQ(second.code, 0) << second.err;
+  const auto classes = [&](const std::string& name) {
+    std::map<std::string, std::string> made;
+    std::istringstream lines(place.read(name));
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t comma = line.find(',');
+      made[line.substr(0, comma)] = line.substr(comma + 1, line.find(',', comma + 1) - comma - 1);
+    }
+    return made;
+  };
+  EXPECT_EQ(classes("together.csv"), classes("alone.csv"));
+}
+
+TEST(Partition, FaultsAreNamed) {
+  const Workplace place;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> faults = {
+      {{"--parts", "0"}, "expected 1 to 1024 parts, got 0"},
+      {{"--method", "metes"}, "unknown way to cut a graph 'metes'"},
+      {{"--network", "fast"}, "'fast' is no network"},
+      {{"--columns", "0"}, "--columns: expected at least 1, got 0"},
+  };
+  for (const auto& [options, message] : faults) {
+    std::vector<std::string> arguments = {"data", "partition", "karate"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const CommandResult result = place.gneiss(arguments);
+    EXPECT_EQ(result.code, 2) << message;
+    EXPECT_THAT(result.err, HasSubstr(message));
+  }
 }
 
 TEST(Devices, TrainAsOneDoes) {

@@ -72,13 +72,13 @@ Trained train_alone(const testing::AwkwardOptions& data, const RankModel& model)
 }
 
 Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel& model, int threads = 1,
-                 const train::RowExchange& exchange = {}) {
+                 const train::RowExchange& exchange = {}, const std::string& partition = "contiguous") {
   data::Dataset dataset = data_with_scores(data);
-  const data::Split split = dataset.split;
   train::SessionOptions options = testing::rank_options(model, dataset);
   options.threads = threads;
   const std::unique_ptr<comm::Ranks> world = comm::loopback(ranks);
-  train::RankTraining training(world.get(), &dataset, options, exchange);
+  train::RankTraining training(world.get(), &dataset, options, exchange, {partition, {}});
+  const data::Split split = dataset.split;  // the training may have renamed the nodes
   const train::FullGraphOptions driver = driver_for(dataset);
   epochs::Evaluator evaluator(driver.metric, dataset.labels);
   Trained made;
@@ -115,6 +115,17 @@ TEST(Ranks, TrainAsOneRankDoes) {
       }
     }
     counts = {3};  // on the first data all, on others one
+  }
+}
+
+TEST(Ranks, TrainAsOneRankDoesHoweverNodesAreDealtOut) {
+  const testing::AwkwardOptions data = {.nodes = 41};
+  for (const RankModel& model : testing::rank_models()) {
+    const Trained alone = train_alone(data, model);
+    for (const char* partition : {"degree", "stream", "clusters", "auto"}) {
+      SCOPED_TRACE(model.what + " " + partition);
+      expect_same_training(train_on(3, data, model, 1, {}, partition), alone);
+    }
   }
 }
 

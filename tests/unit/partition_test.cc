@@ -100,7 +100,8 @@ TEST(PartTraffic, CountsEachRowOncePerReaderAndEachEdgeOnce) {
       while (v >= starts[p + 1]) ++p;
       return p;
     };
-    const std::vector<partition::PartTraffic> traffic = partition::part_traffic(whole, starts);
+    const std::vector<partition::PartTraffic> traffic =
+        partition::part_traffic(whole, partition::owners_of(starts), parts);
     ASSERT_EQ(std::ssize(traffic), parts);
     for (std::size_t p = 0; p < traffic.size(); ++p) {
       std::int64_t local = 0;

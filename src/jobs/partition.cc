@@ -1,0 +1,175 @@
+// Sums are modelled by this machine's rates; a rank is thought to be a machine of its own.
+#include "jobs/partition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cost/rates_file.h"
+#include "data/load.h"
+#include "data/preprocess.h"
+#include "jobs/options.h"
+
+namespace gneiss::jobs {
+namespace {
+
+constexpr int kMostParts = 1024;
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+/// A number and one of the units, as in 25GB/s. Empty text and other units give -1.
+double quantity(std::string_view text, std::initializer_list<Unit> units) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || !(value > 0)) return -1;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  for (const Unit& known : units) {
+    if (unit == known.name) return value * known.factor;
+  }
+  return -1;
+}
+
+void set_network(const settings::Config& config, partition::EpochModel* model) {
+  const std::string& text = config.text("train.network");
+  const std::size_t comma = text.find(',');
+  const std::string_view rate = std::string_view(text).substr(0, comma);
+  const std::string_view latency = comma == std::string::npos ? "2us" : std::string_view(text).substr(comma + 1);
+  model->bytes_per_second = quantity(rate, {{"GB/s", 1e9}, {"MB/s", 1e6}, {"Gbit/s", 1e9 / 8}, {"Mbit/s", 1e6 / 8}});
+  model->latency = quantity(latency, {{"us", 1e-6}, {"ms", 1e-3}, {"ns", 1e-9}, {"s", 1}});
+  if (model->bytes_per_second > 0 && model->latency > 0) return;
+  throw Error(ErrorCode::kUsage, fmt::format("'{}' is no network", text), config.where("train.network"),
+              "give a rate (GB/s, MB/s, Gbit/s, Mbit/s) and the time of a message (s, ms, us, ns): 25GB/s,2us");
+}
+
+void check(const PartitionRequest& request) {
+  if (request.parts < 1 || request.parts > kMostParts) {
+    throw Error(ErrorCode::kUsage, fmt::format("expected 1 to {} parts, got {}", kMostParts, request.parts), "--parts");
+  }
+  GNEISS_CHECK(request.columns >= 1, ErrorCode::kUsage, "--columns: expected at least 1, got {}", request.columns);
+}
+
+/// MB that all parts fetch in one sum.
+double megabytes(const partition::CutReport& report, double columns) {
+  return 1e-6 * static_cast<double>(report.ghosts) * columns * sizeof(float);
+}
+
+}  // namespace
+
+partition::EpochModel epoch_model(const settings::Config& config, const graph::Graph& graph, std::int64_t columns) {
+  partition::EpochModel model;
+  set_network(config, &model);
+  model.columns = static_cast<double>(std::max<std::int64_t>(1, columns));
+  const auto edges = static_cast<double>(graph.num_edges());
+  const auto nodes = static_cast<double>(graph.num_nodes());
+  if (edges == 0) return model;
+  const cost::Rates rates = cost::load_rates(cost::this_machine()).rates;
+  model.seconds_per_work =
+      cost::gather_seconds(rates, edges, nodes, nodes, model.columns) / (edges + model.node_work * nodes);
+  return model;
+}
+
+PartitionReport partition_data(const settings::Config& config, const PartitionRequest& request) {
+  check(request);
+  settings::Config resolved = config;
+  const std::string name = resolve_data(resolved);
+  data::Dataset dataset = data::load(name, load_options(resolved, 0, 1));
+  PartitionReport report;
+  report.dataset = dataset.name;
+  report.nodes = dataset.num_nodes();
+  report.edges = dataset.graph.num_edges();
+  report.parts = request.parts;
+  report.model = epoch_model(config, dataset.graph, request.columns);
+  const int threads = thread_count(config);
+  const partition::CutOptions options{.parts = request.parts, .threads = threads};
+  if (request.method == "auto") {
+    report.cuts = partition::all_cuts(dataset.graph, options, report.model, &report.refused);
+    report.taken = partition::least_epoch(report.cuts);
+  } else {
+    report.cuts.push_back(partition::cut_graph(dataset.graph, request.method, options, report.model));
+  }
+  if (!request.out.empty()) {
+    partition::PartOrder by_part = partition::order_by_part(report.chosen().owners, request.parts);
+    data::permute(by_part.order, threads, &dataset);
+    dataset.part_starts = std::move(by_part.starts);
+    data::save(dataset, request.out, request.force);
+    report.out = request.out.string();
+  }
+  for (partition::Cut& cut : report.cuts) cut.owners = {};
+  return report;
+}
+
+std::string describe(const PartitionReport& report) {
+  std::string text =
+      fmt::format("{}: {} nodes, {} edges, {} parts\n\n", report.dataset, report.nodes, report.edges, report.parts);
+  text += fmt::format("  {:<12} {:>7} {:>10} {:>10} {:>7} {:>8} {:>12}\n", "method", "cut %", "copies", "MB a sum",
+                      "load", "seconds", "epoch, s");
+  for (const partition::Cut& cut : report.cuts) {
+    const double cut_share =
+        report.edges == 0 ? 0 : 100 * static_cast<double>(cut.report.cut_edges) / static_cast<double>(report.edges);
+    text += fmt::format("{} {:<12} {:>7.2f} {:>10} {:>10.2f} {:>7.3f} {:>8.2f} {:>12.4g}\n",
+                        &cut == &report.chosen() ? '*' : ' ', cut.method, cut_share, cut.report.ghosts,
+                        megabytes(cut.report, report.model.columns), cut.report.load_ratio, cut.seconds,
+                        cut.report.epoch_seconds);
+  }
+  for (const partition::Refusal& refusal : report.refused)
+    text += fmt::format("  {:<12} not possible: {}\n", refusal.method, refusal.reason);
+  text += fmt::format(
+      "\n  load: the busiest part over the mean, at least {:.3f} for this graph; MB and modelled epoch for {:.0f} "
+      "columns,\n  {:.3g} GB/s and {:.3g} us a message\n\n",
+      report.chosen().report.least_ratio, report.model.columns, 1e-9 * report.model.bytes_per_second,
+      1e6 * report.model.latency);
+  text +=
+      fmt::format("  {:>8} {:>10} {:>12} {:>12} {:>10}\n", "part", "nodes", "local edges", "remote edges", "copies");
+  const std::vector<partition::PartTraffic>& parts = report.chosen().report.parts;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    text += fmt::format("  {:>8} {:>10} {:>12} {:>12} {:>10}\n", p, parts[p].nodes, parts[p].local_edges,
+                        parts[p].remote_edges, parts[p].ghosts());
+  }
+  if (!report.out.empty()) text += fmt::format("\n{}: train on it with --ranks {}\n", report.out, report.parts);
+  return text;
+}
+
+std::string to_json(const PartitionReport& report) {
+  Json json;
+  json["dataset"] = report.dataset;
+  json["nodes"] = report.nodes;
+  json["edges"] = report.edges;
+  json["parts"] = report.parts;
+  json["method"] = report.chosen().method;
+  json["columns"] = report.model.columns;
+  json["cuts"] = Json::list();
+  for (const partition::Cut& cut : report.cuts) {
+    const partition::CutReport& r = cut.report;
+    Json halo = Json::list();
+    for (const partition::PartTraffic& part : r.parts) {
+      Json row = Json::list();
+      for (const std::int64_t rows : part.halo_rows)
+        row.push_back(static_cast<std::int64_t>(static_cast<double>(rows) * report.model.columns) * 4);
+      halo.push_back(row);
+    }
+    json["cuts"].push_back(Json::object({{"method", cut.method},
+                                         {"cut_edges", r.cut_edges},
+                                         {"ghosts", r.ghosts},
+                                         {"load_ratio", r.load_ratio},
+                                         {"least_load_ratio", r.least_ratio},
+                                         {"size_variance", r.size_variance},
+                                         {"most_edges", r.most_edges},
+                                         {"seconds", cut.seconds},
+                                         {"epoch_seconds", r.epoch_seconds},
+                                         {"halo_bytes", halo}}));
+  }
+  json["refused"] = Json::object();
+  for (const partition::Refusal& refusal : report.refused) json["refused"][refusal.method] = refusal.reason;
+  if (!report.out.empty()) json["out"] = report.out;
+  return json.dump(2);
+}
+
+}  // namespace gneiss::jobs

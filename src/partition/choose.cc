@@ -1,0 +1,105 @@
+// The undirected structure is made once for all methods that need it.
+#include "partition/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace gneiss::partition {
+namespace {
+
+class Cutter {
+ public:
+  Cutter(const graph::Graph& graph, const CutOptions& options, const EpochModel& model)
+      : graph_(graph), options_(options), model_(model) {}
+
+  Cut cut(const std::string& method) {
+    const auto start = std::chrono::steady_clock::now();
+    Cut made;
+    made.method = method;
+    made.owners = owners(method);
+    made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    made.report = report_cut(graph_, made.owners, options_.parts, model_);
+    return made;
+  }
+
+ private:
+  Owners owners(const std::string& method) {
+    if (method == "contiguous") return cut_contiguous(graph_, options_);
+    if (method == "clusters") return cut_by_clusters(graph_, options_);
+    if (method == "degree") return cut_by_degree(graph_, options_);
+    if (method == "metis") return cut_by_metis(graph_, neighbours(), options_);
+    if (method == "components") return cut_components(graph_, neighbours(), options_);
+    GNEISS_ASSERT(method == "stream", "no way to cut is called {}", method);
+    return cut_by_stream(graph_, neighbours(), options_);
+  }
+  const Neighbours& neighbours() {
+    if (!neighbours_) neighbours_ = neighbours_of(graph_, options_.threads);
+    return *neighbours_;
+  }
+
+  const graph::Graph& graph_;
+  const CutOptions& options_;
+  const EpochModel& model_;
+  std::optional<Neighbours> neighbours_;
+};
+
+}  // namespace
+
+const std::vector<CutMethod>& cut_methods() {
+  static const std::vector<CutMethod> methods = {
+      {"auto", "the one with the least modelled epoch"},
+      {"contiguous", "runs of nodes as they are numbered, of about equal work"},
+      {"clusters", "the same after nodes were put in clusters"},
+      {"metis", "METIS k-way by volume of copies, a node weighs its work"},
+      {"components", "whole components, packed"},
+      {"stream", "Fennel: one node after the other, to most of its neighbours"},
+      {"degree", "nodes by falling degree, each to the part with the least work"}};
+  return methods;
+}
+
+std::vector<Cut> all_cuts(const graph::Graph& graph, const CutOptions& options, const EpochModel& model,
+                          std::vector<Refusal>* refused) {
+  Cutter cutter(graph, options, model);
+  std::vector<Cut> cuts;
+  for (const CutMethod& method : cut_methods()) {
+    if (method.name == "auto") continue;
+    try {
+      cuts.push_back(cutter.cut(method.name));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnsupported) throw;
+      refused->push_back({method.name, error.message()});
+    }
+  }
+  return cuts;
+}
+
+std::size_t least_epoch(const std::vector<Cut>& cuts) {
+  const auto least = std::min_element(cuts.begin(), cuts.end(), [](const Cut& a, const Cut& b) {
+    return a.report.epoch_seconds < b.report.epoch_seconds;
+  });
+  return static_cast<std::size_t>(least - cuts.begin());
+}
+
+Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOptions& options,
+              const EpochModel& model) {
+  std::vector<std::string> names;
+  for (const CutMethod& known : cut_methods()) names.push_back(known.name);
+  if (std::find(names.begin(), names.end(), method) == names.end()) {
+    throw Error(ErrorCode::kUsage, fmt::format("unknown way to cut a graph '{}'", method), "--partition",
+                unknown_name_hint(method, names));
+  }
+  if (method != "auto") return Cutter(graph, options, model).cut(method);
+  std::vector<Refusal> refused;
+  std::vector<Cut> cuts = all_cuts(graph, options, model, &refused);
+  return std::move(cuts[least_epoch(cuts)]);
+}
+
+}  // namespace gneiss::partition

@@ -1,0 +1,27 @@
+// Which part has each node, and the order in which every part is a run of nodes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace gneiss::partition {
+
+/// [nodes] the part of each node.
+using Owners = std::vector<std::int32_t>;
+
+/// Of parts that are runs of nodes. `starts`: [parts + 1].
+Owners owners_of(std::span<const std::int64_t> starts);
+
+/// Part by part; within a part nodes keep their order.
+struct PartOrder {
+  std::vector<NodeId> order;         ///< [nodes] old id by new id
+  std::vector<std::int64_t> starts;  ///< [parts + 1] first new ids
+};
+
+/// Cost: O(nodes + parts).
+PartOrder order_by_part(const Owners& owners, int parts);
+
+}  // namespace gneiss::partition
