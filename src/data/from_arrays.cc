@@ -150,7 +150,8 @@ class Maker {
       if (in) std::swap(edges.src, edges.dst);
       where = in ? "csc" : "csr";
     }
-    out_.graph = data::make_graph(std::move(edges), nodes_, {}, {}, where, &out_.notes);
+    const LoadOptions as_given;  // a temporary of it makes GCC 12 warn
+    out_.graph = data::make_graph(std::move(edges), nodes_, {}, as_given, where, &out_.notes);
   }
 
   /// In-edges that already are what a graph is made of.
