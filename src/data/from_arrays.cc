@@ -151,7 +151,7 @@ class Maker {
       where = in ? "csc" : "csr";
     }
     const LoadOptions as_given;  // a temporary of it makes GCC 12 warn
-    out_.graph = data::make_graph(std::move(edges), nodes_, {}, as_given, where, &out_.notes);
+    out_.graph = data::make_graph(std::move(edges), nodes_, as_given, {}, where, &out_.notes);
   }
 
   /// In-edges that already are what a graph is made of.
