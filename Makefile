@@ -9,7 +9,7 @@ PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-accuracy check-defaults check-toys check-sanitize bench bench-peers format clean
+.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,13 @@ check-sanitize: ## run the tests under the address and undefined-behaviour sanit
 	@cmake --build --preset asan-ubsan --parallel $(JOBS)
 	@status=0; ctest --preset asan-ubsan --parallel $(JOBS) || status=$$?; \
 	  tools/check-skips build-asan-ubsan --sanitized || status=1; exit $$status
+
+wheel: ## build the Python package, dist/gneiss-*.whl, with the command in it
+	@tools/install-deps build
+	@JOBS=$(JOBS) tools/make-wheel
+
+check-python: wheel ## install the wheel and its partners into a fresh environment and run tests/python (minutes)
+	@tools/check-python
 
 bench: ## build the benchmarks and run the ones that need nothing else
 	@tools/install-deps bench

@@ -1,0 +1,323 @@
+"""Data sets: made of arrays, loaded from files, taken from and given to other libraries."""
+
+import json
+import os
+
+import numpy as np
+
+from . import _core
+from ._arrays import as_array, compressed, is_scipy, need
+from ._settings import describe, pairs
+from .errors import DataError, UsageError
+
+
+def _labels(y, class_names):
+    """Words become numbers of classes, in the order of the words."""
+    y = as_array(y, "y", text=True)
+    if y is None or y.dtype.kind not in "US":
+        return y, class_names
+    if y.ndim != 1:
+        raise DataError(f"labels of text have the shape {y.shape}", "y", "give one word a node")
+    names, numbers = np.unique(y, return_inverse=True)
+    if class_names:
+        raise UsageError("y holds the names of the classes itself", "class_names", "leave class_names out")
+    return numbers.astype(np.int64), [str(name) for name in names]
+
+
+class Dataset:
+    """A graph with features, labels and a split, in memory.
+
+    edge_index: integers of shape (2, edges); row 0 has the sources, row 1 the destinations. Edges go one way:
+        ``to_undirected=True`` of :func:`train` adds the other.
+    edge_weight: one number an edge.
+    x: features (nodes, width); float32 row by row is read where it lies and must not change while it is in use.
+        A SciPy matrix stays sparse.
+    y: labels. (nodes,) of integers or words are classes (-1: unlabelled), of floats a regression; (nodes, columns) of
+        0 and 1 are one class a node if each row has exactly one 1, else many labels; ``label_kind`` overrules.
+    train_mask, val_mask, test_mask: booleans of each node, or node numbers. Without them a split is drawn.
+    csr, csc: the edges as a compressed matrix (indptr, indices, values or None) in place of edge_index. Row u of csr
+        lists the destinations of u; row v of csc lists the sources of v. csc with int64 indptr and ascending int32
+        indices is read where it lies.
+    """
+
+    def __init__(
+        self,
+        edge_index=None,
+        x=None,
+        y=None,
+        *,
+        edge_weight=None,
+        train_mask=None,
+        val_mask=None,
+        test_mask=None,
+        num_nodes=None,
+        label_kind="auto",
+        class_names=None,
+        name="arrays",
+        csr=None,
+        csc=None,
+    ):
+        sparse_x, columns = None, 0
+        if x is not None and is_scipy(x):
+            rows = x.tocsr()
+            sparse_x, columns = (rows.indptr, rows.indices, as_array(rows.data, "x")), int(rows.shape[1])
+            x = None
+        y, class_names = _labels(y, list(class_names) if class_names is not None else [])
+
+        def rows_of(rows, argument):
+            if rows is None:
+                return None
+            if len(rows) != 3:
+                raise UsageError(f"expected (indptr, indices, values), got {len(rows)} items", argument, "values may be None")
+            return tuple(as_array(part, f"{argument}.{what}") for part, what in zip(rows, ("indptr", "indices", "data")))
+
+        self._core = _core.dataset(
+            {
+                "name": str(name),
+                "num_nodes": -1 if num_nodes is None else int(num_nodes),
+                "edge_index": as_array(edge_index, "edge_index"),
+                "edge_weight": as_array(edge_weight, "edge_weight"),
+                "csr": rows_of(csr, "csr"),
+                "csc": rows_of(csc, "csc"),
+                "x": as_array(x, "x"),
+                "sparse_x": sparse_x,
+                "sparse_x_columns": columns,
+                "y": y,
+                "label_kind": label_kind,
+                "class_names": [str(one) for one in class_names],
+                "train_mask": as_array(train_mask, "train_mask"),
+                "val_mask": as_array(val_mask, "val_mask"),
+                "test_mask": as_array(test_mask, "test_mask"),
+            }
+        )
+
+    @classmethod
+    def _of(cls, core):
+        dataset = cls.__new__(cls)
+        dataset._core = core
+        return dataset
+
+    name = property(lambda self: self._core.name, doc="What the data set is called.")
+    num_nodes = property(lambda self: self._core.num_nodes)
+    num_edges = property(lambda self: self._core.num_edges, doc="Directed edges.")
+    num_features = property(lambda self: self._core.num_features)
+    num_classes = property(lambda self: self._core.num_classes, doc="Classes, labels or outputs.")
+    notes = property(lambda self: list(self._core.notes), doc="What was done to the data on the way in.")
+
+    def info(self):
+        """Counts and properties, as a dict."""
+        return json.loads(self._core.to_json())
+
+    def validate(self, allow_nan=False):
+        """[(is_error, message)]: everything that a training would stumble over."""
+        return self._core.validate(allow_nan)
+
+    def save(self, path, force=False):
+        """Writes a Gneiss folder, which :func:`load` and the command read."""
+        self._core.save(os.fspath(path), force)
+
+    def arrays(self):
+        """The arrays of the data set, read only: csc (indptr, indices, values or None), x, y, train, val, test …"""
+        return self._core.arrays()
+
+    def edge_index(self):
+        """The edges as integers of shape (2, edges), by destination."""
+        indptr, indices, _ = self._core.arrays()["csc"]
+        targets = np.repeat(np.arange(self.num_nodes, dtype=np.int64), np.diff(indptr))
+        return np.stack([indices.astype(np.int64), targets])
+
+    def __repr__(self):
+        return (
+            f"gneiss.Dataset('{self.name}', nodes={self.num_nodes}, edges={self.num_edges}, "
+            f"features={self.num_features}, classes={self.num_classes})"
+        )
+
+    def __str__(self):
+        return self._core.describe()
+
+    def _repr_html_(self):
+        from ._html import table
+
+        info = self.info()
+        split = info["split"]
+        return table(
+            f"Dataset {self.name}",
+            [
+                ("nodes", f"{info['nodes']:,}"),
+                ("edges", f"{info['edges']:,}" + (", symmetric" if info["symmetric"] else "")),
+                ("features", f"{info['features']:,}" + (", sparse" if info["features_sparse"] else "")),
+                ("labels", f"{info['labels']}, {info['classes']:,}"),
+                ("split", f"{split['train']:,} train, {split['val']:,} val, {split['test']:,} test"),
+            ],
+        )
+
+    @classmethod
+    def from_pyg(cls, data, split=0, name=None):
+        """From a ``torch_geometric.data.Data``. Of masks with several columns, column ``split`` is taken."""
+        if not hasattr(data, "edge_index") and not hasattr(data, "adj_t"):
+            raise UsageError(f"expected a torch_geometric Data object, got {type(data).__name__}", "data", "")
+        if data.edge_index is None:
+            raise UsageError("the Data object has no edge_index", "data", "undo the transform ToSparseTensor")
+
+        def mask(which):
+            value = as_array(getattr(data, which, None), which)
+            return value[:, split] if value is not None and value.ndim == 2 else value
+
+        weight = getattr(data, "edge_weight", None)
+        y = as_array(data.y, "y")
+        if y is not None and y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        return cls(
+            data.edge_index,
+            data.x,
+            y,
+            edge_weight=weight,
+            train_mask=mask("train_mask"),
+            val_mask=mask("val_mask"),
+            test_mask=mask("test_mask"),
+            num_nodes=data.num_nodes,
+            name=name or "pyg",
+        )
+
+    @classmethod
+    def from_dgl(cls, graph, x="feat", y="label", edge_weight=None, name=None):
+        """From a homogeneous DGL graph; ``x``, ``y`` and ``edge_weight`` name its data, masks go by their names."""
+        source, target = graph.edges(order="eid")
+        nodes = graph.ndata
+        return cls(
+            np.stack([as_array(source, "edge_index"), as_array(target, "edge_index")]),
+            nodes.get(x),
+            nodes.get(y),
+            edge_weight=None if edge_weight is None else graph.edata[edge_weight],
+            train_mask=nodes.get("train_mask"),
+            val_mask=nodes.get("val_mask"),
+            test_mask=nodes.get("test_mask"),
+            num_nodes=graph.num_nodes(),
+            name=name or "dgl",
+        )
+
+    @classmethod
+    def from_scipy(cls, adjacency, x=None, y=None, name=None, **masks):
+        """From a sparse adjacency matrix: entry (i, j) is the edge i -> j; entries other than 1 are its weight."""
+        if not is_scipy(adjacency):
+            raise UsageError(f"expected a SciPy sparse matrix, got {type(adjacency).__name__}", "adjacency", "")
+        if adjacency.shape[0] != adjacency.shape[1]:
+            raise DataError(f"the matrix has the shape {adjacency.shape}", "adjacency", "an adjacency matrix is square")
+        in_edges = adjacency.format == "csc"
+        rows = adjacency if in_edges else adjacency.tocsr()
+        return cls(
+            x=x, y=y, name=name or "scipy", **{"csc" if in_edges else "csr": compressed(rows, "adjacency")}, **masks
+        )
+
+    @classmethod
+    def from_networkx(cls, graph, x=None, y=None, weight=None, name=None, **masks):
+        """From a NetworkX graph, nodes in the order of ``graph.nodes``.
+
+        ``x``: an attribute of the nodes, a list of them, or an array; ``y`` likewise; ``weight``: one of the edges.
+        """
+        nodes = list(graph.nodes)
+        index = {node: i for i, node in enumerate(nodes)}
+        edges = list(graph.edges(data=weight, default=1.0)) if weight else [(u, v, 1.0) for u, v in graph.edges()]
+        pairs_ = np.array([(index[u], index[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2).T
+        weights = np.array([w for _, _, w in edges], dtype=np.float32) if weight else None
+        if not graph.is_directed():
+            both = pairs_[0] != pairs_[1]
+            pairs_ = np.concatenate([pairs_, pairs_[::-1][:, both]], axis=1)
+            weights = None if weights is None else np.concatenate([weights, weights[both]])
+
+        def attribute(name, argument):
+            try:
+                return [graph.nodes[node][name] for node in nodes]
+            except KeyError:
+                missing = next(node for node in nodes if name not in graph.nodes[node])
+                raise DataError(
+                    f"node {missing!r} has no attribute '{name}'", argument, "give the attribute to every node"
+                ) from None
+
+        if isinstance(x, str):
+            x = np.asarray(attribute(x, "x"), dtype=np.float32)
+        elif isinstance(x, (list, tuple)) and x and all(isinstance(one, str) for one in x):
+            x = np.stack([np.asarray(attribute(one, "x"), dtype=np.float32) for one in x], axis=1)
+        if x is not None and not is_scipy(x) and np.ndim(x) == 1:
+            x = np.asarray(x, dtype=np.float32)[:, None]
+        if isinstance(y, str):
+            y = np.asarray(attribute(y, "y"))
+        return cls(pairs_, x, y, edge_weight=weights, num_nodes=len(nodes), name=name or "networkx", **masks)
+
+    @classmethod
+    def from_pandas(
+        cls, edges, nodes=None, source="source", target="target", weight=None, x=None, y=None, name=None, **masks
+    ):
+        """From a table of edges and, if there is one, a table of nodes whose index names them.
+
+        ``x`` names the columns of features (default: all columns of numbers but ``y``), ``y`` the one of labels.
+        """
+        pandas = need("pandas", "Dataset.from_pandas")
+        if nodes is None:
+            ids = pandas.Index(pandas.unique(pandas.concat([edges[source], edges[target]], ignore_index=True)))
+        else:
+            ids = nodes.index
+            if not ids.is_unique:
+                raise DataError(f"the index names node {ids[ids.duplicated()][0]!r} twice", "nodes", "one row a node")
+        ends = []
+        for column in (source, target):
+            rows = ids.get_indexer(edges[column])
+            if (rows < 0).any():
+                at = int(np.argmax(rows < 0))
+                raise DataError(
+                    f"row {at}: {column} {edges[column].iloc[at]!r} is no row of nodes", "edges", "add the node"
+                )
+            ends.append(rows)
+        labels = features = None
+        if nodes is not None:
+            labels = None if y is None else nodes[y].to_numpy()
+            if labels is not None and labels.dtype.kind not in "biuf":
+                labels = labels.astype(str)
+            columns = x if x is not None else [c for c in nodes.select_dtypes("number").columns if c != y]
+            features = nodes[list(columns)].to_numpy(np.float32) if len(columns) else None
+        return cls(
+            np.stack(ends).astype(np.int64),
+            features,
+            labels,
+            edge_weight=None if weight is None else edges[weight].to_numpy(np.float32),
+            num_nodes=len(ids),
+            name=name or "pandas",
+            **masks,
+        )
+
+    def to_pyg(self):
+        """As a ``torch_geometric.data.Data``."""
+        torch = need("torch", "to_pyg")
+        geometric = need("torch_geometric.data", "to_pyg")
+        arrays = self._core.arrays()
+
+        def tensor(array):
+            return torch.from_numpy(np.array(array))
+
+        data = geometric.Data(edge_index=tensor(self.edge_index()), num_nodes=self.num_nodes)
+        if arrays["csc"][2] is not None:
+            data.edge_weight = tensor(arrays["csc"][2])
+        if arrays["x"] is not None:
+            data.x = tensor(arrays["x"])
+        elif arrays["sparse_x"] is not None:
+            dense = np.zeros((self.num_nodes, self.num_features), np.float32)
+            indptr, indices, values = arrays["sparse_x"]
+            dense[np.repeat(np.arange(self.num_nodes), np.diff(indptr)), indices] = values
+            data.x = tensor(dense)
+        if arrays["y"] is not None:
+            y = tensor(arrays["y"])
+            data.y = y.long() if arrays["y"].dtype.kind == "i" else y
+        for part in ("train", "val", "test"):
+            mask = np.zeros(self.num_nodes, bool)
+            mask[arrays[part]] = True
+            data[f"{part}_mask"] = tensor(mask)
+        return data
+
+
+def load(what, **settings):
+    """Loads a data set: a file, a folder, or a generator's name such as "karate" or "dcsbm:nodes=1000,classes=5"."""
+    given = [("data.name", os.fspath(what), "gneiss.load")]
+    return Dataset._of(_core.load(given + pairs(settings, only="data.")))
+
+
+describe(load, only="data.")

@@ -1,0 +1,365 @@
+"""Training, and what is left of one: a run, in memory or in a run folder."""
+
+import builtins
+import json
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+import weakref
+
+import numpy as np
+
+from . import _core
+from ._arrays import need
+from ._dataset import Dataset, load
+from ._progress import Bar, wanted
+from ._settings import describe, pairs
+from .errors import DataError, UnsupportedError, UsageError
+
+_FORKED = False
+
+
+def _mark_fork():
+    global _FORKED
+    _FORKED = _TRAINED
+
+
+_TRAINED = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark_fork)
+
+
+def _check_fork():
+    """Threads do not survive a fork: a child that trained before it would wait for them for ever."""
+    if _FORKED:
+        raise UnsupportedError(
+            "this process was forked from one that has trained, and its threads are gone",
+            "fork",
+            'start processes by multiprocessing.get_context("spawn")',
+        )
+
+
+def _core_of(data):
+    """The data set behind what a user calls data."""
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, (str, os.PathLike)):
+        return load(data)
+    if hasattr(data, "edge_index") and hasattr(data, "num_nodes"):
+        return Dataset.from_pyg(data)
+    raise UsageError(
+        f"expected a gneiss.Dataset, a name or a path, got {type(data).__name__}",
+        "data",
+        "gneiss.Dataset(edge_index=…, x=…, y=…) makes one of arrays; from_dgl, from_scipy, from_networkx, from_pandas of others",
+    )
+
+
+class Epoch:
+    """One epoch, as callbacks get it. Scores and val_loss are NaN in epochs without an evaluation."""
+
+    __slots__ = ("run", "epoch", "loss", "val_loss", "train", "val", "test", "seconds", "evaluated", "best")
+
+    def __init__(self, *values):
+        for name, value in zip(self.__slots__, values):
+            setattr(self, name, value)
+
+    def __repr__(self):
+        return "Epoch(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__) + ")"
+
+
+class History(dict):
+    """Columns by name, one entry an epoch: run, epoch, loss, lr, seconds, val_loss, train, val, test."""
+
+    _COLUMNS = ("run", "epoch", "loss", "lr", "seconds", "eval_seconds", "val_loss", "train", "val", "test")
+
+    @classmethod
+    def read(cls, path):
+        with builtins.open(path, encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        columns = cls()
+        for name in cls._COLUMNS:
+            kind = np.int64 if name in ("run", "epoch") else np.float64
+            values = [row.get(name) for row in rows]
+            columns[name] = np.array([np.nan if v is None else v for v in values], dtype=kind)
+        return columns
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __len__(self):
+        return len(self["epoch"])
+
+    def to_pandas(self):
+        """As a pandas.DataFrame."""
+        return need("pandas", "History.to_pandas").DataFrame(dict(self))
+
+    def __repr__(self):
+        return f"History({len(self)} epochs: {', '.join(self)})"
+
+
+class Run:
+    """A trained model: its history, scores, predictions, embeddings and weights."""
+
+    def __init__(self, folder, dataset=None, temporary=None):
+        self.folder = os.path.abspath(os.fspath(folder))
+        if not os.path.isfile(os.path.join(self.folder, "report.json")):
+            raise DataError("there is no run folder here", self.folder, "gneiss.train(…, out=FOLDER) writes one")
+        with builtins.open(os.path.join(self.folder, "report.json"), encoding="utf-8") as file:
+            self.report = json.load(file)
+        self._dataset = dataset
+        self._own = None
+        if temporary is not None:
+            self._finalizer = weakref.finalize(self, shutil.rmtree, temporary, True)
+        self._history = None
+
+    @property
+    def history(self):
+        """The epochs as arrays, see :class:`History`."""
+        if self._history is None:
+            self._history = History.read(os.path.join(self.folder, "metrics.jsonl"))
+        return self._history
+
+    @property
+    def losses(self):
+        """The training losses of the first run."""
+        return np.array(self.report["loss"])
+
+    @property
+    def scores(self):
+        """{"train": …, "val": …, "test": …}: means over the runs, at the best validation epochs."""
+        metric = self.metric
+        return {part: self.report[part][metric]["mean"] for part in ("train", "val", "test")}
+
+    metric = property(lambda self: self.report["metric"], doc="What the scores are.")
+    interrupted = property(lambda self: self.report["interrupted"], doc="Did Ctrl-C or a callback end it early?")
+    settings = property(lambda self: dict(self.report["config"]), doc="Every setting that had a value.")
+    warnings = property(lambda self: list(self.report["warnings"]))
+    notes = property(lambda self: list(self.report["notes"]))
+    advice = property(lambda self: self.report.get("advice", ""), doc="What to try if the model has hardly learnt.")
+
+    def _outputs(self, data):
+        if data is None and self._own is not None:
+            return self._own
+        dataset = self._dataset if data is None else _core_of(data)
+        _check_fork()
+        found = _core.outputs(self.folder, None if dataset is None else dataset._core, [])
+        for warning in found["warnings"]:
+            warnings.warn(warning, stacklevel=3)
+        if data is None:
+            self._own = found
+        return found
+
+    def logits(self, data=None):
+        """What the last layer gives, (nodes, classes); of the run's own data, or of ``data``."""
+        return self._outputs(data)["logits"].copy()
+
+    def predict(self, data=None):
+        """The class of every node; 0 and 1 for many labels a node; the values of a regression."""
+        found = self._outputs(data)
+        if found["classes"] is not None:
+            return found["classes"].copy()
+        values = found["probabilities"]
+        return values.copy() if self._label_kind() == "regression" else (values > 0.5).astype(np.int64)
+
+    def _label_kind(self):
+        with builtins.open(os.path.join(self.folder, "data.json"), encoding="utf-8") as file:
+            return json.load(file)["label_kind"]
+
+    def predict_proba(self, data=None):
+        """Probabilities, (nodes, classes)."""
+        return self._outputs(data)["probabilities"].copy()
+
+    def embed(self, data=None):
+        """The values that enter the last layer, (nodes, width)."""
+        return self._outputs(data)["embedding"].copy()
+
+    @property
+    def class_names(self):
+        """Names of the classes by number; numbers where the data had none."""
+        return self._outputs(None)["class_names"]
+
+    def evaluate(self, data=None):
+        """Scores on the run's own split, or on ``data``."""
+        dataset = self._dataset if data is None else _core_of(data)
+        found = _core.evaluate(self.folder, None if dataset is None else dataset._core, [])
+        for warning in found["warnings"]:
+            warnings.warn(warning, stacklevel=2)
+        report = json.loads(found["json"])
+        return {part: report[part][report["metric"]] for part in ("train", "val", "test")}
+
+    def state_dict(self, torch=False):
+        """The weights under PyG's names, as NumPy arrays or as tensors of PyTorch."""
+        arrays = _core.parameters(self.folder)
+        if not torch:
+            return arrays
+        library = need("torch", "state_dict(torch=True)")
+        return {name: library.from_numpy(np.array(value)) for name, value in arrays.items()}
+
+    def save(self, path, force=False):
+        """Writes the run folder to ``path``; the command and :func:`open` read it."""
+        path = os.path.abspath(os.fspath(path))
+        if os.path.exists(path):
+            if not force or not os.path.isfile(os.path.join(path, "model.safetensors")):
+                raise UsageError("there is something already", path, "choose another path, or force=True to replace a run")
+        staging = f"{path}.partial-{os.getpid()}"
+        shutil.copytree(self.folder, staging)
+        if os.path.exists(path):
+            shutil.rmtree(path)
+        os.rename(staging, path)
+        return path
+
+    def to_pyg(self):
+        """A model of ``torch_geometric.nn`` with these weights, in evaluation mode."""
+        from ._pyg import model_of
+
+        return model_of(self)
+
+    def plot(self, ax=None):
+        """The losses and, where it was evaluated, the validation score over the epochs, by matplotlib."""
+        pyplot = need("matplotlib.pyplot", "Run.plot")
+        if ax is None:
+            _, ax = pyplot.subplots()
+        history = self.history
+        for run in np.unique(history.run):
+            rows = history.run == run
+            ax.plot(history.epoch[rows], history.loss[rows], label="loss" if run == 0 else None, color="C0")
+            scored = rows & ~np.isnan(history.val)
+            if scored.any():
+                label = f"val {self.metric}" if run == 0 else None
+                ax.plot(history.epoch[scored], history.val[scored], label=label, color="C1")
+        ax.set_xlabel("epoch")
+        ax.legend()
+        return ax
+
+    def __repr__(self):
+        scores = ", ".join(f"{part}={value:.4f}" for part, value in self.scores.items() if value is not None)
+        return f"gneiss.Run({self.report['model']} on {self.report['dataset']}: {self.metric} {scores})"
+
+    def _repr_html_(self):
+        from ._html import line, table
+
+        rows = [(f"{part} {self.metric}", f"{value:.4f}") for part, value in self.scores.items() if value is not None]
+        rows += [("epochs", str(len(self.history))), ("parameters", f"{self.report['parameters']:,}")]
+        rows += [("seconds", f"{self.report['train_seconds']:.2f}")]
+        return table(f"{self.report['model']} on {self.report['dataset']}", rows, line(list(self.losses)))
+
+
+def open(folder, data=None):  # noqa: A001, as the word for what it does
+    """Opens a run folder. ``data``: the data set it was trained on, if that was made of arrays."""
+    return Run(folder, None if data is None else _core_of(data))
+
+
+def train(data, model="gcn", *, out=None, callbacks=(), progress=None, **settings):
+    """Trains a model and returns its :class:`Run`.
+
+    data: a :class:`Dataset`, a PyG Data object, or a name or path for :func:`load`.
+    model: a built-in model's name ("gcn", "sage", "gin", "gat", "mlp"), a .gneiss file, or a model's text.
+    out: the run folder to write; without it nothing is left on disk, and ``run.save(path)`` writes one later.
+    callbacks: functions that are called with an :class:`Epoch` after each; where one returns True, the next epoch is
+        the last.
+    progress: a bar on standard error; by default where that is a terminal or a notebook.
+
+    Ctrl-C ends the training after the epoch at hand: the run is returned as it is, with ``run.interrupted`` set.
+    Further keyword arguments are the settings below, and the arguments of the model.
+    """
+    global _TRAINED
+    _check_fork()
+    dataset = _core_of(data)
+    with tempfile.TemporaryDirectory(prefix="gneiss-") as texts:
+        model = _model_file(model, texts)
+        given = [("model.name", model, f"model={model}"), ("out.save", "true", "gneiss.train")]
+        given += pairs(settings, model)
+        temporary = None
+        if out is None:
+            temporary = tempfile.mkdtemp(prefix="gneiss-run-")
+            folder = os.path.join(temporary, "run")
+        else:
+            folder = os.fspath(out)
+        given.append(("out.folder", folder, f"out={folder}"))
+        bar = Bar() if wanted(progress) else None
+        callbacks = list(callbacks)
+
+        def on_epoch(*values):
+            epoch = Epoch(*values)
+            if bar is not None:
+                bar.epoch(epoch.run, epoch.epoch, epoch.loss, epoch.val)
+            return any([callback(epoch) is True for callback in callbacks])
+
+        _TRAINED = True
+        try:
+            result = _core.train(
+                dataset._core, given, bar.start if bar else None, on_epoch if bar or callbacks else None
+            )
+        except BaseException:
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        finally:
+            if bar is not None:
+                bar.end()
+    if result["interrupted"] and bar is not None:
+        print("interrupted; the run is as it was after its last epoch", file=sys.stderr)
+    return Run(result["folder"], dataset, temporary)
+
+
+def _model_file(model, folder):
+    """A model's text goes through a file, whose name messages show."""
+    if hasattr(model, "__fspath__"):
+        return os.fspath(model)
+    if "\n" not in model and "{" not in model:
+        return model
+    path = os.path.join(folder, "model.gneiss")
+    with builtins.open(path, "w", encoding="utf-8") as file:
+        file.write(model)
+    return path
+
+
+class Plan:
+    """What a training would take, known before it: ``text``, ``table`` (a dict) and ``peak_bytes``."""
+
+    def __init__(self, text, table, peak_bytes, warned):
+        self.text = text
+        self.table = table
+        self.peak_bytes = peak_bytes
+        self.warnings = warned
+
+    def __str__(self):
+        return self.text
+
+    def __repr__(self):
+        return f"gneiss.Plan({self.table['model']} on {self.table['dataset']}: {self.peak_bytes / 1e6:.1f} MB)"
+
+    def _repr_html_(self):
+        from ._html import table
+
+        return table(
+            f"Plan of {self.table['model']} on {self.table['dataset']}",
+            [
+                ("peak memory", f"{self.peak_bytes / 1e6:,.1f} MB"),
+                ("parameters", f"{self.table['parameters']:,}"),
+            ],
+        )
+
+
+def plan(data, model="gcn", **settings):
+    """Plans a training without doing it: memory to the byte, modelled times, kernels. Settings as for :func:`train`."""
+    dataset = _core_of(data)
+    with tempfile.TemporaryDirectory(prefix="gneiss-") as texts:
+        model = _model_file(model, texts)
+        given = [("model.name", model, f"model={model}")] + pairs(settings, model)
+        text, table, peak_bytes, warned = _core.plan(dataset._core, given)
+    return Plan(text, json.loads(table), peak_bytes, warned)
+
+
+def doctor():
+    """What this machine offers: threads, memory, instructions, libraries. A dict."""
+    return dict(_core.facts())
+
+
+describe(train)
+describe(plan)

@@ -1,0 +1,192 @@
+"""Arrays in: the right result, or an error that names the argument, the element and what to do."""
+
+import numpy as np
+import pytest
+
+import gneiss
+
+
+def csc_of(dataset):
+    indptr, indices, values = dataset.arrays()["csc"]
+    return indptr.tolist(), indices.tolist(), None if values is None else values.tolist()
+
+
+def error_of(**arguments):
+    with pytest.raises(gneiss.Error) as caught:
+        gneiss.Dataset(**arguments)
+    assert caught.value.hint, caught.value
+    return caught.value
+
+
+def test_arrays_are_what_they_say(small):
+    dataset = small.dataset(edge_weight=small.weight)
+    assert (dataset.num_nodes, dataset.num_edges, dataset.num_features, dataset.num_classes) == (60, 300, 3, 3)
+    indptr, indices, values = dataset.arrays()["csc"]
+    for v in (0, 7, 59):
+        into = small.edge_index[1] == v
+        expected = sorted(zip(small.edge_index[0][into], small.weight[into]))
+        got = list(zip(indices[indptr[v] : indptr[v + 1]], values[indptr[v] : indptr[v + 1]]))
+        assert sorted(got) == expected
+    assert (dataset.arrays()["train"] == np.flatnonzero(small.train)).all()
+
+
+def test_features_are_read_where_they_lie(small):
+    dataset = small.dataset()
+    assert dataset.arrays()["x"].__array_interface__["data"][0] == small.x.__array_interface__["data"][0]
+    assert not dataset.arrays()["x"].flags.writeable
+
+
+def test_in_edges_are_read_where_they_lie():
+    indptr = np.array([0, 0, 2, 3], np.int64)
+    indices = np.array([0, 2, 1], np.int32)
+    dataset = gneiss.Dataset(csc=(indptr, indices, None))
+    assert dataset.arrays()["csc"][1].__array_interface__["data"][0] == indices.__array_interface__["data"][0]
+
+
+def test_an_array_lives_as_long_as_the_data_set(small):
+    dataset = gneiss.Dataset(small.edge_index, small.x.copy(), small.y)
+    expected = small.x.copy()
+    view = dataset.arrays()["x"]
+    del dataset
+    assert (view == expected).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: np.asfortranarray(x),
+        lambda x: x.astype(np.float64),
+        lambda x: x.astype(">f4"),
+        lambda x: np.repeat(x, 2, axis=0)[::2],
+        lambda x: x[::-1][::-1],
+        lambda x: np.ascontiguousarray(x[:, ::-1])[:, ::-1],
+        lambda x: x.tolist(),
+        lambda x: (x.setflags(write=False), x)[1],
+        lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape),
+    ],
+    ids=["fortran", "f64", "swapped", "strided", "negative", "columns", "list", "readonly", "unaligned"],
+)
+def test_any_form_of_features_is_the_same(small, change):
+    dataset = small.dataset(x=change(small.x.copy()))
+    assert (dataset.arrays()["x"] == small.x).all()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32, np.uint64, np.int16, np.float64, ">i8"])
+def test_any_type_of_edges_is_the_same(small, kind):
+    assert csc_of(small.dataset(edge_index=small.edge_index.astype(kind))) == csc_of(small.dataset())
+
+
+def test_forms_of_edges_are_the_same_graph(small):
+    scipy = pytest.importorskip("scipy.sparse")
+    plain = csc_of(small.dataset())
+    matrix = scipy.coo_matrix((np.ones(300, np.float32), small.edge_index), (60, 60))
+    merged = matrix.tocsr()
+    merged.sum_duplicates()
+    weighted = csc_of(gneiss.Dataset.from_scipy(merged))
+    assert weighted == csc_of(gneiss.Dataset.from_scipy(merged.tocsc()))
+    assert weighted[0][-1] <= plain[0][-1]
+    assert csc_of(small.dataset(edge_index=np.asfortranarray(small.edge_index))) == plain
+    pairs = np.ascontiguousarray(small.edge_index.T)
+    assert csc_of(small.dataset(edge_index=pairs.T)) == plain
+
+
+def test_wrong_edges_name_the_element(small):
+    bad = small.edge_index.copy()
+    bad[1, 4] = -2
+    assert "element [1, 4] is -2, outside 0..59" in error_of(**small.arguments(edge_index=bad)).message
+    bad[1, 4] = 60
+    assert "element [1, 4] is 60" in error_of(**small.arguments(edge_index=bad)).message
+    bad[1, 4] = 2**31
+    assert "outside what 32-bit ids can number" in error_of(edge_index=bad).message
+    half = small.edge_index + 0.5
+    assert "not a whole number" in error_of(**small.arguments(edge_index=half)).message
+    assert "expected shape (2, edges)" in error_of(edge_index=small.edge_index.T).message
+    assert "transposed" in error_of(edge_index=small.edge_index.T).hint
+    assert "expected shape (2, edges)" in error_of(edge_index=small.edge_index[0]).message
+
+
+def test_empty_arrays(small):
+    dataset = gneiss.Dataset(np.zeros((2, 0), np.int64), small.x, small.y)
+    assert dataset.num_edges == 0
+    assert gneiss.Dataset(np.zeros((2, 0), np.int64)).num_nodes == 0
+    assert "nothing says how many nodes" in error_of().message
+
+
+def test_sizes_that_do_not_fit(small):
+    assert "y has 59 rows, x says 60 nodes" in error_of(**small.arguments(y=small.y[:-1])).message
+    assert "a mask of 59 for 60 nodes" in error_of(**small.arguments(train_mask=small.train[:-1])).message
+    assert "3 weights" in error_of(**small.arguments(edge_weight=np.ones(3))).message.replace("edge_weight of shape (3,)", "3 weights")
+    assert "features [nodes, width]" in error_of(**small.arguments(x=small.x[0])).message
+
+
+def test_elements_that_are_no_numbers(small):
+    assert "element [1, 0] is 'a', a str" in error_of(**small.arguments(x=np.array([[1], ["a"]], object))).message
+    assert "complex" in error_of(**small.arguments(x=small.x + 1j)).message
+    assert "masked" in error_of(**small.arguments(x=np.ma.masked_array(small.x))).message
+    assert "rows of equal length" in error_of(**small.arguments(x=[[1, 2], [3]])).hint
+    assert "datetime64" in error_of(**small.arguments(x=np.zeros((60, 1), "M8[s]"))).message
+    assert isinstance(error_of(**small.arguments(x=small.x + 1j)), ValueError)
+
+
+def test_nan_in_features_stops_a_training(small):
+    small.x[7, 1] = np.nan
+    with pytest.raises(gneiss.DataError, match="NaN or infinite"):
+        gneiss.train(small.dataset(), epochs=2, progress=False)
+
+
+def test_labels_by_type_and_shape(small):
+    def kind(y, **other):
+        dataset = gneiss.Dataset(small.edge_index, small.x, y, **other)
+        return dataset.info()["labels"], dataset.num_classes
+
+    one_hot = np.eye(3)[small.y]
+    assert kind(small.y) == ("single", 3)
+    assert kind(small.y.astype(np.float32)) == ("regression", 1)
+    assert kind(small.y.astype(np.float32), label_kind="class") == ("single", 3)
+    assert kind(small.y > 0) == ("single", 2)
+    assert kind(one_hot) == ("single", 3)
+    assert kind(one_hot, label_kind="multi") == ("multi", 3)
+    assert kind((small.x > 0).astype(int)) == ("multi", 3)
+    assert kind(small.x) == ("regression", 3)
+    words = gneiss.Dataset(small.edge_index, small.x, np.array(["b", "a", "c"])[small.y])
+    assert words.arrays()["class_names"] == ["a", "b", "c"]
+
+
+def test_torch_tensors(small):
+    torch = pytest.importorskip("torch")
+    tensors = small.arguments(
+        edge_index=torch.from_numpy(small.edge_index),
+        x=torch.from_numpy(small.x).requires_grad_(),
+        train_mask=torch.from_numpy(small.train),
+    )
+    dataset = gneiss.Dataset(**tensors)
+    assert csc_of(dataset) == csc_of(small.dataset())
+    assert dataset.arrays()["x"].__array_interface__["data"][0] == tensors["x"].data_ptr()
+    with pytest.raises(gneiss.DataError, match="lies on meta"):
+        small.dataset(x=tensors["x"].to("meta"))
+    with pytest.raises(gneiss.DataError, match="sparse"):
+        small.dataset(x=tensors["x"].to_sparse())
+
+
+def test_save_and_load(small, tmp_path):
+    dataset = small.dataset(edge_weight=small.weight)
+    dataset.save(tmp_path / "small")
+    assert csc_of(gneiss.load(tmp_path / "small")) == csc_of(dataset)
+
+
+def test_networkx_and_pandas():
+    networkx = pytest.importorskip("networkx")
+    karate = networkx.karate_club_graph()
+    dataset = gneiss.Dataset.from_networkx(karate, x=np.eye(34, dtype=np.float32), y="club", weight="weight")
+    assert (dataset.num_nodes, dataset.num_edges, dataset.num_classes) == (34, 156, 2)
+    assert dataset.info()["symmetric"]
+    with pytest.raises(gneiss.DataError, match="has no attribute 'none'"):
+        gneiss.Dataset.from_networkx(karate, y="none")
+    pandas = pytest.importorskip("pandas")
+    nodes = pandas.DataFrame({"a": [1.0, 2, 3], "kind": ["u", "v", "u"]}, index=["p", "q", "r"])
+    edges = pandas.DataFrame({"source": ["p", "r"], "target": ["q", "p"]})
+    table = gneiss.Dataset.from_pandas(edges, nodes, y="kind")
+    assert csc_of(table) == ([0, 1, 2, 2], [2, 0], None)
+    edges.loc[1, "target"] = "z"
+    with pytest.raises(gneiss.DataError, match="row 1: target 'z' is no row of nodes"):
+        gneiss.Dataset.from_pandas(edges, nodes)

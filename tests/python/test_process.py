@@ -1,0 +1,138 @@
+"""What a training does to its process: signals, threads, references, memory. Each in a process of its own."""
+
+import subprocess
+import sys
+import textwrap
+
+HEAD = """
+import gc, os, signal, sys, threading, time
+import numpy as np
+import gneiss
+rng = np.random.default_rng(0)
+edges = rng.integers(0, 400, (2, 3000))
+x = rng.normal(size=(400, 16)).astype(np.float32)
+y = rng.integers(0, 3, 400)
+data = gneiss.Dataset(edges, x, y)
+"""
+
+
+def in_process(body, seconds=240, head=HEAD):
+    done = subprocess.run(
+        [sys.executable, "-c", head + textwrap.dedent(body)], capture_output=True, text=True, timeout=seconds
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_ctrl_c_ends_after_the_epoch_with_everything_there():
+    out = in_process(
+        """
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        run = gneiss.train(data, epochs=10_000_000, patience=0, progress=False)
+        assert run.interrupted and 0 < len(run.history) < 10_000_000
+        assert run.predict().shape == (400,)
+        print("returned")
+        """
+    )
+    assert "returned" in out
+
+
+def test_other_threads_run_meanwhile():
+    in_process(
+        """
+        ticks = []
+        stop = threading.Event()
+        def tick():
+            while not stop.is_set():
+                ticks.append(1)
+                time.sleep(0.001)
+        thread = threading.Thread(target=tick)
+        thread.start()
+        gneiss.train(data, epochs=300, patience=0, progress=False)
+        stop.set(); thread.join()
+        assert len(ticks) > 20, len(ticks)
+        """
+    )
+
+
+def test_two_threads_train_at_once_and_get_what_one_gets():
+    in_process(
+        """
+        alone = gneiss.train(data, epochs=30, progress=False).losses.tolist()
+        got = [None, None]
+        def work(i):
+            got[i] = gneiss.train(data, epochs=30, progress=False).losses.tolist()
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+        [t.start() for t in threads]; [t.join() for t in threads]
+        assert got[0] == got[1] == alone
+        """
+    )
+
+
+def test_references_and_memory_stay_flat_over_200_trainings():
+    in_process(
+        """
+        def resident():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        def once():
+            d = gneiss.Dataset(edges, x, y)
+            run = gneiss.train(d, epochs=2, progress=False, threads=1)
+            run.predict(); run.state_dict()
+        for _ in range(40):
+            once()
+        gc.collect()
+        before, references = resident(), sys.getrefcount(x)
+        for _ in range(200):
+            once()
+        gc.collect()
+        assert sys.getrefcount(x) == references, (sys.getrefcount(x), references)
+        assert resident() - before < 8 << 20, resident() - before
+        """,
+        seconds=600,
+    )
+
+
+def test_arrays_outlive_their_owner_while_training():
+    in_process(
+        """
+        def made():
+            return gneiss.Dataset(edges.copy(), x.copy(), y.copy())
+        d = made()
+        junk = [np.full((400, 16), np.nan, np.float32) for _ in range(50)]
+        assert gneiss.train(d, epochs=5, progress=False).losses.tolist() == gneiss.train(data, epochs=5, progress=False).losses.tolist()
+        """
+    )
+
+
+def test_a_forked_child_of_a_training_process_is_told_so():
+    out = in_process(
+        """
+        gneiss.train(data, epochs=2, progress=False)
+        child = os.fork()
+        if child == 0:
+            try:
+                gneiss.train(data, epochs=2, progress=False)
+                os._exit(3)
+            except gneiss.UnsupportedError as error:
+                os._exit(0 if "spawn" in error.hint else 4)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        """
+    )
+    assert out == ""
+
+
+def test_importing_is_quick_and_brings_nothing_along():
+    in_process(
+        """
+        import sys, time
+        import numpy
+        start = time.perf_counter()
+        import gneiss
+        seconds = time.perf_counter() - start
+        for partner in ("torch", "scipy", "pandas", "networkx", "sklearn", "matplotlib", "dgl"):
+            assert partner not in sys.modules, partner
+        assert seconds < 5, seconds
+        """,
+        head="",
+    )

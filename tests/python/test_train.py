@@ -1,0 +1,186 @@
+"""Training from Python: the same bits as the command, settings, callbacks, runs."""
+
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import QUICK
+
+import gneiss
+
+COMMAND = pathlib.Path(gneiss.__file__).parent / "bin" / "gneiss"
+
+
+def command():
+    name = os.environ.get("GNEISS", str(COMMAND))
+    if not os.path.exists(name):
+        pytest.skip(f"no command at {name}")
+    return name
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage", "gin", "gat", "mlp"])
+def test_the_same_bits_as_the_command(model, tmp_path):
+    data = "dcsbm:nodes=300,classes=4"
+    out = tmp_path / "run"
+    subprocess.run(
+        [command(), "train", data, "--model", model, "--epochs", "8", "--seed", "3", "--out", out, "--threads", "1"],
+        check=True,
+        capture_output=True,
+    )
+    ours = gneiss.train(data, model, epochs=8, seed=3, threads=2, progress=False)
+    theirs = json.loads((out / "report.json").read_text())
+    assert ours.losses.tolist() == theirs["loss"]
+    weights = gneiss.open(out).state_dict()
+    for name, value in ours.state_dict().items():
+        assert np.array_equal(value, weights[name]), name
+
+
+def test_arrays_train_as_the_data_set_they_came_from(small, tmp_path):
+    loaded = gneiss.load("dcsbm:nodes=200,classes=3")
+    arrays = loaded.arrays()
+    again = gneiss.Dataset(
+        csc=arrays["csc"], x=arrays["x"], y=arrays["y"], train_mask=arrays["train"], val_mask=arrays["val"], test_mask=arrays["test"]
+    )
+    assert gneiss.train(again, **QUICK).losses.tolist() == gneiss.train(loaded, **QUICK).losses.tolist()
+
+
+def test_a_run_has_history_scores_and_outputs(small):
+    run = gneiss.train(small.dataset(), "gcn", hidden_channels=8, epochs=30, defaults="plain", progress=False)
+    assert len(run.history) == len(run.history.loss) == len(run.losses)
+    assert run.history.epoch[0] == 1 and run.history["loss"][-1] < run.history["loss"][0]
+    assert set(run.scores) == {"train", "val", "test"}
+    assert run.predict().shape == (60,) and run.predict_proba().shape == (60, 3)
+    assert np.allclose(run.predict_proba().sum(1), 1, atol=1e-6)
+    assert (run.logits().argmax(1) == run.predict()).all()
+    assert run.embed().shape == (60, 8)
+    assert run.evaluate() == pytest.approx(run.scores)
+    assert "convs.0.lin.weight" in run.state_dict()
+    assert "<svg" in run._repr_html_() and "<table>" in small.dataset()._repr_html_()
+    run.predict()[:] = -1
+    assert (run.predict() >= 0).all()
+
+
+def test_outputs_follow_the_order_of_the_nodes(small):
+    run = gneiss.train(small.dataset(), reorder="degree", **QUICK)
+    turn = np.random.default_rng(1).permutation(60)
+    other = gneiss.Dataset(np.argsort(turn)[small.edge_index], small.x[turn], small.y[turn])
+    assert np.allclose(run.logits(other), run.logits()[turn], atol=1e-5)
+
+
+def test_save_and_open(small, tmp_path):
+    dataset = small.dataset()
+    run = gneiss.train(dataset, **QUICK)
+    run.save(tmp_path / "run")
+    again = gneiss.open(tmp_path / "run", dataset)
+    assert np.array_equal(again.logits(), run.logits())
+    with pytest.raises(gneiss.UsageError, match="there is something already"):
+        run.save(tmp_path / "run")
+    run.save(tmp_path / "run", force=True)
+    with pytest.raises(gneiss.UsageError, match="made of arrays in memory"):
+        gneiss.open(tmp_path / "run").predict()
+    with pytest.raises(gneiss.DataError, match="no run folder"):
+        gneiss.open(tmp_path)
+
+
+def test_nothing_is_left_on_disk(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = gneiss.train(small.dataset(), **QUICK)
+    folder = pathlib.Path(run.folder)
+    assert folder.exists() and not list(tmp_path.iterdir())
+    del run
+    assert not folder.exists()
+
+
+def test_settings_are_those_of_the_command(small):
+    with pytest.raises(gneiss.UsageError, match="there is no setting 'hiden_channels'") as caught:
+        gneiss.train(small.dataset(), hiden_channels=4)
+    assert "did you mean hidden_channels" in caught.value.hint
+    with pytest.raises(gneiss.UsageError, match="lr"):
+        gneiss.train(small.dataset(), lr="fast")
+    with pytest.raises(gneiss.UsageError, match="there is no model 'gcm'"):
+        gneiss.train(small.dataset(), "gcm")
+    run = gneiss.train(small.dataset(), "gat", heads=2, hidden_channels=8, betas=(0.9, 0.99), **QUICK)
+    assert [float(beta) for beta in run.settings["optim.betas"]] == [0.9, 0.99]
+    assert "lr: a number" in gneiss.train.__doc__
+    assert "lr" in str(__import__("inspect").signature(gneiss.train))
+
+
+def test_a_model_may_be_text(small):
+    text = """model mine(width: int = 8) {
+  h = relu(linear(features, width) as "first");
+  y = mean(h@src) over in_edges;
+  return linear(y, num_classes) as "last";
+}
+"""
+    run = gneiss.train(small.dataset(), text, width=4, **QUICK)
+    assert run.state_dict()["first.weight"].shape == (4, 3)
+    with pytest.raises(gneiss.UsageError, match="model.gneiss:1"):
+        gneiss.train(small.dataset(), "model mine( {\n}\n", **QUICK)
+
+
+def test_callbacks_watch_and_stop(small):
+    seen = []
+    run = gneiss.train(small.dataset(), epochs=20, progress=False, callbacks=[lambda e: seen.append(e.loss) or len(seen) == 4])
+    assert len(seen) == len(run.history) == 5 and run.interrupted  # True after the fourth: the fifth is the last
+    assert seen == run.losses.tolist()
+
+
+def test_an_exception_of_a_callback_ends_the_training(small, tmp_path):
+    class Mine(Exception):
+        pass
+
+    def fail(epoch):
+        raise Mine(f"at {epoch.epoch}")
+
+    with pytest.raises(Mine, match="at 1"):
+        gneiss.train(small.dataset(), epochs=20, progress=False, callbacks=[fail])
+
+
+def test_a_plan_says_bytes(small):
+    plan = gneiss.plan(small.dataset(), "gcn", hidden_channels=8, defaults="plain")
+    assert plan.peak_bytes > 0 and plan.table["parameters"] == 3 * 8 + 8 + 8 * 3 + 3
+    assert "memory" in str(plan)
+
+
+def test_doctor_names_this_machine():
+    assert "threads" in " ".join(gneiss.doctor()).lower()
+
+
+def test_many_labels_and_regression(small):
+    many = gneiss.train(small.dataset(y=(small.x > 0).astype(int)), **QUICK)
+    assert set(np.unique(many.predict())) <= {0, 1} and many.predict().shape == (60, 3)
+    values = gneiss.train(small.dataset(y=small.x[:, :1] * 2), **QUICK)
+    assert values.predict().shape == (60, 1) and values.predict().dtype == np.float32
+
+
+def test_errors_travel_between_processes():
+    error = gneiss.DataError("message", "where", "hint")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.message, again.hint, str(again)) == (gneiss.DataError, "message", "hint", str(error))
+    assert issubclass(gneiss.OutOfMemoryError, MemoryError) and issubclass(gneiss.DiskError, OSError)
+
+
+def test_memory_limits_are_memory_errors(small):
+    with pytest.raises(MemoryError) as caught:
+        gneiss.train(small.dataset(), mem="1K", **QUICK)
+    assert isinstance(caught.value, gneiss.Error)
+
+
+def test_classifiers_and_regressors(small):
+    model = gneiss.NodeClassifier(epochs=60, hidden_channels=8)
+    model.fit(small.x, np.array(["a", "b", "c"])[small.y], edge_index=small.edge_index, train_mask=small.train)
+    assert set(model.predict()) <= {"a", "b", "c"} and model.predict_proba().shape == (60, 3)
+    assert np.mean(model.predict() == np.array(["a", "b", "c"])[small.y]) > 0.6
+    assert model.get_params()["hidden_channels"] == 8
+    other = model.predict(small.x[:10], np.zeros((2, 0), np.int64))
+    assert other.shape == (10,)
+    values = gneiss.NodeRegressor(model="mlp", epochs=100).fit(small.x, small.x[:, 0])
+    assert values.predict().shape == (60,)
+    with pytest.raises(ValueError, match="not fitted"):
+        gneiss.NodeClassifier().predict()
+    with pytest.raises(gneiss.UsageError, match="y has 1 class"):
+        gneiss.NodeClassifier().fit(small.x, np.zeros(60))
