@@ -190,3 +190,31 @@ def test_networkx_and_pandas():
     edges.loc[1, "target"] = "z"
     with pytest.raises(gneiss.DataError, match="row 1: target 'z' is no row of nodes"):
         gneiss.Dataset.from_pandas(edges, nodes)
+
+
+def test_sparse_features_stay_sparse(small):
+    scipy = pytest.importorskip("scipy.sparse")
+    kept = np.where(small.x > 0, small.x, 0)
+    dataset = small.dataset(x=scipy.csr_matrix(kept))
+    assert dataset.info()["features_sparse"] and dataset.num_features == 3
+    same = gneiss.train(dataset, epochs=3, progress=False, threads=1).losses
+    dense = gneiss.train(small.dataset(x=kept), epochs=3, progress=False, threads=1).losses
+    assert np.allclose(same, dense, atol=1e-5)
+
+
+def test_what_a_dgl_graph_offers_is_taken(small):
+    class Graph:
+        """The part of dgl.DGLGraph that is asked for."""
+
+        ndata = {"feat": small.x, "label": small.y, "train_mask": small.train, "val_mask": small.val}
+        edata = {"w": small.weight}
+
+        def edges(self, order):
+            assert order == "eid"
+            return small.edge_index[0], small.edge_index[1]
+
+        def num_nodes(self):
+            return 60
+
+    assert csc_of(gneiss.Dataset.from_dgl(Graph(), edge_weight="w")) == csc_of(small.dataset(edge_weight=small.weight))
+    assert (gneiss.Dataset.from_dgl(Graph()).arrays()["y"] == small.y).all()

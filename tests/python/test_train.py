@@ -1,5 +1,6 @@
 """Training from Python: the same bits as the command, settings, callbacks, runs."""
 
+import io
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import pytest
 from conftest import QUICK
 
 import gneiss
+from gneiss._progress import Bar
 
 COMMAND = pathlib.Path(gneiss.__file__).parent / "bin" / "gneiss"
 
@@ -184,3 +186,22 @@ def test_classifiers_and_regressors(small):
         gneiss.NodeClassifier().predict()
     with pytest.raises(gneiss.UsageError, match="y has 1 class"):
         gneiss.NodeClassifier().fit(small.x, np.zeros(60))
+
+
+def test_the_bar_says_how_far_it_is():
+    out = io.StringIO()
+    bar = Bar(out)
+    bar.start({"runs": 2, "epochs": 4, "metric": "accuracy"})
+    bar.epoch(0, 2, 0.5, 0.75)
+    bar.epoch(1, 4, 0.25, float("nan"))
+    bar.end()
+    first, second = out.getvalue().strip().split("\r")[-2:]
+    assert first.startswith("run 1/2 [############............] epoch 2/4  loss 0.5000  val accuracy 0.7500")
+    assert second.startswith("run 2/2 [########################] epoch 4/4  loss 0.2500") and "val" not in second
+
+
+def test_a_run_is_plotted(small):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = gneiss.train(small.dataset(), **QUICK).plot()
+    assert axes.get_xlabel() == "epoch" and len(axes.lines) == 2
