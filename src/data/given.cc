@@ -19,13 +19,14 @@ void own_values(Features* features) {
 }
 
 Dataset share(const std::shared_ptr<const Dataset>& source) {
+  // All members by name: one that is added is missing here, and the compiler says so.
+  const auto& [name, format, graph, features, labels, split, orig_id, class_names, notes, doubts, part_starts,
+               num_splits, node_names, feature_names, feature_statistics, suggested_metric] = *source;
   Dataset shared;
-  shared.name = source->name;
-  shared.format = source->format;
-  const graph::Graph& graph = source->graph;
+  shared.name = name;
+  shared.format = format;
   shared.graph = graph::Graph::of_fitting(graph.num_src(), lend(source, graph.offsets()), lend(source, graph.sources()),
                                           lend(source, graph.weights()), graph.symmetric());
-  const Features& features = source->features;
   shared.features.rows = features.rows;
   shared.features.cols = features.cols;
   shared.features.sparse = features.sparse;
@@ -35,20 +36,21 @@ Dataset share(const std::shared_ptr<const Dataset>& source) {
   shared.features.offsets = lend(source, features.offsets.span());
   shared.features.indices = lend(source, features.indices.span());
   shared.features.values = lend(source, features.values.span());
-  shared.labels.kind = source->labels.kind;
-  shared.labels.classes = Buffer<std::int32_t>::copy_of(source->labels.classes);
-  shared.labels.targets = Buffer<float>::copy_of(source->labels.targets);
-  shared.labels.num_classes = source->labels.num_classes;
-  shared.split = source->split;
-  shared.orig_id = source->orig_id;
-  shared.class_names = source->class_names;
-  shared.notes = source->notes;
-  shared.doubts = source->doubts;
-  shared.num_splits = source->num_splits;
-  shared.node_names = source->node_names;
-  shared.feature_names = source->feature_names;
-  shared.feature_statistics = source->feature_statistics;
-  shared.suggested_metric = source->suggested_metric;
+  shared.labels.kind = labels.kind;
+  shared.labels.classes = Buffer<std::int32_t>::copy_of(labels.classes);
+  shared.labels.targets = Buffer<float>::copy_of(labels.targets);
+  shared.labels.num_classes = labels.num_classes;
+  shared.split = split;
+  shared.orig_id = orig_id;
+  shared.class_names = class_names;
+  shared.notes = notes;
+  shared.doubts = doubts;
+  shared.num_splits = num_splits;
+  shared.node_names = node_names;
+  shared.feature_names = feature_names;
+  shared.feature_statistics = feature_statistics;
+  shared.suggested_metric = suggested_metric;
+  shared.part_starts = part_starts;
   return shared;
 }
 
