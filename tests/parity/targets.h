@@ -8,7 +8,7 @@
 
 namespace gneiss::testing {
 
-/// Calls body(name) under every instruction set that this machine runs.
+/// Calls body(name) under every instruction set that this machine runs, the best first.
 template <class Body>
 void on_every_target(const Body& body) {
   hwy::SetSupportedTargetsForTest(0);
