@@ -9,7 +9,7 @@ PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers format clean
+.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-partition check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,12 @@ check-mpi: ## install Open MPI, build with it, and hold processes under mpirun a
 	@tools/configure $(BUILD)-mpi -DGNEISS_BUILD_TESTS=OFF -DGNEISS_MPI=ON
 	@cmake --build $(BUILD)-mpi --parallel $(JOBS) --target gneiss
 	@tools/check-mpi $(BUILD)-mpi/bin/gneiss
+
+check-partition: ## cut graphs that partitioners stumble over, and compare modelled with measured epochs (minutes)
+	@tools/install-deps check
+	@tools/configure $(BUILD)
+	@cmake --build $(BUILD) --parallel $(JOBS) --target gneiss
+	@tools/check-partition $(BUILD)/bin/gneiss
 
 check-accuracy: build ## train on the published data sets and compare with the literature (long)
 	@GNEISS=$(BUILD)/bin/gneiss tools/check-accuracy

@@ -22,10 +22,10 @@ struct PartitionResult {
   std::string method;  ///< that was taken
 };
 
-/// Cuts the data set that `data.name` names. `auto` tries all ways and takes the one with the least modelled epoch on
-/// ranks with the network of `train.network`. The folder holds the data set with its nodes renamed so that each part is
-/// a run of them; training on as many ranks keeps the parts, and results name nodes as before.
-/// Errors: kUsage, kBadData, kOutOfMemory, kDisk; kUnsupported if the graph cannot be cut that way.
+/// Cuts the data set that `data.name` names. `auto` tries all ways and takes, of those with even loads, the one with
+/// the least modelled epoch on ranks with the network of `train.network`. The folder holds the data set with its nodes
+/// renamed so that each part is a run of them; training on as many ranks keeps the parts, and results name nodes as
+/// before. Errors: kUsage, kBadData, kOutOfMemory, kDisk; kUnsupported if the graph cannot be cut that way.
 PartitionResult partition_dataset(const RunConfig& config, const PartitionRequest& request);
 
 }  // namespace gneiss

@@ -91,7 +91,7 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
   const partition::CutOptions options{.parts = request.parts, .threads = threads};
   if (request.method == "auto") {
     report.cuts = partition::all_cuts(dataset.graph, options, report.model, &report.refused);
-    report.taken = partition::least_epoch(report.cuts);
+    report.taken = partition::best_cut(report.cuts);
   } else {
     report.cuts.push_back(partition::cut_graph(dataset.graph, request.method, options, report.model));
   }

@@ -15,6 +15,9 @@
 namespace gneiss::partition {
 namespace {
 
+constexpr double kEvenLoad = 1.05;
+constexpr double kNearLeast = 1.01;
+
 class Cutter {
  public:
   Cutter(const graph::Graph& graph, const CutOptions& options, const EpochModel& model)
@@ -55,7 +58,7 @@ class Cutter {
 
 const std::vector<CutMethod>& cut_methods() {
   static const std::vector<CutMethod> methods = {
-      {"auto", "the one with the least modelled epoch"},
+      {"auto", "of the even ones the one with the least modelled epoch"},
       {"contiguous", "runs of nodes as they are numbered, of about equal work"},
       {"clusters", "the same after nodes were put in clusters"},
       {"metis", "METIS k-way by volume of copies, a node weighs its work"},
@@ -81,11 +84,16 @@ std::vector<Cut> all_cuts(const graph::Graph& graph, const CutOptions& options, 
   return cuts;
 }
 
-std::size_t least_epoch(const std::vector<Cut>& cuts) {
-  const auto least = std::min_element(cuts.begin(), cuts.end(), [](const Cut& a, const Cut& b) {
-    return a.report.epoch_seconds < b.report.epoch_seconds;
+std::size_t best_cut(const std::vector<Cut>& cuts) {
+  double least = cuts.front().report.load_ratio;
+  for (const Cut& cut : cuts) least = std::min(least, cut.report.load_ratio);
+  const double most = std::max(kEvenLoad, kNearLeast * least);
+  const auto best = std::min_element(cuts.begin(), cuts.end(), [most](const Cut& a, const Cut& b) {
+    const bool a_even = a.report.load_ratio <= most;
+    const bool b_even = b.report.load_ratio <= most;
+    return a_even != b_even ? a_even : a.report.epoch_seconds < b.report.epoch_seconds;
   });
-  return static_cast<std::size_t>(least - cuts.begin());
+  return static_cast<std::size_t>(best - cuts.begin());
 }
 
 Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOptions& options,
@@ -99,7 +107,7 @@ Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOpt
   if (method != "auto") return Cutter(graph, options, model).cut(method);
   std::vector<Refusal> refused;
   std::vector<Cut> cuts = all_cuts(graph, options, model, &refused);
-  return std::move(cuts[least_epoch(cuts)]);
+  return std::move(cuts[best_cut(cuts)]);
 }
 
 }  // namespace gneiss::partition

@@ -34,10 +34,11 @@ struct Refusal {
 std::vector<Cut> all_cuts(const graph::Graph& graph, const CutOptions& options, const EpochModel& model,
                           std::vector<Refusal>* refused);
 
-/// The cut with the least modelled epoch, of equals the first. `cuts` is not empty.
-std::size_t least_epoch(const std::vector<Cut>& cuts);
+/// Of the cuts whose busiest part has at most 1.05 of the mean work, or 1.01 of the least that any of them reaches,
+/// the one with the least modelled epoch; of equals the first. `cuts` is not empty.
+std::size_t best_cut(const std::vector<Cut>& cuts);
 
-/// By one method; `auto` takes the one of least_epoch.
+/// By one method; `auto` takes the one of best_cut.
 /// Errors: as the method's; kUsage for an unknown one.
 Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOptions& options, const EpochModel& model);
 
