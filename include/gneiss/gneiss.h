@@ -19,4 +19,5 @@
 #include "gneiss/score.h"
 #include "gneiss/synth.h"
 #include "gneiss/train.h"
+#include "gneiss/two_routes.h"
 #include "gneiss/version.h"

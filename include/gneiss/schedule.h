@@ -18,6 +18,11 @@ struct MachineProfile {
   double device_batch_ms = 0;  ///< sampling and reading by the device
   double dma_ms = 0;           ///< one batch over the link
   double train_ms = 0;         ///< one step
+  double link_share = 1;       ///< of the link, while the device prepares a batch; 1: nothing else can use it
+  double device_share = 1;     ///< of the device, likewise; 1: it does not train meanwhile
+  std::int64_t dma_bytes = 0;  ///< over the link for a batch of the CPU
+  std::int64_t uva_bytes = 0;  ///< and of the device
+  double variation = 0;        ///< standard deviation of a stage's time over its mean
 };
 /// The profiles that come with the program.
 std::vector<MachineProfile> machine_profiles();
@@ -43,8 +48,9 @@ struct ScheduleResult {
 ScheduleResult simulate_schedule(const ScheduleRequest& request);
 
 struct ProfileRequest {
-  int workers = 0;  ///< threads that prepare batches on the CPU; 0: half of the threads
-  std::string out;  ///< file of the profile; empty: none is written
+  int workers = 0;         ///< threads that prepare batches on the CPU; 0: half of the threads
+  bool contended = false;  ///< go by the times that stages take beside each other, in an epoch of both routes
+  std::string out;         ///< file of the profile; empty: none is written
 };
 
 struct ProfileResult {

@@ -2,6 +2,7 @@
 #include "gneiss/schedule.h"
 
 #include "api/impl.h"
+#include "api/machine.h"
 #include "base/error.h"
 #include "jobs/profile.h"
 #include "jobs/routes.h"
@@ -13,11 +14,7 @@ namespace gneiss {
 
 std::vector<MachineProfile> machine_profiles() {
   std::vector<MachineProfile> list;
-  for (const schedule::Profile& profile : schedule::named_profiles()) {
-    const schedule::StageTimes& times = profile.times;
-    list.push_back({profile.name, profile.batches, profile.workers, schedule::to_ms(times.cpu_batch),
-                    schedule::to_ms(times.route1()), schedule::to_ms(times.dma), schedule::to_ms(times.train)});
-  }
+  for (const schedule::Profile& profile : schedule::named_profiles()) list.push_back(to_public(profile));
   return list;
 }
 
@@ -38,7 +35,8 @@ ScheduleResult simulate_schedule(const ScheduleRequest& request) {
 }
 
 ProfileResult profile_training(const RunConfig& config, const ProfileRequest& request) {
-  const jobs::ProfileReport report = jobs::profile(config.impl().config, request.workers, request.out);
+  const jobs::ProfileReport report =
+      jobs::profile(config.impl().config, request.workers, request.contended, request.out);
   return {jobs::describe(report), schedule::to_json(report.measured.profile)};
 }
 

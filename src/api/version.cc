@@ -13,6 +13,7 @@
 #include "cost/rates_file.h"
 #include "kernels/kernel.h"
 #include "kernels/onednn/onednn.h"
+#include "train/host_work.h"
 
 namespace gneiss {
 namespace {
@@ -31,18 +32,24 @@ std::string version() { return version_text(); }
 
 std::vector<Fact> machine_facts() {
   const std::string& onednn = kernels::onednn::version();
-  return {{"gneiss", version()},
-          {"threads", fmt::format("{} may be used", available_threads())},
-          {"memory", gib(memory_limit_bytes()) + " may be used"},
-          {"resident now", gib(current_rss_bytes())},
-          {"vectors", fmt::format("{}", fmt::join(kernels::vector_targets(), ", "))},
-          {"rates", rates_in_use()},
-          {"devices", "sim:PROFILE and host:FILE, for mini-batches (docs/batches.md)"},
-          {"oneDNN", onednn.empty() ? "not installed" : onednn},
-          {"zlib", zlibVersion()},
-          {"libdeflate", LIBDEFLATE_VERSION_STRING},
-          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
-          {"compiler", __VERSION__}};
+  std::vector<Fact> facts = {
+      {"gneiss", version()},
+      {"threads", fmt::format("{} may be used", available_threads())},
+      {"memory", gib(memory_limit_bytes()) + " may be used"},
+      {"resident now", gib(current_rss_bytes())},
+      {"vectors", fmt::format("{}", fmt::join(kernels::vector_targets(), ", "))},
+      {"rates", rates_in_use()},
+      {"devices", "sim:PROFILE and host:FILE, for mini-batches (docs/batches.md)"},
+      {"oneDNN", onednn.empty() ? "not installed" : onednn},
+      {"zlib", zlibVersion()},
+      {"libdeflate", LIBDEFLATE_VERSION_STRING},
+      {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+      {"compiler", __VERSION__}};
+  for (const auto& [name, what] : train::stage_operators()) {
+    const bool first = facts.back().name == "compiler";
+    facts.push_back({first ? "operators" : "", fmt::format("{:26}{}", name, what)});
+  }
+  return facts;
 }
 
 Calibration calibrate() {

@@ -1,19 +1,16 @@
-// The Dispatcher of the paper, and how a choice becomes a plan.
-//
-// Method of kPaper: x by Eq. 6, cbs = floor(gbs / x); simulate; move cbs by one towards the side that kept the other
-// waiting, until the wait of an overlap is shorter than one Route 1 batch, or a plan comes up again. Put right: Eq. 6
-// needs a comma between T_Model and its third term; Eq. 4 has its signs reversed; cbs is floor(gbs / x), not
-// floor(x gbs); plans are compared by whole epochs, since overlaps of different sizes have different lengths.
+// The plans of each mode, and how a choice becomes one. Eq. 6 is printed without the comma between T_Model and its
+// third term.
 #include "schedule/plan.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "schedule/best.h"
+#include "schedule/dispatcher.h"
 #include "schedule/run.h"
 
 namespace gneiss::schedule {
@@ -31,9 +28,28 @@ double paper_cost(const StageTimes& times, double x) {
   return x * route1 * part + std::max({dma, model, rest});
 }
 
-double ratio_of(const Plan& plan) {
-  if (plan.cpu_batches == 0) return kInfinite;
-  return static_cast<double>(plan.device_batches()) / static_cast<double>(plan.cpu_batches);
+Plan coin_flip_plan(const Profile& profile, const PlanOptions& options) {
+  RandomStream random(options.seed, 0xC01FU);
+  Plan plan = plain_plan(profile, Mode::kCoinFlip, options.batches, 0, options.gbs);
+  for (std::int64_t batch = 0; batch < options.batches; ++batch) {
+    plan.cpu_routes.push_back(random.uniform() < options.choice.ratio);
+    plan.cpu_batches += plan.cpu_routes.back() ? 1 : 0;
+  }
+  plan.host_slabs = std::max<std::int64_t>(plan.host_slabs, options.batches);
+  plan.x = plan.ratio();
+  return plan;
+}
+
+Planned paper_plan(const Profile& profile, const PlanOptions& options) {
+  Dispatcher dispatcher(profile, options.batches, options.gbs);
+  while (const std::optional<Plan> plan = dispatcher.next()) dispatcher.observe(simulate(*plan, profile, false));
+  return dispatcher.planned();
+}
+
+}  // namespace
+
+double Plan::ratio() const {
+  return cpu_batches == 0 ? kInfinite : static_cast<double>(device_batches()) / static_cast<double>(cpu_batches);
 }
 
 Plan plain_plan(const Profile& profile, Mode mode, std::int64_t batches, std::int64_t cpu_batches, std::int64_t gbs) {
@@ -45,70 +61,9 @@ Plan plain_plan(const Profile& profile, Mode mode, std::int64_t batches, std::in
   plan.workers = profile.workers;
   plan.cbs = gbs;
   plan.host_slabs = plan.cbs + profile.workers;
-  plan.x = ratio_of(plan);
+  plan.x = plan.ratio();
   return plan;
 }
-
-Plan coin_flip_plan(const Profile& profile, const PlanOptions& options) {
-  RandomStream random(options.seed, 0xC01FU);
-  Plan plan = plain_plan(profile, Mode::kCoinFlip, options.batches, 0, options.gbs);
-  for (std::int64_t batch = 0; batch < options.batches; ++batch) {
-    plan.cpu_routes.push_back(random.uniform() < options.choice.ratio);
-    plan.cpu_batches += plan.cpu_routes.back() ? 1 : 0;
-  }
-  plan.host_slabs = std::max<std::int64_t>(plan.host_slabs, options.batches);
-  plan.x = ratio_of(plan);
-  return plan;
-}
-
-/// Feedback by simulation: is the CPU late (1), the device (-1), or is the rest of an overlap's wait not worth a move?
-int feedback(const Record& record, const StageTimes& times) {
-  const Nanoseconds gap = record.blocked_by_cpu - record.blocked_by_device;
-  const Nanoseconds overlaps = std::max<std::int64_t>(1, record.overlaps);
-  if (std::abs(gap) / overlaps < times.route1()) return 0;
-  return gap > 0 ? 1 : -1;
-}
-
-Planned paper_plan(const Profile& profile, const PlanOptions& options) {
-  const StageTimes& times = profile.times;
-  Planned planned;
-  planned.first_x = first_ratio(times);
-  const bool model_rules = times.train > times.cpu_batch && times.train > times.dma;
-  if (model_rules || planned.first_x == 0) {
-    planned.plan = plain_plan(profile, Mode::kCpu, options.batches, options.batches, options.gbs);
-    planned.why = model_rules ? "steps take longer than CPU batches and copies: a plain pipeline hides both"
-                              : "the first ratio leaves nothing to the device";
-    return planned;
-  }
-  const Plan device_alone = plain_plan(profile, Mode::kDevice, options.batches, 0, options.gbs);
-  planned.plan = device_alone;
-  planned.why = "one CPU batch an overlap is already too many";
-  if (std::isinf(planned.first_x)) return planned;
-  planned.first_cbs = static_cast<std::int64_t>(std::floor(static_cast<double>(options.gbs) / planned.first_x));
-  std::int64_t cbs = std::clamp<std::int64_t>(planned.first_cbs, 1, std::max<std::int64_t>(1, options.batches));
-  std::map<std::int64_t, Nanoseconds> visited;
-  Nanoseconds least = std::numeric_limits<Nanoseconds>::max();
-  while (cbs >= 1 && cbs <= std::max<std::int64_t>(1, options.batches) && !visited.contains(cbs)) {
-    Plan plan = dual_buffer_plan(profile, options.batches, cbs, options.gbs);
-    plan.train_while_waiting = false;  // it would hide who waits for whom
-    const Record record = simulate(plan, profile, false);
-    ++planned.rounds;
-    visited[cbs] = record.epoch;
-    const int late = feedback(record, times);
-    if (record.epoch < least) {
-      least = record.epoch;
-      planned.plan = dual_buffer_plan(profile, options.batches, cbs, options.gbs);
-      planned.why = fmt::format("the CPU keeps the device waiting {:.1f} s of the epoch, the device the CPU {:.1f} s",
-                                to_seconds(record.blocked_by_cpu), to_seconds(record.blocked_by_device));
-    }
-    if (late == 0) break;
-    cbs -= late;
-    if (cbs == 0 && simulate(device_alone, profile, false).epoch < least) planned.plan = device_alone;
-  }
-  return planned;
-}
-
-}  // namespace
 
 double first_ratio(const StageTimes& times) {
   const auto cpu = static_cast<double>(times.cpu_batch);

@@ -44,6 +44,8 @@ struct Plan {
   std::vector<bool> cpu_routes;      ///< kCoinFlip: by step, is it of Route 0?
 
   std::int64_t device_batches() const { return batches - cpu_batches; }
+  /// Of Route 1 to Route 0; infinite without Route 0.
+  double ratio() const;
 };
 
 struct PlanOptions {
@@ -66,6 +68,9 @@ struct Planned {
 
 /// Plans an epoch on a machine. Errors: kUsage for fewer than one batch of room on the device.
 Planned make_plan(const Profile& profile, const PlanOptions& options);
+
+/// A plan of one of the plain modes with so many batches of Route 0.
+Plan plain_plan(const Profile& profile, Mode mode, std::int64_t batches, std::int64_t cpu_batches, std::int64_t gbs);
 
 /// A plan of mode kPaper with these buffers, unasked.
 Plan dual_buffer_plan(const Profile& profile, std::int64_t batches, std::int64_t cbs, std::int64_t gbs);

@@ -79,4 +79,35 @@ void HostWork::train(std::int64_t batch) {
 
 std::int64_t HostWork::slab_bytes() const { return host_.bytes() + device_.bytes(); }
 
+schedule::Registry HostWork::operators() {
+  using schedule::Phase;
+  schedule::Registry registry;
+  registry.add(Phase::kBatching, "CPU", "sample", [this](std::int64_t batch, int worker) {
+    prepare_on_cpu(batch, worker);
+    return std::int64_t{0};
+  });
+  registry.add(Phase::kTransferring, "Link", "copy", [this](std::int64_t batch, int) { return copy(batch); });
+  registry.add(Phase::kBatching, "Device+Link", "sample", [this](std::int64_t batch, int) {
+    prepare_on_device(batch);
+    return std::int64_t{0};
+  });
+  registry.add(Phase::kTraining, "Device", "step", [this](std::int64_t batch, int) {
+    train(batch);
+    return std::int64_t{0};
+  });
+  return registry;
+}
+
+std::vector<std::pair<std::string, std::string>> stage_operators() {
+  constexpr const char* kWhat[] = {
+      "a worker samples a batch and gathers its rows", "the slab of a batch goes to the device's memory",
+      "the device samples a batch and reads its rows through the link", "forward, backward and update"};
+  HostWork none({}, 0, 0);
+  std::vector<std::pair<std::string, std::string>> table;
+  const schedule::Registry registry = none.operators();
+  for (const schedule::Registry::Entry& entry : registry.entries())
+    table.emplace_back(entry.full_name(), kWhat[table.size()]);
+  return table;
+}
+
 }  // namespace gneiss::train

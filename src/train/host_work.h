@@ -10,10 +10,13 @@
 #include <functional>
 #include <mutex>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "minibatch/batch.h"
 #include "schedule/device.h"
+#include "schedule/registry.h"
 
 namespace gneiss::train {
 
@@ -40,6 +43,9 @@ class HostWork : public schedule::Work {
 
   std::int64_t slab_bytes() const;
 
+  /// The four stages as operators of a machine with the device "Device" and the link "Link". This must outlive them.
+  schedule::Registry operators();
+
  private:
   /// Slabs of one memory, by the batch that each holds.
   class Memory {
@@ -65,5 +71,8 @@ class HostWork : public schedule::Work {
   Memory device_;
   std::vector<std::int64_t> index_;
 };
+
+/// Names of these operators and what each does: what mini-batches are prepared by here.
+std::vector<std::pair<std::string, std::string>> stage_operators();
 
 }  // namespace gneiss::train

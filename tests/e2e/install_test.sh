@@ -18,6 +18,7 @@ run cmake --build "$work/build"
 run "$work/build/through_api"
 run "$work/build/through_arrays"
 run "$work/build/through_kernels"
+run "$work/build/two_routes"
 run "$work/prefix/bin/gneiss" --version
 
 # Nothing of the installed package may lead back to where it was built.
