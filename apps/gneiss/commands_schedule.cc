@@ -24,6 +24,7 @@ int run_schedule(const ScheduleArguments& arguments) {
 struct ProfileArguments {
   std::string data;
   std::int64_t workers = 0;
+  bool contended = false;
   std::string out;
   SettingFlags flags;
 };
@@ -32,7 +33,8 @@ int run_profile(const ProfileArguments& arguments) {
   RunConfig config;
   arguments.flags.apply(&config);
   config.set("data.name", arguments.data, "DATA");
-  const ProfileResult result = profile_training(config, {static_cast<int>(arguments.workers), arguments.out});
+  const ProfileResult result =
+      profile_training(config, {static_cast<int>(arguments.workers), arguments.contended, arguments.out});
   print(arguments.out.empty() ? result.text + result.json : result.text);
   return 0;
 }
@@ -71,6 +73,8 @@ void add_profile_command(const Command& program, Action* action) {
                    {.value_name = "DATA", .required = true});
   command.add_integer("--workers", &arguments->workers,
                       "threads that prepare batches on the CPU [half of the threads]");
+  command.add_flag("--contended", &arguments->contended,
+                   "profile by the times that stages take beside each other, in an epoch of both routes");
   command.add_text("-o,--output", &arguments->out, "file to write [shown on stdout]", {.value_name = "FILE"});
   arguments->flags.add_to(command, {"data", "model", "loss", "optim", "train", "batch", "passes"});
   command.when_chosen([=] { *action = [=] { return run_profile(*arguments); }; });

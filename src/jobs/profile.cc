@@ -11,7 +11,7 @@
 
 namespace gneiss::jobs {
 
-ProfileReport profile(settings::Config config, int workers, const std::filesystem::path& out) {
+ProfileReport profile(settings::Config config, int workers, bool contended, const std::filesystem::path& out) {
   GNEISS_CHECK(trains_batches(config), ErrorCode::kUsage,
                "stages are those of mini-batches: add --batch-size, e.g. --batch-size 1024");
   Workload workload(&config, PlanFor::kThisMachine);
@@ -25,7 +25,8 @@ ProfileReport profile(settings::Config config, int workers, const std::filesyste
   report.model = config.text("model.name");
   report.dataset = workload.dataset().name;
   const int threads = train::threads_of(workload.session());
-  report.measured = batches.measure({.workers = workers > 0 ? workers : std::max(1, threads / 2)});
+  report.measured =
+      batches.measure({.workers = workers > 0 ? workers : std::max(1, threads / 2), .contended = contended});
   report.measured.profile.name = fmt::format("{}-{}", report.dataset, report.model);
   if (!out.empty()) write_file(out, schedule::to_json(report.measured.profile));
   return report;

@@ -17,7 +17,8 @@ struct ProfileReport {
 /// Prepares and trains batches as `train` with these settings would, a stage at a time, and writes the means to `out`
 /// unless that is empty. `workers`: threads that prepare Route 0; 0: half of the threads. Errors: as train; kUsage
 /// without a batch size; kDisk.
-ProfileReport profile(settings::Config config, int workers, const std::filesystem::path& out);
+/// `contended`: by the times that stages take beside each other.
+ProfileReport profile(settings::Config config, int workers, bool contended, const std::filesystem::path& out);
 std::string describe(const ProfileReport& report);
 
 }  // namespace gneiss::jobs

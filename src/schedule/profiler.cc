@@ -111,13 +111,42 @@ Measured measure(Work& work, std::int64_t batches, const ProfilerOptions& option
   return measured;
 }
 
+MeasuredStages contended_stages(const Record& record, const Plan& plan) {
+  std::array<Sampled, 4> sampled;
+  for (const Span& span : record.spans) {
+    const double shares = span.action == Action::kPrepareOnCpu ? plan.workers : 1;
+    sampled[static_cast<std::size_t>(span.action)].add(to_ms(span.end - span.begin) / shares);
+  }
+  MeasuredStages stages;
+  for (std::size_t i = 0; i < stages.size(); ++i) stages[i] = sampled[i].stage();
+  return stages;
+}
+
+void take_contended(const MeasuredStages& contended, Measured* measured) {
+  constexpr std::int64_t kLeast = 5;
+  measured->contended = contended;
+  StageTimes& times = measured->profile.times;
+  const auto take = [&](Action action, Nanoseconds* time) {
+    const MeasuredStage& stage = contended[static_cast<std::size_t>(action)];
+    if (stage.count >= kLeast) *time = from_ms(stage.mean_ms);
+  };
+  take(Action::kPrepareOnCpu, &times.cpu_batch);
+  take(Action::kCopy, &times.dma);
+  take(Action::kPrepareOnDevice, &times.device_batch);
+  take(Action::kPrepareOnDevice, &times.uva);
+  take(Action::kTrain, &times.train);
+}
+
 std::string describe(const Measured& measured) {
   constexpr const char* kNames[] = {"CPU batch", "copy", "device batch", "step"};
   std::string text;
   for (std::size_t i = 0; i < measured.stages.size(); ++i) {
     const MeasuredStage& stage = measured.stages[i];
-    text += fmt::format("  {:13}{:9.3f} ms +- {:.1f} %  ({} measured)\n", kNames[i], stage.mean_ms,
-                        100 * stage.interval, stage.count);
+    text += fmt::format("  {:13}{:9.3f} ms +- {:.1f} %  ({} measured)", kNames[i], stage.mean_ms, 100 * stage.interval,
+                        stage.count);
+    const MeasuredStage& beside = measured.contended[i];
+    if (beside.count > 0) text += fmt::format("; {:.3f} ms beside the other stages ({})", beside.mean_ms, beside.count);
+    text += "\n";
   }
   if (!measured.converged) text += "  the means vary too much to be known better with as many batches\n";
   return text;

@@ -1,6 +1,8 @@
 // Runs the experiments of [zhang2026morphgl] on simulated machines and prints them beside the published numbers.
 //
-// usage: check_morphgl [--check]     with --check, exit status 1 if a number is out of its range
+// usage: check_morphgl [--check] [--svg DIR]     with --check, exit status 1 if a number is out of its range; with
+// --svg,
+//                                                the sweeps as pictures in DIR
 //
 // What is compared and what is not. Stage times come from the paper's own tables (schedule/named_profiles.cc), so the
 // two pure routes agree by construction and prove nothing; the first ratios, the buffers, the link's use and the
@@ -12,12 +14,15 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "schedule/chart.h"
 #include "schedule/plan.h"
 #include "schedule/profile.h"
 #include "schedule/run.h"
@@ -26,6 +31,11 @@ namespace gneiss::schedule {
 namespace {
 
 int failures = 0;
+std::string pictures;  // folder; empty: none are drawn
+
+void draw(const Chart& chart, const std::string& name) {
+  if (!pictures.empty()) write_file(pictures + "/" + name, chart.svg());
+}
 
 void expect(bool holds, const std::string& what) {
   if (holds) return;
@@ -210,17 +220,26 @@ void cores() {
       "bound\n");
   const Profile base = find_profile("uk-sage-b");
   int crossover = 0;
+  Chart chart{"uk-sage-b: cores beside one device", "cores", "s/epoch", {}};
   for (const int cores : {2, 4, 6, 8, 9, 10, 11, 12, 16, 24, 32, 48, 64}) {
     const Profile profile = with_cores(base, cores);
     const double cpu = epoch_of(profile, Mode::kCpu);
     const double device = epoch_of(profile, Mode::kDevice);
     const Planned best = plan_of(profile, Mode::kBest);
-    fmt::print("  {:5} {:6.2f}  {:6.2f} {:6.2f} {:6.2f} {:6.2f}\n", cores, cpu, device, epoch_of(profile, Mode::kPaper),
-               seconds(best.epoch), seconds(best.bound));
+    const double paper = epoch_of(profile, Mode::kPaper);
+    fmt::print("  {:5} {:6.2f}  {:6.2f} {:6.2f} {:6.2f} {:6.2f}\n", cores, cpu, device, paper, seconds(best.epoch),
+               seconds(best.bound));
+    for (const auto& [name, value] : std::vector<std::pair<std::string, double>>{{"CPU alone", cpu},
+                                                                                 {"device alone", device},
+                                                                                 {"paper", paper},
+                                                                                 {"best", seconds(best.epoch)},
+                                                                                 {"bound", seconds(best.bound)}})
+      chart.add(name, cores, value);
     if (crossover == 0 && cpu < device) crossover = cores;
     expect(seconds(best.epoch) <= 1.01 * std::min(cpu, device),
            fmt::format("{} cores: best is slower than a pure route", cores));
   }
+  draw(chart, "cores.svg");
   fmt::print("  the CPU alone overtakes the device alone at {} cores (published: beyond 10)\n", crossover);
   expect(crossover >= 8 && crossover <= 11, fmt::format("crossover at {}", crossover));
 }
@@ -236,6 +255,7 @@ double batching_ms(double gigabytes) {
 void device_memory() {
   fmt::print("\nTable 7: device memory (uk-gat on machine D; seconds)\n");
   double before = 1e9;
+  Chart chart{"uk-gat on machine D: device memory", "GB", "s/epoch", {}};
   for (const int gigabytes : {12, 16, 32}) {
     const Profile profile = find_profile(fmt::format("uk-gat-d{}", gigabytes));
     const Planned best = plan_of(profile, Mode::kBest);
@@ -245,7 +265,11 @@ void device_memory() {
            fmt::format("{} GB: {:.2f}", gigabytes, seconds(best.epoch)));
     expect(seconds(best.epoch) < before, fmt::format("{} GB is no faster than less", gigabytes));
     before = seconds(best.epoch);
+    chart.add("published", gigabytes, profile.published_seconds);
+    chart.add("best", gigabytes, seconds(best.epoch));
+    chart.add("bound", gigabytes, seconds(best.bound));
   }
+  draw(chart, "device_memory.svg");
 }
 
 /// Batches kept on the device take memory from the caches, whose loss T_GBT shows.
@@ -259,6 +283,7 @@ void device_buffer() {
   double least_paper = 1e9;
   double at_one = 0;
   double at_most = 0;
+  Chart chart{"uk-gat: room for gbs batches on a device of 16 GB", "gbs", "s/epoch", {}};
   for (const std::int64_t gbs : {1, 2, 4, 8, 10, 16, 32, 64}) {
     Profile profile = base;
     const double lost = 0.1903 * static_cast<double>(gbs - 10);
@@ -272,7 +297,10 @@ void device_buffer() {
     if (gbs == 1) at_one = paper;
     if (gbs == 10) at_ten = best;
     at_most = paper;
+    chart.add("paper", static_cast<double>(gbs), paper);
+    chart.add("best", static_cast<double>(gbs), best);
   }
+  draw(chart, "device_buffer.svg");
   expect(at_ten <= 1.01 * least, fmt::format("gbs 10 takes {:.2f}, the best of all {:.2f}", at_ten, least));
   expect(at_one > 1.02 * least_paper && at_most > 1.02 * least_paper, "the paper's curve has no minimum in between");
 }
@@ -287,6 +315,7 @@ struct Npu {
 void npu() {
   constexpr std::array<Npu, 3> kTableX = {{{12, 91.6, 48.03}, {8, 135.1, 56.07}, {6, 178.3, 61.61}}};
   fmt::print("\nAn NPU (T_GBT 64 ms, T_Model 36.7 ms, T_DMA taken as 15 ms; seconds)\n");
+  Chart chart{"An NPU: cores for each", "cores", "s/epoch", {}};
   for (const Npu& row : kTableX) {
     Profile profile;
     profile.batches = 759;
@@ -297,7 +326,11 @@ void npu() {
                seconds(best.bound), row.published);
     expect(seconds(best.epoch) <= 0.95 * row.published,
            fmt::format("{} cores: {:.2f} s, published {:.2f}", row.cores, seconds(best.epoch), row.published));
+    chart.add("published", row.cores, row.published);
+    chart.add("best", row.cores, seconds(best.epoch));
+    chart.add("bound", row.cores, seconds(best.bound));
   }
+  draw(chart, "npu.svg");
 }
 
 double log_uniform(RandomStream* random, double low, double high) {
@@ -360,7 +393,13 @@ void preparation() {
 }
 
 int main(int argc, char** argv) {
-  const bool check = argc > 1 && std::string_view(argv[1]) == "--check";
+  bool check = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    check = check || argument == "--check";
+    if (argument == "--svg" && i + 1 < argc) pictures = argv[++i];
+  }
+  if (!pictures.empty()) std::filesystem::create_directories(pictures);
   first_ratios();
   link_use();
   coin_flips();
@@ -371,6 +410,7 @@ int main(int argc, char** argv) {
   npu();
   random_tuples();
   preparation();
+  if (!pictures.empty()) fmt::print("\npictures of the sweeps: {}\n", pictures);
   if (failures > 0) fmt::print("\n{} numbers out of range\n", failures);
   return check && failures > 0 ? 1 : 0;
 }
