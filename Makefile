@@ -7,9 +7,10 @@ JOBS ?= $(shell nproc)
 export NINJA_STATUS ?= [%p after %e s] 
 PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
+BATCH_GRAPH ?= ogbn-products
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-partition check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers format clean
+.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-partition check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers bench-batches format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +95,13 @@ bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table a
 	@bench/peers/run --graphs $(PEER_GRAPHS) --json build/peers.json
 	@bench/peers/report build/peers.json --results $(PEER_RESULTS)
 	@bench/results/render
+
+bench-batches: build ## measure mini-batches beside GraphBolt (if bench/peers/install has run) and both routes beside one
+	@tools/install-deps bench
+	@cmake --preset bench >/dev/null
+	@cmake --build --preset bench --parallel $(JOBS) --target sample_bench
+	@bench/peers/batches --gneiss $(BUILD)/bin/gneiss --graph $(BATCH_GRAPH) --json $(BUILD)/batches.json
+	@bench/peers/batches --gneiss $(BUILD)/bin/gneiss --graph ogbn-arxiv --collective --json $(BUILD)/collective.json
 
 format: ## format the C++ sources
 	@tools/install-deps format
