@@ -47,7 +47,7 @@ std::vector<Fact> machine_facts() {
       {"compiler", __VERSION__}};
   for (const auto& [name, what] : train::stage_operators()) {
     const bool first = facts.back().name == "compiler";
-    facts.push_back({first ? "operators" : "", fmt::format("{:26}{}", name, what)});
+    facts.push_back({first ? "operators" : "", fmt::format("{:28}{}", name, what)});
   }
   return facts;
 }

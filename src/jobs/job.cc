@@ -177,10 +177,11 @@ class Trainer {
       report_.notes.push_back(language::render(warning));
     report_.defaults = workload_->defaults();
     report_.config = config_.values();
-    report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
+    report_.plan_peak_bytes = ranks_ == nullptr ? session_bytes() : 0;
     if (batches_ != nullptr) {
       report_.plan_peak_bytes += batches_->bytes();
       report_.notes.push_back(batches_->describe());
+      if (session.evaluates_by_layers()) report_.notes.push_back(session.describe_evaluation());
       if (batches_->routed() != nullptr) report_.notes.push_back(describe_plan(*batches_->routed()));
       trace();  // a file that cannot be written shows before the training
     }
@@ -199,16 +200,53 @@ class Trainer {
                                                 train::RowExchange{device_count(config_) > 1, {}}, cutting_options());
       return;
     }
-    const bool in_batches = trains_batches(config_);
+    if (trains_batches(config_)) return make_batches();
     if (device_ != nullptr) {
       workload_->session().device = device_;
       workload_->session().passes.target = planner::Target::kDevice;
     }
-    session_ = std::make_unique<train::Session<float>>(workload_->dataset(), workload_->session(),
-                                                       in_batches ? nullptr : &workload_->dataset());
-    if (!in_batches) return;
+    session_ =
+        std::make_unique<train::Session<float>>(workload_->dataset(), workload_->session(), &workload_->dataset());
+  }
+
+  /// The session of mini-batches evaluates, the whole graph at once where that fits beside the batches, else layer by
+  /// layer in what they leave.
+  void make_batches() {
+    train::SessionOptions& options = workload_->session();
+    options.loss.evaluation_only = true;
+    options.by_layers = false;
+    try {
+      make_session_of_batches();
+      if (memory_left() >= 0) return;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kOutOfMemory) throw;
+    }
+    batches_.reset();
+    session_.reset();
+    options.by_layers = true;
+    make_session_of_batches();
+    if (memory_left() < 0) refuse_batches();
+    session_->fit_evaluation(memory_left());
+  }
+
+  [[noreturn]] void refuse_batches() {
+    constexpr double kMiB = 1 << 20;
+    const std::string& limit = workload_->session().passes.limit_name;
+    throw Error(
+        ErrorCode::kOutOfMemory,
+        fmt::format("the training takes {:.1f} MiB before any evaluation, {:.1f} MiB of it for the plan and the "
+                    "slabs of mini-batches, and {} allows {:.1f} MiB",
+                    static_cast<double>(session_bytes() + batches_->bytes()) / kMiB,
+                    static_cast<double>(batches_->bytes()) / kMiB, limit,
+                    static_cast<double>(workload_->memory_limit()) / kMiB),
+        limit, "take smaller batches (--batch-size) or fewer neighbours (--fanout), or raise it");
+  }
+
+  void make_session_of_batches() {
+    const data::Dataset& dataset = workload_->dataset();
+    session_ = std::make_unique<train::Session<float>>(dataset, workload_->session());
     const std::int32_t hops = passes::count_hops(session_->compiled().program);
-    batches_ = std::make_unique<train::BatchTraining>(session_.get(), workload_->dataset(), workload_->session(),
+    batches_ = std::make_unique<train::BatchTraining>(session_.get(), dataset, workload_->session(),
                                                       batch_options(config_, hops));
   }
 
@@ -216,6 +254,14 @@ class Trainer {
     const std::string& method = config_.text("train.partition");
     return {method, epoch_model(config_, workload_->dataset().graph, workload_->gathered_width())};
   }
+
+  std::int64_t session_bytes() {
+    const ir::Plan& plan = session().plan();
+    if (session().evaluates_by_layers()) return workload_->peak_bytes_with(session().evaluation_bytes(), plan);
+    return batches_ == nullptr ? workload_->peak_bytes(plan) : workload_->peak_bytes_of_kept(plan);
+  }
+
+  std::int64_t memory_left() { return workload_->memory_limit() - session_bytes() - batches_->bytes(); }
 
   /// Before a session frees edges and features.
   void look_at_numbers() {

@@ -1,12 +1,15 @@
 // From a run folder back to a model that predicts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/process.h"
 #include "data/given.h"
 #include "data/info.h"
 #include "data/readers.h"
@@ -16,6 +19,7 @@
 #include "jobs/run_facts.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
+#include "train/planned_bytes.h"
 
 namespace gneiss::jobs {
 namespace {
@@ -203,6 +207,37 @@ void load_weights(const runs::SafeTensors& model, const fs::path& weights, train
   }
 }
 
+/// A session that evaluates the whole graph at once if that fits, else layer by layer in what memory is left.
+std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config& config,
+                                                          const data::Dataset& dataset) {
+  train::SessionOptions options = session_options(config, dataset);
+  options.loss.evaluation_only = true;
+  const bool given = config.has("train.mem");
+  const std::int64_t limit = given ? config.integer("train.mem") : memory_limit_bytes();
+  const std::int64_t left = limit - current_rss_bytes();
+  if (!given) options.passes.limit_name = "the memory of this machine";
+  options.passes.excess_bytes = [&dataset, left, options](const ir::Plan& plan) {
+    const train::PlannedBytes planned = train::planned_bytes(plan, dataset, options);
+    return std::max({planned.derived, planned.structures, planned.setup, planned.steps}) - left;
+  };
+  std::exception_ptr at_once;
+  try {
+    return std::make_unique<train::Session<float>>(dataset, options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    at_once = std::current_exception();
+  }
+  options.by_layers = true;
+  try {
+    auto session = std::make_unique<train::Session<float>>(dataset, options);
+    session->fit_evaluation(left - session->evaluation_bytes());
+    return session;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kUnsupported) std::rethrow_exception(at_once);  // the model has no such parts
+    throw;
+  }
+}
+
 std::vector<std::string> stored_class_names(const runs::SafeTensors& model, const fs::path& weights) {
   const auto found = model.metadata.find("gneiss.class_names");
   if (found == model.metadata.end()) return {};
@@ -273,7 +308,7 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
   compare(config, facts, settings.other, &restored);
   fit_labels(model, facts, weights, need_labels, &restored);
   if (dataset.split.train.empty() && dataset.num_nodes() > 0) dataset.split.train = {0};
-  restored.session = std::make_unique<train::Session<float>>(dataset, session_options(config, dataset));
+  restored.session = evaluating_session(config, dataset);
   load_weights(model, weights, restored.session.get());
   restored.session->evaluate();
   restored.config = std::move(settings.config);

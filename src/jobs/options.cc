@@ -368,6 +368,7 @@ train::BatchOptions batch_options(const settings::Config& config, std::int32_t h
   train::BatchOptions options;
   options.sampler = sampler_options(config, hops);
   options.batch_size = config.integer("batch.size");
+  if (config.text("batch.degrees") == "batch") options.degrees = passes::DegreesOf::kBatch;
   options.device = device_options(config);
   return options;
 }

@@ -218,6 +218,9 @@ SampleReport sample(const settings::Config& config, const SampleRequest& request
   GNEISS_CHECK(request.epoch >= 1, ErrorCode::kUsage, "--epoch counts from 1, got {}", request.epoch);
   GNEISS_CHECK(request.batches >= -1, ErrorCode::kUsage, "expected a number of batches from 0 on, got --batches {}",
                request.batches);
+  if (config.is_set("batch.degrees"))
+    throw Error(ErrorCode::kUsage, "--degrees says what a training computes on batches, and none is trained here",
+                config.where("batch.degrees"), "leave it out");
   minibatch::SamplerOptions sampling = sampler_options(config, 0);  // a wrong one shows before the data are read
   const data::Dataset dataset = data::load(resolve_data(config), load_options(config, 0, 1));
   const int threads = thread_count(config);

@@ -136,7 +136,7 @@ void Workload::apply_model_text() {
 void Workload::put_in_order() {
   const std::string& method = config_->text("train.reorder");
   const data::Features& features = dataset_.features;
-  const std::int64_t memory = memory_for_training();
+  const std::int64_t memory = memory_limit();
   const bool fit =
       features.bytes() <= memory / kMemoryToFeatures || (suit_scratch_file(features) && features.bytes() <= memory);
   if (method == "auto" && !fit && (in_file(features) || data::is_lent(features))) {
@@ -164,15 +164,15 @@ void Workload::put_in_order() {
   if (!split_changes(*config_)) order_ = graph::Order();  // `{}` would keep its memory
 }
 
-std::int64_t Workload::memory_for_training() const {
+std::int64_t Workload::memory_limit() const {
   return config_->has("train.mem") ? config_->integer("train.mem") : memory_limit_bytes();
 }
 
 void Workload::rename_nodes() {
   data::Move move = data::Move::kInPlace;
   if (suit_scratch_file(dataset_.features)) {
-    move = dataset_.features.bytes() <= memory_for_training() / kMemoryToFeatures ? data::Move::kToFileAtOnce
-                                                                                  : data::Move::kToFile;
+    move = dataset_.features.bytes() <= memory_limit() / kMemoryToFeatures ? data::Move::kToFileAtOnce
+                                                                           : data::Move::kToFile;
   }
   data::permute(order_, thread_count(*config_), &dataset_, move);
 }
@@ -193,7 +193,7 @@ void Workload::set_session() {
   session_ = session_options(*config_, dataset_);
   const bool given = config_->has("train.mem");
   if (!given && plan_for_ == PlanFor::kAnyMachine) return;
-  const std::int64_t limit = memory_for_training();
+  const std::int64_t limit = memory_limit();
   session_.passes.excess_bytes = [this, limit](const ir::Plan& plan) { return peak_bytes(plan) - limit; };
   if (given) return;
   session_.passes.limit_name =
@@ -215,6 +215,11 @@ std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
   return peak_bytes_with(std::max({planned.derived, planned.structures - planned.dropped_unused,
                                    planned.setup - planned.dropped_before, planned.steps - planned.dropped}),
                          plan);
+}
+
+std::int64_t Workload::peak_bytes_of_kept(const ir::Plan& plan) const {
+  const train::PlannedBytes planned = train::planned_bytes(plan, dataset_, session_);
+  return peak_bytes_with(std::max({planned.derived, planned.structures, planned.setup, planned.steps}), plan);
 }
 
 std::int64_t Workload::peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const {

@@ -48,6 +48,10 @@ class Workload {
   /// Peak memory of the training: the larger of what reading the data took, and the process with its data, the plan,
   /// and what the driver keeps.
   std::int64_t peak_bytes(const ir::Plan& plan) const;
+  /// The same where the data set stays whole: mini-batches read all of it in every epoch.
+  std::int64_t peak_bytes_of_kept(const ir::Plan& plan) const;
+  /// --mem, or what the machine has.
+  std::int64_t memory_limit() const;
   /// The same of a training that takes so much besides the data set as it was loaded.
   std::int64_t peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const;
 
@@ -57,7 +61,6 @@ class Workload {
   void choose_defaults();
   void apply_model_text();
   void put_in_order();
-  std::int64_t memory_for_training() const;
   void rename_nodes();
   void measure_load();
   /// The session's options for the data at hand; they know what the limit of memory leaves.

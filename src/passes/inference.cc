@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "passes/dead_code.h"
+
 namespace gneiss::passes {
 namespace {
 
@@ -71,6 +73,13 @@ ir::Program add_inference(const ir::Program& model) {
   for (ir::Output& output : out.outputs) output.value = copy[static_cast<std::size_t>(output.value)];
   out.outputs.push_back({"train_logits", model.output("logits")});
   return out;
+}
+
+ir::Program only_inference(const ir::Program& model) {
+  ir::Program out = model;
+  const std::vector<ValueId> copy = append_inference(model, &out);
+  for (ir::Output& output : out.outputs) output.value = copy[static_cast<std::size_t>(output.value)];
+  return eliminate_dead_code(out);
 }
 
 }  // namespace gneiss::passes

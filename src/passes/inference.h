@@ -9,5 +9,7 @@ namespace gneiss::passes {
 /// "embedding" become the copy's; the training forward's logits stay as "train_logits". Adds the ops that keep running
 /// statistics.
 ir::Program add_inference(const ir::Program& model);
+/// That copy alone: nothing is trained, and nothing keeps running statistics.
+ir::Program only_inference(const ir::Program& model);
 
 }  // namespace gneiss::passes

@@ -12,9 +12,9 @@ using ir::ValueId;
 
 ir::Program add_loss(const ir::Program& program, const LossSpec& loss) {
   ir::Program out = program;
-  const ValueId logits = program.output("train_logits");
+  const ValueId logits = program.output(loss.evaluation_only ? "logits" : "train_logits");
+  if (loss.kind == LossSpec::Kind::kNone || (loss.evaluation_only && !loss.validation)) return out;
   GNEISS_ASSERT(logits != ir::kNoValue, "the program has no logits to take a loss of");
-  if (loss.kind == LossSpec::Kind::kNone) return out;
   ir::Builder builder(&out);
   ir::Attrs attrs;
   OpKind kind = OpKind::mse;
@@ -24,9 +24,11 @@ ir::Program add_loss(const ir::Program& program, const LossSpec& loss) {
   } else if (loss.kind == LossSpec::Kind::kBceWithLogits) {
     kind = OpKind::bce_with_logits;
   }
-  const std::vector<ValueId> results = builder.add_all(kind, {logits}, attrs);
-  out.outputs.push_back({"loss", results[0]});
-  out.outputs.push_back({"dlogits", results[1]});
+  if (!loss.evaluation_only) {
+    const std::vector<ValueId> results = builder.add_all(kind, {logits}, attrs);
+    out.outputs.push_back({"loss", results[0]});
+    out.outputs.push_back({"dlogits", results[1]});
+  }
   if (loss.validation) {
     builder.set_phase(ir::Phase::kInference);
     attrs.set("nodes", std::string("val"));

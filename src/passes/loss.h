@@ -12,11 +12,12 @@ struct LossSpec {
   enum class Kind : std::uint8_t { kNone, kCrossEntropy, kBceWithLogits, kMse };
   Kind kind = Kind::kCrossEntropy;
   double label_smoothing = 0;
-  bool validation = false;  ///< there are validation nodes, whose loss evaluation wants too
+  bool validation = false;       ///< there are validation nodes, whose loss evaluation wants too
+  bool evaluation_only = false;  ///< no step is trained by this plan
 };
 
 /// Appends the loss of "train_logits": outputs "loss" and "dlogits". With validation nodes evaluation gets the loss of
-/// "logits" over these: output "val_loss".
+/// "logits" over these: output "val_loss". Where nothing is trained, that is all.
 ir::Program add_loss(const ir::Program& program, const LossSpec& loss);
 
 }  // namespace gneiss::passes

@@ -52,6 +52,11 @@ struct Pass {
   ir::Program (*run)(const ir::Program& program, const Options& options, Decisions* decisions);
 };
 
+/// Is there a loss to go down?
+bool trains(const Options& options) {
+  return options.loss.kind != LossSpec::Kind::kNone && !options.loss.evaluation_only;
+}
+
 bool wants_edge_loops(const Options& options) {
   const bool can = options.edge_loops && options.target == planner::Target::kCpu;
   return can && options.disabled.count(kFuseEdges) == 0;
@@ -76,7 +81,7 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 
 ir::Program run_loss_rows(const ir::Program& program, const Options& options, Decisions* decisions) {
   const bool whole = options.distribution.ranks == 1;  // ranks would choose differently
-  if (!whole || options.keep_training_logits || options.loss.kind == LossSpec::Kind::kNone) return program;
+  if (!whole || options.keep_training_logits || !trains(options)) return program;
   std::int64_t bytes = options.feature_nonzeros * std::int64_t{sizeof(float) + sizeof(NodeId)};
   for (const ir::Op& op : program.ops) {
     const bool dense = op.kind == ir::OpKind::input && program.type(op.results[0]).layout != ir::Layout::kSparse;
@@ -134,18 +139,19 @@ constexpr Pass kPasses[] = {
     {"sparse_features", false, "sparse input features through the sparse product",
      [](const ir::Program& p, const Options&, Decisions* d) { return lower_sparse_features(p, d); }},
     {"add_inference", false, "a copy of the model for evaluation",
-     [](const ir::Program& p, const Options&, Decisions*) { return add_inference(p); }},
+     [](const ir::Program& p, const Options& o, Decisions*) {
+       return o.loss.evaluation_only ? only_inference(p) : add_inference(p);
+     }},
     {"distribute", false, "one rank's part: rows of others' nodes where edges come from, sums over ranks",
      [](const ir::Program& p, const Options& o, Decisions*) { return distribute(p, o.distribution); }},
     {"loss_rows", true, "the end of the model on the rows of the loss only", run_loss_rows},
     {"add_loss", false, "the loss and its gradient",
      [](const ir::Program& p, const Options& o, Decisions*) {
-       return o.loss.kind == LossSpec::Kind::kNone ? add_loss(p, o.loss)
-                                                   : share_loss(add_loss(p, o.loss), o.distribution);
+       return trains(o) ? share_loss(add_loss(p, o.loss), o.distribution) : add_loss(p, o.loss);
      }},
     {"differentiate", false, "backward ops, one rule per op",
      [](const ir::Program& p, const Options& o, Decisions*) {
-       return o.loss.kind == LossSpec::Kind::kNone ? p : drop_scaffolding(differentiate(p), o.keep_training_logits);
+       return trains(o) ? drop_scaffolding(differentiate(p), o.keep_training_logits) : p;
      }},
     {"half_features", false, "features in 16 bits, where they are held so",
      [](const ir::Program& p, const Options& o, Decisions* d) { return store_features(p, o.feature_dtype, d); }},

@@ -25,14 +25,19 @@ using ir::ValueId;
 
 class BlockMaker {
  public:
-  explicit BlockMaker(const ir::Program& model) : from_(model), builder_(&out_.program) {
-    find_constants();
+  explicit BlockMaker(const ir::Program& model) : BlockMaker(model, {{}, {model.output("logits")}}) {
+    names_ = {"logits"};
+  }
+
+  BlockMaker(const ir::Program& model, BlockPart part)
+      : from_(model), part_(std::move(part)), of_graph_(decided_by_graph(model)), builder_(&out_.program) {
+    for (std::size_t i = 0; i < part_.results.size(); ++i) names_.push_back(fmt::format("result{}", i));
     find_levels();
   }
 
   std::int32_t hops() const { return hops_; }
 
-  BlockProgram make(const BlockCapacity& capacity) {
+  BlockProgram make(const BlockCapacity& capacity, DegreesOf degrees) {
     capacity_ = &capacity;
     GNEISS_ASSERT(std::ssize(capacity.nodes) == hops_ + 1 && std::ssize(capacity.edges) == hops_,
                   "a capacity for {} hops is wanted, not for {}", hops_, capacity.edges.size());
@@ -42,14 +47,19 @@ class BlockMaker {
       program.node_sets.push_back(
           {"level" + std::to_string(level), capacity.nodes[static_cast<std::size_t>(level)], true});
     }
-    make_constants();
+    if (degrees == DegreesOf::kFullGraph || hops_ == 0) {
+      make_constants();
+    } else {
+      make_of_batch();
+    }
     for (const ir::Param& param : from_.params) {
       ir::Param copy = param;
       copy.value = ir::kNoValue;
       made_[{param.value, kEverywhere}] = builder_.param(copy);
     }
     for (const Op& op : from_.ops) make_again(op);
-    program.outputs.push_back({"logits", at(from_.output("logits"), 0)});
+    for (std::size_t i = 0; i < part_.results.size(); ++i)
+      program.outputs.push_back({names_[i], at(part_.results[i], 0)});
     return std::move(out_);
   }
 
@@ -66,28 +76,9 @@ class BlockMaker {
                 fmt::format("line {} of the model", op.location.line), "train on the full graph, without --batch-size");
   }
 
-  /// What depends on the full graph and on nothing else, and what is the same number everywhere.
-  void find_constants() {
-    of_graph_.assign(from_.values.size(), false);
-    same_.assign(from_.values.size(), false);
-    for (const Op& op : from_.ops) {
-      const bool leaf = op.inputs.empty();
-      const auto all = [&](const std::vector<bool>& a, const std::vector<bool>& b) {
-        return std::all_of(op.inputs.begin(), op.inputs.end(),
-                           [&](ValueId v) { return a[static_cast<std::size_t>(v)] || b[static_cast<std::size_t>(v)]; });
-      };
-      const bool same = leaf ? op.kind == OpKind::constant : all(same_, same_) && ir::is_row_by_row(op);
-      const bool graph = leaf ? op.kind == OpKind::edge_weight || op.kind == OpKind::degree : all(of_graph_, same_);
-      for (const ValueId r : op.results) {
-        if (r == ir::kNoValue) continue;
-        same_[static_cast<std::size_t>(r)] = same;
-        of_graph_[static_cast<std::size_t>(r)] = graph && !same;
-      }
-    }
-  }
-
   /// A value of nodes that blocks take from the full graph.
-  bool is_constant(ValueId v) const { return is_node(v) && of_graph_[static_cast<std::size_t>(v)]; }
+  bool is_constant(ValueId v) const { return is_node(v) && (of_graph_[static_cast<std::size_t>(v)] || is_given(v)); }
+  bool is_given(ValueId v) const { return std::find(part_.given.begin(), part_.given.end(), v) != part_.given.end(); }
 
   bool is_input(ValueId v) const {
     return std::any_of(from_.ops.begin(), from_.ops.end(),
@@ -113,7 +104,7 @@ class BlockMaker {
 
   void find_levels() {
     levels_.assign(from_.values.size(), -1);
-    need(from_.output("logits"), 0);
+    for (const ValueId result : part_.results) need(result, 0);
     for (auto op = from_.ops.rbegin(); op != from_.ops.rend(); ++op) {
       if (std::any_of(op->results.begin(), op->results.end(), [&](ValueId r) { return needed(r); })) need_operands(*op);
     }
@@ -149,16 +140,21 @@ class BlockMaker {
 
   /// The program of what the full graph alone decides; its values become columns of one input.
   void make_constants() {
-    std::vector<ValueId> columns;
-    for (std::size_t v = 0; v < from_.values.size(); ++v) {
-      if (is_constant(static_cast<ValueId>(v)) && levels_[v] >= 0) columns.push_back(static_cast<ValueId>(v));
+    std::vector<ValueId>& columns = out_.columns;
+    std::vector<ValueId> computed;
+    for (std::size_t i = 0; i < from_.values.size(); ++i) {
+      const auto v = static_cast<ValueId>(i);
+      if (!is_constant(v) || levels_[i] < 0) continue;
+      columns.push_back(v);
+      out_.constant_columns += type(v).cols;
+      if (!is_given(v)) computed.push_back(v);
     }
     if (columns.empty()) return;
-    out_.constants = from_;
-    ir::Builder all(&out_.constants);
-    const ValueId joined = columns.size() == 1 ? columns[0] : all.add(OpKind::concat, columns);
-    out_.constants.outputs = {{"logits", joined}};
-    out_.constant_columns = out_.constants.type(joined).cols;
+    if (!computed.empty()) {
+      out_.constants = from_;
+      ir::Builder all(&out_.constants);
+      out_.constants.outputs = {{"logits", computed.size() == 1 ? computed[0] : all.add(OpKind::concat, computed)}};
+    }
     const ValueId input = builder_.leaf(OpKind::input, ir::node_type(hops_, out_.constant_columns),
                                         {{"name", std::string("constants")}}, "constants");
     std::int64_t begin = 0;
@@ -168,6 +164,34 @@ class BlockMaker {
           columns.size() == 1 ? input : builder_.add(OpKind::slice, {input}, {{"begin", begin}, {"cols", cols}});
       made_[{value, hops_}] = part;
       begin += cols;
+    }
+  }
+
+  /// What the graph alone decides, of the batch's own edges and on the level of all of its nodes.
+  void make_of_batch() {
+    std::set<ValueId> wanted;
+    for (std::size_t v = 0; v < from_.values.size(); ++v) {
+      if (is_constant(static_cast<ValueId>(v)) && levels_[v] >= 0) wanted.insert(static_cast<ValueId>(v));
+    }
+    for (auto op = from_.ops.rbegin(); op != from_.ops.rend(); ++op) {
+      if (std::any_of(op->results.begin(), op->results.end(), [&](ValueId r) { return wanted.count(r) > 0; }))
+        wanted.insert(op->inputs.begin(), op->inputs.end());
+    }
+    for (const Op& op : from_.ops) {
+      if (op.results.empty() || wanted.count(op.results[0]) == 0) continue;
+      builder_.set_location(op.location);
+      ir::Attrs attrs = op.attrs;
+      if (attrs.has("graph"))
+        attrs.set("graph", std::int64_t{inner_of(static_cast<std::int32_t>(op.attrs.integer("graph", 0)))});
+      ir::Type leaf = type(op.results[0]);
+      if (leaf.domain == Domain::kNode) leaf.set = hops_;
+      if (leaf.domain == Domain::kEdge) leaf.set = inner_of(leaf.set);
+      std::vector<ValueId> inputs;
+      for (const ValueId input : op.inputs) inputs.push_back(of_batch_.at(input));
+      const ValueId made = op.inputs.empty() && op.kind != OpKind::edge_weight ? builder_.leaf(op.kind, leaf, attrs)
+                                                                               : builder_.add(op.kind, inputs, attrs);
+      of_batch_[op.results[0]] = made;
+      if (is_node(op.results[0])) made_[{op.results[0], hops_}] = made;
     }
   }
 
@@ -246,6 +270,18 @@ class BlockMaker {
     return hop_graphs_[{hop, graph}] = made;
   }
 
+  std::int32_t inner_of(std::int32_t graph) {
+    const auto found = inner_graphs_.find(graph);
+    if (found != inner_graphs_.end()) return found->second;
+    const ir::GraphDef& full = from_.graphs[static_cast<std::size_t>(graph)];
+    const std::int64_t loops =
+        full.origin == ir::GraphOrigin::kGiven ? 0 : capacity_->nodes[static_cast<std::size_t>(hops_)];
+    const std::int32_t made = add_graph(loops > 0 ? "batch+self_loops" : "batch", hops_, hops_,
+                                        capacity_->edges.back() + loops, full.weighted);
+    out_.graphs.push_back({BlockGraph::Kind::kInner, hops_ - 1, graph, 0, 0});
+    return inner_graphs_[graph] = made;
+  }
+
   std::int32_t prefix_of(std::int32_t from, std::int32_t to) {
     const auto found = prefixes_.find({from, to});
     if (found != prefixes_.end()) return found->second;
@@ -268,25 +304,54 @@ class BlockMaker {
   }
 
   const ir::Program& from_;
+  BlockPart part_;
+  std::vector<std::string> names_;  ///< of the results
+  std::vector<bool> of_graph_;      ///< decided_by_graph
   const BlockCapacity* capacity_ = nullptr;
   BlockProgram out_;
   ir::Builder builder_;
-  std::vector<bool> of_graph_;                       ///< by value: the full graph alone decides it
-  std::vector<bool> same_;                           ///< by value: a number of the model's text decides it
   std::vector<std::int32_t> levels_;                 ///< by value of nodes: the outermost level that needs it; or -1
   std::map<ValueId, std::set<std::int32_t>> edges_;  ///< of a value of edges: the hops that need it
   std::int32_t hops_ = 0;
   std::map<std::pair<ValueId, std::int32_t>, ValueId> made_;  ///< (old value, level or hop) -> new value
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> hop_graphs_;  ///< (hop, full graph) -> graph
+  std::map<std::int32_t, std::int32_t> inner_graphs_;                         ///< full graph -> graph
+  std::map<ValueId, ValueId> of_batch_;                                       ///< made by make_of_batch
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> prefixes_;    ///< (from, to) -> graph
 };
 
 }  // namespace
 
+std::vector<bool> decided_by_graph(const ir::Program& model) {
+  std::vector<bool> of_graph(model.values.size(), false);
+  std::vector<bool> same(model.values.size(), false);  // a number of the model's text decides it
+  for (const Op& op : model.ops) {
+    const bool leaf = op.inputs.empty();
+    const auto all = [&](const std::vector<bool>& a, const std::vector<bool>& b) {
+      return std::all_of(op.inputs.begin(), op.inputs.end(),
+                         [&](ValueId v) { return a[static_cast<std::size_t>(v)] || b[static_cast<std::size_t>(v)]; });
+    };
+    const bool is_same = leaf ? op.kind == OpKind::constant : all(same, same) && ir::is_row_by_row(op);
+    const bool graph = leaf ? op.kind == OpKind::edge_weight || op.kind == OpKind::degree : all(of_graph, same);
+    for (const ValueId r : op.results) {
+      if (r == ir::kNoValue) continue;
+      same[static_cast<std::size_t>(r)] = is_same;
+      of_graph[static_cast<std::size_t>(r)] = graph && !is_same;
+    }
+  }
+  return of_graph;
+}
+
 std::int32_t count_hops(const ir::Program& model) { return BlockMaker(model).hops(); }
 
-BlockProgram to_blocks(const ir::Program& model, const BlockCapacity& capacity) {
-  return BlockMaker(model).make(capacity);
+std::int32_t count_hops(const ir::Program& model, const BlockPart& part) { return BlockMaker(model, part).hops(); }
+
+BlockProgram to_blocks(const ir::Program& model, const BlockCapacity& capacity, DegreesOf degrees) {
+  return BlockMaker(model).make(capacity, degrees);
+}
+
+BlockProgram to_blocks(const ir::Program& model, const BlockCapacity& capacity, const BlockPart& part) {
+  return BlockMaker(model, part).make(capacity, DegreesOf::kFullGraph);
 }
 
 }  // namespace gneiss::passes

@@ -509,6 +509,12 @@ std::vector<Setting> batch_settings() {
        .help = "mfg: every node draws anew at each hop; subgraph: once",
        .choices = {"mfg", "subgraph"},
        .unset = "mfg"},
+      {.key = "batch.degrees",
+       .flag = "degrees",
+       .type = kChoice,
+       .help = "degrees and normalisation in training: of the full graph, or of a batch's sampled edges",
+       .choices = {"full", "batch"},
+       .unset = "full"},
   };
 }
 

@@ -20,6 +20,9 @@ using minibatch::Slab;
 void BatchInputs::set_plan(const ir::Plan& plan) {
   both_ways_.clear();
   for (const ir::GraphUse& use : plan.graph_uses) both_ways_.push_back(use.transpose);
+  reads_features_ = std::any_of(plan.program.ops.begin(), plan.program.ops.end(), [](const ir::Op& op) {
+    return op.kind == ir::OpKind::input && op.attrs.text("name", "features") != "constants";
+  });
 }
 
 /// Behind the node ids, which are the last of what sampling writes.
@@ -38,19 +41,14 @@ void BatchInputs::add(Slab* slab) const {
   header.graphs = slab->place<GraphAt>(count);
   for (std::int64_t g = 0; g < count; ++g) {
     const passes::BlockGraph& graph = blocks_.graphs[static_cast<std::size_t>(g)];
-    GraphAt made = graph.kind == passes::BlockGraph::Kind::kHop ? add_hop(graph, slab) : add_prefix(graph, slab);
+    GraphAt made = add_graph(graph, slab);
     if (both_ways_[static_cast<std::size_t>(g)]) add_transpose(slab, &made);
     slab->at<GraphAt>(header.graphs, count)[static_cast<std::size_t>(g)] = made;
   }
   const auto num_nodes = slab->header().num_nodes;
   const auto nodes = [&] { return std::as_const(*slab).at<NodeId>(slab->header().nodes_at, num_nodes); };
-  header.features = add_features(nodes(), slab);
-  header.constants = slab->place<float>(num_nodes * constants_.cols);
-  for (std::int64_t i = 0; i < num_nodes && constants_.cols > 0; ++i) {
-    std::copy_n(
-        constants_.row(nodes()[static_cast<std::size_t>(i)]), constants_.cols,
-        slab->at<float>(header.constants + i * constants_.cols * std::int64_t{sizeof(float)}, constants_.cols).begin());
-  }
+  header.features = reads_features_ ? add_features(nodes(), slab) : 0;
+  header.constants = add_constants(slab);
   header.ids = slab->place<std::int64_t>(num_nodes);
   const std::span<std::int64_t> ids = slab->at<std::int64_t>(header.ids, num_nodes);
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -72,6 +70,51 @@ void BatchInputs::add(Slab* slab) const {
     slab->at<NodeId>(header.loss_rows, seeds)[static_cast<std::size_t>(i)] = static_cast<NodeId>(i);
   }
   slab->at<Header>(at, 1)[0] = header;
+}
+
+BatchInputs::GraphAt BatchInputs::add_graph(const passes::BlockGraph& graph, Slab* slab) const {
+  switch (graph.kind) {
+    case passes::BlockGraph::Kind::kHop:
+      return add_hop(graph, slab);
+    case passes::BlockGraph::Kind::kInner:
+      return add_inner(graph, slab);
+    case passes::BlockGraph::Kind::kPrefix:
+      return add_prefix(graph, slab);
+  }
+  return {};
+}
+
+/// The hop with rows for its sources too: those that are no destinations drew nothing.
+BatchInputs::GraphAt BatchInputs::add_inner(const passes::BlockGraph& graph, Slab* slab) const {
+  GraphAt at = add_hop(graph, slab);
+  const std::int64_t first = at.rows;
+  const bool loops = full_graphs_[static_cast<std::size_t>(graph.graph)].origin != ir::GraphOrigin::kGiven;
+  const std::int64_t more = at.cols - first;
+  const std::int64_t edges = at.edges + (loops ? more : 0);
+  GraphAt inner = at;
+  inner.rows = at.cols;
+  inner.edges = edges;
+  inner.offsets = slab->place<EdgeId>(inner.rows + 1);
+  inner.sources = slab->place<NodeId>(edges);
+  if (at.weights >= 0) inner.weights = slab->place<float>(edges);
+  const std::span<EdgeId> offsets = slab->at<EdgeId>(inner.offsets, inner.rows + 1);
+  const std::span<NodeId> sources = slab->at<NodeId>(inner.sources, edges);
+  std::ranges::copy(slab->at<EdgeId>(at.offsets, first + 1), offsets.begin());
+  std::ranges::copy(slab->at<NodeId>(at.sources, at.edges), sources.begin());
+  for (std::int64_t v = first; v < inner.rows; ++v) {
+    offsets[static_cast<std::size_t>(v) + 1] = offsets[static_cast<std::size_t>(v)] + (loops ? 1 : 0);
+    if (loops) sources[static_cast<std::size_t>(at.edges + v - first)] = static_cast<NodeId>(v);
+  }
+  if (at.weights < 0) return inner;
+  const std::span<float> weights = slab->at<float>(inner.weights, edges);
+  std::ranges::copy(slab->at<float>(at.weights, at.edges), weights.begin());
+  const bool keep =
+      full_graphs_[static_cast<std::size_t>(graph.graph)].origin == ir::GraphOrigin::kAddRemainingSelfLoops;
+  const minibatch::MiniBatch<NodeId> batch(*slab);
+  for (std::int64_t v = first; loops && v < inner.rows; ++v)
+    weights[static_cast<std::size_t>(at.edges + v - first)] =
+        keep ? loop_weight(batch.nodes()[static_cast<std::size_t>(v)]) : 1.0F;
+  return inner;
 }
 
 BatchInputs::GraphAt BatchInputs::add_hop(const passes::BlockGraph& graph, Slab* slab) const {
@@ -175,6 +218,18 @@ void BatchInputs::add_transpose(Slab* slab, GraphAt* at) const {
   starts[0] = 0;
 }
 
+std::int64_t BatchInputs::add_constants(Slab* slab) const {
+  const std::int64_t num_nodes = slab->header().num_nodes;
+  const std::int64_t at = slab->place<float>(num_nodes * constant_columns_);
+  const std::span<const NodeId> nodes = std::as_const(*slab).at<NodeId>(slab->header().nodes_at, num_nodes);
+  float* out = slab->at<float>(at, num_nodes * constant_columns_).data();
+  if (constant_columns_ == 0) return at;
+  for (const NodeId node : nodes) {
+    for (const ConstMatrixView<float>& part : constants_) out = std::copy_n(part.row(node), part.cols, out);
+  }
+  return at;
+}
+
 std::int64_t BatchInputs::add_features(std::span<const NodeId> nodes, Slab* slab) const {
   const data::Features& features = dataset_.features;
   const auto count = std::ssize(nodes);
@@ -220,8 +275,8 @@ void BatchInputs::read(const Slab& slab, runtime::Inputs* inputs) const {
   const std::int64_t seeds = shape.nodes[0];
   inputs->features.rows = nodes;
   inputs->features.cols = dataset_.features.cols;
-  inputs->features.dense = slab.at<float>(header.features, nodes * dataset_.features.cols);
-  inputs->constants = {slab.at<float>(header.constants, nodes * constants_.cols).data(), nodes, constants_.cols};
+  if (reads_features_) inputs->features.dense = slab.at<float>(header.features, nodes * dataset_.features.cols);
+  inputs->constants = {slab.at<float>(header.constants, nodes * constant_columns_).data(), nodes, constant_columns_};
   inputs->row_ids.resize(static_cast<std::size_t>(shape.hops) + 1);
   for (std::size_t level = 0; level < inputs->row_ids.size(); ++level)
     inputs->row_ids[level] = slab.at<std::int64_t>(header.ids, shape.nodes[level]);

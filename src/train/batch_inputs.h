@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
@@ -16,13 +17,15 @@ namespace gneiss::train {
 
 class BatchInputs {
  public:
-  /// All must outlive this. `full`: the program that `blocks` was made from. `constants`: [nodes, columns] of the full
-  /// graph, or empty.
+  /// All must outlive this. `full`: the program that `blocks` was made from. `constants`: [nodes, columns] each of the
+  /// full graph; side by side they are what the blocks read of it. None has no rows unless it has no columns.
   BatchInputs(const data::Dataset& dataset, const ir::Program& full, const passes::BlockProgram& blocks,
-              ConstMatrixView<float> constants)
-      : dataset_(dataset), full_graphs_(full.graphs), blocks_(blocks), constants_(constants) {}
+              std::vector<ConstMatrixView<float>> constants)
+      : dataset_(dataset), full_graphs_(full.graphs), blocks_(blocks), constants_(std::move(constants)) {
+    for (const ConstMatrixView<float>& part : constants_) constant_columns_ += part.cols;
+  }
 
-  /// Which graphs a plan walks along out-edges too. Not while batches are being filled.
+  /// Which graphs a plan walks along out-edges too, and whether it reads features. Not while batches are being filled.
   void set_plan(const ir::Plan& plan);
   /// Adds to a slab that holds a sampled batch and nothing else. For several threads at the same time.
   void add(minibatch::Slab* slab) const;
@@ -53,18 +56,23 @@ class BatchInputs {
   };
 
   static std::int64_t header_at(const minibatch::Slab& slab);
+  GraphAt add_graph(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
   GraphAt add_hop(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
+  GraphAt add_inner(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
   GraphAt add_loops(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
   float loop_weight(NodeId node) const;
   GraphAt add_prefix(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
   void add_transpose(minibatch::Slab* slab, GraphAt* at) const;
+  std::int64_t add_constants(minibatch::Slab* slab) const;
   std::int64_t add_features(std::span<const NodeId> nodes, minibatch::Slab* slab) const;
 
   const data::Dataset& dataset_;
   const std::vector<ir::GraphDef>& full_graphs_;
   const passes::BlockProgram& blocks_;
-  ConstMatrixView<float> constants_;
-  std::vector<bool> both_ways_;  ///< by graph of the block program
+  std::vector<ConstMatrixView<float>> constants_;
+  std::int64_t constant_columns_ = 0;  ///< of all of them
+  std::vector<bool> both_ways_;        ///< by graph of the block program
+  bool reads_features_ = true;
 };
 
 }  // namespace gneiss::train

@@ -25,6 +25,7 @@
 #include "schedule/replay.h"
 #include "schedule/sim_device.h"
 #include "train/batch_inputs.h"
+#include "train/block_plans.h"
 #include "train/host_work.h"
 
 namespace gneiss::train {
@@ -32,20 +33,6 @@ namespace {
 
 constexpr double kMargin = 1.25;
 constexpr int kProbes = 8;
-
-/// Choices that suit a program whose graphs change: nothing is known of them beforehand.
-passes::Options block_passes(const SessionOptions& options) {
-  passes::Options made = options.passes;
-  made.loss = options.loss;
-  made.near = {};
-  made.feature_dtype = HalfType::kNone;
-  made.feature_nonzeros = 0;
-  made.file_room = {};
-  made.loss_rows = {};
-  made.edge_loops = false;
-  made.excess_bytes = nullptr;
-  return made;
-}
 
 std::vector<NodeId> labelled_training_nodes(const data::Dataset& dataset) {
   std::vector<NodeId> nodes;
@@ -115,8 +102,9 @@ struct BatchTraining::Impl {
   std::unique_ptr<Planned> planned;
   std::unique_ptr<minibatch::Loader> loader;  ///< after what its workers use
   runtime::Inputs step_inputs;
-  std::unique_ptr<RoutedEpoch> routed;  ///< null: no device
-  std::unique_ptr<HostWork> work;       ///< of the device
+  std::unique_ptr<RoutedEpoch> routed;        ///< null: no device
+  std::unique_ptr<HostWork> work;             ///< of the device
+  std::unique_ptr<schedule::Work> operators;  ///< its four stages
   minibatch::Prepare sample_alone;
   minibatch::Prepare sample_together;
   int spare_worker = 0;
@@ -132,6 +120,7 @@ struct BatchTraining::Impl {
         options(std::move(session_options)),
         batches(std::move(batch_options)),
         seeds(labelled_training_nodes(data)) {
+    options.loss.evaluation_only = false;  // the session's plan may be for that alone
     check_fanout(passes::count_hops(program()), batches.sampler);
     const bool renamed = !dataset.orig_id.empty();
     if (renamed) order.emplace(dataset.graph, dataset.orig_id, threads_of(options));
@@ -156,6 +145,7 @@ struct BatchTraining::Impl {
     routed->simulated = schedule::simulate(routed->planned.plan, routed->profile);
     const schedule::Plan& plan = routed->planned.plan;
     work = make_work(std::min(plan.host_slabs, plan.batches), std::min(plan.gbs + 1, plan.batches));
+    operators = work->operators().work("Device", "Link");
   }
 
   std::unique_ptr<HostWork> make_work(std::int64_t host_slabs, std::int64_t device_slabs) {
@@ -183,26 +173,9 @@ struct BatchTraining::Impl {
     passes::BlockCapacity one;
     one.nodes.assign(batches.sampler.fanout.size() + 1, 1);
     one.edges.assign(batches.sampler.fanout.size(), 1);
-    const passes::BlockProgram blocks = passes::to_blocks(program(), one);
+    const passes::BlockProgram blocks = passes::to_blocks(program(), one, batches.degrees);
     constant_columns = blocks.constant_columns;
-    if (constant_columns == 0) return;
-    passes::Options made = block_passes(options);
-    made.loss.kind = passes::LossSpec::Kind::kNone;
-    const ir::Plan plan = passes::build_plan(blocks.constants, made);
-    runtime::DerivedGraphs derived;
-    runtime::derive_the_rest(dataset.graph, {}, plan, &derived);
-    runtime::Parameters<float> none(plan);
-    runtime::Executor<float> executor(plan, none, {threads_of(options), {}}, {std::move(derived), {}, {}});
-    runtime::Inputs inputs;
-    inputs.graphs.push_back({dataset.graph.in_edges(), {}, dataset.graph.weights()});
-    executor.bind(inputs);
-    for (const ir::Phase phase : {ir::Phase::kSetup, ir::Phase::kForward, ir::Phase::kInference})
-      executor.run(phase, {});
-    const MatrixView<const float> values = executor.read(plan.program.output("logits"));
-
-    constants.reserve(static_cast<std::size_t>(values.size()));
-    for (std::int64_t r = 0; r < values.rows; ++r)
-      constants.insert(constants.end(), values.row(r), values.row(r) + values.cols);
+    constants = graph_constants(dataset, blocks.constants, options);
   }
 
   ConstMatrixView<float> constants_view() const {
@@ -218,7 +191,8 @@ struct BatchTraining::Impl {
     if (routed == nullptr) return start_loader({seed, 1, 0});
     threads_device.reset();
     make_samplers(routed->profile.workers);
-    if (routed->threads) threads_device = std::make_unique<schedule::HostDevice>(work.get(), routed->profile.workers);
+    if (routed->threads)
+      threads_device = std::make_unique<schedule::HostDevice>(operators.get(), routed->profile.workers);
   }
 
   schedule::Measured measure(const schedule::ProfilerOptions& asked) {
@@ -230,16 +204,33 @@ struct BatchTraining::Impl {
     std::vector<std::int64_t> in_turn(static_cast<std::size_t>(seed_order->batches_per_epoch()));
     std::iota(in_turn.begin(), in_turn.end(), std::int64_t{0});
     measured->start_epoch(in_turn);
-    return schedule::measure(*measured, std::ssize(in_turn), asked);
+    schedule::Measured result = schedule::measure(*measured, std::ssize(in_turn), asked);
+    if (asked.contended) measure_contended(&result);
+    return result;
+  }
+
+  /// The stages of an epoch by the plan that suits them alone, run for real.
+  void measure_contended(schedule::Measured* result) {
+    constexpr std::int64_t kDeviceBatches = 4;
+    const schedule::Profile& profile = result->profile;
+    const schedule::Plan plan =
+        schedule::make_plan(profile, {{schedule::Mode::kBest, 0}, profile.batches, kDeviceBatches}).plan;
+    const schedule::Record planned_epoch = schedule::simulate(plan, profile);
+    const std::unique_ptr<HostWork> slabs = make_work(plan.host_slabs, plan.gbs + 1);
+    slabs->start_epoch(planned_epoch.order);
+    schedule::HostDevice device(slabs.get(), profile.workers);
+    schedule::Replay planned_order(plan, planned_epoch.commands);
+    const schedule::Record record = schedule::run(planned_order, plan, profile, device);
+    schedule::take_contended(schedule::contended_stages(record, plan), result);
   }
 
   /// Plans for batches of `room`; no worker may be at work.
   void make_plan(const minibatch::BatchShape& room) {
     auto made = std::make_unique<Planned>();
     made->room = room;
-    made->blocks = passes::to_blocks(program(), capacity_of(room));
+    made->blocks = passes::to_blocks(program(), capacity_of(room), batches.degrees);
     made->plan = passes::build_plan(made->blocks.program, block_passes(options));
-    made->inputs = std::make_unique<BatchInputs>(dataset, program(), made->blocks, constants_view());
+    made->inputs = std::make_unique<BatchInputs>(dataset, program(), made->blocks, std::vector{constants_view()});
     made->inputs->set_plan(made->plan);
     planned.reset();  // not two arenas at a time
     made->executor = std::make_unique<runtime::Executor<float>>(made->plan, session.parameters(),
@@ -328,7 +319,7 @@ struct BatchTraining::Impl {
     const schedule::Plan& plan = routed->planned.plan;
     work->start_epoch(routed->simulated.order);
     if (threads_device == nullptr) {
-      schedule::SimDevice device(routed->profile, plan, work.get());
+      schedule::SimDevice device(routed->profile, plan, operators.get());
       routed->run = schedule::run(plan, routed->profile, device);
       return;
     }

@@ -17,6 +17,7 @@
 
 #include "data/dataset.h"
 #include "minibatch/sampler.h"
+#include "passes/to_blocks.h"
 #include "schedule/profiler.h"
 #include "schedule/run.h"
 #include "train/session.h"
@@ -42,6 +43,7 @@ struct RoutedEpoch {
 struct BatchOptions {
   minibatch::SamplerOptions sampler;
   std::int64_t batch_size = 1024;
+  passes::DegreesOf degrees = passes::DegreesOf::kFullGraph;
   int workers = 0;                      ///< threads that prepare batches; 0: half of the session's, at least one
   std::optional<DeviceOptions> device;  ///< none: batches are prepared ahead as fast as this machine can
 };

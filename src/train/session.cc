@@ -20,6 +20,7 @@
 #include "runtime/parameters.h"
 #include "train/dataset_inputs.h"
 #include "train/engine.h"
+#include "train/layerwise.h"
 #include "train/loops.h"
 #include "train/planned_bytes.h"
 
@@ -217,7 +218,11 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
     passes.loss_rows.edges.push_back(num_edges_into(by_itself ? *blueprint.graphs[g] : dataset.graph, rows) + loops);
   }
   blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
-  runtime::derive_the_rest(dataset.graph, rows, blueprint.plan, &blueprint.graphs);
+  if (options.by_layers) {
+    blueprint.graphs.clear();  // chunks of rows bring their own edges
+  } else {
+    runtime::derive_the_rest(dataset.graph, rows, blueprint.plan, &blueprint.graphs);
+  }
   return blueprint;
 }
 
@@ -233,6 +238,7 @@ struct Session<T>::Impl {
   Blueprint blueprint;
   DatasetInputs inputs;
   runtime::Parameters<T> parameters;
+  LayerwiseEngine* layers = nullptr;  ///< the engine, where it evaluates layer by layer; before that, which sets it
   std::unique_ptr<Engine<T>> engine;
   std::uint64_t seed = 0;
   bool ready = false;  ///< the setup phase has run
@@ -257,6 +263,7 @@ struct Session<T>::Impl {
   std::unique_ptr<Engine<T>> make_engine() {
     const ir::Plan& plan = blueprint.plan;
     std::vector<runtime::ParameterRange> ranges = parameter_ranges(plan, options.optimizer);
+    if (options.by_layers) return make_layerwise_engine(std::move(ranges));
     if (options.device == nullptr) {
       return make_host_engine<T>(
           plan, &parameters, inputs.inputs(), {threads_of(options), {}},
@@ -269,6 +276,17 @@ struct Session<T>::Impl {
                                 std::move(blueprint.graphs), options.optimizer, std::move(ranges));
     } else {
       GNEISS_ASSERT(false, "devices compute in f32");
+    }
+  }
+
+  std::unique_ptr<Engine<T>> make_layerwise_engine(std::vector<runtime::ParameterRange> ranges) {
+    if constexpr (std::is_same_v<T, float>) {
+      auto made = std::make_unique<LayerwiseEngine>(blueprint.plan, blueprint.compiled.program, dataset, options,
+                                                    &parameters, std::move(ranges));
+      layers = made.get();
+      return made;
+    } else {
+      GNEISS_ASSERT(false, "evaluation layer by layer is in f32");
     }
   }
 
@@ -296,9 +314,13 @@ struct Session<T>::Impl {
   /// A plan whose loops over edges are compiled and whose room in a file is taken. Where one of them cannot be done, it
   /// is a plan without.
   Blueprint make_ready_blueprint() {
-    if (sizeof(T) != sizeof(float) || part != nullptr) {
+    if (sizeof(T) != sizeof(float) || part != nullptr || options.by_layers) {
       options.passes.edge_loops = false;
       options.passes.file_room = {};
+    }
+    if (options.by_layers) {
+      options.loss.evaluation_only = true;
+      options.passes.excess_bytes = nullptr;  // this plan names parameters and outputs; nothing of it is allocated
     }
     for (;;) {
       Blueprint made = make_blueprint(dataset, options, sizeof(T), part);
@@ -355,6 +377,10 @@ struct Session<T>::Impl {
 
   void set_up() {
     if (ready) return;
+    if (layers != nullptr) {
+      ready = true;
+      return;
+    }
     const ir::Plan& plan = blueprint.plan;
     const ir::GraphUse& given = plan.graph_uses[0];
     if (expendable != nullptr && !given.in_kept && given.in_setup < 0) expendable->graph.drop_edges();
@@ -410,6 +436,30 @@ const language::CompileResult& Session<T>::compiled() const {
 template <class T>
 const std::vector<std::string>& Session<T>::warnings() const {
   return impl_->warnings;
+}
+
+template <class T>
+bool Session<T>::evaluates_by_layers() const {
+  return impl_->layers != nullptr;
+}
+
+template <class T>
+void Session<T>::fit_evaluation(std::int64_t bytes) {
+  GNEISS_ASSERT(impl_->layers != nullptr, "this session evaluates the whole graph at once");
+  impl_->layers->evaluation().fit(bytes, impl_->options.passes.limit_name);
+}
+
+template <class T>
+std::int64_t Session<T>::evaluation_bytes() const {
+  GNEISS_ASSERT(impl_->layers != nullptr, "this session evaluates the whole graph at once");
+  const ir::Plan& plan = impl_->blueprint.plan;
+  const int copies = 2 + runtime::Optimizer<float>::state_values(impl_->options.optimizer);
+  return plan.parameter_bytes * copies + plan.state_bytes + impl_->layers->evaluation().bytes();
+}
+
+template <class T>
+std::string Session<T>::describe_evaluation() const {
+  return impl_->layers == nullptr ? std::string() : impl_->layers->evaluation().describe();
 }
 
 template <class T>

@@ -32,6 +32,9 @@ struct SessionOptions {
   std::vector<float> class_weights;  ///< cross-entropy only; empty = all one
   passes::Options passes;
   runtime::OptimizerConfig optimizer;
+  /// Evaluate layer by layer, a chunk of rows at a time (train/layerwise.h): for what trains by mini-batches or not at
+  /// all, where whole neighbourhoods do not fit in memory at once. In f32 on the host.
+  bool by_layers = false;
   std::uint64_t seed = 0;
   int threads = 0;                          ///< 0: all that the process may use
   std::shared_ptr<runtime::Device> device;  ///< null: the host; options are copied, the session keeps it
@@ -78,6 +81,15 @@ class Session {
   const std::vector<std::string>& warnings() const;
   /// Draws fresh parameters from `seed`, clears optimizer state and sets running statistics back.
   void reset(std::uint64_t seed);
+
+  bool evaluates_by_layers() const;
+  /// Of a session that evaluates layer by layer: chunks as large as `bytes` allow, beside the data set and the
+  /// parameters. Errors: kOutOfMemory, with numbers, where that is too little.
+  void fit_evaluation(std::int64_t bytes);
+  /// Likewise: what an evaluation and the parameters take, bytes.
+  std::int64_t evaluation_bytes() const;
+  /// Likewise: how it goes, in a line; empty where the whole graph is evaluated at once.
+  std::string describe_evaluation() const;
 
   /// Runs the setup phase, once; the calls below do it where it has not been done.
   void set_up();

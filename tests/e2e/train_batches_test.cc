@@ -39,6 +39,18 @@ TEST_P(BatchesOf, LearnAsTheFullGraphDoes) {
 INSTANTIATE_TEST_SUITE_P(Models, BatchesOf, ::testing::Values("gcn", "sage", "gin", "gat"),
                          [](const auto& test) { return std::string(test.param); });
 
+TEST(Batches, DegreesMayBeThoseOfABatch) {
+  const Workplace place;
+  const std::vector<std::string> common = {"gcn", "--epochs", "5",   "--batch-size",
+                                           "64",  "--fanout", "5,5", "--no-save"};
+  std::vector<std::string> own = common;
+  own.insert(own.end(), {"--degrees", "batch"});
+  const Json full = train(place, common);
+  const Json batch = train(place, own);
+  EXPECT_NE(full["losses"], batch["losses"]);
+  EXPECT_GT(batch["test"]["accuracy"]["mean"].get<double>(), 0.5);
+}
+
 TEST(Batches, ARunPredictsAsItScored) {
   const Workplace place;
   const Json report = train(place, {"sage", "--epochs", "3", "--batch-size", "64", "--fanout", "5,5", "--out", "run"});
@@ -46,6 +58,49 @@ TEST(Batches, ARunPredictsAsItScored) {
   ASSERT_EQ(eval.code, 0) << eval.err;
   EXPECT_EQ(Json::parse(eval.out)["test"]["accuracy"], report["test"]["accuracy"]["mean"]) << eval.out;
   EXPECT_THAT(place.read("run/config.yaml"), HasSubstr("size: 64"));
+}
+
+TEST(Batches, EvaluationKeepsWithinMemoryLayerByLayer) {
+  const Workplace place;
+  const std::string data = "dcsbm:nodes=30000,classes=5,features=32,degree=8,seed=2";
+  const auto with = [&](std::vector<std::string> arguments, const std::vector<std::string>& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return place.gneiss(arguments);
+  };
+  // GATv2 holds a row of each edge at once, where the whole graph is evaluated at once.
+  const std::vector<std::string> training = {"train",        data,          "--model",
+                                             "gat",          "--model-arg", "v2=true",
+                                             "--num-layers", "2",           "--hidden-channels",
+                                             "64",           "--epochs",    "1",
+                                             "--batch-size", "512",         "--fanout",
+                                             "3,3",          "--defaults",  "plain",
+                                             "--threads",    "2",           "--json"};
+  const CommandResult whole = with(training, {"--out", "whole"});
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Json at_once = Json::parse(whole.out);
+  const auto mem = static_cast<std::int64_t>(0.6 * at_once["plan_peak_bytes"].get<double>());
+  const CommandResult small = with(training, {"--out", "small", "--mem", std::to_string(mem)});
+  ASSERT_EQ(small.code, 0) << small.err;
+  const Json by_layers = Json::parse(small.out);
+  EXPECT_THAT(small.out, HasSubstr("layer by layer"));
+  EXPECT_THAT(whole.out, ::testing::Not(HasSubstr("layer by layer")));
+  EXPECT_NEAR(by_layers["test"]["accuracy"]["mean"].get<double>(), at_once["test"]["accuracy"]["mean"].get<double>(),
+              1e-3);
+  EXPECT_EQ(place.read("small/model.safetensors"), place.read("whole/model.safetensors"));
+  EXPECT_LE(by_layers["plan_peak_bytes"].get<std::int64_t>(), mem);
+  EXPECT_LE(by_layers["peak_rss_bytes"].get<double>(), 1.1 * static_cast<double>(mem));
+  // What the run folder is good for keeps within a limit too.
+  for (const char* command : {"eval", "predict", "embed"}) {
+    const CommandResult full = with({command, "whole"}, {});
+    const CommandResult limited = with({command, "whole"}, {"--mem", std::to_string(mem)});
+    EXPECT_EQ(limited.code, 0) << limited.err;
+    EXPECT_EQ(std::ranges::count(limited.out, '\n'), std::ranges::count(full.out, '\n'));
+    const CommandResult too_little = with({command, "whole"}, {"--mem", "30M"});
+    EXPECT_EQ(too_little.code, 4) << too_little.err;
+  }
+  const CommandResult refused = with(training, {"--no-save", "--mem", "40M"});
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("MiB"));
 }
 
 TEST(Batches, TheSameSeedGivesTheSameRunForAnyNumberOfThreads) {
@@ -107,6 +162,11 @@ TEST(Batches, AMeasuredDeviceOfThreadsTrainsTheSame) {
     EXPECT_EQ(Json::parse(run.out)["routes"]["device"], "host");
     EXPECT_EQ(place.read(std::string(schedule) + "/model.safetensors"), place.read("plain/model.safetensors"));
   }
+  const CommandResult beside =
+      with({"profile", kGraph}, {"-o", "beside.json", "--workers", "1", "--contended", "--epochs", "1"});
+  ASSERT_EQ(beside.code, 0) << beside.err;
+  EXPECT_THAT(beside.out, HasSubstr("ms beside the other stages"));
+  EXPECT_GT(Json::parse(place.read("beside.json"))["train_ms"].get<double>(), 0);
   const CommandResult none = place.gneiss({"profile", kGraph, "--model", "sage"});
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("add --batch-size"));
@@ -135,6 +195,7 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused({"train", kGraph, "--model", "sage", "--batch-size", "64", "--fanout", "5,5,5"}, 2, "2 hops");
   refused({"train", kGraph, "--model", "sage", "--batch-size", "64", "--fanout", "5,x"}, 2, "--fanout");
   refused({"train", kGraph, "--model", "sage", "--batch-size", "0"}, 2, "batch");
+  refused({"sample", kGraph, "--degrees", "batch"}, 2, "--degrees says what a training computes");
   refused({"plan", kGraph, "--batch-size", "64"}, 2, "mini-batches");
   refused({"synth", kGraph, "--batch-size", "64", "-o", "program"}, 2, "mini-batches");
   refused({"train", kGraph, "--batch-size", "64", "--device", "gpu"}, 2, "there is no device 'gpu'");
@@ -146,6 +207,10 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused(
       {"train", kGraph, "--model", "sage", "--batch-size", "64", "--device", "sim:uk-sage-b", "--trace", "no/where"}, 4,
       "no/where");
+  ASSERT_EQ(place.gneiss({"data", "generate", kGraph, "--out", "folder"}).code, 0);
+  const std::filesystem::path features = place.path("folder") / "features.npy";
+  std::filesystem::resize_file(features, std::filesystem::file_size(features) / 2);
+  refused({"train", "folder", "--model", "sage", "--batch-size", "64"}, 3, "features.npy");
   place.write("bad.json", "{\"name\": \"x\"}");
   refused({"train", kGraph, "--batch-size", "64", "--device", "sim:bad.json"}, 3, "the profile has no field 'workers'");
   refused({"schedule", "uk-sage-b", "--batches", "-3"}, 2, "expected 1 to 10000000 batches");

@@ -11,7 +11,10 @@
 #include "base/error.h"
 #include "data/load.h"
 #include "data/preprocess.h"
+#include "graph/graph.h"
 #include "graph/reorder.h"
+#include "minibatch/seeds.h"
+#include "minibatch/workspace.h"
 #include "support/awkward_graph.h"
 #include "train/batches.h"
 #include "train/session.h"
@@ -28,6 +31,7 @@ struct Model {
 };
 
 const std::vector<Model>& models() {
+  static const std::string gated = std::string(GNEISS_SOURCE_DIR) + "/examples/gated_mean.gneiss";
   static const std::vector<Model> list = {
       {"gcn", {}},
       {"gcn", {{"num_layers", std::int64_t{3}}, {"residual", true}, {"jk", std::string("cat")}}},
@@ -37,6 +41,8 @@ const std::vector<Model>& models() {
       {"gin", {{"train_eps", true}}},
       {"gin", {}},
       {"gat", {{"heads", std::int64_t{4}}, {"hidden_channels", std::int64_t{16}}}},
+      {"gat", {{"v2", true}, {"residual", true}, {"jk", std::string("max")}, {"dropout", 0.3}}},
+      {gated, {}},
   };
   return list;
 }
@@ -95,6 +101,32 @@ TEST(Batches, WholeNeighbourhoodsAndOneBatchAreTheFullGraph) {
         for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 2e-4) << model.name << " " << i;
       }
     }
+  }
+}
+
+/// Of all nodes, by batches with whole neighbourhoods, the running statistics of batch norm are the full graph's too.
+TEST(Batches, BatchNormOfAllNodesIsThatOfTheFullGraph) {
+  data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
+  dataset.split.train.resize(40);
+  std::iota(dataset.split.train.begin(), dataset.split.train.end(), NodeId{0});
+  for (std::int32_t& label : dataset.labels.classes) label = std::max(label, 0);
+  for (const char* name : {"gcn", "sage", "gin", "gat"}) {
+    const Model model{name, {{"norm", std::string("batch")}, {"dropout", 0.4}}};
+    train::SessionOptions options = options_for(model);
+    // Biases before a normalisation have gradients of rounding alone, which Adam would blow up.
+    options.optimizer = {.kind = runtime::OptimizerKind::kSgd, .weight_decay = 0};
+    train::Session<float> full(dataset, options);
+    train::Session<float> session(dataset, options);
+    train::BatchTraining batches(&session, dataset, options, batches_for({-1, -1}, 100));
+    batches.restart(5);
+    for (int epoch = 1; epoch <= 2; ++epoch) {
+      const double expected = full.forward_backward(static_cast<std::uint64_t>(epoch));
+      full.update(0.01);
+      ASSERT_NEAR(batches.epoch(epoch, 0.01), expected, 1e-5 * std::max(1.0, expected)) << name;
+    }
+    const std::vector<float> expected = weights_of(full);
+    const std::vector<float> got = weights_of(session);
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 2e-4) << name << " " << i;
   }
 }
 
@@ -236,6 +268,197 @@ TEST(Batches, TheFanoutHasOneNumberForEachHop) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);
     EXPECT_THAT(error.message(), HasSubstr("2 hops, --fanout has 3"));
   }
+}
+
+TEST(Batches, EveryWayToDrawTrainsTheSameOnAnyThreads) {
+  const data::Dataset dataset = testing::awkward_dataset({.nodes = 300});
+  const std::vector<minibatch::SamplerOptions> ways = {
+      {.fanout = {3, 2}},
+      {.fanout = {3, 2}, .replace = true},
+      {.fanout = {3, 2}, .weighted = true},
+      {.fanout = {3, 2}, .replace = true, .weighted = true},
+      {.fanout = {3, 2}, .labor = true},
+      {.fanout = {3, 2}, .labor = true, .layer_dependency = true},
+      {.fanout = {3, 2}, .labor = true, .batch_dependency = 8},
+      {.fanout = {3, 2}, .semantics = minibatch::Semantics::kSubgraph},
+      {.fanout = {3, -1}},
+      {.fanout = {-1, -1}},
+  };
+  const Model model{"gcn", {}};
+  std::set<std::vector<float>> results;
+  for (const minibatch::SamplerOptions& way : ways) {
+    std::vector<float> first;
+    for (const int threads : {1, 3}) {
+      train::Session<float> session(dataset, options_for(model, threads));
+      train::BatchOptions options = batches_for({}, 16);
+      options.sampler = way;
+      options.workers = threads;
+      train::BatchTraining batches(&session, dataset, options_for(model, threads), options);
+      batches.restart(5);
+      for (int epoch = 1; epoch <= 2; ++epoch) ASSERT_TRUE(std::isfinite(batches.epoch(epoch, 0.01)));
+      if (threads == 1) first = weights_of(session);
+      EXPECT_EQ(weights_of(session), first) << batches.describe();
+    }
+    results.insert(first);
+  }
+  EXPECT_EQ(results.size(), ways.size()) << "two ways to draw gave the same batches";
+}
+
+/// The data set of a batch's nodes and of the edges of its last hop, the seeds first.
+data::Dataset batch_as_dataset(const data::Dataset& from, const minibatch::MiniBatch<NodeId>& batch) {
+  const minibatch::Block block = batch.hop(batch.hops() - 1);
+  const auto edges = static_cast<std::size_t>(block.num_edges());
+  graph::EdgeList list{Buffer<NodeId>(edges), Buffer<NodeId>(edges), Buffer<float>(from.graph.weighted() ? edges : 0)};
+  for (std::int64_t v = 0; v < block.num_dst; ++v) {
+    for (auto e = static_cast<std::size_t>(block.offsets[static_cast<std::size_t>(v)]);
+         e < static_cast<std::size_t>(block.offsets[static_cast<std::size_t>(v) + 1]); ++e) {
+      list.src[e] = block.sources[e];
+      list.dst[e] = static_cast<NodeId>(v);
+      if (from.graph.weighted()) list.weight[e] = from.graph.weights()[static_cast<std::size_t>(block.edges[e])];
+    }
+  }
+  const auto nodes = batch.nodes().size();
+  const auto cols = static_cast<std::size_t>(from.features.cols);
+  data::Dataset made;
+  made.name = "batch";
+  made.graph = graph::build_graph(list, static_cast<std::int64_t>(nodes));
+  made.features.rows = static_cast<std::int64_t>(nodes);
+  made.features.cols = from.features.cols;
+  made.features.dense = Buffer<float>(nodes * cols);
+  made.labels.kind = data::LabelKind::kSingle;
+  made.labels.num_classes = from.labels.num_classes;
+  made.labels.classes = Buffer<std::int32_t>(nodes);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto v = static_cast<std::size_t>(batch.nodes()[i]);
+    std::copy_n(from.features.dense.data() + v * cols, cols, made.features.dense.data() + i * cols);
+    made.labels.classes[i] = from.labels.classes[v];
+    if (i < batch.seeds().size()) made.split.train.push_back(static_cast<NodeId>(i));
+  }
+  return made;
+}
+
+TEST(Batches, DegreesOfABatchAreThoseOfItsOwnGraph) {
+  for (const bool weighted : {true, false}) {
+    const data::Dataset dataset = testing::awkward_dataset({.nodes = 120, .weighted = weighted, .self_loops = false});
+    const minibatch::SamplerOptions sampling{.fanout = {3, 2}, .semantics = minibatch::Semantics::kSubgraph};
+    const minibatch::Sampler<NodeId> sampler(minibatch::in_edges(dataset.graph), sampling);
+    minibatch::Slab slab;
+    const minibatch::SeedOrder<NodeId> order(dataset.split.train, 120, {}, {1000, 5, true});
+    sampler.sample({5, 1, 0}, order.batch(order.epoch(1), 0), sampler.make_workspace().get(), &slab);
+    const data::Dataset small = batch_as_dataset(dataset, minibatch::MiniBatch<NodeId>(slab));
+    for (const bool loops : {true, false}) {
+      const Model model{"gcn", {{"dropout", 0.0}, {"self_loops", loops}}};
+      train::Session<float> full(small, options_for(model));
+      const double expected = full.forward_backward(1);
+      double losses[2];
+      for (const bool own : {true, false}) {
+        train::Session<float> session(dataset, options_for(model));
+        train::BatchOptions options = batches_for({}, 1000);
+        options.sampler = sampling;
+        if (own) options.degrees = passes::DegreesOf::kBatch;
+        train::BatchTraining batches(&session, dataset, options_for(model), options);
+        batches.restart(5);
+        losses[own ? 0 : 1] = batches.epoch(1, 0.0);
+      }
+      EXPECT_NEAR(losses[0], expected, 1e-5 * expected) << weighted << loops;
+      EXPECT_GT(std::abs(losses[1] - expected), 1e-3 * expected) << "degrees of the full graph would do";
+    }
+  }
+}
+
+double largest_difference(MatrixView<const float> a, MatrixView<const float> b) {
+  EXPECT_EQ(a.rows, b.rows);
+  EXPECT_EQ(a.cols, b.cols);
+  double largest = 0;
+  for (std::int64_t v = 0; v < a.rows; ++v)
+    for (std::int64_t c = 0; c < a.cols; ++c)
+      largest = std::max(largest, static_cast<double>(std::abs(a.at(v, c) - b.at(v, c))) /
+                                      std::max(1.0, static_cast<double>(std::abs(b.at(v, c)))));
+  return largest;
+}
+
+/// As after a training: parameters and running statistics that are not what they are at first.
+void take_some_steps(train::Session<float>* session) {
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    session->forward_backward(static_cast<std::uint64_t>(epoch));
+    session->update(0.02);
+  }
+}
+
+/// Makes chunks smaller if there are smaller ones.
+bool fits_in_less(train::Session<float>* session, std::int64_t parameter_bytes) {
+  const std::int64_t before = session->evaluation_bytes();
+  try {
+    session->fit_evaluation(before - parameter_bytes - 1);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+    return false;
+  }
+  EXPECT_LT(session->evaluation_bytes(), before);
+  return true;
+}
+
+TEST(EvaluationByLayers, GivesTheLogitsOfTheWholeGraphInChunksOfAnySize) {
+  for (const bool weighted : {true, false}) {
+    const data::Dataset dataset = testing::awkward_dataset({.nodes = 120, .weighted = weighted});
+    std::vector<Model> all = models();
+    for (const char* name : {"gcn", "sage", "gin", "gat"})
+      all.push_back({name, {{"norm", std::string("batch")}, {"num_layers", std::int64_t{3}}}});
+    for (const Model& model : all) {
+      train::SessionOptions options = options_for(model, 2);
+      train::Session<float> whole(dataset, options);
+      take_some_steps(&whole);
+      whole.evaluate();
+      options.by_layers = true;
+      train::Session<float> session(dataset, options);
+      const std::int64_t parameter_bytes = session.evaluation_bytes();
+      session.load_snapshot(weights_of(whole));
+      session.evaluate();
+      const std::string name = model.name + (weighted ? ", weighted" : "");
+      EXPECT_LT(largest_difference(session.logits(), whole.logits()), 2e-5) << name;
+      EXPECT_LT(largest_difference(session.embedding(), whole.embedding()), 2e-5) << name;
+      EXPECT_NEAR(session.validation_loss(), whole.validation_loss(), 1e-5) << name;
+      int sizes = 0;
+      while (fits_in_less(&session, parameter_bytes)) {
+        EXPECT_THAT(session.describe_evaluation(), ::testing::Not(HasSubstr("in 1 chunks"))) << name;
+        session.evaluate();
+        EXPECT_LT(largest_difference(session.logits(), whole.logits()), 2e-5)
+            << name << ", " << session.describe_evaluation();
+        ++sizes;
+      }
+      EXPECT_GE(sizes, 2) << name;
+    }
+  }
+}
+
+TEST(EvaluationByLayers, IsRefusedWithNumbersWhereTheSmallestChunksAreTooLarge) {
+  const data::Dataset dataset = testing::awkward_dataset({.nodes = 200});
+  const Model model{"sage", {}};
+  train::SessionOptions options = options_for(model);
+  options.by_layers = true;
+  train::Session<float> session(dataset, options);
+  try {
+    session.fit_evaluation(1000);
+    FAIL() << "1000 bytes for the logits of 200 nodes";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+    EXPECT_THAT(error.message(), HasSubstr("even in the smallest chunks of rows, and --mem leaves 0.0 MiB"));
+  }
+}
+
+TEST(EvaluationByLayers, TrainsByBatchesAsOneThatEvaluatesAtOnce) {
+  const data::Dataset dataset = data::load("dcsbm:nodes=600,classes=3", {});
+  const Model model{"sage", {}};
+  const std::vector<float> expected = train_sampled(dataset, model, 1, 1);
+  train::SessionOptions options = options_for(model);
+  options.by_layers = true;
+  options.optimizer.clip_norm = 0;
+  train::Session<float> session(dataset, options);
+  train::BatchOptions sampled = batches_for({3, 2}, 32);
+  train::BatchTraining batches(&session, dataset, options, sampled);
+  batches.restart(5);
+  for (int epoch = 1; epoch <= 2; ++epoch) batches.epoch(epoch, 0.01);
+  EXPECT_EQ(weights_of(session), expected);
 }
 
 }  // namespace

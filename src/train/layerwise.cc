@@ -1,0 +1,310 @@
+// Chunks are runs of node ids. A chunk's block holds its rows' in-edges in the order of the graph, so a sum over them
+// has the terms and the order that it has on the full graph. The order of products is that of the model's text,
+// whatever the size of chunks: scores of different chunks differ by the rounding of products alone.
+#include "train/layerwise.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "epochs/metrics.h"
+#include "kernels/clip_norm.h"
+#include "minibatch/workspace.h"
+#include "passes/inference.h"
+#include "runtime/executor.h"
+#include "train/batch_inputs.h"
+#include "train/block_plans.h"
+
+namespace gneiss::train {
+namespace {
+
+constexpr std::int64_t kLeastChunk = 64;  ///< rows and edges
+constexpr double kMiB = 1 << 20;
+
+passes::Options part_passes(const SessionOptions& options) {
+  passes::Options made = block_passes(options);
+  made.loss.evaluation_only = true;
+  made.loss.validation = false;
+  made.disabled.insert({"products_at_nodes", "distribute_products", "choose_order"});
+  return made;
+}
+
+/// All nodes' logits as an input, and the loss of those that validate.
+ir::Plan loss_plan(std::int64_t nodes, std::int64_t columns, const SessionOptions& options) {
+  ir::Program program;
+  program.name = "validation";
+  program.node_sets.push_back({"nodes", nodes, false});
+  ir::Builder builder(&program);
+  const ir::ValueId logits =
+      builder.leaf(ir::OpKind::input, ir::node_type(0, columns), {{"name", std::string("features")}});
+  program.outputs.push_back({"logits", logits});
+  passes::Options made = part_passes(options);
+  made.loss.validation = true;
+  return passes::build_plan(program, made);
+}
+
+}  // namespace
+
+Layerwise::Layerwise(const ir::Program& model, const data::Dataset& dataset, const SessionOptions& options,
+                     runtime::Parameters<float>* parameters)
+    : model_(passes::only_inference(model)), dataset_(dataset), options_(options), parameters_(*parameters) {
+  for (passes::BlockPart& part : passes::cut_by_layers(model_)) {
+    const std::int32_t hops = passes::count_hops(model_, part);
+    parts_.push_back({std::move(part), hops, {}, {}});
+  }
+  compute_graph_constants();
+  minibatch::SamplerOptions sampling;
+  sampling.fanout = {-1};
+  sampling.table = minibatch::TableKind::kHash;
+  sampler_ = std::make_unique<minibatch::Sampler<NodeId>>(minibatch::in_edges(dataset_.graph), sampling);
+}
+
+Layerwise::~Layerwise() = default;
+
+void Layerwise::compute_graph_constants() {
+  for (const Part& part : parts_) {
+    const auto levels = static_cast<std::size_t>(part.hops) + 1;
+    const passes::BlockCapacity one{std::vector<std::int64_t>(levels, 1), std::vector<std::int64_t>(levels - 1, 1)};
+    const passes::BlockProgram blocks = passes::to_blocks(model_, one, part.part);
+    const std::vector<float> rows = graph_constants(dataset_, blocks.constants, options_);
+    if (rows.empty()) continue;
+    const std::int64_t nodes = dataset_.num_nodes();
+    const std::int64_t width = std::ssize(rows) / nodes;
+    std::int64_t column = 0;
+    for (const ir::ValueId value : blocks.columns) {
+      if (std::ranges::find(part.part.given, value) != part.part.given.end()) continue;
+      const std::int64_t cols = model_.type(value).cols;
+      std::vector<float>& kept = of_graph_[value];
+      kept.clear();
+      for (std::int64_t v = 0; v < nodes; ++v) {
+        const auto from = rows.begin() + v * width + column;
+        kept.insert(kept.end(), from, from + cols);
+      }
+      column += cols;
+    }
+  }
+}
+
+/// Rows in order; a chunk ends where the next row would be one too many. A row of more edges is a chunk by itself.
+Layerwise::Chunks Layerwise::cut(std::int64_t most) const {
+  const std::int64_t nodes = dataset_.num_nodes();
+  const std::span<const EdgeId> offsets = dataset_.graph.offsets();
+  Chunks made;
+  for (std::int64_t first = 0; first < nodes;) {
+    std::int64_t last = first + 1;
+    const auto size = [&] {
+      return last - first + offsets[static_cast<std::size_t>(last)] - offsets[static_cast<std::size_t>(first)];
+    };
+    for (; last < nodes; ++last) {
+      const std::int64_t row =
+          1 + offsets[static_cast<std::size_t>(last) + 1] - offsets[static_cast<std::size_t>(last)];
+      if (size() + row > most) break;
+    }
+    made.starts.push_back(first);
+    made.rows = std::max(made.rows, last - first);
+    made.edges = std::max(made.edges, size() - (last - first));
+    made.nodes = std::max(made.nodes, std::min(nodes, size()));
+    first = last;
+  }
+  made.starts.push_back(nodes);
+  return made;
+}
+
+std::int64_t Layerwise::columns_of(const Part& part) const {
+  const bool features = std::ranges::any_of(part.blocks.program.ops, [](const ir::Op& op) {
+    return op.kind == ir::OpKind::input && op.attrs.text("name", "features") != "constants";
+  });
+  return (features ? dataset_.features.cols : 0) + part.blocks.constant_columns;
+}
+
+/// Of a slab with what BatchInputs adds, and of the table that numbers a chunk's nodes.
+std::int64_t Layerwise::chunk_bytes(const Part& part) const {
+  constexpr std::int64_t kNodeBytes = 4 * sizeof(std::int64_t) + 4 * sizeof(std::uint64_t);
+  constexpr std::int64_t kEdgeBytes = 3 * sizeof(NodeId) + 2 * sizeof(EdgeId) + 2 * sizeof(float);
+  const std::int64_t nodes = part.hops == 0 ? chunks_.rows : chunks_.nodes;
+  const std::int64_t label_columns = dataset_.labels.targets.empty() ? 1 : dataset_.labels.num_classes;
+  return nodes * (columns_of(part) * std::int64_t{sizeof(float)} + kNodeBytes) +
+         (part.hops == 0 ? 0 : chunks_.edges * kEdgeBytes) + chunks_.rows * label_columns * std::int64_t{sizeof(float)};
+}
+
+bool Layerwise::needed_after(ir::ValueId value, std::size_t index) const {
+  if (value == model_.output("logits") || value == model_.output("embedding")) return true;
+  for (std::size_t later = index + 1; later < parts_.size(); ++later) {
+    const std::vector<ir::ValueId>& columns = parts_[later].blocks.columns;
+    if (std::ranges::find(columns, value) != columns.end()) return true;
+  }
+  return false;
+}
+
+std::int64_t Layerwise::plan(std::int64_t most) {
+  chunks_ = cut(most);
+  for (Part& part : parts_) {
+    passes::BlockCapacity capacity{{chunks_.rows}, {}};
+    if (part.hops > 0) capacity = {{chunks_.rows, chunks_.nodes}, {chunks_.edges}};
+    part.blocks = passes::to_blocks(model_, capacity, part.part);
+    part.plan = passes::build_plan(part.blocks.program, part_passes(options_));
+  }
+  std::int64_t constants = 0;
+  for (const auto& [value, rows] : of_graph_) constants += std::ssize(rows) * std::int64_t{sizeof(float)};
+  std::int64_t kept = 0;  // results of earlier parts
+  std::int64_t largest = 0;
+  std::map<ir::ValueId, std::int64_t> sizes;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    for (const ir::ValueId value : part.part.results) {
+      sizes[value] = dataset_.num_nodes() * model_.type(value).cols * std::int64_t{sizeof(float)};
+      kept += sizes[value];
+    }
+    const std::int64_t arena =
+        part.plan.arena_bytes + part.plan.constant_bytes + part.plan.band_bytes * threads_of(options_);
+    largest = std::max(largest, kept + arena + chunk_bytes(part));
+    std::erase_if(sizes, [&](const auto& size) {
+      const bool drop = !needed_after(size.first, i);
+      if (drop) kept -= size.second;
+      return drop;
+    });
+  }
+  bytes_ = constants + largest;
+  return bytes_;
+}
+
+void Layerwise::fit(std::int64_t bytes, const std::string& limit_name) {
+  std::int64_t most = dataset_.num_nodes() + dataset_.graph.num_edges();
+  while (plan(most) > bytes) {
+    if (most <= kLeastChunk) {
+      throw Error(ErrorCode::kOutOfMemory,
+                  fmt::format("evaluation layer by layer takes {:.1f} MiB even in the smallest chunks of rows, and {} "
+                              "leaves {:.1f} MiB beside everything else",
+                              static_cast<double>(bytes_) / kMiB, limit_name,
+                              static_cast<double>(std::max<std::int64_t>(bytes, 0)) / kMiB),
+                  limit_name, "raise it by the difference, or take a narrower model or smaller batches");
+    }
+    most = std::max(kLeastChunk, most / 2);
+  }
+}
+
+MatrixView<const float> Layerwise::view(ir::ValueId value) const {
+  const auto found = values_.find(value);
+  GNEISS_ASSERT(found != values_.end(), "the evaluation keeps no such value");
+  return {found->second.data(), dataset_.num_nodes(), model_.type(value).cols};
+}
+
+void Layerwise::run(std::uint64_t seed) {
+  if (chunks_.starts.empty()) fit(std::numeric_limits<std::int64_t>::max(), "");
+  values_.clear();
+  workspace_ = sampler_->make_workspace();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    run_part(i, seed);
+    std::erase_if(values_, [&](const auto& value) { return !needed_after(value.first, i); });
+  }
+  workspace_.reset();
+}
+
+void Layerwise::sample(const Part& part, std::int64_t first, std::int64_t last, minibatch::Slab* slab) {
+  seeds_.resize(static_cast<std::size_t>(last - first));
+  std::iota(seeds_.begin(), seeds_.end(), static_cast<NodeId>(first));
+  if (part.hops > 0) return sampler_->sample_together({}, seeds_, threads_of(options_), workspace_.get(), slab);
+  slab->start({}, sizeof(NodeId));
+  const std::int64_t at = slab->place<NodeId>(last - first);
+  std::ranges::copy(seeds_, slab->at<NodeId>(at, last - first).begin());
+  slab->header().nodes_at = at;
+  slab->header().num_nodes = last - first;
+}
+
+void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
+  Part& part = parts_[index];
+  std::vector<ConstMatrixView<float>> columns;
+  for (const ir::ValueId value : part.blocks.columns) {
+    const auto decided = of_graph_.find(value);
+    columns.push_back(decided == of_graph_.end() ? view(value)
+                                                 : ConstMatrixView<float>(decided->second.data(), dataset_.num_nodes(),
+                                                                          model_.type(value).cols));
+  }
+  BatchInputs inputs(dataset_, model_, part.blocks, std::move(columns));
+  inputs.set_plan(part.plan);
+  runtime::Executor<float> executor(part.plan, parameters_, {threads_of(options_), {}});
+  std::vector<Buffer<float>> results;
+  for (const ir::ValueId value : part.part.results)
+    results.emplace_back(static_cast<std::size_t>(dataset_.num_nodes() * model_.type(value).cols));
+  minibatch::Slab slab(chunk_bytes(part));
+  runtime::Inputs step;
+  for (std::size_t chunk = 0; chunk + 1 < chunks_.starts.size(); ++chunk) {
+    const std::int64_t first = chunks_.starts[chunk];
+    const std::int64_t last = chunks_.starts[chunk + 1];
+    sample(part, first, last, &slab);
+    inputs.add(&slab);
+    inputs.read(slab, &step);
+    executor.bind(step);
+    if (chunk == 0) executor.run(ir::Phase::kSetup, {seed, 0});
+    executor.run(ir::Phase::kInference, {seed, 0});
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      const MatrixView<const float> rows = executor.read(part.plan.program.output(fmt::format("result{}", r)));
+      GNEISS_ASSERT(rows.rows == last - first, "a chunk of {} rows gave {}", last - first, rows.rows);
+      for (std::int64_t v = 0; v < rows.rows; ++v)
+        std::copy_n(rows.row(v), rows.cols, results[r].data() + (first + v) * rows.cols);
+    }
+  }
+  for (std::size_t r = 0; r < results.size(); ++r) values_[part.part.results[r]] = std::move(results[r]);
+}
+
+float Layerwise::validation_loss() {
+  const std::vector<NodeId> rows = epochs::labelled_split(dataset_).val;
+  if (rows.empty()) return std::numeric_limits<float>::quiet_NaN();
+  const MatrixView<const float> all = logits();
+  const ir::Plan plan = loss_plan(all.rows, all.cols, options_);
+  runtime::Parameters<float> none(plan);
+  runtime::Executor<float> executor(plan, none, {threads_of(options_), {}});
+  runtime::Inputs inputs;
+  inputs.features.rows = all.rows;
+  inputs.features.cols = all.cols;
+  inputs.features.dense = {all.data, static_cast<std::size_t>(all.size())};
+  inputs.validation = {dataset_.labels.classes.span(), {}, rows};
+  if (!dataset_.labels.targets.empty())
+    inputs.validation.targets = {dataset_.labels.targets.data(), all.rows, all.cols};
+  inputs.class_weights = options_.class_weights;
+  executor.bind(inputs);
+  executor.run(ir::Phase::kInference, {});
+  return executor.read(plan.program.output("val_loss")).at(0, 0);
+}
+
+std::string Layerwise::describe() const {
+  return fmt::format("scores: layer by layer, in {} chunks of rows for each of {} parts of the model",
+                     std::max<std::int64_t>(1, std::ssize(chunks_.starts) - 1), parts_.size());
+}
+
+LayerwiseEngine::LayerwiseEngine(const ir::Plan& plan, const ir::Program& model, const data::Dataset& dataset,
+                                 const SessionOptions& options, runtime::Parameters<float>* parameters,
+                                 std::vector<runtime::ParameterRange> ranges)
+    : plan_(plan),
+      workspace_(kernels::clip_norm_workspace_bytes(plan.parameter_bytes / static_cast<std::int64_t>(sizeof(float)))),
+      context_{threads_of(options), workspace_.span()},
+      parameters_(*parameters),
+      evaluation_(model, dataset, options, parameters),
+      optimizer_(options.optimizer, std::move(ranges),
+                 plan.parameter_bytes / static_cast<std::int64_t>(sizeof(float))) {}
+
+void LayerwiseEngine::run(ir::Phase phase, kernels::StepKey key) {
+  GNEISS_ASSERT(phase == ir::Phase::kInference, "a session that evaluates layer by layer trains by mini-batches");
+  evaluation_.run(key.seed);
+  if (plan_.program.output("val_loss") != ir::kNoValue) val_loss_ = evaluation_.validation_loss();
+}
+
+MatrixView<const float> LayerwiseEngine::read(ir::ValueId value) {
+  const ir::Program& program = plan_.program;
+  if (value == program.output("logits")) return evaluation_.logits();
+  if (value == program.output("embedding")) return evaluation_.embedding();
+  GNEISS_ASSERT(value == program.output("val_loss"), "only outputs of an evaluation are kept");
+  return {&val_loss_, 1, 1};
+}
+
+std::span<const std::uint16_t> LayerwiseEngine::read_halves(ir::ValueId) {
+  GNEISS_ASSERT(false, "an evaluation layer by layer keeps no values in 16 bits");
+}
+
+void LayerwiseEngine::update(double lr) {
+  optimizer_.step(context_, lr, parameters_.values(), parameters_.gradients());
+}
+
+}  // namespace gneiss::train
