@@ -20,7 +20,7 @@ struct Chart {
 
   /// Adds a point to the series of that name, which is made if there is none.
   void add(const std::string& name, double x, double y);
-  /// x is drawn by its logarithm, y from 0 on.
+  /// Both axes are by logarithms.
   std::string svg() const;
 };
 
