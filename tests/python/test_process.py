@@ -136,3 +136,23 @@ def test_importing_is_quick_and_brings_nothing_along():
         """,
         head="",
     )
+
+
+def test_features_are_not_copied_to_train_on_them():
+    in_process(
+        """
+        import resource
+        rng = np.random.default_rng(0)
+        nodes = 400_000
+        x = rng.random((nodes, 64), np.float32)
+        data = gneiss.Dataset(rng.integers(0, nodes, (2, nodes)), x, (x[:, 0] > 0.5).astype(np.int64))
+        def peak():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        gneiss.train("karate", epochs=1, progress=False)
+        before = peak()
+        gneiss.train(
+            data, "gcn", hidden_channels=4, epochs=2, defaults="plain", reorder="none", progress=False
+        )
+        assert peak() - before < x.nbytes / 2, (peak() - before) / x.nbytes
+        """
+    )
