@@ -13,6 +13,7 @@
 #include "epochs/metrics.h"
 #include "support/allocation_counter.h"
 #include "support/data_fixtures.h"
+#include "train/batches.h"
 #include "train/full_graph.h"
 
 namespace gneiss::testing {
@@ -82,6 +83,30 @@ TEST(Allocations, OfEveryKindAreCounted) {
   EXPECT_GE(count([] { Buffer<float>::zeros(3); }), 1);
   EXPECT_GE(count([] { FileMemory(4096); }), 1);
   EXPECT_EQ(count([] {}), 0);
+}
+
+/// The order of an epoch's seeds is a new array, and room grows for a batch that is larger than all before. A batch as
+/// such, sampled, filled and trained on, takes nothing.
+TEST_P(Allocations, OfMiniBatchesAreFewerThanBatches) {
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
+  const data::Dataset dataset = data::load("dcsbm:nodes=600,classes=4,features=30,seed=3", {});
+  train::SessionOptions options;
+  options.model = GetParam();
+  options.threads = 2;
+  train::Session<float> session(dataset, options);
+  train::BatchOptions batching;
+  batching.sampler.fanout = {3, 3};
+  batching.batch_size = 20;
+  batching.workers = 1;
+  train::BatchTraining batches(&session, dataset, options, batching);
+  batches.restart(1);
+  for (std::int64_t epoch = 1; epoch <= 2; ++epoch) batches.epoch(epoch, 0.01);
+  start_counting_allocations();
+  for (std::int64_t epoch = 3; epoch <= 5; ++epoch) batches.epoch(epoch, 0.01);
+  const long count = stop_counting_allocations();
+  ASSERT_GE(batches.stats().batches, 15);
+  EXPECT_EQ(batches.stats().grown, 0);
+  EXPECT_LT(count, 3 * batches.stats().batches) << GetParam();
 }
 
 /// Of five epochs.
