@@ -25,7 +25,7 @@ double Schedule::lr(std::int64_t epoch) const {
     case ScheduleKind::kConstant:
       break;
     case ScheduleKind::kPlateau:
-      return plateau_lr_ * factor;
+      return state_.plateau_lr * factor;
     case ScheduleKind::kCosine: {
       if (epoch < config_.warmup_epochs) break;
       const auto span = static_cast<double>(std::max<std::int64_t>(1, epochs_ - config_.warmup_epochs));
@@ -38,18 +38,18 @@ double Schedule::lr(std::int64_t epoch) const {
 
 void Schedule::observe(double value) {
   if (config_.kind != ScheduleKind::kPlateau) return;
-  const double bar = higher_is_better_ ? best_ * (1 + config_.threshold) : best_ * (1 - config_.threshold);
-  if (!has_best_ || (higher_is_better_ ? value > bar : value < bar)) {
-    best_ = value;
-    has_best_ = true;
-    bad_ = 0;
+  const double bar = higher_is_better_ ? state_.best * (1 + config_.threshold) : state_.best * (1 - config_.threshold);
+  if (!state_.has_best || (higher_is_better_ ? value > bar : value < bar)) {
+    state_.best = value;
+    state_.has_best = true;
+    state_.bad = 0;
   } else {
-    ++bad_;
+    ++state_.bad;
   }
-  if (bad_ <= config_.patience) return;
-  const double reduced = std::max(plateau_lr_ * config_.factor, config_.min_lr);
-  if (plateau_lr_ - reduced > kLeastChange) plateau_lr_ = reduced;
-  bad_ = 0;
+  if (state_.bad <= config_.patience) return;
+  const double reduced = std::max(state_.plateau_lr * config_.factor, config_.min_lr);
+  if (state_.plateau_lr - reduced > kLeastChange) state_.plateau_lr = reduced;
+  state_.bad = 0;
 }
 
 }  // namespace gneiss::epochs

@@ -26,17 +26,28 @@ struct ScheduleConfig {
 
 class Schedule {
  public:
+  /// What is left of the evaluations so far; only a plateau schedule has any.
+  struct State {
+    double plateau_lr = 0;
+    double best = 0;
+    bool has_best = false;
+    std::int64_t bad = 0;  ///< evaluations without progress
+  };
+
   Schedule(const ScheduleConfig& config, double base_lr, std::int64_t epochs, bool higher_is_better)
       : config_(config),
         base_lr_(base_lr),
         epochs_(epochs),
         higher_is_better_(higher_is_better),
-        plateau_lr_(base_lr) {}
+        state_{.plateau_lr = base_lr} {}
 
   /// Learning rate of epoch `epoch`, counted from 0.
   double lr(std::int64_t epoch) const;
   /// Tells a plateau schedule the monitored value after an evaluation; the others ignore it.
   void observe(double value);
+
+  const State& state() const { return state_; }
+  void restore(const State& state) { state_ = state; }
 
  private:
   double warmup_factor(std::int64_t epoch) const;
@@ -45,10 +56,7 @@ class Schedule {
   double base_lr_;
   std::int64_t epochs_;
   bool higher_is_better_;
-  double plateau_lr_;
-  double best_ = 0;
-  bool has_best_ = false;
-  std::int64_t bad_ = 0;
+  State state_;
 };
 
 }  // namespace gneiss::epochs

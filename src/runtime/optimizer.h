@@ -34,6 +34,14 @@ struct ParameterRange {
   double weight_decay = 0;
 };
 
+/// What an optimizer remembers of its steps; a kind that keeps less leaves parts empty.
+template <class T>
+struct OptimizerState {
+  std::span<T> first;   ///< momentum, or Adam's first moments: one a parameter value
+  std::span<T> second;  ///< Adam's second moments
+  std::int64_t* steps = nullptr;
+};
+
 /// State and update rule of one optimizer.
 template <class T>
 class Optimizer {
@@ -43,6 +51,8 @@ class Optimizer {
   /// One step in place at learning rate `lr`; gradients are clipped first if configured.
   void step(const kernels::Context& context, double lr, std::span<T> values, std::span<T> gradients);
   void reset();
+  /// What it remembers, to be kept and put back; valid as long as the optimizer.
+  OptimizerState<T> state() { return {first_.span(), second_.span(), &step_}; }
   /// Bytes of state per parameter value, in values: 2 for Adam, 1 for momentum, 0 for plain SGD.
   static int state_values(const OptimizerConfig& config);
 

@@ -83,8 +83,7 @@ struct BatchTraining::Impl {
   struct Epoch {
     std::int64_t number = 0;
     double lr = 0;
-    double loss = 0;   ///< summed over seeds
-    double seeds = 0;  ///< so far
+    epochs::StepSums sums;
     bool plan_changed = false;
   };
 
@@ -182,13 +181,14 @@ struct BatchTraining::Impl {
     return {constants.data(), constant_columns == 0 ? 0 : dataset.num_nodes(), constant_columns};
   }
 
-  void restart(std::uint64_t run_seed) {
+  void restart(std::uint64_t run_seed, std::int64_t epoch, std::int64_t done) {
     loader.reset();
     seed = run_seed;
     seed_order = std::make_unique<minibatch::SeedOrder<NodeId>>(seeds, dataset.num_nodes(), dataset.orig_id,
                                                                 minibatch::SeedOptions{batches.batch_size, seed, true});
     planned->is_set_up = false;  // for the parameters of this run
-    if (routed == nullptr) return start_loader({seed, 1, 0});
+    const std::int64_t count = seed_order->batches_per_epoch();
+    if (routed == nullptr) return start_loader({seed, epoch + done / count, done % count});
     threads_device.reset();
     make_samplers(routed->profile.workers);
     if (routed->threads)
@@ -198,7 +198,7 @@ struct BatchTraining::Impl {
   schedule::Measured measure(const schedule::ProfilerOptions& asked) {
     loader.reset();
     make_samplers(asked.workers);
-    now = {1, 0};
+    now = {1, 0, {}};
     failed = false;
     const std::unique_ptr<HostWork> measured = make_work(asked.workers, 2);
     std::vector<std::int64_t> in_turn(static_cast<std::size_t>(seed_order->batches_per_epoch()));
@@ -254,6 +254,12 @@ struct BatchTraining::Impl {
     loader = std::make_unique<minibatch::Loader>(prepare, made);
   }
 
+  void make_room(const minibatch::BatchShape& room) {
+    if (room == planned->room) return;
+    loader.reset();
+    make_plan(room);
+  }
+
   /// A larger plan. No worker may be at work.
   void grow(const minibatch::BatchShape& shape) {
     minibatch::BatchShape room = planned->room;
@@ -279,22 +285,25 @@ struct BatchTraining::Impl {
     return loss;
   }
 
-  double epoch(std::int64_t number, double lr) {
+  double epoch(std::int64_t number, double lr, const epochs::StepSums& done, const AfterBatch& after) {
     stats = {.grown = stats.grown};
-    now = {number, lr};
+    now = {number, lr, done};
     failed = false;
     if (routed == nullptr) {
-      run_loader();
-    } else {
+      run_loader(after);
+    } else if (done.steps == 0) {
       run_device();
+      if (after && !failed) after(now.sums);
+    } else {
+      routed->run = routed->simulated;  // it ran before this process
     }
-    return now.loss / now.seeds;
+    return now.sums.loss / now.sums.seeds;
   }
 
-  void run_loader() {
+  void run_loader(const AfterBatch& after) {
     const std::int64_t count = seed_order->batches_per_epoch();
     const double waited = loader->stats().consumer_seconds;
-    for (std::int64_t index = 0; index < count && !failed;) {
+    for (std::int64_t index = now.sums.steps; index < count && !failed;) {
       std::optional<minibatch::Loader::Held> held = loader->next();
       GNEISS_ASSERT(held.has_value(), "the loader ended before the training");
       const minibatch::MiniBatch<NodeId> batch(held->slab());
@@ -311,6 +320,7 @@ struct BatchTraining::Impl {
       }
       train_batch(index, held->slab());
       ++index;
+      if (after && !failed && after(now.sums)) break;
     }
     stats.wait_seconds = std::max(0.0, loader->stats().consumer_seconds - waited);
   }
@@ -361,8 +371,9 @@ struct BatchTraining::Impl {
     const double loss = step(slab, static_cast<std::uint64_t>(before + index + 1), now.lr);
     const auto seeds_of_batch = static_cast<double>(shape.nodes[0]);
     failed = !std::isfinite(loss);
-    now.loss += loss * seeds_of_batch;
-    now.seeds += seeds_of_batch;
+    ++now.sums.steps;
+    now.sums.loss += loss * seeds_of_batch;
+    now.sums.seeds += seeds_of_batch;
     count_batch(shape);
   }
 
@@ -410,8 +421,14 @@ BatchTraining::BatchTraining(Session<float>* session, const data::Dataset& datas
 
 BatchTraining::~BatchTraining() = default;
 
-void BatchTraining::restart(std::uint64_t seed) { impl_->restart(seed); }
-double BatchTraining::epoch(std::int64_t number, double lr) { return impl_->epoch(number, lr); }
+void BatchTraining::restart(std::uint64_t seed, std::int64_t epoch, std::int64_t batches) {
+  impl_->restart(seed, epoch, batches);
+}
+double BatchTraining::epoch(std::int64_t number, double lr, const epochs::StepSums& done, const AfterBatch& after) {
+  return impl_->epoch(number, lr, done, after);
+}
+const minibatch::BatchShape& BatchTraining::room() const { return impl_->planned->room; }
+void BatchTraining::make_room(const minibatch::BatchShape& room) { impl_->make_room(room); }
 std::int64_t BatchTraining::bytes() const { return impl_->bytes(); }
 std::string BatchTraining::describe() const { return impl_->describe(); }
 const BatchStats& BatchTraining::stats() const { return impl_->stats; }

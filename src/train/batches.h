@@ -10,12 +10,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "epochs/position.h"
+#include "minibatch/batch.h"
 #include "minibatch/sampler.h"
 #include "passes/to_blocks.h"
 #include "schedule/profiler.h"
@@ -57,6 +60,9 @@ struct BatchStats {
   std::int64_t grown = 0;   ///< batches beyond the room they were given, all epochs together
 };
 
+/// Told the sums of the epoch under way after an update; true ends the epoch there.
+using AfterBatch = std::function<bool(const epochs::StepSums&)>;
+
 class BatchTraining {
  public:
   /// Plans the session's model over blocks and starts to prepare batches. `session` and `dataset` must outlive this;
@@ -68,11 +74,16 @@ class BatchTraining {
   BatchTraining(const BatchTraining&) = delete;
   BatchTraining& operator=(const BatchTraining&) = delete;
 
-  /// Begins with the first epoch anew, its order and draws by `seed`.
-  void restart(std::uint64_t seed);
-  /// One epoch (counted from 1, in order) at learning rate `lr`; the mean loss of its training nodes, each before the
-  /// update of its batch. Errors: a worker's; kNumeric where a batch's loss is not finite.
-  double epoch(std::int64_t number, double lr);
+  /// Begins with the first epoch anew, its order and draws by `seed`; or in `epoch`, of which `batches` are done.
+  void restart(std::uint64_t seed, std::int64_t epoch = 1, std::int64_t batches = 0);
+  /// One epoch (counted from 1, in order) at learning rate `lr`, or what is left of it behind `done`; the mean loss of
+  /// its training nodes, each before the update of its batch. Where a device trains, `after` is told of whole epochs
+  /// alone. Errors: a worker's; kNumeric where a batch's loss is not finite.
+  double epoch(std::int64_t number, double lr, const epochs::StepSums& done = {}, const AfterBatch& after = {});
+  /// The most nodes and edges that the plan has room for; batches beyond it have made it larger.
+  const minibatch::BatchShape& room() const;
+  /// Plans for that room, before restart(): other room could make other choices, which differ by rounding.
+  void make_room(const minibatch::BatchShape& room);
   /// Of the last epoch.
   const BatchStats& stats() const;
   /// What it takes beside the session, bytes: the plan over blocks, the slabs, the sampler's copies of edges.

@@ -29,6 +29,7 @@ class HostEngine : public Engine<T> {
     optimizer_.step(executor_.context(), lr, parameters_.values(), parameters_.gradients());
   }
   void reset_optimizer() override { optimizer_.reset(); }
+  runtime::OptimizerState<T> optimizer_state() override { return optimizer_.state(); }
   void send() override {}
   void fetch() override {}
 
@@ -54,6 +55,9 @@ class DeviceEngine : public Engine<float> {
   }
   void update(double lr) override { executor_.update(lr); }
   void reset_optimizer() override { executor_.reset_optimizer(); }
+  runtime::OptimizerState<float> optimizer_state() override {
+    GNEISS_ASSERT(false, "what an optimizer on a device remembers is not kept");
+  }
   void send() override { executor_.send_parameters(); }
   void fetch() override { executor_.fetch_parameters(); }
 

@@ -35,6 +35,8 @@ class Engine {
 
   virtual void update(double lr) = 0;
   virtual void reset_optimizer() = 0;
+  /// Of the host's optimizer. A device's is not to be had.
+  virtual runtime::OptimizerState<T> optimizer_state() = 0;
   virtual void send() = 0;
   virtual void fetch() = 0;
 };

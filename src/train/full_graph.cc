@@ -50,6 +50,7 @@ struct Run {
   const data::Split& split;
   const FullGraphOptions& options;
   epochs::Evaluator& evaluator;
+  const Watcher& watcher;
   std::span<float> best_weights;
   epochs::RunRecord* record;
 
@@ -65,7 +66,7 @@ struct Run {
     return epoch.val_loss + (options.monitor == epochs::Monitor::kObjective ? session.penalty() : 0);
   }
 
-  void keep(const epochs::EpochRecord& epoch) {
+  void keep(const epochs::EpochRecord& epoch) const {
     session.save_snapshot(best_weights);
     record->best_epoch = epoch.epoch;
     record->best = epoch.scores;
@@ -88,18 +89,59 @@ struct Run {
     epoch->eval_seconds = seconds_since(start);
   }
 
-  void step(double lr, epochs::EpochRecord* epoch) const {
+  /// After a step: is the run to stop? All ranks do what rank 0 is told.
+  bool ask(const epochs::Position& position) const {
+    double stops[] = {watcher.should_stop && watcher.should_stop() ? 1.0 : 0.0};
+    session.share(stops);
+    if (watcher.after_step) watcher.after_step(position, *record, stops[0] != 0);
+    return stops[0] != 0;
+  }
+
+  /// The steps of an epoch that are not done yet.
+  void step(epochs::Position* position) const {
     const auto start = Clock::now();
+    epochs::EpochRecord& epoch = position->epoch;
+    const double before = epoch.seconds;
+    const auto after = [&](const epochs::StepSums& sums) {
+      position->sums = sums;
+      epoch.seconds = before + seconds_since(start);
+      record->interrupted = ask(*position);
+      return record->interrupted;
+    };
     if (options.batches != nullptr) {
-      epoch->loss = options.batches->epoch(epoch->epoch, lr);
-      check_loss(epoch->loss, "training", record->seed, epoch->epoch);
+      epoch.loss = options.batches->epoch(epoch.epoch, epoch.lr, position->sums, after);
+      check_loss(epoch.loss, "training", record->seed, epoch.epoch);
+    } else if (position->sums.steps == 0) {
+      epoch.loss = session.forward_backward(static_cast<std::uint64_t>(epoch.epoch));
+      check_loss(epoch.loss, "training", record->seed, epoch.epoch);
+      session.update(epoch.lr);
+      after({1, epoch.loss, 1});
     } else {
-      epoch->loss = session.forward_backward(static_cast<std::uint64_t>(epoch->epoch));
-      check_loss(epoch->loss, "training", record->seed, epoch->epoch);
-      session.update(lr);
+      epoch.loss = position->sums.loss;
     }
-    epoch->lr = lr;
-    epoch->seconds = seconds_since(start);
+  }
+
+  /// Fresh weights, or those of a start.
+  void begin(const Start* start) const {
+    session.reset(record->seed);
+    BatchTraining* const batches = options.batches;
+    if (start == nullptr) {
+      if (batches != nullptr) batches->restart(record->seed);
+      return;
+    }
+    const TrainingState<float> here = session.training_state();
+    const auto copy = [](std::span<const float> from, std::span<float> to) {
+      GNEISS_ASSERT(from.size() == to.size(), "{} values in the place of {}", from.size(), to.size());
+      std::copy(from.begin(), from.end(), to.begin());
+    };
+    copy(start->training.values, here.values);
+    copy(start->training.states, here.states);
+    copy(start->training.optimizer.first, here.optimizer.first);
+    copy(start->training.optimizer.second, here.optimizer.second);
+    *here.optimizer.steps = start->optimizer_steps;
+    if (batches == nullptr) return;
+    batches->make_room(start->room);
+    batches->restart(record->seed, start->position.epoch.epoch, start->position.sums.steps);
   }
 };
 
@@ -124,23 +166,31 @@ void check_split(const data::Dataset& dataset, const data::Split& split, epochs:
 
 epochs::RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options,
                             epochs::Evaluator& evaluator, std::uint64_t seed, const Watcher& watcher,
-                            std::span<float> best_weights) {
+                            std::span<float> best_weights, const Start* start) {
   epochs::RunRecord record;
+  if (start != nullptr) record = start->record;
   record.seed = seed;
   record.epochs.reserve(static_cast<std::size_t>(options.epochs));
   const bool validates = !split.val.empty();
   const bool up = options.monitor == epochs::Monitor::kMetric && epochs::higher_is_better(options.metric);
   epochs::EarlyStopping stopping(options.monitor, epochs::higher_is_better(options.metric), options.patience);
   epochs::Schedule schedule(options.schedule, options.lr, options.epochs, up);
-  Run run{session, split, options, evaluator, best_weights, &record};
-  session.reset(seed);
-  if (options.batches != nullptr) options.batches->restart(seed);
-  for (std::int64_t e = 1; e <= options.epochs; ++e) {
-    epochs::EpochRecord epoch{.epoch = e, .val_loss = kNaN, .scores = {kNaN, kNaN, kNaN}};
-    run.step(schedule.lr(e - 1), &epoch);
-    double stops[] = {watcher.should_stop && watcher.should_stop() ? 1.0 : 0.0};
-    session.share(stops);
-    record.interrupted = stops[0] != 0;
+  if (start != nullptr) stopping.restore(start->position.stopping);
+  if (start != nullptr) schedule.restore(start->position.schedule);
+  const Run run{session, split, options, evaluator, watcher, best_weights, &record};
+  run.begin(start);
+  const std::int64_t first = start == nullptr ? 1 : start->position.epoch.epoch;
+  for (std::int64_t e = first; e <= options.epochs; ++e) {
+    epochs::Position position;
+    position.stopping = stopping.state();
+    position.schedule = schedule.state();
+    if (start != nullptr && e == first) position = start->position;
+    epochs::EpochRecord& epoch = position.epoch;
+    epoch.epoch = e;
+    epoch.lr = schedule.lr(e - 1);
+    epoch.val_loss = kNaN;
+    epoch.scores = {kNaN, kNaN, kNaN};
+    run.step(&position);
     const bool last = e == options.epochs || record.interrupted;
     if (e % options.eval_every == 0 || last) {
       run.evaluate(&epoch);

@@ -14,6 +14,7 @@
 #include "data/dataset.h"
 #include "epochs/early_stopping.h"
 #include "epochs/metrics.h"
+#include "epochs/position.h"
 #include "epochs/records.h"
 #include "epochs/schedule.h"
 #include "train/batches.h"
@@ -32,20 +33,34 @@ struct FullGraphOptions {
   BatchTraining* batches = nullptr;  ///< an epoch is a pass over mini-batches; null: one step on the whole graph
 };
 
-/// How a run is watched. Neither may throw; both are called between epochs, on the calling thread.
+/// How a run is watched, on the calling thread. Nothing here may throw.
 struct Watcher {
   std::function<void(const epochs::EpochRecord&)> on_epoch;
+  /// Asked after every step: an epoch, or a mini-batch. True ends the training there.
   std::function<bool()> should_stop;
+  /// Told where the run stands after a step, its record of the epochs before, and whether it is to stop. What the
+  /// session holds is then what a Start needs.
+  std::function<void(const epochs::Position&, const epochs::RunRecord&, bool stops)> after_step = {};
+};
+
+/// Where a run goes on.
+struct Start {
+  epochs::Position position;
+  epochs::RunRecord record;             ///< of the epochs before
+  TrainingState<const float> training;  ///< the optimizer's steps are those that `steps` counts
+  std::int64_t optimizer_steps = 0;
+  minibatch::BatchShape room;  ///< of BatchTraining
 };
 
 /// Errors: kBadData if there is no labelled training node, or a part has no defined score (rocauc of a single class).
 void check_split(const data::Dataset& dataset, const data::Split& split, epochs::Metric metric);
 
-/// Trains one run from fresh weights of `seed`; `best_weights` receives the snapshot of the best epoch (the last one
-/// when there is nothing to validate on). The session is left with these weights and their logits. Errors: kNumeric
+/// Trains one run from fresh weights of `seed`, or goes on at `start`, with its best weights in `best_weights` and the
+/// same bits at the end as without the interruption; `best_weights` receives the snapshot of the best epoch (the last
+/// one when there is nothing to validate on). The session is left with these weights and their logits. Errors: kNumeric
 /// naming run seed and epoch when a loss is NaN or infinite.
 epochs::RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options,
                             epochs::Evaluator& evaluator, std::uint64_t seed, const Watcher& watcher,
-                            std::span<float> best_weights);
+                            std::span<float> best_weights, const Start* start = nullptr);
 
 }  // namespace gneiss::train

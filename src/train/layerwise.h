@@ -103,6 +103,7 @@ class LayerwiseEngine : public Engine<float> {
   std::span<const std::uint16_t> read_halves(ir::ValueId value) override;
   void update(double lr) override;
   void reset_optimizer() override { optimizer_.reset(); }
+  runtime::OptimizerState<float> optimizer_state() override { return optimizer_.state(); }
   void send() override {}
   void fetch() override {}
 

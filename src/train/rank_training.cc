@@ -89,14 +89,15 @@ RankTraining::~RankTraining() {
 
 epochs::RunRecord RankTraining::run(const data::Split& split, const FullGraphOptions& options,
                                     epochs::Evaluator& evaluator, std::uint64_t seed, const Watcher& watcher,
-                                    std::span<float> best_weights) {
+                                    std::span<float> best_weights, const Start* start) {
   epochs::RunRecord record;
   ranks_->run([&](comm::Communicator& communicator) {
     Member& here = member(communicator);
     if (communicator.rank() == ranks_->first()) {
-      record = train_run(*here.session, split, options, evaluator, seed, watcher, best_weights);
+      record = train_run(*here.session, split, options, evaluator, seed, watcher, best_weights, start);
     } else {
-      train_run(*here.session, split, options, evaluator, seed, {}, here.weights.span());
+      if (start != nullptr) std::copy(best_weights.begin(), best_weights.end(), here.weights.begin());
+      train_run(*here.session, split, options, evaluator, seed, {}, here.weights.span(), start);
     }
   });
   return record;

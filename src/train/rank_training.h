@@ -46,9 +46,10 @@ class RankTraining {
   /// That of the first rank here.
   Session<float>& session() { return *members_[0].session; }
 
-  /// As train_run; only rank 0 is watched and takes scores.
+  /// As train_run; only rank 0 is watched and takes scores. A start is that of all ranks.
   epochs::RunRecord run(const data::Split& split, const FullGraphOptions& options, epochs::Evaluator& evaluator,
-                        std::uint64_t seed, const Watcher& watcher, std::span<float> best_weights);
+                        std::uint64_t seed, const Watcher& watcher, std::span<float> best_weights,
+                        const Start* start = nullptr);
 
   /// What the ranks of this process take besides the whole data set: their parts, plans and weights.
   std::int64_t bytes() const;

@@ -617,6 +617,11 @@ void Session<T>::load_snapshot(std::span<const T> in) {
   impl_->engine->send();
 }
 
+template <class T>
+TrainingState<T> Session<T>::training_state() {
+  return {impl_->parameters.values(), impl_->parameters.states(), impl_->engine->optimizer_state()};
+}
+
 template class Session<float>;
 template class Session<double>;
 

@@ -62,6 +62,14 @@ struct Blueprint {
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes = 4,
                          const RankPart* part = nullptr);
 
+/// All that the steps of a run change, as it lies in the session: whoever writes to it goes on from there.
+template <class T>
+struct TrainingState {
+  std::span<T> values;  ///< of the trained parameters
+  std::span<T> states;  ///< running statistics
+  runtime::OptimizerState<T> optimizer;
+};
+
 template <class T>
 class Session {
  public:
@@ -127,6 +135,9 @@ class Session {
   std::size_t snapshot_size() const;
   void save_snapshot(std::span<T> out) const;
   void load_snapshot(std::span<const T> in);
+
+  /// Of a session on the host.
+  TrainingState<T> training_state();
 
  private:
   struct Impl;
