@@ -43,6 +43,7 @@ struct Report {
   double start_seconds = 0;  ///< from the start of all this to the end of the first epoch, without evaluations
   double train_seconds = 0;  ///< all runs, evaluation included
   bool interrupted = false;
+  bool can_go_on = false;  ///< it was interrupted, and the run folder has a checkpoint
   int rank = 0;            ///< of several processes, this one's; the first alone shows and writes anything
   std::string run_folder;  ///< empty if nothing was written
   std::map<std::string, std::string> config;

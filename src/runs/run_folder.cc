@@ -1,12 +1,10 @@
 // Everything is written into a staging folder beside the place. Committing syncs and renames it; the destructor removes
-// what was not committed.
+// what was not committed and has no checkpoint.
 #include "runs/run_folder.h"
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -18,18 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kMetrics = "metrics.jsonl";
+
 [[noreturn]] void fail_disk(const fs::path& path, const std::string& what, const std::string& reason) {
   throw Error(ErrorCode::kDisk, fmt::format("cannot {}: {}", what, reason), path.string(),
               "choose another --out, or free space");
-}
-
-/// `,"name":value`, null for NaN.
-void print_number(std::FILE* file, const char* name, double value) {
-  if (std::isfinite(value)) {
-    std::fprintf(file, ",\"%s\":%.17g", name, value);
-  } else {
-    std::fprintf(file, ",\"%s\":null", name);
-  }
 }
 
 std::string file_name_part(std::string_view text) {
@@ -44,6 +35,16 @@ std::string file_name_part(std::string_view text) {
 
 }  // namespace
 
+/// A name beside `path` that holds no checkpoint: of a killed process, whose number this one may have, there may be
+/// one.
+static fs::path staging_for(const fs::path& path) {
+  fs::path staging = path;
+  staging += fmt::format(".partial-{}", getpid());
+  const fs::path first = staging;
+  for (int i = 2; fs::exists(staging / kCheckpointName); ++i) staging = first.string() + fmt::format("-{}", i);
+  return staging;
+}
+
 RunFolder::RunFolder(fs::path path, bool force) : path_(fs::absolute(path).lexically_normal()), force_(force) {
   if (path_.filename().empty()) path_ = path_.parent_path();
   std::error_code error;
@@ -56,10 +57,36 @@ RunFolder::RunFolder(fs::path path, bool force) : path_(fs::absolute(path).lexic
                   replaceable ? "choose another --out, or replace it with --force" : "choose another --out");
     }
   }
-  staging_ = path_;
-  staging_ += fmt::format(".partial-{}", getpid());
+  staging_ = staging_for(path_);
   try {
     begin();
+  } catch (...) {
+    discard();
+    throw;
+  }
+}
+
+RunFolder::RunFolder(const Unfinished& unfinished, bool force)
+    : path_(unfinished.run), force_(true), has_checkpoint_(true) {
+  const MetricsEnd& end = unfinished.checkpoint.at.metrics;
+  if (unfinished.folder != path_) {
+    std::error_code ignored;
+    const bool taken = fs::exists(fs::symlink_status(path_, ignored));
+    if (taken && (!is_run_folder(path_) || (is_complete(path_) && !force))) {
+      throw Error(ErrorCode::kUsage, "something else stands where the run folder is to be", path_.string(),
+                  is_run_folder(path_) ? "move it away, or replace it with --force" : "move it away");
+    }
+    staging_ = unfinished.folder;
+    metrics_.emplace(staging_ / kMetrics, end);
+    return;
+  }
+  staging_ = staging_for(path_);
+  try {
+    std::string lines = read_file(path_ / kMetrics);
+    lines.resize(std::min<std::size_t>(lines.size(), end.bytes));
+    make_folder(staging_);
+    write_file(staging_ / kMetrics, lines);
+    metrics_.emplace(staging_ / kMetrics, end);
   } catch (...) {
     discard();
     throw;
@@ -73,44 +100,40 @@ void RunFolder::begin() {
   make_folder(path_.parent_path());
   fs::remove_all(staging_, error);
   make_folder(staging_);
-  metrics_ = std::fopen((staging_ / "metrics.jsonl").c_str(), "w");
-  if (metrics_ == nullptr) fail_disk(path_, "write metrics.jsonl", std::strerror(errno));
+  metrics_.emplace(staging_ / kMetrics);
 }
 
 RunFolder::~RunFolder() {
-  if (!committed_) discard();
+  std::error_code ignored;
+  if (!committed_ && !fs::exists(staging_ / kCheckpointName, ignored)) discard();
 }
 
 void RunFolder::discard() noexcept {
-  if (metrics_ != nullptr) std::fclose(std::exchange(metrics_, nullptr));
+  metrics_.reset();
   remove_quietly(staging_);
   std::error_code ignored;  // a parent stays if something else lies in it by now
   for (const fs::path& parent : made_parents_) fs::remove(parent, ignored);
 }
 
-void RunFolder::add_epoch(std::int64_t run, const epochs::EpochRecord& epoch) noexcept {
-  std::fprintf(metrics_, "{\"run\":%lld,\"epoch\":%lld", static_cast<long long>(run),
-               static_cast<long long>(epoch.epoch));
-  print_number(metrics_, "loss", epoch.loss);
-  print_number(metrics_, "lr", epoch.lr);
-  print_number(metrics_, "seconds", epoch.seconds);
-  if (epoch.evaluated) {
-    print_number(metrics_, "eval_seconds", epoch.eval_seconds);
-    print_number(metrics_, "val_loss", epoch.val_loss);
-    print_number(metrics_, "train", epoch.scores.train);
-    print_number(metrics_, "val", epoch.scores.val);
-    print_number(metrics_, "test", epoch.scores.test);
-  }
-  std::fputs("}\n", metrics_);
-}
+void RunFolder::add_epoch(std::int64_t run, const epochs::EpochRecord& epoch) noexcept { metrics_->add(run, epoch); }
 
 void RunFolder::write(std::string_view name, std::string_view content) { write_file(staging_ / name, content); }
 
-void RunFolder::commit() {
-  const bool failed = std::ferror(metrics_) != 0 || std::fflush(metrics_) != 0 || fsync(fileno(metrics_)) != 0;
-  const std::string reason = std::strerror(errno);
-  std::fclose(std::exchange(metrics_, nullptr));
-  if (failed) fail_disk(path_, "write metrics.jsonl", reason);
+void RunFolder::checkpoint(Checkpoint at, const CheckpointArrays<std::span<const float>>& arrays) {
+  at.metrics = metrics_->sync();
+  write_checkpoint(staging_ / kCheckpointName, at, arrays);
+  has_checkpoint_ = true;
+}
+
+void RunFolder::commit(bool complete) {
+  metrics_->close();
+  put_in_place();
+  committed_ = true;
+  std::error_code ignored;  // a checkpoint that stays does no harm: the report says that the training is complete
+  if (complete) fs::remove(path_ / kCheckpointName, ignored);
+}
+
+void RunFolder::put_in_place() {
   std::error_code error;
   fs::path old;
   if (force_ && fs::exists(path_, error)) {
@@ -125,7 +148,6 @@ void RunFolder::commit() {
     if (!old.empty()) fs::rename(old, path_, error);
     fail_disk(path_, "put the run folder in its place", why);
   }
-  committed_ = true;
   if (!old.empty()) remove_quietly(old);
 }
 

@@ -1,16 +1,19 @@
 // The folder that a training leaves: config.yaml, metrics.jsonl, model.gneiss, model.safetensors, report.json.
 //
-// It is written beside its final place under a name that says so and renamed when complete: a failure leaves no folder,
-// and a folder that exists is whole. metrics.jsonl grows while training runs, one line an epoch, without allocating.
+// It is written beside its final place under a .partial- name and renamed when complete: a folder that exists is whole.
+// A failure leaves nothing, unless there was a checkpoint: then the .partial- folder stays, to go on from.
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "epochs/records.h"
+#include "runs/checkpoint.h"
+#include "runs/metrics_file.h"
+#include "runs/unfinished.h"
 
 namespace gneiss::runs {
 
@@ -19,28 +22,39 @@ class RunFolder {
   /// Begins a folder that will stand at `path`. Errors: kUsage if something is there (unless `force` and it is a run
   /// folder); kDisk.
   RunFolder(std::filesystem::path path, bool force);
+  /// Goes on with the folder of a training that did not end; its metrics are cut back to what the checkpoint knows.
+  /// Errors: kUsage if another training has completed the folder in the meantime (unless `force`); as MetricsFile.
+  RunFolder(const Unfinished& unfinished, bool force);
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
-  ~RunFolder();  ///< removes what was not committed
+  ~RunFolder();  ///< removes what was not committed and has no checkpoint
 
-  /// Appends a line to metrics.jsonl: run, epoch, loss, lr, seconds, and scores if the epoch was evaluated.
+  /// Appends a line to metrics.jsonl.
   void add_epoch(std::int64_t run, const epochs::EpochRecord& epoch) noexcept;
   /// Writes a file of the folder.
   void write(std::string_view name, std::string_view content);
-  /// Makes the folder durable and puts it in its place. Errors: kDisk, also for a line of metrics.jsonl that failed.
-  void commit();
+  /// Writes the checkpoint, `at` completed by the lines of metrics.jsonl so far. Errors: kDisk; the one before is as it
+  /// was then.
+  void checkpoint(Checkpoint at, const CheckpointArrays<std::span<const float>>& arrays);
+  /// Makes the folder durable and puts it in its place; of a complete training the checkpoint goes. Errors: kDisk, also
+  /// for a line of metrics.jsonl that failed.
+  void commit(bool complete = true);
 
+  /// Is there something to go on from, should this end here?
+  bool has_checkpoint() const { return has_checkpoint_; }
   const std::filesystem::path& path() const { return path_; }
 
  private:
   void begin();
   void discard() noexcept;
+  void put_in_place();
 
   std::filesystem::path path_;
   std::filesystem::path staging_;
-  std::FILE* metrics_ = nullptr;
+  std::optional<MetricsFile> metrics_;
   bool force_ = false;
   std::vector<std::filesystem::path> made_parents_;  ///< folders that were not there, the innermost first
+  bool has_checkpoint_ = false;                      ///< in the staging folder, or the folder that it is to replace
   bool committed_ = false;
 };
 

@@ -1,0 +1,183 @@
+// The checkpoint file: everything comes back to the last bit, and nothing but the whole file is read.
+#include "runs/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "base/file.h"
+#include "gneiss/error.h"
+#include "runs/run_folder.h"
+
+namespace gneiss::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+class CheckpointFile : public ::testing::Test {
+ protected:
+  CheckpointFile() : folder_(fs::temp_directory_path() / ("gneiss-checkpoint-" + std::to_string(getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~CheckpointFile() override { fs::remove_all(folder_); }
+
+  static Checkpoint some() {
+    Checkpoint at;
+    at.version = "0.3.0";
+    at.settings = "train:\n  epochs: 5\n";
+    at.model_hash = 0xffffffffffffffffU;
+    at.data_hash = 7;
+    at.run = 1;
+    at.position.epoch.epoch = 3;
+    at.position.epoch.seconds = 0.1;
+    at.position.sums = {2, 1.0 / 3, 64};
+    at.position.stopping = {true, -kInfinity, 0.1 + 0.2, 4};
+    at.position.schedule = {0.01, 5e-324, true, 2};
+    at.records.resize(2);
+    at.records[0].seed = 5;
+    at.records[0].best = {0.5, kNaN, 1};
+    at.records[0].best_val_loss = 1e300;
+    at.records[1].stopped_early = true;
+    at.optimizer_steps = 12;
+    at.room.hops = 2;
+    at.room.nodes = {1, 2, 3};
+    at.metrics = {100, 0x8000000000000001U};
+    return at;
+  }
+
+  fs::path write() const {
+    const std::vector<float> values = {1, -0.0F, std::numeric_limits<float>::denorm_min()};
+    const std::vector<float> first = {0.1F, 0.2F, 0.3F};
+    const std::vector<float> best = {9, 8, 7, 6};
+    write_checkpoint(folder_ / kCheckpointName, some(), {values, {}, first, {}, best, best});
+    return folder_ / kCheckpointName;
+  }
+
+  /// The message with which these bytes are refused; "" if they are not.
+  std::string refusal(const std::string& bytes) const {
+    const fs::path path = folder_ / "other.bin";
+    std::ofstream(path, std::ios::binary) << bytes;  // thousands of them, so nothing is synced
+    try {
+      read_checkpoint(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kBadData) << error.what();
+      EXPECT_EQ(error.where(), path.string());
+      EXPECT_NE(error.hint(), "");
+      return error.message();
+    }
+    return "";
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(CheckpointFile, ComesBackToTheBit) {
+  const LoadedCheckpoint loaded = read_checkpoint(write());
+  const Checkpoint at = some();
+  EXPECT_EQ(loaded.at.settings, at.settings);
+  EXPECT_EQ(loaded.at.model_hash, at.model_hash);
+  EXPECT_EQ(loaded.at.position.epoch.epoch, 3);
+  EXPECT_EQ(loaded.at.position.epoch.seconds, 0.1);
+  EXPECT_EQ(loaded.at.position.sums.steps, 2);
+  EXPECT_EQ(loaded.at.position.sums.loss, 1.0 / 3);
+  EXPECT_EQ(loaded.at.position.stopping.best_metric, -kInfinity);
+  EXPECT_EQ(loaded.at.position.stopping.best_loss, 0.1 + 0.2);
+  EXPECT_EQ(loaded.at.position.schedule.best, 5e-324);
+  ASSERT_EQ(loaded.at.records.size(), 2U);
+  EXPECT_TRUE(std::isnan(loaded.at.records[0].best.val));
+  EXPECT_EQ(loaded.at.records[0].best_val_loss, 1e300);
+  EXPECT_TRUE(loaded.at.records[1].stopped_early);
+  EXPECT_EQ(loaded.at.room, at.room);
+  EXPECT_EQ(loaded.at.metrics.hash, at.metrics.hash);
+  ASSERT_EQ(loaded.arrays.values.size(), 3U);
+  EXPECT_TRUE(std::signbit(loaded.arrays.values[1]));
+  EXPECT_EQ(loaded.arrays.values[2], std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(loaded.arrays.first, std::vector<float>({0.1F, 0.2F, 0.3F}));
+  EXPECT_TRUE(loaded.arrays.states.empty());
+  EXPECT_EQ(loaded.arrays.saved, std::vector<float>({9, 8, 7, 6}));
+}
+
+TEST_F(CheckpointFile, CutOffAnywhereItIsRefused) {
+  const std::string bytes = read_file(write());
+  ASSERT_GT(bytes.size(), 500U);
+  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_NE(refusal(bytes.substr(0, size)), "") << size;
+  EXPECT_EQ(refusal(bytes), "");
+}
+
+TEST_F(CheckpointFile, ChangedAnywhereItIsRefused) {
+  const std::string bytes = read_file(write());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 0x10);
+    EXPECT_NE(refusal(changed), "") << "byte " << i;
+  }
+  EXPECT_NE(refusal(bytes + '\0'), "");
+}
+
+TEST_F(CheckpointFile, AnotherFormatIsNamed) {
+  std::string bytes = read_file(write());
+  bytes[8] = 2;
+  EXPECT_EQ(refusal(bytes), "a checkpoint of format 2; this gneiss reads format 1");
+  EXPECT_EQ(refusal(std::string(100, 'x')), "this is no checkpoint of gneiss");
+  EXPECT_EQ(refusal("GNEISSCP"), "a checkpoint cut off after 8 bytes");
+}
+
+epochs::EpochRecord epoch_of(std::int64_t number, double loss) {
+  epochs::EpochRecord epoch;
+  epoch.epoch = number;
+  epoch.loss = loss;
+  return epoch;
+}
+
+TEST_F(CheckpointFile, MetricsAreCutBackToWhatItKnows) {
+  const fs::path path = folder_ / "metrics.jsonl";
+  MetricsEnd end;
+  {
+    MetricsFile file(path);
+    epochs::EpochRecord first = epoch_of(1, 0.1 + 0.2);
+    first.evaluated = true;
+    first.val_loss = kNaN;
+    first.scores = {1, 0, 0.3};
+    file.add(0, first);
+    file.add(0, epoch_of(2, 0.5));
+    end = file.sync();
+    file.add(0, epoch_of(3, 0.25));
+    file.close();
+  }
+  const std::string whole = read_file(path);
+  const std::vector<RunEpochs> runs = read_metrics(path, end);
+  ASSERT_EQ(runs.size(), 1U);
+  ASSERT_EQ(runs[0].epochs.size(), 2U);
+  EXPECT_EQ(runs[0].epochs[0].loss, 0.1 + 0.2);
+  EXPECT_TRUE(runs[0].epochs[0].evaluated);
+  EXPECT_TRUE(std::isnan(runs[0].epochs[0].val_loss));
+  EXPECT_EQ(runs[0].epochs[0].scores.test, 0.3);
+  EXPECT_FALSE(runs[0].epochs[1].evaluated);
+  {
+    MetricsFile file(path, end);
+    EXPECT_TRUE(is_being_written(path));
+    EXPECT_THROW(MetricsFile(path, end), Error) << "two would write to it";
+    file.add(0, epoch_of(3, 0.25));
+    file.close();
+  }
+  EXPECT_FALSE(is_being_written(path));
+  EXPECT_EQ(read_file(path), whole);
+  std::string changed = whole;
+  changed[20] = static_cast<char>(changed[20] ^ 1);
+  write_file(path, changed);
+  EXPECT_THROW(MetricsFile(path, end), Error);
+  EXPECT_EQ(read_file(path), changed) << "refused before anything was cut";
+  write_file(path, whole.substr(0, end.bytes - 1));
+  EXPECT_THROW(MetricsFile(path, end), Error);
+}
+
+}  // namespace
+}  // namespace gneiss::runs
