@@ -1,4 +1,4 @@
-// train, plan and synth.
+// train, resume, plan and synth.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -6,6 +6,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -108,30 +109,71 @@ std::string defaults_line(const std::string& defaults) {
   return fmt::format("defaults for {}; flags overrule them (gneiss help defaults)", defaults);
 }
 
-int run_train(const TrainArguments& arguments) {
-  const RunConfig config = arguments.config();
+/// What train and resume show, of a training that `train` does.
+int show_training(bool json, bool quiet, const std::function<TrainResult(const Progress&)>& train) {
   catch_signals();
-  ProgressBar bar(arguments.quiet);
+  ProgressBar bar(quiet);
   Progress progress;
   progress.on_start = [&](const TrainingStart& start) {
     warn(start.warnings);
-    if (!start.defaults.empty() && !arguments.quiet && !arguments.json)
-      fmt::print(stderr, "{}\n", defaults_line(start.defaults));
+    if (!start.defaults.empty() && !quiet && !json) fmt::print(stderr, "{}\n", defaults_line(start.defaults));
     bar.start(start);
   };
   progress.on_epoch = [&](const EpochProgress& epoch) { bar.update(epoch); };
   progress.should_stop = [] { return stop_signal != 0; };
-  const TrainResult result = train_model(config, progress);
+  progress.on_warning = [&](const std::string& text) {
+    bar.clear();
+    warn({text});
+  };
+  const TrainResult result = train(progress);
   bar.clear();
   if (result.rank != 0) return 0;
-  print(arguments.json ? result.json + "\n" : result_text(result));
-  if (!result.advice.empty() && !arguments.json) warn({result.advice});
+  if (result.was_complete) {
+    print(json ? result.json : fmt::format("the training in {} is complete\n", result.run_folder));
+    return 0;
+  }
+  print(json ? result.json + "\n" : result_text(result));
+  if (!result.advice.empty() && !json) warn({result.advice});
   if (!result.interrupted) return 0;
   throw Error(
       ErrorCode::kStopped,
       fmt::format("stopped on request after epoch {} of run {}", result.losses.back().size(), result.losses.size()),
       result.run_folder,
-      result.run_folder.empty() ? "nothing was saved (--no-save)" : "the weights so far are saved there");
+      result.run_folder.empty() ? std::string("nothing was saved (--no-save)")
+      : result.can_go_on
+          ? fmt::format("the weights so far are saved there; gneiss resume {} goes on", result.run_folder)
+          : std::string("the weights so far are saved there"));
+}
+
+int run_train(const TrainArguments& arguments) {
+  const RunConfig config = arguments.config();
+  return show_training(arguments.json, arguments.quiet,
+                       [&](const Progress& progress) { return train_model(config, progress); });
+}
+
+struct ResumeArguments {
+  std::string run;
+  bool json = false;
+  bool quiet = false;
+  SettingFlags flags;
+};
+
+int run_resume(const ResumeArguments& arguments) {
+  RunConfig overrides;
+  arguments.flags.apply(&overrides);
+  return show_training(arguments.json, arguments.quiet,
+                       [&](const Progress& progress) { return resume_training(arguments.run, overrides, progress); });
+}
+
+void add_resume_command(const Command& program, Action* action) {
+  const Command resume = program.add_command("resume", "go on with a training that was stopped or killed");
+  const auto arguments = std::make_shared<ResumeArguments>();
+  resume.add_text("run", &arguments->run, "run folder that was to be written, or the .partial- folder left of it",
+                  {.value_name = "RUN", .required = true});
+  arguments->flags.add_to(resume, {"data.name", "train.threads", "out.checkpoint_every", "out.force"});
+  resume.add_flag("--json", &arguments->json, "results as one JSON object on stdout");
+  resume.add_flag("-q,--quiet", &arguments->quiet, "no progress bar");
+  resume.when_chosen([=] { *action = [=] { return run_resume(*arguments); }; });
 }
 
 int run_plan(const TrainArguments& arguments) {
@@ -202,6 +244,8 @@ void add_train_commands(const Command& program, Action* action) {
   train.add_flag("--json", &train_arguments->json, "results as one JSON object on stdout");
   train.add_flag("-q,--quiet", &train_arguments->quiet, "no progress bar");
   train.when_chosen([=] { *action = [=] { return run_train(*train_arguments); }; });
+
+  add_resume_command(program, action);
 
   const Command plan = program.add_command("plan", "show what a training would do and need, without doing it");
   const auto plan_arguments = add_arguments(plan, groups);

@@ -70,6 +70,19 @@ Command find_command(const Command& program, const std::vector<std::string>& arg
   return command;
 }
 
+/// Is `option` ("--lr", "--no-save") that of a setting of trainings?
+bool is_setting(const std::string& option) {
+  std::string flag = option.substr(2);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  const std::vector<SettingInfo>& all = list_settings();
+  return flag == "model-arg" || std::any_of(all.begin(), all.end(), [&](const SettingInfo& setting) {
+           const auto is = [&](const std::string& name) {
+             return name == flag || (setting.is_switch && "no-" + name == flag);
+           };
+           return is(setting.flag) || std::any_of(setting.aliases.begin(), setting.aliases.end(), is);
+         });
+}
+
 /// Refuses options that the command does not have, naming the nearest it has.
 void check_flags(const Command& command, const std::vector<std::string>& arguments) {
   std::vector<std::string> known = command.long_options();
@@ -82,6 +95,13 @@ void check_flags(const Command& command, const std::vector<std::string>& argumen
     std::string hint = habit_of_option(name, known);
     if (const std::string close = nearest(name, known); hint.empty() && !close.empty())
       hint = fmt::format("did you mean '{}'?", close);
+    if (command.name() == "resume" && is_setting(name)) {
+      throw Error(ErrorCode::kUsage, fmt::format("a resumed training keeps its settings, '{}' cannot be given", name),
+                  "gneiss resume",
+                  fmt::format("leave it out; with other settings train anew: gneiss train "
+                              "RUN/config.yaml {} …",
+                              name));
+    }
     if (hint.empty()) hint = fmt::format("gneiss help {} lists the options", command.name());
     throw Error(ErrorCode::kUsage, fmt::format("unknown option '{}'", name), fmt::format("gneiss {}", command.name()),
                 hint);

@@ -51,8 +51,10 @@ struct TrainingStart {
 struct Progress {
   std::function<void(const TrainingStart&)> on_start;
   std::function<void(const EpochProgress&)> on_epoch;
-  /// Asked after every epoch: true ends the training there, with everything saved.
+  /// Asked after every epoch, and every mini-batch: true ends the training there, with everything saved.
   std::function<bool()> should_stop;
+  /// Something went wrong that does not stop the training, a checkpoint that could not be written say.
+  std::function<void(const std::string& text)> on_warning;
 };
 
 /// Scores of one part of the nodes over the runs: mean and sample standard deviation.
@@ -82,19 +84,32 @@ struct TrainResult {
   std::int64_t peak_rss_bytes = 0;
   std::int64_t saved_run = 0;  ///< whose weights are in the run folder
   bool interrupted = false;
-  int rank = 0;            ///< of several processes that a launcher started; only rank 0's results are to be shown
-  std::string run_folder;  ///< empty if nothing was written
-  std::string advice;      ///< what to try when the model has hardly learnt; empty if it has
-  std::string routes;      ///< lines about the simulated machine; empty without one
-  std::string json;        ///< all of it and more as one JSON object
+  bool can_go_on = false;     ///< interrupted, and resume_training() goes on with it
+  bool was_complete = false;  ///< of resume_training(): there was nothing to go on with
+  int rank = 0;               ///< of several processes that a launcher started; only rank 0's results are to be shown
+  std::string run_folder;     ///< empty if nothing was written
+  std::string advice;         ///< what to try when the model has hardly learnt; empty if it has
+  std::string routes;         ///< lines about the simulated machine; empty without one
+  std::string json;           ///< all of it and more as one JSON object
 };
 
-/// Trains as the settings say. Errors: kUsage, kBadData, kOutOfMemory, kDisk, kNumeric; nothing is left on disk then.
+/// Trains as the settings say. Errors: kUsage, kBadData, kOutOfMemory, kDisk, kNumeric; nothing is left on disk then
+/// but the last checkpoint, if there was one.
 TrainResult train_model(const RunConfig& config, const Progress& progress = {});
 /// The same on a data set in memory, which stays as it is; the settings do not name one (data.name), and their other
 /// `data.` settings (split, normalize_features …) apply to it. A data set that was loaded trains as the settings it was
 /// loaded by; those given here replace them.
 TrainResult train_model(const Dataset& dataset, const RunConfig& config, const Progress& progress = {});
+
+/// Goes on with a training that was interrupted or killed, from its last checkpoint, and ends with the same bits as
+/// without the interruption. `run_folder`: the one that stands or was to stand there, or the .partial- folder that is
+/// left of it. `overrides` may set data.name, train.threads, out.checkpoint_every and out.force. Of a complete training
+/// `was_complete` is set and `json` is its report. Errors: as train_model; kUsage for other settings, and while the
+/// training runs; kBadData without a checkpoint, for one that is damaged, and for other data.
+TrainResult resume_training(const std::string& run_folder, const RunConfig& overrides, const Progress& progress = {});
+/// The same of a training on a data set of arrays, which is given again. One that was loaded is found by the settings.
+TrainResult resume_training(const Dataset& dataset, const std::string& run_folder, const RunConfig& overrides,
+                            const Progress& progress = {});
 
 struct PlanResult {
   std::string text;  ///< passes, ops in order with variants, bytes and modelled times, memory

@@ -56,6 +56,7 @@ jobs::JobWatcher job_watcher(const Progress& progress) {
     };
   }
   watcher.should_stop = progress.should_stop;
+  watcher.on_warning = progress.on_warning;
   return watcher;
 }
 
@@ -84,6 +85,7 @@ TrainResult train_result(const runs::Report& report) {
   result.peak_rss_bytes = report.peak_rss_bytes;
   result.saved_run = report.saved_run;
   result.interrupted = report.interrupted;
+  result.can_go_on = report.can_go_on;
   result.rank = report.rank;
   result.run_folder = report.run_folder;
   result.advice = report.advice;
@@ -175,6 +177,29 @@ TrainResult train_model(const Dataset& dataset, const RunConfig& config, const P
   const jobs::JobWatcher watcher = job_watcher(progress);
   OnDataset on = on_dataset(dataset, config.impl().config);
   return train_result(jobs::train(std::move(on.config), watcher, std::move(on.given)));
+}
+
+static TrainResult resumed(const std::string& run_folder, const settings::Config& overrides, const Progress& progress,
+                           jobs::GivenData given) {
+  const std::optional<runs::Report> report =
+      jobs::resume(run_folder, overrides, job_watcher(progress), std::move(given));
+  if (report) return train_result(*report);
+  TrainResult complete;
+  complete.was_complete = true;
+  complete.run_folder = run_folder;
+  complete.json = read_file(std::filesystem::path(run_folder) / "report.json");
+  return complete;
+}
+
+TrainResult resume_training(const std::string& run_folder, const RunConfig& overrides, const Progress& progress) {
+  return resumed(run_folder, overrides.impl().config, progress, {});
+}
+
+TrainResult resume_training(const Dataset& dataset, const std::string& run_folder, const RunConfig& overrides,
+                            const Progress& progress) {
+  if (!dataset.impl().of_arrays) return resume_training(run_folder, overrides, progress);
+  OnDataset on = on_dataset(dataset, overrides.impl().config);
+  return resumed(run_folder, on.config, progress, std::move(on.given));
 }
 
 static PlanResult plan_result(const jobs::PlanReport& report) {

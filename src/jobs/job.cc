@@ -1,4 +1,5 @@
-// train: loads the data, trains run by run, keeps the best run's weights, and writes the run folder and the report.
+// train and resume: load the data, train run by run, keep the best run's weights and checkpoints on the way, and write
+// the run folder and the report.
 #include "jobs/job.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/file_pages.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/parallel.h"
@@ -16,7 +18,9 @@
 #include "data/info.h"
 #include "data/ranges.h"
 #include "jobs/advice.h"
+#include "jobs/checkpoints.h"
 #include "jobs/device_choice.h"
+#include "jobs/go_on.h"
 #include "jobs/options.h"
 #include "jobs/partition.h"
 #include "jobs/routes.h"
@@ -33,6 +37,8 @@ namespace gneiss::jobs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* kCheckpointEvery = "out.checkpoint_every";
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -99,10 +105,28 @@ RunFacts facts_of(const settings::Config& config, const data::Dataset& dataset) 
 /// The training of one config, run by run.
 class Trainer {
  public:
-  Trainer(settings::Config config, const JobWatcher& watcher, GivenData given)
-      : config_(std::move(config)), watcher_(watcher), given_(std::move(given)) {}
+  Trainer(settings::Config config, const JobWatcher& watcher, GivenData given,
+          std::optional<runs::Unfinished> from = {})
+      : config_(std::move(config)),
+        watcher_(watcher),
+        given_(std::move(given)),
+        checkpoints_(config_, std::move(from)) {}
 
   runs::Report train() {
+    try {
+      return train_all();
+    } catch (const Error& error) {
+      const bool repeats = error.code() == ErrorCode::kNumeric;  // the same numbers come again
+      if (repeats || folder_ == nullptr || !folder_->has_checkpoint()) throw;
+      const std::string hint =
+          fmt::format("gneiss resume {} goes on from the last checkpoint", folder_->path().string());
+      throw Error(error.code(), error.message(), error.where(),
+                  error.hint().empty() ? hint : error.hint() + "; " + hint);
+    }
+  }
+
+ private:
+  runs::Report train_all() {
     report_.version = version_text();
     check_machine(config_, false);
     world_ = comm::make_ranks(rank_count(config_));
@@ -110,19 +134,27 @@ class Trainer {
     if (device_count(config_) > 1) world_ = comm::loopback(device_count(config_));
     report_.rank = world_ == nullptr ? 0 : world_->first();
     device_ = choose_device(config_, &device_notes_);  // before the data are read
+    if (device_ != nullptr && config_.has(kCheckpointEvery)) {
+      throw Error(ErrorCode::kUnsupported, "trainings on a device keep no checkpoints yet",
+                  config_.where(kCheckpointEvery), "leave out --checkpoint-every, or use --device cpu");
+    }
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_);
     check_that_ranks_agree();
+    look_at_numbers();
+    checkpoints_.look_at_model(model_source(workload_->session().model).text);
     report_.reorder = workload_->reorder();
+    report_.defaults = workload_->defaults();
     report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;
     open_folder();
+    checkpoints_.take_up(&report_, &best_facts_);
     const auto start = Clock::now();
-    for (std::int64_t run = 0; run < workload_->runs() && !report_.interrupted; ++run) train_one(run);
+    for (std::int64_t run = checkpoints_.first_run(); run < workload_->runs() && !report_.interrupted; ++run)
+      train_one(run);
     report_.train_seconds = seconds_since(start);
     finish();
     return std::move(report_);
   }
 
- private:
   /// Of several ranks, rank 0's.
   train::Session<float>& session() { return ranks_ != nullptr ? ranks_->session() : *session_; }
 
@@ -141,10 +173,41 @@ class Trainer {
 
   void open_folder() {
     if (!config_.flag("out.save") || report_.rank != 0) return;
+    if (checkpoints_.from()) {
+      folder_ = std::make_unique<runs::RunFolder>(*checkpoints_.from(), config_.flag("out.force"));
+      return;
+    }
     const std::filesystem::path path = config_.has("out.folder")
                                            ? std::filesystem::path(config_.text("out.folder"))
                                            : runs::default_run_folder(workload_->dataset().name, model_title(config_));
     folder_ = std::make_unique<runs::RunFolder>(path, config_.flag("out.force"));
+    for (const std::filesystem::path& other : runs::unfinished_beside(folder_->path())) {
+      checkpoints_.warnings().push_back(fmt::format(
+          "an unfinished training lies beside the new run folder; gneiss resume {} goes on with it", other.string()));
+    }
+  }
+
+  /// After a step: a checkpoint, if it is time for one or the training is to stop.
+  void after_step(std::int64_t run, const epochs::Position& position, const epochs::RunRecord& record, bool stops) {
+    if (folder_ == nullptr || device_ != nullptr) return;
+    const bool whole_epochs = batches_ != nullptr && batches_->routed() != nullptr;
+    if (!checkpoints_.is_due(whole_epochs ? position.sums.steps : 1, stops)) return;
+    const train::TrainingState<float> state = session().training_state();
+    const std::string warning = checkpoints_.keep(
+        {run,
+         position,
+         record,
+         config_,
+         report_,
+         best_facts_,
+         {state.values, state.states, {state.optimizer.first, state.optimizer.second, state.optimizer.steps}},
+         batches_ == nullptr ? minibatch::BatchShape() : batches_->room(),
+         weights_.span(),
+         best_weights_.span()},
+        folder_.get());
+    if (warning.empty()) return;
+    report_.warnings.push_back(warning);
+    if (watcher_.on_warning) watcher_.on_warning(warning);
   }
 
   void describe_start(const train::Session<float>& session) {
@@ -168,6 +231,7 @@ class Trainer {
     report_.warnings = workload_->session().warnings;
     report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
     report_.warnings.insert(report_.warnings.end(), large_numbers_.begin(), large_numbers_.end());
+    report_.warnings.insert(report_.warnings.end(), checkpoints_.warnings().begin(), checkpoints_.warnings().end());
     const std::vector<ir::Op>& ops = session.compiled().program.ops;
     const bool weighs =
         std::any_of(ops.begin(), ops.end(), [](const ir::Op& op) { return op.kind == ir::OpKind::edge_weight; });
@@ -175,7 +239,6 @@ class Trainer {
     if (!session.plan().fit.empty()) report_.notes.push_back(session.plan().fit);
     for (const language::Diagnostic& warning : session.compiled().diagnostics)
       report_.notes.push_back(language::render(warning));
-    report_.defaults = workload_->defaults();
     report_.config = config_.values();
     report_.plan_peak_bytes = ranks_ == nullptr ? session_bytes() : 0;
     if (batches_ != nullptr) {
@@ -279,14 +342,17 @@ class Trainer {
       ranks_.reset();
       workload_->reload(run);
     }
-    if (session_ == nullptr && ranks_ == nullptr)
+    if (session_ == nullptr && ranks_ == nullptr) {
       facts_ = facts_of(config_, workload_->dataset());  // before the session frees what it can
-    if (run == 0) look_at_numbers();
-    if (session_ == nullptr && ranks_ == nullptr) make_session();
-    if (run == 0) {
+      look_at_data(run);
+      make_session();
+      checkpoints_.look_at_plan(session().plan(), batches_ == nullptr ? nullptr : &batches_->plan(), run);
+    }
+    if (run == checkpoints_.first_run()) {
+      weights_ = Buffer<float>::zeros(session().snapshot_size());
+      best_weights_ = Buffer<float>::zeros(session().snapshot_size());
+      if (checkpoints_.from()) checkpoints_.put_back(session().training_state(), weights_.span(), best_weights_.span());
       describe_start(session());
-      weights_ = Buffer<float>(session().snapshot_size());
-      best_weights_ = Buffer<float>(session().snapshot_size());
     }
     const data::Split split = epochs::labelled_split(workload_->dataset());
     train::check_split(workload_->dataset(), split, workload_->driver().metric);
@@ -294,13 +360,16 @@ class Trainer {
     give_back_code();  // epochs run a part of what made them ready
     epochs::Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels,
                                 train::threads_of(workload_->session()));
-    const train::Watcher watcher{[&](const epochs::EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop};
+    const train::Watcher watcher{
+        [&](const epochs::EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop,
+        [&](const auto& position, const auto& record, bool stops) { after_step(run, position, record, stops); }};
     const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
     train::FullGraphOptions driver = workload_->driver();
     driver.batches = batches_.get();
+    const train::Start* const from = checkpoints_.start(run);
     epochs::RunRecord record =
-        ranks_ != nullptr ? ranks_->run(split, driver, evaluator, seed, watcher, weights_.span())
-                          : train::train_run(*session_, split, driver, evaluator, seed, watcher, weights_.span());
+        ranks_ != nullptr ? ranks_->run(split, driver, evaluator, seed, watcher, weights_.span(), from)
+                          : train::train_run(*session_, split, driver, evaluator, seed, watcher, weights_.span(), from);
     report_.interrupted = record.interrupted;
     const bool better = run == 0 || is_better(record, report_.runs[static_cast<std::size_t>(report_.saved_run)]);
     report_.runs.push_back(std::move(record));
@@ -309,6 +378,15 @@ class Trainer {
       report_.saved_run = run;
       best_facts_ = facts_;
     }
+  }
+
+  /// Of every data set that is trained on, before a session frees what it can.
+  void look_at_data(std::int64_t run) {
+    if (folder_ == nullptr && !checkpoints_.from()) return;
+    data::Dataset& dataset = workload_->dataset();
+    checkpoints_.look_at_data(dataset, report_.reorder.method, run);
+    rest(&dataset.features.dense);
+    rest(&dataset.features.halves);
   }
 
   void trace() const {
@@ -355,7 +433,8 @@ class Trainer {
     best_facts_.metric = report_.metric;
     folder_->write("data.json", to_json(best_facts_));
     folder_->write("report.json", runs::to_json(report_) + "\n");
-    folder_->commit();
+    folder_->commit(!report_.interrupted);
+    report_.can_go_on = folder_->has_checkpoint() && report_.interrupted;
   }
 
   const Clock::time_point started_ = Clock::now();
@@ -363,6 +442,7 @@ class Trainer {
   const JobWatcher& watcher_;
   GivenData given_;
   runs::Report report_;
+  Checkpoints checkpoints_;
   std::unique_ptr<comm::Ranks> world_;       ///< of several ranks, those of this process
   std::shared_ptr<runtime::Device> device_;  ///< null: the host; sessions share it
   std::vector<std::string> device_notes_;
@@ -384,6 +464,10 @@ class Trainer {
 
 runs::Report train(settings::Config config, const JobWatcher& watcher, GivenData given) {
   return Trainer(std::move(config), watcher, std::move(given)).train();
+}
+
+runs::Report go_on(settings::Config config, const JobWatcher& watcher, GivenData given, runs::Unfinished from) {
+  return Trainer(std::move(config), watcher, std::move(given), std::move(from)).train();
 }
 
 }  // namespace gneiss::jobs

@@ -24,14 +24,23 @@ struct JobWatcher {
   /// The job is about to train: data set and plan are known.
   std::function<void(const runs::Report& so_far)> on_start;
   std::function<void(std::int64_t run, const epochs::EpochRecord& epoch)> on_epoch;
-  /// Asked after every epoch; true ends the training after this epoch with everything saved.
+  /// Asked after every epoch, and every mini-batch; true ends the training there with everything saved.
   std::function<bool()> should_stop;
+  /// Something went wrong that does not stop the training.
+  std::function<void(const std::string& text)> on_warning;
 };
 
 /// Trains as the settings say and writes the run folder. When interrupted, runs that have not begun are left out.
 /// `given`, if there is one, stands for the data set that the settings name. Errors: as the settings, the data, the
-/// model and the disk give reason to; nothing is left on disk then.
+/// model and the disk give reason to; nothing is left on disk then but the last checkpoint, if there was one.
 runs::Report train(settings::Config config, const JobWatcher& watcher, GivenData given = {});
+
+/// Goes on with the training of a run folder from its last checkpoint, to the same bits as without the interruption;
+/// none if the training is complete. `overrides` may say where the data lie now, on how many threads to run and how
+/// often to keep checkpoints; `given` as in train. Errors: as runs::find_unfinished and train; kUsage for other
+/// settings; kBadData if data or model are others now.
+std::optional<runs::Report> resume(const std::filesystem::path& run, const settings::Config& overrides,
+                                   const JobWatcher& watcher, GivenData given = {});
 
 /// A plan and what it was made for.
 struct PlanReport {

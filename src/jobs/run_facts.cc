@@ -100,6 +100,12 @@ std::string to_json(const RunFacts& facts) {
   return json.dump(1) + "\n";
 }
 
+RunFacts parse_facts(std::string_view text, const std::string& where) {
+  RunFacts facts;
+  fill(Json::parse(text, where), &facts);
+  return facts;
+}
+
 RunFacts read_facts(const std::filesystem::path& run) {
   RunFacts facts;
   const std::filesystem::path path = run / "data.json";

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
@@ -29,6 +30,8 @@ struct RunFacts {
 std::string fingerprint(const data::Dataset& dataset);
 
 std::string to_json(const RunFacts& facts);
+/// Back from to_json. Errors: kBadData at `where`.
+RunFacts parse_facts(std::string_view text, const std::string& where);
 /// Reads RUN/data.json; not known if there is none. Errors: kBadData if it is damaged.
 RunFacts read_facts(const std::filesystem::path& run);
 

@@ -20,8 +20,8 @@ struct OptionHabit {
 constexpr std::string_view kDataFirst = "the data set stands first: gneiss train DATA --model gcn";
 constexpr std::string_view kByData = "leave it out: it follows from the data";
 constexpr std::string_view kFromRun =
-    "a training cannot be continued; gneiss train RUN/config.yaml repeats it, gneiss predict, embed and eval use its "
-    "weights";
+    "gneiss resume RUN goes on with a training that was stopped; gneiss train RUN/config.yaml repeats one, gneiss "
+    "predict, embed and eval use its weights";
 
 constexpr OptionHabit kOptions[] = {
     {"device cuda gpu gpus gpu-id no-cuda cpu use-gpu accelerator backend", "--device",
@@ -29,6 +29,9 @@ constexpr OptionHabit kOptions[] = {
     {"num-workers workers n-workers num-threads n-threads nthreads jobs n-jobs num-cpus cpus", "--threads", ""},
     {"resume restart continue checkpoint ckpt load load-model pretrained restore load-checkpoint", "--resume",
      kFromRun},
+    {"save-every save-steps save-interval checkpoint-interval checkpoint-freq checkpoint-steps ckpt-every "
+     "snapshot-every",
+     "--checkpoint-every", ""},
     {"ranks world-size nproc num-gpus nproc-per-node distributed local-rank", "--ranks",
      "a training runs in one process"},
     {"learning-rate lrate init-lr base-lr eta", "--lr", ""},

@@ -548,6 +548,11 @@ std::vector<Setting> output_settings() {
        .type = kBool,
        .initial = "false",
        .help = "replace a run folder of that name"},
+      {.key = "out.checkpoint_every",
+       .flag = "checkpoint-every",
+       .help = "how often a checkpoint is kept in the run folder, for `gneiss resume`: every so many epochs or "
+               "mini-batches (100), or seconds, minutes or hours (30s, 10m, 1h); 0: only when stopped",
+       .unset = "10m"},
       {.key = "out.save", .flag = "save", .type = kBool, .initial = "true", .help = "write a run folder"},
       {.key = "passes.off",
        .flag = "passes-off",

@@ -73,6 +73,21 @@ bool epochs_run(const fs::path& folder) {
   return false;
 }
 
+/// Has the child ended? It can be waited for all the same.
+bool ended(pid_t child) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
+bool has_checkpoint(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().filename().string().find(".partial-") == std::string::npos) continue;
+    if (fs::exists(entry.path() / "checkpoint.bin", ignored)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Workplace::Workplace() {
@@ -95,6 +110,17 @@ CommandResult Workplace::gneiss_with_signal(const std::vector<std::string>& argu
   const pid_t child = start(folder_, arguments, {});
   for (int i = 0; i < 3000 && !epochs_run(folder_); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   kill(child, signal);
+  return finish(folder_, child);
+}
+
+CommandResult Workplace::gneiss_killed(const std::vector<std::string>& arguments, std::chrono::microseconds later,
+                                       const std::function<void()>& meanwhile) const {
+  const pid_t child = start(folder_, arguments, {});
+  for (int i = 0; i < 60000 && !ended(child) && !has_checkpoint(folder_); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (meanwhile) meanwhile();
+  std::this_thread::sleep_for(later);
+  kill(child, SIGKILL);
   return finish(folder_, child);
 }
 

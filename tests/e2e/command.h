@@ -1,7 +1,9 @@
 // Runs the gneiss command as a user would, in a folder of its own.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +30,11 @@ class Workplace {
                        const std::vector<std::pair<std::string, std::string>>& environment = {}) const;
   /// Starts it, sends `signal` once stderr or metrics show that epochs run, and waits for the end.
   CommandResult gneiss_with_signal(const std::vector<std::string>& arguments, int signal) const;
+
+  /// Starts it, does `meanwhile` once a checkpoint lies in a folder in the making, kills it so much later without any
+  /// warning, and waits for the end.
+  CommandResult gneiss_killed(const std::vector<std::string>& arguments, std::chrono::microseconds later,
+                              const std::function<void()>& meanwhile = {}) const;
 
   std::filesystem::path path(std::string_view name) const { return folder_ / name; }
   void write(std::string_view name, std::string_view content) const;

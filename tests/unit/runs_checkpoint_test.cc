@@ -64,7 +64,8 @@ class CheckpointFile : public ::testing::Test {
   /// The message with which these bytes are refused; "" if they are not.
   std::string refusal(const std::string& bytes) const {
     const fs::path path = folder_ / "other.bin";
-    std::ofstream(path, std::ios::binary) << bytes;  // thousands of them, so nothing is synced
+    fs::remove(path);  // thousands of them: no file is replaced, which some file systems would sync
+    std::ofstream(path, std::ios::binary) << bytes;
     try {
       read_checkpoint(path);
     } catch (const Error& error) {

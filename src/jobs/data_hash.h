@@ -1,0 +1,14 @@
+// One number that tells other data from those that a training began with.
+#pragma once
+
+#include <cstdint>
+
+#include "data/dataset.h"
+
+namespace gneiss::jobs {
+
+/// Of graph, features, labels and split as they lie in memory, in the order of their nodes. Of dense features beyond 64
+/// MiB a thousand blocks are read, evenly apart.
+std::uint64_t data_hash(const data::Dataset& dataset);
+
+}  // namespace gneiss::jobs

@@ -1,0 +1,54 @@
+// resume: finds the checkpoint, refuses settings that would change the result, and lets the trainer go on.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "jobs/go_on.h"
+#include "jobs/job.h"
+
+namespace gneiss::jobs {
+namespace {
+
+/// Where the data lie now (they are held against a hash), and what no result depends on.
+constexpr std::string_view kMayChange[] = {"data.name", "train.threads", "out.checkpoint_every", "out.force"};
+
+[[noreturn]] void refuse(const std::string& option, const std::string& where, const std::filesystem::path& run) {
+  throw Error(ErrorCode::kUsage, fmt::format("a resumed training keeps its settings, {} cannot be given", option),
+              where,
+              fmt::format("leave it out; with other settings train anew: gneiss train {} {} …",
+                          (run / "config.yaml").string(), option));
+}
+
+void check_overrides(const settings::Config& overrides, const std::filesystem::path& run) {
+  for (const settings::Setting& setting : settings::settings()) {
+    const bool may = std::find(std::begin(kMayChange), std::end(kMayChange), setting.key) != std::end(kMayChange);
+    if (!may && overrides.is_set(setting.key)) refuse("--" + setting.flag, overrides.where(setting.key), run);
+  }
+  if (!overrides.model_args().empty()) refuse("--model-arg", "--model-arg", run);
+}
+
+}  // namespace
+
+std::optional<runs::Report> resume(const std::filesystem::path& run, const settings::Config& overrides,
+                                   const JobWatcher& watcher, GivenData given) {
+  check_overrides(overrides, run);
+  std::optional<runs::Unfinished> from = runs::find_unfinished(run);
+  if (!from) {
+    for (const std::filesystem::path& other :
+         runs::unfinished_beside(std::filesystem::absolute(run).lexically_normal()))
+      if (watcher.on_warning) {
+        watcher.on_warning(
+            fmt::format("an unfinished training lies beside this one, which is complete; gneiss resume {} "
+                        "goes on with it",
+                        other.string()));
+      }
+    return std::nullopt;
+  }
+  settings::Config config;
+  config.parse_yaml(from->checkpoint.at.settings, (from->folder / runs::kCheckpointName).string());
+  config.merge(overrides);
+  return go_on(std::move(config), watcher, std::move(given), *std::move(from));
+}
+
+}  // namespace gneiss::jobs
