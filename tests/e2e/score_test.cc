@@ -39,7 +39,9 @@ TEST(ScoreCommand, MeasuresEveryScoreBesideTheOracle) {
     for (std::size_t i = 0; i < shares.size(); ++i) {
       EXPECT_GT(shares[i].real(), 0);
       EXPECT_LE(shares[i].real(), oracle[i].real()) << row.at("score").text();
-      if (i > 0) EXPECT_GT(shares[i].real(), shares[i - 1].real());
+      if (i > 0) {
+        EXPECT_GT(shares[i].real(), shares[i - 1].real());
+      }
     }
   }
   EXPECT_EQ(report.find("auto"), nullptr);
