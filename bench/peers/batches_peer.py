@@ -54,18 +54,23 @@ def count(batch):
     return sum(int(block.sampled_csc.indices.numel()) for block in batch.sampled_subgraphs)
 
 
-def timed(batches, most, step=lambda batch: None):
-    """Seconds and sampled edges of the batches after the first few."""
+def epochs(loader):
+    while True:
+        yield from loader
+
+
+def timed(loader, most, step=lambda batch: None):
+    """Seconds and sampled edges of the batches after the first few, over as many epochs as that takes."""
     edges = done = 0
     start = time.perf_counter()
-    for i, batch in enumerate(batches):
-        if i == WARM_UP:
-            edges = done = 0
-            start = time.perf_counter()
+    for i, batch in enumerate(epochs(loader)):
+        step(batch)
         edges += count(batch)
         done += 1
-        step(batch)
-        if i >= WARM_UP + most - 1:
+        if i == WARM_UP - 1:
+            edges = done = 0
+            start = time.perf_counter()
+        if i == WARM_UP + most - 1:
             break
     return {"seconds": time.perf_counter() - start, "edges": edges, "batches": done}
 
