@@ -61,6 +61,7 @@ std::vector<Case> cases() {
       {"gin_batch_norm", {{"model.name", "gin"}, {"model.norm", "batch"}, {"model.dropout", "0.3"}}, {5, 2}},
       {"seldom_evaluated", {{"train.eval_every", "5"}}, {3, 1, 5}},
       {"ranks", {{"train.ranks", "2"}}, {5, 2}},
+      {"ranks_cut_anew", {{"train.ranks", "3"}, {"train.partition", "clusters"}}, {5}},
       {"devices", {{"train.devices", "2"}, {"optim.name", "sgd"}}, {5}},
       {"batches", batches, {3, 14, 1}},
       {"batches_norm_cosine",
