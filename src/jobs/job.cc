@@ -422,7 +422,7 @@ class Trainer {
     if (folder_ == nullptr) return;
     report_.run_folder = folder_->path().string();
     session().load_snapshot(best_weights_);
-    const language::Source source = model_source(workload_->session().model);
+    const language::Source& source = session().compiled().sources.front();  // as it was when it was compiled
     const epochs::RunRecord& saved = report_.runs[static_cast<std::size_t>(report_.saved_run)];
     runs::SafeTensors model;
     model.tensors = weight_tensors(session(), saved.best_epoch);

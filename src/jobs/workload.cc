@@ -31,9 +31,10 @@ using Clock = std::chrono::steady_clock;
 /// stacks.
 constexpr std::int64_t kRuntimeBytes = std::int64_t{12} << 20;
 
-language::ProgramInputs program_inputs(const data::Dataset& dataset) {
-  return {dataset.num_nodes(),   dataset.graph.num_edges(), dataset.graph.weighted(),  dataset.graph.symmetric(),
-          dataset.features.cols, dataset.features.sparse,   dataset.labels.num_classes};
+bool same(const language::ProgramInputs& a, const language::ProgramInputs& b) {
+  return a.num_nodes == b.num_nodes && a.num_edges == b.num_edges && a.weighted == b.weighted &&
+         a.symmetric == b.symmetric && a.num_features == b.num_features && a.sparse_features == b.sparse_features &&
+         a.num_classes == b.num_classes;
 }
 
 /// Features of a file may take this part of the memory while they are renamed, and afterwards.
@@ -83,7 +84,7 @@ Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given)
     replace_text(config, key, resolve_file(*config, key));
   dataset_ = read(load_options(*config, 0, 1), true);
   choose_defaults();
-  apply_model_text();
+  compile_model();
   put_in_order();
   measure_load();
   set_session();
@@ -119,18 +120,21 @@ void Workload::choose_defaults() {
   if (!taken.empty()) defaults_ = defaults::describe(facts, taken);
 }
 
-void Workload::apply_model_text() {
+/// The one place where a training's model is compiled: its result says what the text asks for, and set_session passes
+/// it on. It goes by sizes alone, which stay when nodes are renamed and data read again.
+void Workload::compile_model() {
   language::CompileOptions options;
-  options.inputs = program_inputs(dataset_);
+  options.inputs = program_inputs_ = train::program_inputs(dataset_);
   for (auto& [name, value] : config_->model_args()) options.args.emplace_back(name, value);
   const std::string& model = config_->text("model.name");
-  const language::CompileResult compiled = language::compile(model_source(model), options);
-  if (!compiled.ok()) return check_arguments(*config_);
-  gathered_width_ = train::gathered_width(compiled.program);
-  for (const language::ScheduleEntry& entry : compiled.schedule) {
+  compiled_ = std::make_shared<const language::CompileResult>(language::compile(model_source(model), options));
+  // A session throws the mistakes of the text, which may come of data that it would refuse before.
+  if (!compiled_->ok()) return check_arguments(*config_);
+  gathered_width_ = train::gathered_width(compiled_->program);
+  for (const language::ScheduleEntry& entry : compiled_->schedule) {
     if (entry.key == "reorder") config_->set("train.reorder", entry.value, settings::Origin::kScript, model);
   }
-  if (compiled.script) apply_script(*compiled.script, model, config_);
+  if (compiled_->script) apply_script(*compiled_->script, model, config_);
 }
 
 void Workload::put_in_order() {
@@ -179,18 +183,19 @@ void Workload::rename_nodes() {
 
 void Workload::reload(std::int64_t run) {
   const data::LoadOptions options = load_options(*config_, run, dataset_.num_splits);
-  const std::int64_t classes = dataset_.labels.num_classes;
   dataset_ = data::Dataset();  // two at a time could be too much
   malloc_trim(0);              // nor need what the last run freed stay resident
   dataset_ = read(options, false);
   if (!order_.empty()) rename_nodes();
   malloc_trim(0);
-  GNEISS_CHECK(dataset_.labels.num_classes == classes, ErrorCode::kBadData, "the data set changed while it was in use");
+  GNEISS_CHECK(same(train::program_inputs(dataset_), program_inputs_), ErrorCode::kBadData,
+               "the data set changed while it was in use");
   set_session();
 }
 
 void Workload::set_session() {
   session_ = session_options(*config_, dataset_);
+  session_.compiled = compiled_;
   const bool given = config_->has("train.mem");
   if (!given && plan_for_ == PlanFor::kAnyMachine) return;
   const std::int64_t limit = memory_limit();

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "data/dataset.h"
 #include "data/load.h"
 #include "jobs/given_data.h"
+#include "language/compile.h"
 #include "settings/config.h"
 #include "train/full_graph.h"
 #include "train/reorder.h"
@@ -59,7 +61,7 @@ class Workload {
   /// The data set; `first`: for the first time.
   data::Dataset read(const data::LoadOptions& options, bool first) const;
   void choose_defaults();
-  void apply_model_text();
+  void compile_model();
   void put_in_order();
   void rename_nodes();
   void measure_load();
@@ -73,6 +75,8 @@ class Workload {
   std::int64_t load_peak_bytes_ = 0;
   std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read
   data::Dataset dataset_;
+  language::ProgramInputs program_inputs_;  ///< what the model was compiled for
+  std::shared_ptr<const language::CompileResult> compiled_;
   train::SessionOptions session_;
   train::FullGraphOptions driver_;
   std::int64_t runs_ = 1;

@@ -39,11 +39,11 @@ language::Source find_source(const std::string& model) {
   return {model, read_file(model, kMaxModelBytes)};
 }
 
-language::CompileResult compile_for(const data::Dataset& dataset, const SessionOptions& options, const RankPart* part) {
+/// The model for the data set, of which a rank's part is the whole one's size; mistakes of the text are in the result.
+std::shared_ptr<const language::CompileResult> compile_for(const data::Dataset& dataset, const SessionOptions& options,
+                                                           const RankPart* part) {
   language::CompileOptions compile;
-  compile.inputs = {dataset.num_nodes(),       dataset.graph.num_edges(), dataset.graph.weighted(),
-                    dataset.graph.symmetric(), dataset.features.cols,     dataset.features.sparse,
-                    dataset.labels.num_classes};
+  compile.inputs = program_inputs(dataset);
   if (part != nullptr) {
     compile.inputs.num_nodes = part->nodes();
     compile.inputs.num_edges = part->edges;
@@ -51,12 +51,14 @@ language::CompileResult compile_for(const data::Dataset& dataset, const SessionO
     compile.inputs.symmetric = part->symmetric;
   }
   compile.args = options.model_args;
-  const language::Source source = find_source(options.model);
-  language::CompileResult result = language::compile(source, compile);
-  if (result.ok()) return result;
+  return std::make_shared<const language::CompileResult>(language::compile(find_source(options.model), compile));
+}
+
+void check_compiled(const language::CompileResult& result, const std::string& model) {
+  if (result.ok()) return;
   std::string text;
   for (const language::Diagnostic& diagnostic : result.diagnostics) text += "\n" + language::render(diagnostic);
-  throw Error(ErrorCode::kUsage, fmt::format("the model '{}' does not compile{}", options.model, text));
+  throw Error(ErrorCode::kUsage, fmt::format("the model '{}' does not compile{}", model, text));
 }
 
 void apply_order(const language::ScheduleEntry& entry, passes::Options* passes) {
@@ -131,6 +133,11 @@ std::vector<runtime::ParameterRange> parameter_ranges(const ir::Plan& plan, cons
 
 }  // namespace
 
+language::ProgramInputs program_inputs(const data::Dataset& dataset) {
+  return {dataset.num_nodes(),   dataset.graph.num_edges(), dataset.graph.weighted(),  dataset.graph.symmetric(),
+          dataset.features.cols, dataset.features.sparse,   dataset.labels.num_classes};
+}
+
 void check_dataset(const data::Dataset& dataset) {
   GNEISS_CHECK(!dataset.features.empty(), ErrorCode::kBadData,
                "dataset '{}' has no node features; give some with --features FILE", dataset.name);
@@ -189,7 +196,8 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
                          const RankPart* part) {
   if (part == nullptr) check_dataset(dataset);  // of a rank's part, the whole was looked at
   Blueprint blueprint;
-  blueprint.compiled = compile_for(dataset, options, part);
+  blueprint.compiled = options.compiled != nullptr ? *options.compiled : *compile_for(dataset, options, part);
+  check_compiled(blueprint.compiled, options.model);
   blueprint.graphs = runtime::derive_graphs(dataset.graph, &blueprint.compiled.program);
   passes::Options passes = options.passes;
   apply_schedule(blueprint.compiled.schedule, &passes);
@@ -322,6 +330,7 @@ struct Session<T>::Impl {
       options.loss.evaluation_only = true;
       options.passes.excess_bytes = nullptr;  // this plan names parameters and outputs; nothing of it is allocated
     }
+    if (options.compiled == nullptr) options.compiled = compile_for(dataset, options, part);
     for (;;) {
       Blueprint made = make_blueprint(dataset, options, sizeof(T), part);
       if (compile(made) && take_room(made.plan)) return made;

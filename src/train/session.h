@@ -28,6 +28,9 @@ namespace gneiss::train {
 struct SessionOptions {
   std::string model = "gcn";  ///< a built-in model's name or the path of a .gneiss file
   std::vector<std::pair<std::string, language::ArgValue>> model_args;
+  /// That model, compiled with those arguments for the data at hand; a session throws its mistakes. Null: the session
+  /// compiles it, once.
+  std::shared_ptr<const language::CompileResult> compiled;
   passes::LossSpec loss;             ///< which loss; chosen from the labels by default_loss
   std::vector<float> class_weights;  ///< cross-entropy only; empty = all one
   passes::Options passes;
@@ -40,6 +43,9 @@ struct SessionOptions {
   std::shared_ptr<runtime::Device> device;  ///< null: the host; options are copied, the session keeps it
   std::vector<std::string> warnings;        ///< what went wrong on the way to these options and did not stop them
 };
+
+/// What a program is told of the data set that it will run on.
+language::ProgramInputs program_inputs(const data::Dataset& dataset);
 
 /// Throws kBadData if there are no features, labels or training nodes.
 void check_dataset(const data::Dataset& dataset);
