@@ -6,6 +6,7 @@
 #include "api/impl.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/parallel.h"
 #include "data/generate.h"
 #include "data/info.h"
 #include "data/load.h"
@@ -104,6 +105,7 @@ std::string Dataset::to_json() const {
 std::vector<DatasetFinding> Dataset::validate(bool allow_nan) const {
   data::ValidateOptions options;
   options.allow_nan = allow_nan;
+  options.threads = available_threads();
   std::vector<DatasetFinding> findings;
   for (const data::Finding& finding : data::validate(*impl_->dataset, options)) {
     findings.push_back({finding.severity == data::Severity::kError, finding.message});
@@ -111,7 +113,9 @@ std::vector<DatasetFinding> Dataset::validate(bool allow_nan) const {
   return findings;
 }
 
-void Dataset::save(const std::string& path, bool force) const { data::save(*impl_->dataset, path, force); }
+void Dataset::save(const std::string& path, bool force) const {
+  data::save(*impl_->dataset, path, force, available_threads());
+}
 
 Dataset load_dataset(const RunConfig& config) {
   auto impl = std::make_unique<Dataset::Impl>();

@@ -326,8 +326,8 @@ class Calibration {
       rates_.spx_forward.sizes.push_back(static_cast<double>(features.values.size_bytes()));
       rates_.spx_gradient.sizes.push_back(static_cast<double>(features.values.size_bytes()));
       rates_.spx_slots.sizes.push_back(static_cast<double>(features.values.size_bytes()));
-      const graph::Transpose transposed = graph::transpose(features.pattern(), features.values);
-      const graph::Transpose with_slots = graph::transpose(features.pattern());
+      const graph::Transpose transposed = graph::transpose(features.pattern(), features.values, threads_);
+      const graph::Transpose with_slots = graph::transpose(features.pattern(), true, threads_);
       for (std::size_t c = 0; c < columns.size(); ++c) {
         const auto n = static_cast<std::int64_t>(columns[c]);
         kernels::SpxGemmArgs<float> args{features.pattern(), features.values, in(kFeatureCols, n),

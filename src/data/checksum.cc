@@ -11,11 +11,11 @@
 
 namespace gneiss::data {
 
-std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before) {
+std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before, int threads) {
   constexpr std::int64_t kPart = std::int64_t{8} << 20;
   const auto size = static_cast<std::int64_t>(bytes.size());
   std::vector<std::uint32_t> parts(static_cast<std::size_t>(num_chunks(size, kPart)));
-  parallel_chunks(available_threads(), size, kPart, [&](std::int64_t begin, std::int64_t end) {
+  parallel_chunks(threads, size, kPart, [&](std::int64_t begin, std::int64_t end) {
     parts[static_cast<std::size_t>(begin / kPart)] =
         libdeflate_crc32(0, bytes.data() + begin, static_cast<std::size_t>(end - begin));
   });

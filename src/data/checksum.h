@@ -7,7 +7,7 @@
 
 namespace gneiss::data {
 
-/// The checksum of bytes that follow those of checksum `before`; parts of many bytes side by side.
-std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before = 0);
+/// The checksum of bytes that follow those of checksum `before`; `threads` take parts of them.
+std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before = 0, int threads = 1);
 
 }  // namespace gneiss::data

@@ -58,6 +58,7 @@ graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const Loa
   build.remove_self_loops = options.remove_self_loops.value_or(habits.remove_self_loops);
   build.coalesce = options.coalesce || habits.coalesce;
   build.add_self_loops = options.add_self_loops;
+  build.threads = options.threads;
   if (options.ignore_weights) edges.weight = {};
   const std::size_t before = edges.src.size();
   // Building needs about five words a node and, with reverses, sixty bytes an edge beside the edges themselves.
@@ -85,7 +86,7 @@ graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const Loa
 }
 
 Features sparse_features(const NpyArray& offsets, const NpyArray& indices, const NpyArray& values, std::int64_t rows,
-                         std::int64_t cols) {
+                         std::int64_t cols, int threads) {
   Features features;
   features.rows = checked_node_count(rows, "feature rows", offsets.where);
   features.cols = checked_node_count(cols, "feature columns", offsets.where);
@@ -94,7 +95,7 @@ Features sparse_features(const NpyArray& offsets, const NpyArray& indices, const
     fail(values.where, fmt::format("{} values for {} column indices", values.count, indices.count));
   }
   features.offsets = checked_offsets(offsets, rows, indices.count);
-  features.indices = to_ids(indices, cols);
+  features.indices = to_ids(indices, cols, threads);
   features.values = to_floats(values);
   sort_rows(&features);
   return features;
@@ -148,11 +149,11 @@ void sort_rows(Features* features) {
   }
 }
 
-graph::EdgeList csr_edges(const NpyArray& offsets, const NpyArray& indices, const NpyArray* values,
-                          std::int64_t nodes) {
+graph::EdgeList csr_edges(const NpyArray& offsets, const NpyArray& indices, const NpyArray* values, std::int64_t nodes,
+                          int threads) {
   const Buffer<EdgeId> rows = checked_offsets(offsets, nodes, indices.count);
   graph::EdgeList edges;
-  edges.dst = to_ids(indices, nodes);
+  edges.dst = to_ids(indices, nodes, threads);
   edges.src = Buffer<NodeId>(edges.dst.size());
   for (std::int64_t r = 0; r < nodes; ++r) {
     std::fill(edges.src.begin() + rows[static_cast<std::size_t>(r)],

@@ -65,7 +65,8 @@ bool rows_ascend(std::span<const EdgeId> offsets, std::span<const NodeId> source
 }
 
 /// Sources within a row may stand in any order in a hand-made folder; ours are sorted.
-graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes, std::optional<bool> symmetric) {
+graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes, std::optional<bool> symmetric,
+                        int threads) {
   const NpyArray offsets_array = load_npy(folder / "in_indptr.npy");
   const NpyArray indices_array = load_npy(folder / "in_indices.npy");
   expect_dims(offsets_array, 1, "in-edge offsets [nodes + 1]");
@@ -77,22 +78,23 @@ graph::Graph read_graph(const fs::path& folder, std::int64_t declared_nodes, std
   }
   Buffer<EdgeId> offsets = to_int64(offsets_array);
   Buffer<NodeId> sources = ids_in_file(indices_array);
-  const bool fit =
-      static_cast<std::int64_t>(sources.size()) == indices_array.count && graph::fit_graph(nodes, offsets, sources);
-  if (!fit) sources = to_ids(indices_array, nodes);
+  const bool fit = static_cast<std::int64_t>(sources.size()) == indices_array.count &&
+                   graph::fit_graph(nodes, offsets, sources, threads);
+  if (!fit) sources = to_ids(indices_array, nodes, threads);
   Buffer<float> weights;
   const fs::path weight_path = folder / "edge_weight.npy";
   if (fs::exists(weight_path))
     weights = to_floats(checked_length(load_npy(weight_path), indices_array.count, "edge weights"));
   if (fit)
-    return graph::Graph::of_fitting(nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric);
+    return graph::Graph::of_fitting(nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric,
+                                    threads);
   try {
     if (rows_ascend(offsets, sources))
-      return {nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric};
-    graph::EdgeList edges = csr_edges(offsets_array, indices_array, nullptr, nodes);
+      return {nodes, std::move(offsets), std::move(sources), std::move(weights), symmetric, threads};
+    graph::EdgeList edges = csr_edges(offsets_array, indices_array, nullptr, nodes, threads);
     std::swap(edges.src, edges.dst);
     edges.weight = std::move(weights);
-    return graph::build_graph(edges, nodes);
+    return graph::build_graph(edges, nodes, {.threads = threads});
   } catch (const Error& error) {
     throw Error(ErrorCode::kBadData, error.message(), error.where().empty() ? folder.string() : error.where(),
                 error.hint());
@@ -134,7 +136,7 @@ Features read_features(const fs::path& folder, const Manifest& manifest, std::in
   const Buffer<std::int64_t> columns = to_int64(indices);
   const std::int64_t widest = columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
   return sparse_features(load_npy(folder / "features_indptr.npy"), indices, load_npy(folder / "features_data.npy"),
-                         nodes, checked_node_count(widest, "feature columns", indices.where) + 1);
+                         nodes, checked_node_count(widest, "feature columns", indices.where) + 1, options.threads);
 }
 
 Labels read_labels(const fs::path& folder, const Manifest& manifest, std::int64_t nodes) {
@@ -217,13 +219,14 @@ void check_sizes(const fs::path& folder, const Manifest& manifest) {
 /// Writes arrays into one folder and keeps their records.
 class Writer {
  public:
-  Writer(fs::path folder, Manifest* manifest) : folder_(std::move(folder)), manifest_(*manifest) {}
+  Writer(fs::path folder, Manifest* manifest, int threads)
+      : folder_(std::move(folder)), manifest_(*manifest), threads_(threads) {}
 
   template <class T>
   void write(const std::string& name, const std::string& descr, std::vector<std::int64_t> shape,
              std::span<const T> values) {
     const std::string file = name + ".npy";
-    const std::uint32_t crc = write_npy(folder_ / file, descr, shape, std::as_bytes(values));
+    const std::uint32_t crc = write_npy(folder_ / file, descr, shape, std::as_bytes(values), threads_);
     manifest_.files[file] = {fs::file_size(folder_ / file), crc};
   }
   template <class T>
@@ -234,6 +237,7 @@ class Writer {
  private:
   fs::path folder_;
   Manifest& manifest_;
+  int threads_;
 };
 
 void write_names(const std::vector<std::string>& names, Writer* writer) {
@@ -298,7 +302,7 @@ struct TemporaryFolder {
   }
 };
 
-void save_checked(const Dataset& dataset, const fs::path& path, bool force) {
+void save_checked(const Dataset& dataset, const fs::path& path, bool force, int threads) {
   const fs::path target = path.has_filename() ? path : path.parent_path();
   check_target(target, force);
   TemporaryFolder temporary{target.string() + fmt::format(".tmp-{}", getpid())};
@@ -313,7 +317,7 @@ void save_checked(const Dataset& dataset, const fs::path& path, bool force) {
   manifest.class_names = dataset.class_names;
   manifest.notes = dataset.notes;
   manifest.suggested_metric = dataset.suggested_metric;
-  Writer writer(temporary.path, &manifest);
+  Writer writer(temporary.path, &manifest, threads);
   write_arrays(dataset, &writer);
   write_file(temporary.path / "manifest.json", manifest_text(manifest, dataset));
 
@@ -338,7 +342,7 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   const Manifest manifest = read_manifest(folder);
   check_sizes(folder, manifest);
   if (options.verify_checksums) {
-    for (const Finding& finding : verify_files(folder)) {
+    for (const Finding& finding : verify_files(folder, options.threads)) {
       fail(folder.string(), finding.message, "the folder is damaged; copy or convert it again");
     }
   }
@@ -348,10 +352,10 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   out.class_names = manifest.class_names;
   out.notes = manifest.notes;
   out.suggested_metric = manifest.suggested_metric;
-  out.graph = read_graph(folder, manifest.num_nodes, known_symmetry(folder, manifest, options));
+  out.graph = read_graph(folder, manifest.num_nodes, known_symmetry(folder, manifest, options), options.threads);
   if (options.ignore_weights && out.graph.weighted()) {
     out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()),
-                             Buffer<NodeId>::copy_of(out.graph.sources()));
+                             Buffer<NodeId>::copy_of(out.graph.sources()), {}, {}, options.threads);
   }
   const std::int64_t nodes = out.num_nodes();
   out.features = read_features(folder, manifest, nodes, options);
@@ -368,23 +372,23 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   return out;
 }
 
-void save(const Dataset& dataset, const fs::path& path, bool force) {
+void save(const Dataset& dataset, const fs::path& path, bool force, int threads) {
   try {
-    save_checked(dataset, path, force);
+    save_checked(dataset, path, force, threads);
   } catch (const fs::filesystem_error& error) {
     throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", path.string(), error.code().message()),
                 path.string(), "check the path and its permissions");
   }
 }
 
-std::vector<Finding> verify_files(const fs::path& folder) {
+std::vector<Finding> verify_files(const fs::path& folder, int threads) {
   std::vector<Finding> findings;
   const Manifest manifest = read_manifest(folder);
   for (const auto& [name, record] : manifest.files) {
     try {
       const MappedFile file(folder / name);
       const auto bytes = file.bytes();
-      const std::uint32_t crc = checksum(bytes);
+      const std::uint32_t crc = checksum(bytes, 0, threads);
       if (bytes.size() != record.bytes || crc != record.crc) {
         findings.push_back(
             {Severity::kError, fmt::format("{}: {} bytes with checksum {:08x}, the manifest says {} bytes with {:08x}",

@@ -23,7 +23,7 @@ std::pair<std::int64_t, std::int64_t> read_shape(const NpzFile& file, const std:
 }  // namespace
 
 Dataset read_gnn_benchmark(const std::filesystem::path& path, const LoadOptions& options) {
-  const NpzFile file(path);
+  const NpzFile file(path, options.threads);
   Dataset out;
   out.name = path.stem().string();
   out.format = "gnn-benchmark";
@@ -35,7 +35,8 @@ Dataset read_gnn_benchmark(const std::filesystem::path& path, const LoadOptions&
   const std::int64_t nodes = checked_node_count(rows, "nodes", path.string());
 
   const FormatHabits habits{.to_undirected = true, .remove_self_loops = true, .binarize = true, .split = "shchur"};
-  graph::EdgeList edges = csr_edges(file.array("adj_indptr"), file.array("adj_indices"), nullptr, nodes);
+  graph::EdgeList edges =
+      csr_edges(file.array("adj_indptr"), file.array("adj_indices"), nullptr, nodes, options.threads);
   out.graph = make_graph(std::move(edges), nodes, options, habits, path.string() + ":adj_indices", &out.notes);
 
   if (file.has("attr_indptr")) {
@@ -44,7 +45,7 @@ Dataset read_gnn_benchmark(const std::filesystem::path& path, const LoadOptions&
       throw Error(ErrorCode::kBadData, fmt::format("{} feature rows for {} nodes", attr_rows, nodes),
                   path.string() + ":attr_shape");
     out.features = sparse_features(file.array("attr_indptr"), file.array("attr_indices"), file.array("attr_data"),
-                                   attr_rows, attr_cols);
+                                   attr_rows, attr_cols, options.threads);
   } else if (file.readable("attr_matrix")) {
     out.features = dense_features(file.array("attr_matrix"));
     if (out.features.rows != nodes)

@@ -12,13 +12,13 @@ namespace gneiss::data {
 namespace {
 
 /// Edges [m, 2], or [2, m] as PyG's edge_index.
-graph::EdgeList read_pairs(const NpyArray& array, std::int64_t nodes) {
+graph::EdgeList read_pairs(const NpyArray& array, std::int64_t nodes, int threads) {
   expect_dims(array, 2, "edges [m, 2] or [2, m]");
   const bool two_rows = array.dim(0) == 2 && array.dim(1) != 2;
   if (array.dim(1) != 2 && !two_rows)
     throw Error(ErrorCode::kBadData, fmt::format("expected edges [m, 2] or [2, m], got {}", shape_text(array)),
                 array.where, "an edge is a pair of node ids");
-  const Buffer<NodeId> ids = to_ids(array, nodes);
+  const Buffer<NodeId> ids = to_ids(array, nodes, threads);
   const auto count = static_cast<std::size_t>(two_rows ? array.dim(1) : array.dim(0));
   graph::EdgeList edges{Buffer<NodeId>(count), Buffer<NodeId>(count), {}};
   for (std::size_t e = 0; e < count; ++e) {
@@ -44,7 +44,7 @@ std::vector<NodeId> read_mask(NpyArray array, int index, std::int64_t nodes) {
 }  // namespace
 
 Dataset read_heterophilous(const std::filesystem::path& path, const LoadOptions& options) {
-  const NpzFile file(path);
+  const NpzFile file(path, options.threads);
   Dataset out;
   out.name = path.stem().string();
   out.format = "heterophilous";
@@ -60,8 +60,8 @@ Dataset read_heterophilous(const std::filesystem::path& path, const LoadOptions&
 
   const bool directed = out.name.ends_with("_directed");
   const FormatHabits habits{.to_undirected = !directed};
-  out.graph =
-      make_graph(read_pairs(file.array("edges"), nodes), nodes, options, habits, path.string() + ":edges", &out.notes);
+  out.graph = make_graph(read_pairs(file.array("edges"), nodes, options.threads), nodes, options, habits,
+                         path.string() + ":edges", &out.notes);
 
   if (!file.has("train_masks")) {
     out.num_splits = 0;

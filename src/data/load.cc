@@ -121,10 +121,10 @@ void apply_split(const LoadOptions& options, const char* habit, Dataset* dataset
 
 /// Edge options for what was not read from edges in a file (generators, our own folder, arrays).
 void apply_edge_options(const LoadOptions& options, Dataset* dataset) {
-  if (options.remove_self_loops.value_or(false)) dataset->graph = remove_self_loops(dataset->graph);
+  if (options.remove_self_loops.value_or(false)) dataset->graph = remove_self_loops(dataset->graph, options.threads);
   if (options.to_undirected.value_or(false) && !dataset->graph.symmetric())
-    dataset->graph = to_undirected(dataset->graph);
-  if (options.add_self_loops) dataset->graph = graph::add_remaining_self_loops(dataset->graph);
+    dataset->graph = to_undirected(dataset->graph, options.threads);
+  if (options.add_self_loops) dataset->graph = graph::add_remaining_self_loops(dataset->graph, options.threads);
 }
 
 Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit, const char* split_habit) {
@@ -135,9 +135,9 @@ Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit,
       dataset.notes.push_back(
           fmt::format("kept the largest component: {} of {} nodes", nodes.size(), dataset.num_nodes()));
     }
-    dataset = induced(std::move(dataset), nodes);
+    dataset = induced(std::move(dataset), nodes, options.threads);
   }
-  check_finite(dataset, options.allow_nan);
+  check_finite(dataset, options.allow_nan, options.threads);
   apply_split(options, split_habit, &dataset);
   dataset.feature_statistics = options.feature_statistics;
   dataset.feature_statistics.binary_first = options.binarize.value_or(binarize_habit);
@@ -164,8 +164,9 @@ Dataset load_given_checked(const std::shared_ptr<const Dataset>& given, const Lo
   check_options(options);
   check_for_given(given->name, options);
   Dataset dataset = share(given);
-  if (options.ignore_weights && dataset.graph.weighted()) dataset.graph = without_weights(dataset.graph);
-  if (options.coalesce) dataset.graph = coalesce(dataset.graph);
+  if (options.ignore_weights && dataset.graph.weighted())
+    dataset.graph = without_weights(dataset.graph, options.threads);
+  if (options.coalesce) dataset.graph = coalesce(dataset.graph, options.threads);
   apply_edge_options(options, &dataset);
   read_split_files(options, &dataset);
   return finish(std::move(dataset), options, false, "ratio:60/20/20");

@@ -76,6 +76,6 @@ std::vector<std::string> data_format_names();
 
 /// Writes a data set as a Gneiss folder: manifest.json and mappable .npy arrays. The folder appears whole or not at
 /// all. Errors: kUsage when `path` exists and `force` is not set (or is no Gneiss folder even then); kDisk.
-void save(const Dataset& dataset, const std::filesystem::path& path, bool force = false);
+void save(const Dataset& dataset, const std::filesystem::path& path, bool force = false, int threads = 1);
 
 }  // namespace gneiss::data

@@ -254,13 +254,13 @@ std::string npy_header(const std::string& descr, const std::vector<std::int64_t>
 }
 
 std::uint32_t write_npy(const std::filesystem::path& path, const std::string& descr,
-                        const std::vector<std::int64_t>& shape, std::span<const std::byte> data) {
+                        const std::vector<std::int64_t>& shape, std::span<const std::byte> data, int threads) {
   const std::string header = npy_header(descr, shape, kPage);
   AtomicFile file(path);
   file.write(header);
   file.write(data.data(), data.size());
   file.commit();
-  return checksum(data, checksum(std::as_bytes(std::span(header))));
+  return checksum(data, checksum(std::as_bytes(std::span(header))), threads);
 }
 
 }  // namespace gneiss::data

@@ -83,7 +83,7 @@ Buffer<std::int64_t> to_int64(const NpyArray& array);
 /// Ids that lie in a mapped file as they are, whatever they hold; nothing where to_ids would have to copy them.
 Buffer<NodeId> ids_in_file(const NpyArray& array);
 /// Elements as ids in [0, bound). Errors: kBadData naming the first that is not.
-Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound);
+Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound, int threads = 1);
 /// Elements as booleans: 0 or 1. Errors: kBadData for anything else.
 std::vector<bool> to_bools(const NpyArray& array);
 /// Elements of a text array as UTF-8, trailing NULs removed. Errors: kBadData for other types.
@@ -92,6 +92,6 @@ std::vector<std::string> to_strings(const NpyArray& array);
 /// Writes an array row-major; its data begin at a multiple of 4 KiB, so that a mapping is page-aligned. Returns the
 /// CRC-32 of the whole file. Errors: kDisk.
 std::uint32_t write_npy(const std::filesystem::path& path, const std::string& descr,
-                        const std::vector<std::int64_t>& shape, std::span<const std::byte> data);
+                        const std::vector<std::int64_t>& shape, std::span<const std::byte> data, int threads = 1);
 
 }  // namespace gneiss::data

@@ -205,11 +205,11 @@ Buffer<std::int64_t> to_int64(const NpyArray& array) {
 
 Buffer<NodeId> ids_in_file(const NpyArray& array) { return in_file<NodeId>(array, DType::kI32); }
 
-Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound) {
+Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound, int threads) {
   Buffer<NodeId> mapped = ids_in_file(array);
   if (!mapped.empty()) {
     const bool inside =
-        all_chunks(available_threads(), static_cast<std::int64_t>(mapped.size()), std::int64_t{1} << 20,
+        all_chunks(threads, static_cast<std::int64_t>(mapped.size()), std::int64_t{1} << 20,
                    [&](std::int64_t begin, std::int64_t end) {
                      bool all = true;  // of a chunk, without a branch for each
                      for (std::int64_t i = begin; i < end; ++i)

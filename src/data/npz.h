@@ -14,7 +14,7 @@ namespace gneiss::data {
 class NpzFile {
  public:
   /// Opens an archive; reads no member yet. Errors: as ZipFile.
-  explicit NpzFile(const std::filesystem::path& path) : zip_(path) {}
+  explicit NpzFile(const std::filesystem::path& path, int threads = 1) : zip_(path, threads) {}
 
   const std::string& path() const { return zip_.path(); }
   /// Member names without ".npy".

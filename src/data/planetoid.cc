@@ -105,8 +105,8 @@ std::vector<std::int64_t> node_rows(std::int64_t nodes, std::int64_t labelled, c
 
 Features join_features(const Pickle::Matrix& allx, const Pickle::Matrix& tx, const std::vector<std::int64_t>& rows,
                        bool identity) {
-  const Features known = sparse_features(allx.offsets, allx.indices, allx.values, allx.rows, allx.cols);
-  const Features test = sparse_features(tx.offsets, tx.indices, tx.values, tx.rows, tx.cols);
+  const Features known = sparse_features(allx.offsets, allx.indices, allx.values, allx.rows, allx.cols, 1);
+  const Features test = sparse_features(tx.offsets, tx.indices, tx.values, tx.rows, tx.cols, 1);
   const auto length = [](const Features& part, std::int64_t r) {
     return part.offsets[static_cast<std::size_t>(r) + 1] - part.offsets[static_cast<std::size_t>(r)];
   };

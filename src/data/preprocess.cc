@@ -334,16 +334,22 @@ NodeId find_root(std::vector<NodeId>& parent, NodeId v) {
 
 }  // namespace
 
-graph::Graph to_undirected(const graph::Graph& graph) { return rebuild(graph, {.to_undirected = true}); }
-
-graph::Graph coalesce(const graph::Graph& graph) { return rebuild(graph, {.coalesce = true}); }
-
-graph::Graph without_weights(const graph::Graph& graph) {
-  return graph::Graph(graph.num_src(), Buffer<EdgeId>::copy_of(graph.offsets()),
-                      Buffer<NodeId>::copy_of(graph.sources()));
+graph::Graph to_undirected(const graph::Graph& graph, int threads) {
+  return rebuild(graph, {.to_undirected = true, .threads = threads});
 }
 
-graph::Graph remove_self_loops(const graph::Graph& graph) { return rebuild(graph, {.remove_self_loops = true}); }
+graph::Graph coalesce(const graph::Graph& graph, int threads) {
+  return rebuild(graph, {.coalesce = true, .threads = threads});
+}
+
+graph::Graph without_weights(const graph::Graph& graph, int threads) {
+  return graph::Graph(graph.num_src(), Buffer<EdgeId>::copy_of(graph.offsets()),
+                      Buffer<NodeId>::copy_of(graph.sources()), {}, {}, threads);
+}
+
+graph::Graph remove_self_loops(const graph::Graph& graph, int threads) {
+  return rebuild(graph, {.remove_self_loops = true, .threads = threads});
+}
 
 std::vector<std::string> feature_norms() { return {"none", "row", "standard", "train-standard", "binary"}; }
 
@@ -446,7 +452,7 @@ std::vector<NodeId> largest_component(const graph::Graph& graph) {
   return nodes;
 }
 
-Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
+Dataset induced(Dataset dataset, std::span<const NodeId> nodes, int threads) {
   if (static_cast<std::int64_t>(nodes.size()) == dataset.num_nodes()) return dataset;
   std::vector<NodeId> map(static_cast<std::size_t>(dataset.num_nodes()), -1);
   for (std::size_t i = 0; i < nodes.size(); ++i) map[static_cast<std::size_t>(nodes[i])] = static_cast<NodeId>(i);
@@ -456,8 +462,8 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes) {
   Buffer<float> weights;
   const graph::Graph& graph = dataset.graph;
   pick_sparse_rows(graph.offsets(), graph.sources(), graph.weights(), nodes, map, &offsets, &sources, &weights);
-  dataset.graph =
-      graph::Graph(static_cast<std::int64_t>(nodes.size()), std::move(offsets), std::move(sources), std::move(weights));
+  dataset.graph = graph::Graph(static_cast<std::int64_t>(nodes.size()), std::move(offsets), std::move(sources),
+                               std::move(weights), {}, threads);
 
   Features& features = dataset.features;
   if (features.sparse) {

@@ -11,13 +11,13 @@
 namespace gneiss::data {
 
 /// Adds every edge's reverse and merges duplicates (weights summed). PyG: utils.to_undirected.
-graph::Graph to_undirected(const graph::Graph& graph);
+graph::Graph to_undirected(const graph::Graph& graph, int threads = 1);
 /// Merges parallel edges; weights are summed. PyG: utils.coalesce.
-graph::Graph coalesce(const graph::Graph& graph);
+graph::Graph coalesce(const graph::Graph& graph, int threads = 1);
 /// The same edges, each of weight 1.
-graph::Graph without_weights(const graph::Graph& graph);
+graph::Graph without_weights(const graph::Graph& graph, int threads = 1);
 /// Drops edges v -> v. PyG: utils.remove_self_loops.
-graph::Graph remove_self_loops(const graph::Graph& graph);
+graph::Graph remove_self_loops(const graph::Graph& graph, int threads = 1);
 
 /// Names that normalize_features takes.
 std::vector<std::string> feature_norms();
@@ -43,7 +43,7 @@ void sparsify(Features* features);
 /// The largest weakly connected component (ties: the one with the smallest node), ids ascending.
 std::vector<NodeId> largest_component(const graph::Graph& graph);
 /// The part of a data set on `nodes` (ascending): induced edges, rows, labels and split renumbered, orig_id kept.
-Dataset induced(Dataset dataset, std::span<const NodeId> nodes);
+Dataset induced(Dataset dataset, std::span<const NodeId> nodes, int threads = 1);
 
 /// How dense features and targets move to other rows.
 enum class Move {

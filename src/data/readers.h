@@ -52,14 +52,15 @@ graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const Loa
 /// CSR features from their three arrays, columns sorted within rows, duplicates summed. Errors: kBadData naming the
 /// array and index.
 Features sparse_features(const NpyArray& offsets, const NpyArray& indices, const NpyArray& values, std::int64_t rows,
-                         std::int64_t cols);
+                         std::int64_t cols, int threads);
 /// Dense [rows, cols] features from a 2-D array.
 Features dense_features(const NpyArray& array);
 /// Sorts each row by column and adds up duplicate columns.
 void sort_rows(Features* features);
 
 /// Edges of a CSR adjacency matrix: entry (i, j) is the edge i -> j. Weights are kept if `values` is given.
-graph::EdgeList csr_edges(const NpyArray& offsets, const NpyArray& indices, const NpyArray* values, std::int64_t nodes);
+graph::EdgeList csr_edges(const NpyArray& offsets, const NpyArray& indices, const NpyArray* values, std::int64_t nodes,
+                          int threads);
 
 /// Integer class labels, renumbered to 0..C-1 when some number in between has no node (class_names keep the old ones);
 /// -1 and -100 stay unlabelled. Errors: kBadData naming the first other negative label.

@@ -138,7 +138,7 @@ graph::Graph compact(const SampleOptions& options, Rows rows) {
     begin = end;
   }
   rows.sources.shrink(at);
-  return {options.nodes, std::move(rows.offsets), std::move(rows.sources)};
+  return {options.nodes, std::move(rows.offsets), std::move(rows.sources), {}, {}, options.threads};
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class Validator {
       if (offsets[v + 1] > offsets[v]) touched[v] = true;
     }
     for (const NodeId u : d_.graph.sources()) touched[static_cast<std::size_t>(u)] = true;
-    if (d_.graph.symmetric() && !graph::is_symmetric(d_.graph.in_edges(), d_.graph.weights()))
+    if (d_.graph.symmetric() && !graph::is_symmetric(d_.graph.in_edges(), d_.graph.weights(), options_.threads))
       error(
           "the graph is said to be symmetric, but it is not; write its manifest anew, or say \"symmetric\": false "
           "there");
@@ -65,7 +65,7 @@ class Validator {
     if (d_.features.empty()) return warn("there are no node features");
     if (d_.features.rows != d_.num_nodes()) error("{} feature rows for {} nodes", d_.features.rows, d_.num_nodes());
     try {
-      check_finite(d_, false);
+      check_finite(d_, false, options_.threads);
     } catch (const Error& e) {
       findings_.push_back({options_.allow_nan ? Severity::kWarning : Severity::kError, e.message()});
     }
@@ -146,9 +146,9 @@ class Validator {
 namespace {
 
 template <class T, class ToFloat>
-bool all_finite(std::span<const T> values, const ToFloat& to_float) {
+bool all_finite(std::span<const T> values, int threads, const ToFloat& to_float) {
   constexpr std::int64_t kGrain = std::int64_t{1} << 20;
-  return all_chunks(available_threads(), static_cast<std::int64_t>(values.size()), kGrain,
+  return all_chunks(threads, static_cast<std::int64_t>(values.size()), kGrain,
                     [&](std::int64_t begin, std::int64_t end) {
                       bool all = true;  // of a chunk, without a branch for each
                       for (std::int64_t i = begin; i < end; ++i)
@@ -159,7 +159,7 @@ bool all_finite(std::span<const T> values, const ToFloat& to_float) {
 
 }  // namespace
 
-void check_finite(const Dataset& dataset, bool allow_nan) {
+void check_finite(const Dataset& dataset, bool allow_nan, int threads) {
   if (allow_nan) return;
   const Features& f = dataset.features;
   const auto values = f.sparse ? f.values.span() : f.dense.span();
@@ -169,10 +169,10 @@ void check_finite(const Dataset& dataset, bool allow_nan) {
     if (!std::isfinite(value) && count++ == 0) first = i;
   };
   const auto widen = [&](std::uint16_t half) { return from_half(f.dtype, half); };
-  if (!all_finite(values, [](float value) { return value; })) {
+  if (!all_finite(values, threads, [](float value) { return value; })) {
     for (std::size_t i = 0; i < values.size(); ++i) check(i, values[i]);
   }
-  if (!all_finite(f.halves.span(), widen)) {
+  if (!all_finite(f.halves.span(), threads, widen)) {
     for (std::size_t i = 0; i < f.halves.size(); ++i) check(i, widen(f.halves[i]));
   }
   if (count > 0) {

@@ -18,6 +18,7 @@ struct Finding {
 
 struct ValidateOptions {
   bool allow_nan = false;
+  int threads = 1;
 };
 
 /// Looks at everything that training would stumble over: NaN and infinity in features (count and first row), labels out
@@ -27,9 +28,9 @@ std::vector<Finding> validate(const Dataset& dataset, const ValidateOptions& opt
 
 /// Compares the files of a Gneiss folder with the sizes and checksums in its manifest. Errors: kBadData when there is
 /// no readable manifest.
-std::vector<Finding> verify_files(const std::filesystem::path& folder);
+std::vector<Finding> verify_files(const std::filesystem::path& folder, int threads = 1);
 
 /// Throws kBadData with count and first row when a feature or an edge weight is NaN or infinite, unless `allow_nan`.
-void check_finite(const Dataset& dataset, bool allow_nan);
+void check_finite(const Dataset& dataset, bool allow_nan, int threads = 1);
 
 }  // namespace gneiss::data

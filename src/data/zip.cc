@@ -251,8 +251,8 @@ void inflate_into(std::span<const std::byte> packed, std::span<std::byte> out, b
 
 }  // namespace
 
-ZipFile::ZipFile(const std::filesystem::path& path)
-    : path_(path.string()), file_(std::make_shared<const MappedFile>(path)) {
+ZipFile::ZipFile(const std::filesystem::path& path, int threads)
+    : path_(path.string()), threads_(threads), file_(std::make_shared<const MappedFile>(path)) {
   const Fields fields(file_->bytes(), path_);
   const Directory directory = find_directory(fields, path_);
   std::set<std::string_view> names;
@@ -299,7 +299,7 @@ Buffer<std::byte> ZipFile::read(const ZipMember& member) const {
 }
 
 void ZipFile::check_crc(const ZipMember& member, std::span<const std::byte> content) const {
-  const std::uint32_t crc = checksum(content);
+  const std::uint32_t crc = checksum(content, 0, threads_);
   if (crc != member.crc) {
     fail(path_ + ":" + member.name,
          fmt::format("zip archive: checksum is {:08x}, the directory says {:08x}", crc, member.crc),

@@ -33,7 +33,8 @@ struct ZipMember {
 class ZipFile {
  public:
   /// Opens an archive and checks its directory. Errors: kBadData naming the file, and the member where there is one.
-  explicit ZipFile(const std::filesystem::path& path);
+  /// `threads` check the sums of members.
+  explicit ZipFile(const std::filesystem::path& path, int threads = 1);
 
   const std::vector<ZipMember>& members() const { return members_; }
   const std::string& path() const { return path_; }
@@ -50,6 +51,7 @@ class ZipFile {
 
  private:
   std::string path_;
+  int threads_;
   std::shared_ptr<const MappedFile> file_;
   std::vector<ZipMember> members_;
 };

@@ -63,7 +63,7 @@ Order sort_by(std::span<const NodeId> key, const Order& order, std::int64_t num_
 }
 
 /// Writes the sorted edges as a graph, merging parallel ones (weights summed) if `coalesce`.
-Graph compress(const EdgeList& edges, const Order& order, std::int64_t num_nodes, bool coalesce) {
+Graph compress(const EdgeList& edges, const Order& order, std::int64_t num_nodes, bool coalesce, int threads) {
   const auto parallel = [&](std::size_t i) {
     if (!coalesce || i == 0) return false;
     const auto a = static_cast<std::size_t>(order[i - 1]);
@@ -88,7 +88,7 @@ Graph compress(const EdgeList& edges, const Order& order, std::int64_t num_nodes
     ++at;
   }
   for (std::size_t v = 0; v < static_cast<std::size_t>(num_nodes); ++v) offsets[v + 1] += offsets[v];
-  return {num_nodes, std::move(offsets), std::move(sources), std::move(weights)};
+  return {num_nodes, std::move(offsets), std::move(sources), std::move(weights), {}, threads};
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ Graph build_graph(const EdgeList& edges, std::int64_t num_nodes, const BuildOpti
   const EdgeList expanded = rewrite ? expand(edges, options) : EdgeList{};
   const EdgeList& chosen = rewrite ? expanded : edges;
   const Order order = sort_by(chosen.dst, sort_by(chosen.src, {}, num_nodes), num_nodes);
-  Graph graph = compress(chosen, order, num_nodes, options.coalesce || options.to_undirected);
-  return options.add_self_loops ? add_remaining_self_loops(graph) : std::move(graph);
+  Graph graph = compress(chosen, order, num_nodes, options.coalesce || options.to_undirected, options.threads);
+  return options.add_self_loops ? add_remaining_self_loops(graph, options.threads) : std::move(graph);
 }
 
 }  // namespace gneiss::graph

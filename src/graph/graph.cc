@@ -10,12 +10,13 @@
 namespace gneiss::graph {
 namespace {
 
-void check_structure(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources) {
+void check_structure(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources,
+                     int threads) {
   GNEISS_CHECK(!offsets.empty() && offsets.front() == 0, ErrorCode::kBadData,
                "graph: in-edge offsets must start with 0");
   GNEISS_CHECK(offsets.back() == static_cast<EdgeId>(sources.size()), ErrorCode::kShape,
                "graph: offsets end at {}, but there are {} edges", offsets.back(), sources.size());
-  if (fit_graph(num_src, offsets, sources)) return;
+  if (fit_graph(num_src, offsets, sources, threads)) return;
   for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
     GNEISS_CHECK(offsets[v] <= offsets[v + 1], ErrorCode::kBadData, "graph: offsets fall at node {} ({} then {})", v,
                  offsets[v], offsets[v + 1]);
@@ -34,12 +35,11 @@ void check_structure(std::int64_t num_src, std::span<const EdgeId> offsets, std:
 
 }  // namespace
 
-bool fit_graph(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources) {
+bool fit_graph(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources, int threads) {
   constexpr std::int64_t kRows = 4096;
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != static_cast<EdgeId>(sources.size())) return false;
   return all_chunks(
-      available_threads(), static_cast<std::int64_t>(offsets.size()) - 1, kRows,
-      [&](std::int64_t begin, std::int64_t end) {
+      threads, static_cast<std::int64_t>(offsets.size()) - 1, kRows, [&](std::int64_t begin, std::int64_t end) {
         for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v) {
           if (offsets[v] < 0 || offsets[v] > offsets[v + 1] || offsets[v + 1] > offsets.back()) return false;
           const std::span<const NodeId> row = sources.subspan(static_cast<std::size_t>(offsets[v]),
@@ -54,27 +54,27 @@ bool fit_graph(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<
 }
 
 Graph::Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights,
-             std::optional<bool> symmetric)
+             std::optional<bool> symmetric, int threads)
     : num_src_(num_src), offsets_(std::move(offsets)), sources_(std::move(sources)) {
-  check_structure(num_src_, offsets_, sources_);
-  set_weights(std::move(weights), symmetric);
+  check_structure(num_src_, offsets_, sources_, threads);
+  set_weights(std::move(weights), symmetric, threads);
 }
 
 Graph Graph::of_fitting(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights,
-                        std::optional<bool> symmetric) {
+                        std::optional<bool> symmetric, int threads) {
   Graph graph;
   graph.num_src_ = num_src;
   graph.offsets_ = std::move(offsets);
   graph.sources_ = std::move(sources);
-  graph.set_weights(std::move(weights), symmetric);
+  graph.set_weights(std::move(weights), symmetric, threads);
   return graph;
 }
 
-void Graph::set_weights(Buffer<float> weights, std::optional<bool> symmetric) {
+void Graph::set_weights(Buffer<float> weights, std::optional<bool> symmetric, int threads) {
   weights_ = std::move(weights);
   GNEISS_CHECK(weights_.empty() || weights_.size() == sources_.size(), ErrorCode::kShape,
                "graph: {} edge weights for {} edges", weights_.size(), sources_.size());
-  symmetric_ = symmetric ? *symmetric : is_symmetric(in_edges(), weights_);
+  symmetric_ = symmetric ? *symmetric : is_symmetric(in_edges(), weights_, threads);
 }
 
 std::int64_t Graph::bytes() const {

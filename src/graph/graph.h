@@ -22,12 +22,12 @@ class Graph {
   Graph() = default;
   /// Takes arrays that already hold: offsets [num_dst + 1] from 0, never falling; sources [m] in [0, num_src),
   /// ascending within a row; weights [m] or empty (all ones). `symmetric` spares the search where the answer is known;
-  /// whoever gives it answers for it. Errors: kShape / kBadData naming the first offence.
+  /// whoever gives it answers for it. `threads` look at the arrays. Errors: kShape / kBadData naming the first offence.
   Graph(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights = {},
-        std::optional<bool> symmetric = {});
+        std::optional<bool> symmetric = {}, int threads = 1);
   /// The same of arrays that fit_graph has looked at.
   static Graph of_fitting(std::int64_t num_src, Buffer<EdgeId> offsets, Buffer<NodeId> sources,
-                          Buffer<float> weights = {}, std::optional<bool> symmetric = {});
+                          Buffer<float> weights = {}, std::optional<bool> symmetric = {}, int threads = 1);
 
   std::int64_t num_src() const { return num_src_; }
   std::int64_t num_dst() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
@@ -55,7 +55,7 @@ class Graph {
 
  private:
   /// The last of what a constructor does; the edges are there.
-  void set_weights(Buffer<float> weights, std::optional<bool> symmetric);
+  void set_weights(Buffer<float> weights, std::optional<bool> symmetric, int threads);
 
   friend Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
   /// `renamed` under other node ids: its arrays need no check, and symmetry is a property of the structure.
@@ -73,9 +73,8 @@ class Graph {
   bool symmetric_ = false;
 };
 
-/// Do offsets and sources hold what a Graph asks of them? Several threads look, in one sweep, and nothing says what is
-/// wrong.
-bool fit_graph(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources);
+/// Do offsets and sources hold what a Graph asks of them? Threads look in one sweep, and nothing says what is wrong.
+bool fit_graph(std::int64_t num_src, std::span<const EdgeId> offsets, std::span<const NodeId> sources, int threads = 1);
 
 /// The same edges by source: row u lists the destinations of u's out-edges, ascending, with each edge's canonical slot.
 struct Transpose {
@@ -98,14 +97,14 @@ struct Transpose {
 /// `with_slots` asks for them (values of entries are found by them). Used for A^T and for the CSC copy of sparse
 /// features.
 ///
-/// Threads   0 = all processors allowed; the result does not depend on them
+/// Threads   the result does not depend on them
 /// Cost      O(rows + cols + nnz); while it runs 2 bytes an entry, and a copy of the entries that the threads sort at
 /// the time:
 ///           transpose_scratch_bytes at most
-Transpose transpose(const SparsePattern& pattern, bool with_slots = true, int threads = 0);
+Transpose transpose(const SparsePattern& pattern, bool with_slots = true, int threads = 1);
 /// The same with the values of the entries (`values`: [nnz] by slot) in place of slots, for values that stay what they
 /// are.
-Transpose transpose(const SparsePattern& pattern, std::span<const float> values, int threads = 0);
+Transpose transpose(const SparsePattern& pattern, std::span<const float> values, int threads = 1);
 /// `entry_bytes`: of what goes with an entry, a slot or a value; 0 if nothing does.
 std::int64_t transpose_scratch_bytes(std::int64_t nnz, std::size_t entry_bytes);
 
@@ -122,26 +121,27 @@ struct BuildOptions {
   bool to_undirected = false;   ///< add v -> u for every u -> v; duplicates that arise are merged (coalesced)
   bool coalesce = false;        ///< merge parallel edges; weights are summed
   bool add_self_loops = false;  ///< add remaining self loops, see add_remaining_self_loops
+  int threads = 1;              ///< the graph does not depend on them
 };
 
 /// Builds the graph by counting sort. Ids must lie in [0, num_nodes). Errors: kBadData naming the first bad edge.
 Graph build_graph(const EdgeList& edges, std::int64_t num_nodes, const BuildOptions& options = {});
 
 /// The edges into `rows` alone, ascending nodes: destination i is rows[i].
-Graph edges_into(const Graph& graph, std::span<const NodeId> rows);
+Graph edges_into(const Graph& graph, std::span<const NodeId> rows, int threads = 1);
 
 /// One edge from rows[i] to destination i, of `num_nodes` sources.
 Graph selection(std::int64_t num_nodes, std::span<const NodeId> rows);
 
 /// Edges v -> v. PyG: what utils.contains_self_loops asks for, counted.
-std::int64_t num_self_loops(const Graph& graph);
+std::int64_t num_self_loops(const Graph& graph, int threads = 1);
 
 /// PyG's add_remaining_self_loops: every node ends with exactly one self loop; of existing ones the last one's weight
 /// survives, new ones weigh `fill`. An unweighted graph stays unweighted. Of a graph with further sources the first are
 /// the destinations. Source: pyg utils/loop.py.
-Graph add_remaining_self_loops(const Graph& graph, float fill = 1.0F);
+Graph add_remaining_self_loops(const Graph& graph, int threads = 1, float fill = 1.0F);
 
 /// PyG's remove_self_loops followed by add_self_loops: like the above, but every loop weighs `fill`.
-Graph replace_self_loops(const Graph& graph, float fill = 1.0F);
+Graph replace_self_loops(const Graph& graph, int threads = 1, float fill = 1.0F);
 
 }  // namespace gneiss::graph

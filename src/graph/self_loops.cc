@@ -22,7 +22,7 @@ auto loops_of(const Graph& graph, std::int64_t v) {
 }
 
 /// One loop per node in its sorted place. `keep_weight`: the last existing loop's weight survives.
-Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
+Graph with_one_loop(const Graph& graph, int threads, float fill, bool keep_weight) {
   GNEISS_ASSERT(graph.num_src() >= graph.num_dst(), "self loops need destinations that are sources");
   const auto n = static_cast<std::size_t>(graph.num_dst());
   const auto offsets_in = graph.offsets();
@@ -57,18 +57,18 @@ Graph with_one_loop(const Graph& graph, float fill, bool keep_weight) {
     if (!placed) place_loop();
     if (!weights.empty()) weights[loop_at] = loop_weight;
   };
-  parallel_chunks(available_threads(), graph.num_dst(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_chunks(threads, graph.num_dst(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) write_row(static_cast<std::size_t>(v));
   });
   // A loop is its own reverse: the other edges decide.
-  return {graph.num_src(), std::move(offsets), std::move(sources), std::move(weights), graph.symmetric()};
+  return {graph.num_src(), std::move(offsets), std::move(sources), std::move(weights), graph.symmetric(), threads};
 }
 
 }  // namespace
 
-std::int64_t num_self_loops(const Graph& graph) {
+std::int64_t num_self_loops(const Graph& graph, int threads) {
   std::atomic<std::int64_t> loops = 0;
-  parallel_chunks(available_threads(), graph.num_dst(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_chunks(threads, graph.num_dst(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     std::int64_t found = 0;
     for (std::int64_t v = begin; v < end; ++v) {
       const auto [first, last] = loops_of(graph, v);
@@ -79,8 +79,12 @@ std::int64_t num_self_loops(const Graph& graph) {
   return loops;
 }
 
-Graph add_remaining_self_loops(const Graph& graph, float fill) { return with_one_loop(graph, fill, true); }
+Graph add_remaining_self_loops(const Graph& graph, int threads, float fill) {
+  return with_one_loop(graph, threads, fill, true);
+}
 
-Graph replace_self_loops(const Graph& graph, float fill) { return with_one_loop(graph, fill, false); }
+Graph replace_self_loops(const Graph& graph, int threads, float fill) {
+  return with_one_loop(graph, threads, fill, false);
+}
 
 }  // namespace gneiss::graph

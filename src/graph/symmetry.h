@@ -8,7 +8,7 @@
 namespace gneiss::graph {
 
 /// True if `pattern` (rows ascending inside) is square and equals its transpose, with equal values where given.
-/// Parallel entries are compared as a sequence. O(nnz), on all threads that may be used.
-bool is_symmetric(const SparsePattern& pattern, std::span<const float> values);
+/// Parallel entries are compared as a sequence. O(nnz).
+bool is_symmetric(const SparsePattern& pattern, std::span<const float> values, int threads = 1);
 
 }  // namespace gneiss::graph

@@ -127,20 +127,19 @@ std::int64_t transpose_scratch_bytes(std::int64_t nnz, std::size_t entry_bytes) 
 Transpose transpose(const SparsePattern& pattern, bool with_slots, int threads) {
   Transpose out;
   out.slots = Buffer<EdgeId>(with_slots ? static_cast<std::size_t>(pattern.nonzeros()) : 0);
-  sort_entries(pattern, threads == 0 ? available_threads() : threads, &out, &out.slots,
-               [&](EdgeId k) { return pattern.slot(k); });
+  sort_entries(pattern, threads, &out, &out.slots, [&](EdgeId k) { return pattern.slot(k); });
   return out;
 }
 
 Transpose transpose(const SparsePattern& pattern, std::span<const float> values, int threads) {
   Transpose out;
   out.values = Buffer<float>(values.size());
-  sort_entries(pattern, threads == 0 ? available_threads() : threads, &out, &out.values,
+  sort_entries(pattern, threads, &out, &out.values,
                [&](EdgeId k) { return values[static_cast<std::size_t>(pattern.slot(k))]; });
   return out;
 }
 
-bool is_symmetric(const SparsePattern& pattern, std::span<const float> values) {
+bool is_symmetric(const SparsePattern& pattern, std::span<const float> values, int threads) {
   if (pattern.rows != pattern.cols) return false;
   if (pattern.rows == 0) return true;
   // Walking the rows in order visits the entries of each transposed row in order: entry (r, c) must be the next
@@ -153,7 +152,7 @@ bool is_symmetric(const SparsePattern& pattern, std::span<const float> values) {
       std::clamp<std::int64_t>(degree / kEntriesInTile, 1, num_chunks(pattern.cols, kTileColumns));
   const std::int64_t columns = num_chunks(pattern.cols, tiles);
   std::atomic<bool> symmetric = true;
-  parallel_chunks(available_threads(), pattern.cols, columns, [&](std::int64_t first, std::int64_t last) {
+  parallel_chunks(threads, pattern.cols, columns, [&](std::int64_t first, std::int64_t last) {
     std::vector<EdgeId> cursor(pattern.offsets.begin() + first, pattern.offsets.begin() + last);
     for (std::int64_t r = 0; r < pattern.rows && symmetric.load(std::memory_order_relaxed); ++r) {
       const auto row_begin = pattern.indices.begin() + pattern.offsets[static_cast<std::size_t>(r)];

@@ -12,25 +12,25 @@ const graph::Graph& base_of(const ir::GraphDef& def, const graph::Graph& given, 
   return def.base == 0 ? given : *derived[static_cast<std::size_t>(def.base)];
 }
 
-graph::Graph with_self_loops(ir::GraphOrigin origin, const graph::Graph& from) {
-  return origin == ir::GraphOrigin::kAddRemainingSelfLoops ? graph::add_remaining_self_loops(from)
-                                                           : graph::replace_self_loops(from);
+graph::Graph with_self_loops(ir::GraphOrigin origin, const graph::Graph& from, int threads) {
+  return origin == ir::GraphOrigin::kAddRemainingSelfLoops ? graph::add_remaining_self_loops(from, threads)
+                                                           : graph::replace_self_loops(from, threads);
 }
 
 }  // namespace
 
-DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program) {
+DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program, int threads) {
   DerivedGraphs derived(program->graphs.size());
   for (std::size_t g = 0; g < program->graphs.size(); ++g) {
     ir::GraphDef& def = program->graphs[g];
     GNEISS_CHECK(g == 0 || def.origin != ir::GraphOrigin::kGiven, ErrorCode::kUnsupported,
                  "program '{}' needs {} given graphs; full-graph training has one", program->name, g + 1);
-    const bool waits =
-        def.base == 0 && graph::num_self_loops(given) == 0;  // its edges are the given ones and a loop at each node
+    // Its edges are the given ones and a loop at each node.
+    const bool waits = def.base == 0 && graph::num_self_loops(given, threads) == 0;
     if (g > 0 && !waits) {
       const auto base = static_cast<std::size_t>(def.base);
-      if (base > 0 && !derived[base]) derived[base] = with_self_loops(program->graphs[base].origin, given);
-      derived[g] = with_self_loops(def.origin, base_of(def, given, derived));
+      if (base > 0 && !derived[base]) derived[base] = with_self_loops(program->graphs[base].origin, given, threads);
+      derived[g] = with_self_loops(def.origin, base_of(def, given, derived), threads);
     }
     const graph::Graph& graph = derived[g] ? *derived[g] : given;
     def.num_edges = graph.num_edges() + (waits ? given.num_dst() : 0);
@@ -43,7 +43,7 @@ DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program) {
 }
 
 void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan,
-                     DerivedGraphs* derived) {
+                     DerivedGraphs* derived, int threads) {
   const std::vector<ir::GraphDef>& graphs = plan.program.graphs;
   derived->resize(graphs.size());
   for (std::size_t g = 1; g < graphs.size(); ++g) {
@@ -56,10 +56,10 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
         break;
       case ir::GraphOrigin::kAddRemainingSelfLoops:
       case ir::GraphOrigin::kReplaceSelfLoops:
-        made = with_self_loops(def.origin, base_of(def, given, *derived));
+        made = with_self_loops(def.origin, base_of(def, given, *derived), threads);
         break;
       case ir::GraphOrigin::kIntoLossRows:
-        made = graph::edges_into(base_of(def, given, *derived), rows);
+        made = graph::edges_into(base_of(def, given, *derived), rows, threads);
         break;
       case ir::GraphOrigin::kLossRows:
         made = graph::selection(given.num_nodes(), rows);

@@ -21,12 +21,12 @@ using DerivedGraphs = std::vector<std::optional<graph::Graph>>;
 /// Writes edge counts and symmetry of every GraphDef (self loops added, weights kept) into the program. Makes the
 /// graphs whose edges have to be counted for that: not those of a graph without self loops, which a plan may be able to
 /// do without. Errors: kUnsupported if the program has several given graphs.
-DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program);
+DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program, int threads = 1);
 
 /// Makes what a plan needs besides: graphs that were not made yet, and those that the passes added for the rows of the
 /// loss (ascending nodes).
 void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan,
-                     DerivedGraphs* derived);
+                     DerivedGraphs* derived, int threads = 1);
 
 /// Patterns by graph and direction, for the life of a run.
 class Structures {

@@ -152,13 +152,13 @@ std::string graph_function(const Source& from) {
       case ir::GraphOrigin::kGiven:
         break;
       case ir::GraphOrigin::kAddRemainingSelfLoops:
-        text += fmt::format("  {} = graph::add_remaining_self_loops({});\n", object, base);
+        text += fmt::format("  {} = graph::add_remaining_self_loops({}, p.threads);\n", object, base);
         break;
       case ir::GraphOrigin::kReplaceSelfLoops:
-        text += fmt::format("  {} = graph::replace_self_loops({});\n", object, base);
+        text += fmt::format("  {} = graph::replace_self_loops({}, p.threads);\n", object, base);
         break;
       case ir::GraphOrigin::kIntoLossRows:
-        text += fmt::format("  {} = graph::edges_into({}, p.dataset.split.train);\n", object, base);
+        text += fmt::format("  {} = graph::edges_into({}, p.dataset.split.train, p.threads);\n", object, base);
         break;
       case ir::GraphOrigin::kLossRows:
         text += fmt::format("  {} = graph::selection(kNodes, p.dataset.split.train);\n", object);
@@ -169,7 +169,7 @@ std::string graph_function(const Source& from) {
     if (!use.used) continue;
     text += fmt::format("  p.in_edges_{} = {}.in_edges();\n", name, object);
     if (use.transpose) {
-      text += fmt::format("  p.transposed_{0} = graph::transpose(p.in_edges_{0}, {1});\n", name, use.slots);
+      text += fmt::format("  p.transposed_{0} = graph::transpose(p.in_edges_{0}, {1}, p.threads);\n", name, use.slots);
       text += fmt::format("  p.out_edges_{0} = p.transposed_{0}.pattern();\n", name);
     }
     if (use.in_tile > 0)
@@ -182,8 +182,8 @@ std::string graph_function(const Source& from) {
   if (from.spec.data.sparse_features) {
     text += "  p.feature_rows = p.dataset.features.pattern();\n";
     if (from.plan().feature_transpose) {
-      text += fmt::format("  p.feature_transpose = graph::transpose(p.feature_rows{});\n",
-                          from.plan().feature_slots ? "" : ", p.dataset.features.values");
+      text += fmt::format("  p.feature_transpose = graph::transpose(p.feature_rows, {}, p.threads);\n",
+                          from.plan().feature_slots ? "true" : "p.dataset.features.values");
       text += "  p.feature_columns = p.feature_transpose.pattern();\n";
     }
   }

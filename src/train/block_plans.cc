@@ -28,7 +28,7 @@ std::vector<float> graph_constants(const data::Dataset& dataset, const ir::Progr
   made.loss.kind = passes::LossSpec::Kind::kNone;
   const ir::Plan plan = passes::build_plan(constants, made);
   runtime::DerivedGraphs derived;
-  runtime::derive_the_rest(dataset.graph, {}, plan, &derived);
+  runtime::derive_the_rest(dataset.graph, {}, plan, &derived, threads_of(options));
   runtime::Parameters<float> none(plan);
   runtime::Executor<float> executor(plan, none, {threads_of(options), {}}, {std::move(derived), {}, {}});
   runtime::Inputs inputs;

@@ -198,7 +198,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   Blueprint blueprint;
   blueprint.compiled = options.compiled != nullptr ? *options.compiled : *compile_for(dataset, options, part);
   check_compiled(blueprint.compiled, options.model);
-  blueprint.graphs = runtime::derive_graphs(dataset.graph, &blueprint.compiled.program);
+  blueprint.graphs = runtime::derive_graphs(dataset.graph, &blueprint.compiled.program, threads_of(options));
   passes::Options passes = options.passes;
   apply_schedule(blueprint.compiled.schedule, &passes);
   passes.loss = options.loss;
@@ -229,7 +229,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   if (options.by_layers) {
     blueprint.graphs.clear();  // chunks of rows bring their own edges
   } else {
-    runtime::derive_the_rest(dataset.graph, rows, blueprint.plan, &blueprint.graphs);
+    runtime::derive_the_rest(dataset.graph, rows, blueprint.plan, &blueprint.graphs, threads_of(options));
   }
   return blueprint;
 }

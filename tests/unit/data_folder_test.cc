@@ -213,6 +213,25 @@ TEST_F(FolderTest, SymmetryIsSearchedWhereWeightsWereAddedLater) {
   EXPECT_FALSE(load(target_.string()).graph.symmetric());
 }
 
+TEST_F(FolderTest, ThreadsChangeNothing) {
+  const Dataset written = load("dcsbm:nodes=9000,classes=3,features=600,seed=2");  // 21 MB: three parts of a checksum
+  save(written, folder_.path() / "alone");
+  save(written, target_, false, 3);
+  EXPECT_EQ(read_file(target_ / "manifest.json"), read_file(folder_.path() / "alone" / "manifest.json"));
+  LoadOptions options;
+  options.threads = 3;
+  expect_equal(load(target_.string(), options), written);
+  {
+    std::fstream file(target_ / "features.npy", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(20'000'000);
+    file.write("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+  }
+  ASSERT_THAT(verify_files(target_, 3), SizeIs(1));
+  EXPECT_EQ(verify_files(target_, 3)[0].message, verify_files(target_)[0].message);
+  options.verify_checksums = false;
+  EXPECT_THAT(error_of([&] { load(target_.string(), options); }).message(), HasSubstr("are NaN or infinite"));
+}
+
 TEST_F(FolderTest, FindsDamage) {
   save(generate_karate(), target_);
   {

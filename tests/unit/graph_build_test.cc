@@ -301,19 +301,72 @@ TEST(SourceTilesTest, NeedsSortedRows) {
   EXPECT_THROW(tile_sources({1, 4, offsets, indices, {}}, 2, 1), Error);
 }
 
+/// Enough nodes for several chunks of each loop over them.
+TEST(GraphTest, ThreadsChangeNothing) {
+  constexpr NodeId kNodes = 20000;
+  RandomStream random(11, 1);
+  std::vector<NodeId> src;
+  std::vector<NodeId> dst;
+  std::vector<float> weight;
+  for (int e = 0; e < 60000; ++e) {
+    src.push_back(static_cast<NodeId>(random.below(kNodes)));
+    dst.push_back(e % 50 == 0 ? src.back() : static_cast<NodeId>(random.below(kNodes)));
+    weight.push_back(static_cast<float>(1 + random.below(9)));
+  }
+  std::vector<NodeId> rows;
+  for (NodeId v = 1; v < kNodes; v += 2) rows.push_back(v);
+  const auto made = [&](int threads) {
+    std::vector<Graph> graphs;
+    graphs.push_back(build_graph(edges(src, dst, weight), kNodes, {.to_undirected = true, .threads = threads}));
+    graphs.push_back(build_graph(edges(src, dst, weight), kNodes, {.add_self_loops = true, .threads = threads}));
+    graphs.push_back(add_remaining_self_loops(graphs[0], threads));
+    graphs.push_back(replace_self_loops(graphs[0], threads));
+    graphs.push_back(edges_into(graphs[0], rows, threads));
+    return graphs;
+  };
+  const std::vector<Graph> alone = made(1);
+  const std::vector<Graph> shared = made(3);
+  for (std::size_t g = 0; g < alone.size(); ++g) {
+    EXPECT_EQ(list(shared[g].offsets()), list(alone[g].offsets())) << g;
+    EXPECT_EQ(list(shared[g].sources()), list(alone[g].sources())) << g;
+    EXPECT_EQ(list(shared[g].weights()), list(alone[g].weights())) << g;
+    EXPECT_EQ(shared[g].symmetric(), alone[g].symmetric()) << g;
+    EXPECT_EQ(num_self_loops(shared[g], 3), num_self_loops(alone[g])) << g;
+  }
+  EXPECT_TRUE(shared[0].symmetric());
+  EXPECT_FALSE(shared[1].symmetric());
+  EXPECT_GT(num_self_loops(shared[0], 3), 0);
+}
+
+TEST(GraphTest, SeveralThreadsFindWhatIsWrong) {
+  constexpr std::int64_t kNodes = 20000;
+  const auto graph_with = [&](NodeId last) {
+    Buffer<EdgeId> offsets(kNodes + 1);
+    Buffer<NodeId> sources(kNodes);
+    for (std::size_t v = 0; v <= kNodes; ++v) offsets[v] = static_cast<EdgeId>(v);
+    for (std::size_t v = 0; v < kNodes; ++v) sources[v] = static_cast<NodeId>(v);
+    sources[kNodes - 1] = last;
+    return Graph(kNodes, std::move(offsets), std::move(sources), {}, {}, 3);
+  };
+  EXPECT_TRUE(graph_with(kNodes - 1).symmetric());
+  EXPECT_FALSE(graph_with(0).symmetric());
+  EXPECT_THAT(error_of([&] { graph_with(kNodes); }).message(),
+              HasSubstr("edge 19999 of node 19999 comes from node 20000"));
+}
+
 TEST(SelfLoopTest, EachIsCounted) {
   EXPECT_EQ(num_self_loops(build_graph(edges({0, 0, 1, 0, 2, 1}, {0, 0, 0, 1, 2, 2}), 4)), 3);
   EXPECT_EQ(num_self_loops(build_graph(edges({0, 1}, {1, 0}), 2)), 0);
 }
 
 TEST(SelfLoopTest, AddRemainingKeepsTheLastLoopsWeight) {
-  const Graph g = add_remaining_self_loops(build_graph(edges({0, 0, 1, 0}, {0, 0, 0, 1}, {5, 6, 2, 3}), 3), 9);
+  const Graph g = add_remaining_self_loops(build_graph(edges({0, 0, 1, 0}, {0, 0, 0, 1}, {5, 6, 2, 3}), 3), 1, 9);
   EXPECT_THAT(list(g.sources()), ElementsAre(0, 1, 0, 1, 2));
   EXPECT_THAT(list(g.weights()), ElementsAre(6, 2, 3, 9, 9));
 }
 
 TEST(SelfLoopTest, ReplaceGivesEveryLoopTheSameWeight) {
-  const Graph g = replace_self_loops(build_graph(edges({0, 1}, {0, 0}, {5, 2}), 2), 1);
+  const Graph g = replace_self_loops(build_graph(edges({0, 1}, {0, 0}, {5, 2}), 2), 1, 1);
   EXPECT_THAT(list(g.sources()), ElementsAre(0, 1, 1));
   EXPECT_THAT(list(g.weights()), ElementsAre(1, 2, 1));
   EXPECT_THAT(list(add_remaining_self_loops(build_graph(edges({0, 0}, {0, 0}), 1)).weights()), IsEmpty());
