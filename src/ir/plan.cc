@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kStorageNames[] = {"-",     "input", "param", "grad", "state",
                                               "const", "file",  "arena", "band", "loop"};
+constexpr std::string_view kReleasedNames[] = {"given edges", "in-edges",          "out-edges",
+                                               "features",    "pages of features", "arena"};
 constexpr std::string_view kPhaseNames[] = {"setup", "forward", "backward", "inference"};
 
 std::string place(const Plan& plan, ValueId v) {
@@ -46,6 +48,18 @@ std::string describe_step(const Plan& plan, const Step& step) {
 }
 
 }  // namespace
+
+std::string_view released_name(Released what) { return kReleasedNames[static_cast<std::size_t>(what)]; }
+
+bool is_of_data(Released what) {
+  return what == Released::kGivenEdges || what == Released::kFeatures || what == Released::kFeaturePages;
+}
+
+const Release* Plan::release_of(Released what, std::int32_t graph) const {
+  const auto found = std::find_if(releases.begin(), releases.end(),
+                                  [&](const Release& r) { return r.what == what && r.graph == graph; });
+  return found != releases.end() ? &*found : nullptr;
+}
 
 std::int64_t Plan::stride(ValueId v) const {
   const std::int64_t apart = strides.empty() ? 0 : strides[static_cast<std::size_t>(v)];

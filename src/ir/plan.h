@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,13 +89,8 @@ struct LoopValues {
 /// What is needed of a graph besides its in-edges.
 struct GraphUse {
   bool used = false;
-  bool transpose = false;  ///< some op runs along out-edges
-  bool slots = false;      ///< and reads values of edges, so the transpose has to name their places
-  std::int32_t in_setup =
-      -1;  ///< the last step of the setup phase that reads the ids of the in-edges, other than cut by sources; -1: none
-  bool in_kept = false;         ///< phases after it read them
-  std::int32_t out_setup = -1;  ///< the same of the out-edges
-  bool out_kept = false;
+  bool transpose = false;       ///< some op runs along out-edges
+  bool slots = false;           ///< and reads values of edges, so the transpose has to name their places
   std::int64_t bytes = 0;       ///< of structures made for this run (derived graph, transpose); 0 if only the dataset's
   std::int64_t in_tile = 0;     ///< sources of a tile of the in-edges cut by sources; 0: they are not cut
   std::int64_t out_tile = 0;    ///< the same of the out-edges
@@ -109,6 +105,33 @@ struct LossTiles {
   bool sources = false;    ///< the rows of the loss are the sources; else the rows
   std::int64_t edges = 0;  ///< how many
   std::int64_t bytes = 0;  ///< at most
+};
+
+/// What a run frees on the way, because nothing reads it again.
+enum class Released : std::uint8_t {
+  kGivenEdges,    ///< ids and weights of the edges of a given graph, which belong to the data set
+  kInEdges,       ///< the same of a graph that was made for the run; its offsets stay
+  kOutEdges,      ///< ids and slots of a graph's out-edges
+  kFeatures,      ///< the values of the data set's features
+  kFeaturePages,  ///< pages of features in a file; reading brings them again
+  kArena,         ///< the part of the arena that the setup alone uses
+};
+/// "given edges", "in-edges", …
+std::string_view released_name(Released what);
+/// Is it a part of the data set? It is freed only where the run has a data set of its own.
+bool is_of_data(Released what);
+
+/// One of them. Ids of edges that are read cut by sources alone are not read in this sense: tiles have their own.
+struct Release {
+  static constexpr std::int32_t kAtOnce = -2;       ///< when the plan is made; structures are made after that
+  static constexpr std::int32_t kBeforeSetup = -1;  ///< when all structures are made
+  static constexpr std::int32_t kAfterSetup =
+      std::numeric_limits<std::int32_t>::max();  ///< and its results were checked
+
+  Released what = Released::kArena;
+  std::int32_t graph = 0;  ///< of edges
+  std::int64_t bytes = 0;
+  std::int32_t after = kAfterSetup;  ///< the step of the setup phase that is the last to read it, or one of those above
 };
 
 /// Into how many tasks a band of `rows` rows is cut: enough for any machine's threads to share evenly, few enough for a
@@ -138,6 +161,7 @@ struct Plan {
   std::vector<EdgeLoop> loops;          ///< in running order
   std::vector<GraphUse> graph_uses;     ///< per graph of the program
   std::vector<LossTiles> loss_tiles;    ///< of spmm steps that name rows of the loss
+  std::vector<Release> releases;        ///< in the order in which they are due
   Near near;                            ///< how near the ends of edges lie to each other; none: nothing is known
   std::int64_t feature_nonzeros = 0;    ///< stored entries of sparse features
   bool features_kept = false;           ///< the features themselves are read after the setup phase,
@@ -164,6 +188,8 @@ struct Plan {
   std::int64_t loss_tile_bytes() const;
   /// Which of loss_tiles an op walks; -1: none.
   std::int32_t loss_tiles_of(const Op& op) const;
+  /// When what of a graph is freed; null: never.
+  const Release* release_of(Released what, std::int32_t graph = 0) const;
   /// Elements from a row of a matrix to the next.
   std::int64_t stride(ValueId v) const;
   /// What values kept in 16 bits, input features included, would take more as reals.

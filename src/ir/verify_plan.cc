@@ -36,6 +36,7 @@ class PlanVerifier {
       check_ids(i);
     }
     for (const RowBand& band : plan_.bands) check_band(band);
+    check_releases();
     check_sharing();
     check_scratch();
     return std::move(defects_);
@@ -202,8 +203,8 @@ class PlanVerifier {
                    phase_name(op(o).phase), phase_name(op(made).phase));
           break;
         case Storage::kInput:
-          if (op(o).phase != Phase::kSetup && !plan_.features_kept)
-            defect("{} reads %{} after the setup, when the features are gone", name_of(op(o)), name(v));
+          if (is_gone(Released::kFeatures, 0, i))
+            defect("{} (step {}) reads %{} when the features are gone", name_of(op(o)), i, name(v));
           break;
         default:
           break;
@@ -232,12 +233,35 @@ class PlanVerifier {
     return o.kind != OpKind::attention_grad || o.inputs.size() == 7;
   }
 
+  /// Has it been freed when a step runs?
+  bool is_gone(Released what, std::int64_t graph, std::int32_t i) const {
+    const Release* release = plan_.release_of(what, static_cast<std::int32_t>(graph));
+    return release != nullptr && (op(step(i).op).phase != Phase::kSetup || release->after < i);
+  }
+
+  bool is_gone_of_edges(std::int64_t graph, bool back, std::int32_t i) const {
+    const bool given = program_.graphs[static_cast<std::size_t>(graph)].origin == GraphOrigin::kGiven;
+    return is_gone(back ? Released::kOutEdges : given ? Released::kGivenEdges : Released::kInEdges, graph, i);
+  }
+
+  /// A run goes along the list once.
+  void check_releases() {
+    for (std::size_t i = 0; i < plan_.releases.size(); ++i) {
+      const Release& release = plan_.releases[i];
+      if (i > 0 && plan_.releases[i - 1].after > release.after)
+        defect("{} is freed out of order", released_name(release.what));
+      if (release.what == Released::kArena && release.after != Release::kAfterSetup)
+        defect("a part of the arena is freed after step {} of the setup", release.after);
+    }
+  }
+
   /// The ids of edges that a step walks have to be there. Tiles of sources have ids of their own, and degrees are
   /// differences of offsets, which stay.
   void check_ids(std::int32_t i) {
     const Op& o = op(step(i).op);
     const std::int64_t graph = o.attrs.integer("graph", -1);
-    if (graph < 0 || o.kind == OpKind::degree || step(i).loop >= 0) return;
+    if (graph < 0 || o.kind == OpKind::degree) return;
+    if (step(i).loop >= 0) return check_ids_of_loop(plan_.loops[static_cast<std::size_t>(step(i).loop)], i);
     const GraphUse& use = plan_.graph_uses[static_cast<std::size_t>(graph)];
     const bool back = walks_back(o);
     const bool tiled = step(i).walks_tiles;
@@ -247,9 +271,15 @@ class PlanVerifier {
     if (tiled && (back ? use.out_tile : use.in_tile) == 0)
       defect("{} walks graph {} in tiles, which are not made", name_of(o), graph);
     if (tiled && !(back && reads_edges(o))) return;
-    const auto gone = [&](std::int32_t last, bool kept) { return o.phase == Phase::kSetup ? last < i : !kept; };
-    if (back ? gone(use.out_setup, use.out_kept) : gone(use.in_setup, use.in_kept))
+    if (is_gone_of_edges(graph, back, i))
       defect("{} (step {}) walks edges of graph {} whose ids are gone", name_of(o), i, graph);
+  }
+
+  /// Weights lie beside the ids of in-edges, so a loop along out-edges that looks them up reads both.
+  void check_ids_of_loop(const EdgeLoop& loop, std::int32_t i) {
+    const bool gone = (loop.out_edges && is_gone_of_edges(loop.graph, true, i)) ||
+                      ((!loop.out_edges || loop.slots) && is_gone_of_edges(loop.graph, false, i));
+    if (gone) defect("a loop (step {}) walks edges of graph {} whose ids are gone", i, loop.graph);
   }
 
   void check_band(const RowBand& band) {

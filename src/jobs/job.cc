@@ -155,6 +155,12 @@ class Trainer {
     return std::move(report_);
   }
 
+  /// As it was loaded, then as it is left in the session, which may have taken it.
+  const data::Dataset& dataset() const {
+    if (ranks_ != nullptr) return ranks_->dataset();
+    return session_ != nullptr ? session_->dataset() : workload_->dataset();
+  }
+
   /// Of several ranks, rank 0's.
   train::Session<float>& session() { return ranks_ != nullptr ? ranks_->session() : *session_; }
 
@@ -163,7 +169,7 @@ class Trainer {
     if (world_ == nullptr || world_->here() == world_->count()) return;
     std::string settings;
     for (const auto& [key, value] : config_.values()) settings += key + "=" + value + ";";
-    const std::string data = fingerprint(workload_->dataset());
+    const std::string data = fingerprint(dataset());
     world_->run([&](comm::Communicator& communicator) {
       comm::agree(communicator, "version of gneiss", hash_text(version_text()));
       comm::agree(communicator, "configuration", hash_text(settings));
@@ -179,7 +185,7 @@ class Trainer {
     }
     const std::filesystem::path path = config_.has("out.folder")
                                            ? std::filesystem::path(config_.text("out.folder"))
-                                           : runs::default_run_folder(workload_->dataset().name, model_title(config_));
+                                           : runs::default_run_folder(dataset().name, model_title(config_));
     folder_ = std::make_unique<runs::RunFolder>(path, config_.flag("out.force"));
     for (const std::filesystem::path& other : runs::unfinished_beside(folder_->path())) {
       checkpoints_.warnings().push_back(fmt::format(
@@ -211,7 +217,7 @@ class Trainer {
   }
 
   void describe_start(const train::Session<float>& session) {
-    const data::Dataset& dataset = workload_->dataset();
+    const data::Dataset& dataset = this->dataset();
     report_.model = model_title(config_);
     report_.dataset = dataset.name;
     report_.metric = epochs::metric_name(workload_->driver().metric);
@@ -258,9 +264,9 @@ class Trainer {
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
   void make_session() {
     if (world_ != nullptr) {
-      ranks_ =
-          std::make_unique<train::RankTraining>(world_.get(), &workload_->dataset(), workload_->session(),
-                                                train::RowExchange{device_count(config_) > 1, {}}, cutting_options());
+      const train::Cutting cutting = cutting_options();  // by the data set, which goes then
+      ranks_ = std::make_unique<train::RankTraining>(world_.get(), workload_->take_dataset(), workload_->session(),
+                                                     train::RowExchange{device_count(config_) > 1, {}}, cutting);
       return;
     }
     if (trains_batches(config_)) return make_batches();
@@ -268,8 +274,7 @@ class Trainer {
       workload_->session().device = device_;
       workload_->session().passes.target = planner::Target::kDevice;
     }
-    session_ =
-        std::make_unique<train::Session<float>>(workload_->dataset(), workload_->session(), &workload_->dataset());
+    session_ = std::make_unique<train::Session<float>>(workload_->take_dataset(), workload_->session());
   }
 
   /// The session of mini-batches evaluates, the whole graph at once where that fits beside the batches, else layer by
@@ -328,7 +333,7 @@ class Trainer {
 
   /// Before a session frees edges and features.
   void look_at_numbers() {
-    const data::Dataset& dataset = workload_->dataset();
+    const data::Dataset& dataset = this->dataset();
     report_.data_bytes = dataset.bytes();
     negative_weights_ = data::negative_weights(dataset);
     large_numbers_ = data::large_numbers(dataset);
@@ -343,7 +348,7 @@ class Trainer {
       workload_->reload(run);
     }
     if (session_ == nullptr && ranks_ == nullptr) {
-      facts_ = facts_of(config_, workload_->dataset());  // before the session frees what it can
+      facts_ = facts_of(config_, dataset());  // before the session frees what it can
       look_at_data(run);
       make_session();
       checkpoints_.look_at_plan(session().plan(), batches_ == nullptr ? nullptr : &batches_->plan(), run);
@@ -354,11 +359,11 @@ class Trainer {
       if (checkpoints_.from()) checkpoints_.put_back(session().training_state(), weights_.span(), best_weights_.span());
       describe_start(session());
     }
-    const data::Split split = epochs::labelled_split(workload_->dataset());
-    train::check_split(workload_->dataset(), split, workload_->driver().metric);
+    const data::Split split = epochs::labelled_split(dataset());
+    train::check_split(dataset(), split, workload_->driver().metric);
     if (session_ != nullptr) session_->set_up();
     give_back_code();  // epochs run a part of what made them ready
-    epochs::Evaluator evaluator(workload_->driver().metric, workload_->dataset().labels,
+    epochs::Evaluator evaluator(workload_->driver().metric, dataset().labels,
                                 train::threads_of(workload_->session()));
     const train::Watcher watcher{
         [&](const epochs::EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop,
@@ -383,10 +388,8 @@ class Trainer {
   /// Of every data set that is trained on, before a session frees what it can.
   void look_at_data(std::int64_t run) {
     if (folder_ == nullptr && !checkpoints_.from()) return;
-    data::Dataset& dataset = workload_->dataset();
-    checkpoints_.look_at_data(dataset, report_.reorder.method, run);
-    rest(&dataset.features.dense);
-    rest(&dataset.features.halves);
+    checkpoints_.look_at_data(workload_->dataset(), report_.reorder.method, run);
+    workload_->rest_features();
   }
 
   void trace() const {
@@ -426,7 +429,7 @@ class Trainer {
     const epochs::RunRecord& saved = report_.runs[static_cast<std::size_t>(report_.saved_run)];
     runs::SafeTensors model;
     model.tensors = weight_tensors(session(), saved.best_epoch);
-    model.metadata = model_metadata(config_, workload_->dataset(), source, report_.saved_run);
+    model.metadata = model_metadata(config_, dataset(), source, report_.saved_run);
     folder_->write("model.safetensors", runs::encode_safetensors(model));
     folder_->write("model.gneiss", source.text);
     folder_->write("config.yaml", config_.to_yaml());

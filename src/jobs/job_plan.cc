@@ -49,6 +49,22 @@ std::vector<MemoryRow> memory_rows(const PlanReport& report) {
           {"peak, driver and libraries included", report.peak_bytes}};
 }
 
+/// When a part goes: "after step 3 (degree)", …
+std::string moment_of(const ir::Release& release, const ir::Plan& plan) {
+  if (release.after == ir::Release::kAtOnce) return "before structures are made";
+  if (release.after == ir::Release::kBeforeSetup) return "before the setup";
+  if (release.after == ir::Release::kAfterSetup) return "after the setup";
+  const ir::Op& op = plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(release.after)].op)];
+  return fmt::format("after step {} of the setup ({})", release.after, ir::traits(op.kind).name);
+}
+
+std::string name_of(const ir::Release& release, const ir::Plan& plan) {
+  const bool of_graph = release.what == ir::Released::kGivenEdges || release.what == ir::Released::kInEdges ||
+                        release.what == ir::Released::kOutEdges;
+  const std::string of = of_graph ? " of " + plan.program.graphs[static_cast<std::size_t>(release.graph)].name : "";
+  return std::string(ir::released_name(release.what)) + of;
+}
+
 /// The optimizer reads values and gradients, writes values, and does both with its state.
 void predict_times(const train::SessionOptions& options, PlanReport* report) {
   const ir::Plan& plan = report->plan;
@@ -104,10 +120,11 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     report.parameters += param.trainable ? param.rows * param.cols : 0;
   report.data_bytes = workload.dataset().bytes();
   report.feature_dtype = half_name(workload.dataset().features.dtype);
-  const train::PlannedBytes planned = train::planned_bytes(report.plan, workload.dataset(), options);
+  const train::PlannedBytes planned =
+      train::planned_bytes(report.plan, train::label_bytes(workload.dataset().labels), options);
   report.threads = train::threads_of(options);
   report.session_bytes = planned.total;
-  report.freed_bytes = planned.total - planned.steps + planned.dropped;
+  report.freed_bytes = planned.total - planned.steps + planned.data_after_setup;
   report.reorder = workload.reorder();
   report.defaults = workload.defaults();
   report.baseline_bytes = workload.baseline_bytes();
@@ -145,6 +162,10 @@ std::string describe(const PlanReport& report) {
   }
   text += '\n' + ir::describe(report.plan) + "\nmemory\n";
   for (const MemoryRow& row : memory_rows(report)) text += fmt::format("  {:34}{}\n", row.name, mib(row.bytes));
+  if (!report.plan.releases.empty()) text += "\nfreed on the way\n";
+  for (const ir::Release& release : report.plan.releases)
+    text += fmt::format("  {:34}{}  {}\n", name_of(release, report.plan), mib(release.bytes),
+                        moment_of(release, report.plan));
   text += fmt::format("\nmodelled time, by rates of {}\n", report.rates);
   const std::pair<const char*, double> times[] = {{"once, before the first epoch", report.setup_seconds},
                                                   {"an epoch: forward, backward, update", report.epoch_seconds},
@@ -200,6 +221,12 @@ std::string to_json(const PlanReport& report, int indent) {
                                           {"flops", step.flops},
                                           {"traffic_bytes", step.bytes},
                                           {"predicted_seconds", step.seconds}}));
+  }
+  json["releases"] = Json::list();
+  for (const ir::Release& release : report.plan.releases) {
+    json["releases"].push_back(Json::object({{"what", name_of(release, report.plan)},
+                                             {"bytes", release.bytes},
+                                             {"when", moment_of(release, report.plan)}}));
   }
   for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
   if (report.devices) {

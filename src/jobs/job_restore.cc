@@ -217,7 +217,7 @@ std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config
   const std::int64_t left = limit - current_rss_bytes();
   if (!given) options.passes.limit_name = "the memory of this machine";
   options.passes.excess_bytes = [&dataset, left, options](const ir::Plan& plan) {
-    const train::PlannedBytes planned = train::planned_bytes(plan, dataset, options);
+    const train::PlannedBytes planned = train::planned_bytes(plan, train::label_bytes(dataset.labels), options);
     return std::max({planned.derived, planned.structures, planned.setup, planned.steps}) - left;
   };
   std::exception_ptr at_once;

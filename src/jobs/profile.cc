@@ -15,7 +15,7 @@ ProfileReport profile(settings::Config config, int workers, bool contended, cons
   GNEISS_CHECK(trains_batches(config), ErrorCode::kUsage,
                "stages are those of mini-batches: add --batch-size, e.g. --batch-size 1024");
   Workload workload(&config, PlanFor::kThisMachine);
-  train::Session<float> session(workload.dataset(), workload.session(), nullptr);
+  train::Session<float> session(workload.dataset(), workload.session());
   train::BatchOptions options = batch_options(config, passes::count_hops(session.compiled().program));
   options.device.reset();
   train::BatchTraining batches(&session, workload.dataset(), workload.session(), options);

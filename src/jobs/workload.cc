@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -186,6 +187,7 @@ void Workload::reload(std::int64_t run) {
   dataset_ = data::Dataset();  // two at a time could be too much
   malloc_trim(0);              // nor need what the last run freed stay resident
   dataset_ = read(options, false);
+  taken_ = false;
   if (!order_.empty()) rename_nodes();
   malloc_trim(0);
   GNEISS_CHECK(same(train::program_inputs(dataset_), program_inputs_), ErrorCode::kBadData,
@@ -193,8 +195,26 @@ void Workload::reload(std::int64_t run) {
   set_session();
 }
 
+const data::Dataset& Workload::dataset() const {
+  GNEISS_ASSERT(!taken_, "the data set was given away");
+  return dataset_;
+}
+
+void Workload::rest_features() {
+  GNEISS_ASSERT(!taken_, "the data set was given away");
+  rest(&dataset_.features.dense);
+  rest(&dataset_.features.halves);
+}
+
+data::Dataset Workload::take_dataset() {
+  GNEISS_ASSERT(!taken_, "the data set was given away");
+  taken_ = true;
+  return std::move(dataset_);
+}
+
 void Workload::set_session() {
   session_ = session_options(*config_, dataset_);
+  label_bytes_ = train::label_bytes(dataset_.labels);
   session_.compiled = compiled_;
   const bool given = config_->has("train.mem");
   if (!given && plan_for_ == PlanFor::kAnyMachine) return;
@@ -214,17 +234,13 @@ void Workload::measure_load() {
 }
 
 std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
-  train::PlannedBytes planned = train::planned_bytes(plan, dataset_, session_);
+  const train::PlannedBytes planned = train::planned_bytes(plan, label_bytes_, session_);
   // What the caller holds stays, whoever drops it here.
-  if (given_.dataset != nullptr) planned.dropped_unused = planned.dropped_before = planned.dropped = 0;
-  return peak_bytes_with(std::max({planned.derived, planned.structures - planned.dropped_unused,
-                                   planned.setup - planned.dropped_before, planned.steps - planned.dropped}),
-                         plan);
+  return peak_bytes_with(given_.dataset != nullptr ? planned.peak_of_kept() : planned.peak(), plan);
 }
 
 std::int64_t Workload::peak_bytes_of_kept(const ir::Plan& plan) const {
-  const train::PlannedBytes planned = train::planned_bytes(plan, dataset_, session_);
-  return peak_bytes_with(std::max({planned.derived, planned.structures, planned.setup, planned.steps}), plan);
+  return peak_bytes_with(train::planned_bytes(plan, label_bytes_, session_).peak_of_kept(), plan);
 }
 
 std::int64_t Workload::peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const {

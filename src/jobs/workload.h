@@ -28,11 +28,15 @@ class Workload {
   /// options.
   Workload(settings::Config* config, PlanFor plan_for, GivenData given = {});
 
-  /// Loads the data with the split of another run. No session may hold the old data.
+  /// Loads the data with the split of another run, also where they were taken. No session may hold the old ones.
   void reload(std::int64_t run);
 
-  const data::Dataset& dataset() const { return dataset_; }
-  data::Dataset& dataset() { return dataset_; }
+  /// Until it is taken.
+  const data::Dataset& dataset() const;
+  /// Gives the data set away: to a session, which frees what it does not need.
+  data::Dataset take_dataset();
+  /// Gives back the pages of features that lie in a file, after they were read once.
+  void rest_features();
   const train::SessionOptions& session() const { return session_; }
   train::SessionOptions& session() { return session_; }
   const train::FullGraphOptions& driver() const { return driver_; }
@@ -74,7 +78,9 @@ class Workload {
   std::int64_t baseline_bytes_ = 0;
   std::int64_t load_peak_bytes_ = 0;
   std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read
+  std::int64_t label_bytes_ = 0;   ///< of a node
   data::Dataset dataset_;
+  bool taken_ = false;                      ///< it was given away
   language::ProgramInputs program_inputs_;  ///< what the model was compiled for
   std::shared_ptr<const language::CompileResult> compiled_;
   train::SessionOptions session_;

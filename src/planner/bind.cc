@@ -1,6 +1,6 @@
 // Variants are chosen from sizes alone: patterns with sizes and no data are bound like real ones, so that each variant
-// can say whether it would run. Then the steps are searched for what they need besides values (transposes, slots,
-// tiles of edges), and for which of it the setup phase needs alone.
+// can say whether it would run. Then the steps are searched for what they need besides values: transposes, slots, tiles
+// of edges.
 #include "planner/bind.h"
 
 #include <algorithm>
@@ -117,18 +117,6 @@ void bind_all(ir::Plan* plan, const kernels::DeviceKernels* device) {
   }
 }
 
-bool runs_along_out_edges(const Op& op) {
-  const bool either_way = op.kind == OpKind::spmm || op.kind == OpKind::attention_grad;
-  return (either_way && op.attrs.integer("transpose", 0) != 0) || op.kind == OpKind::spmm_arg_grad ||
-         ((op.kind == OpKind::segment_reduce || op.kind == OpKind::degree) && op.attrs.text("side", "dst") == "src");
-}
-
-/// Of those, the ones that read nothing of an edge but its ends.
-bool reads_ends_only(const Op& op) {
-  return (op.kind == OpKind::spmm && !ir::weighs_edges(op)) ||
-         (op.kind == OpKind::attention_grad && op.inputs.size() == 6) || op.kind == OpKind::degree;
-}
-
 void find_structures(ir::Plan* plan) {
   const ir::Program& program = plan->program;
   plan->graph_uses.assign(program.graphs.size(), {});
@@ -185,52 +173,33 @@ void find_structures(ir::Plan* plan) {
   }
 }
 
-void note_read(bool setup, std::int32_t step, std::int32_t* last_of_setup, bool* kept) {
-  if (setup) {
-    *last_of_setup = std::max(*last_of_setup, step);
-  } else {
-    *kept = true;
-  }
-}
-
-/// Which structures the setup phase reads, up to which step, and which the phases after it.
-void find_lasting(ir::Plan* plan) {
-  const ir::Program& program = plan->program;
+/// Are the features themselves read after the setup phase?
+bool keeps_features(const ir::Plan& plan) {
+  const ir::Program& program = plan.program;
   std::vector<bool> features(program.values.size(), false);
   for (const Op& op : program.ops) {
     if (op.kind == OpKind::input) features[static_cast<std::size_t>(op.results[0])] = true;
   }
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan->steps.size()); ++i) {
-    const ir::Step& step = plan->steps[static_cast<std::size_t>(i)];
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const ir::Step& step) {
     const Op& op = program.ops[static_cast<std::size_t>(step.op)];
-    const bool setup = op.phase == ir::Phase::kSetup;
-    for (const ir::ValueId input : op.inputs) {
-      plan->features_kept = plan->features_kept || (!setup && features[static_cast<std::size_t>(input)]);
-    }
-    std::int64_t graph = op.attrs.integer("graph", -1);
-    if (op.kind == OpKind::dropout && program.type(op.inputs[0]).domain == ir::Domain::kEdge)
-      graph = program.type(op.inputs[0]).set;
-    if (graph < 0 || step.loop >= 0) continue;
-    ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(graph)];
-    const bool backwards = runs_along_out_edges(op);
-    // By tiles of sources only the slots of what edges have are looked up, along out-edges.
-    const bool tiled = step.walks_tiles && !(backwards && !reads_ends_only(op));
-    // Degrees are differences of offsets, which stay.
-    const bool ids = !tiled && op.kind != OpKind::degree;
-    if (ids && !(backwards && op.kind == OpKind::spmm)) note_read(setup, i, &use.in_setup, &use.in_kept);
-    if (ids && backwards) note_read(setup, i, &use.out_setup, &use.out_kept);
-  }
-  for (const ir::EdgeLoop& loop : plan->loops) {
-    const Op& first = program.ops[static_cast<std::size_t>(plan->steps[static_cast<std::size_t>(loop.first_step)].op)];
-    ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(loop.graph)];
-    const bool setup = first.phase == ir::Phase::kSetup;
-    if (loop.out_edges) note_read(setup, loop.last_step, &use.out_setup, &use.out_kept);
-    // Weights lie beside the ids of in-edges.
-    if (!loop.out_edges || loop.slots) note_read(setup, loop.last_step, &use.in_setup, &use.in_kept);
-  }
+    return op.phase != ir::Phase::kSetup && std::any_of(op.inputs.begin(), op.inputs.end(), [&](ir::ValueId input) {
+             return features[static_cast<std::size_t>(input)];
+           });
+  });
 }
 
 }  // namespace
+
+bool runs_along_out_edges(const Op& op) {
+  const bool either_way = op.kind == OpKind::spmm || op.kind == OpKind::attention_grad;
+  return (either_way && op.attrs.integer("transpose", 0) != 0) || op.kind == OpKind::spmm_arg_grad ||
+         ((op.kind == OpKind::segment_reduce || op.kind == OpKind::degree) && op.attrs.text("side", "dst") == "src");
+}
+
+bool reads_ends_only(const Op& op) {
+  return (op.kind == OpKind::spmm && !ir::weighs_edges(op)) ||
+         (op.kind == OpKind::attention_grad && op.inputs.size() == 6) || op.kind == OpKind::degree;
+}
 
 void bind_kernels(ir::Plan* plan, SourceTiling tiling, const cost::Rates& rates, std::vector<std::string>* decisions) {
   find_edge_loops(plan);
@@ -241,13 +210,13 @@ void bind_kernels(ir::Plan* plan, SourceTiling tiling, const cost::Rates& rates,
   } else {
     bind_all<float, Space::kHost>(plan, nullptr);
   }
-  find_lasting(plan);
+  plan->features_kept = keeps_features(*plan);
 }
 
 void bind_device_kernels(ir::Plan* plan) {
   find_structures(plan);
   bind_all<float, Space::kDevice>(plan, &kernels::emulated_kernels());
-  find_lasting(plan);
+  plan->features_kept = keeps_features(*plan);
 }
 
 }  // namespace gneiss::planner

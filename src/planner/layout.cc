@@ -5,6 +5,7 @@
 #include "planner/bind.h"
 #include "planner/fuse_rows.h"
 #include "planner/memory.h"
+#include "planner/releases.h"
 #include "planner/row_padding.h"
 
 namespace gneiss::planner {
@@ -36,6 +37,8 @@ constexpr PlanPass kCpu[] = {
      [](ir::Plan* plan, const LayoutOptions& o, Decisions* d) { split_bands(plan, o.rates, o.split_limits, d); }},
     {"plan_memory", false, "a place for every value",
      [](ir::Plan* plan, const LayoutOptions&, Decisions*) { plan_memory(plan); }},
+    {nullptr, false, "what is freed when",
+     [](ir::Plan* plan, const LayoutOptions& o, Decisions*) { find_releases(plan, o.feature_bytes); }},
 };
 
 /// On a device nothing is about the caches of cores: no bands, tiles or padding, and no files. What follows a gather
@@ -49,6 +52,8 @@ constexpr PlanPass kDevice[] = {
      }},
     {"plan_memory", false, "a place for every value",
      [](ir::Plan* plan, const LayoutOptions&, Decisions*) { plan_memory(plan); }},
+    {nullptr, false, "what is freed when",
+     [](ir::Plan* plan, const LayoutOptions& o, Decisions*) { find_releases(plan, o.feature_bytes); }},
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ struct LayoutOptions {
   SplitLimits split_limits;
   FileRoom file_room;  ///< what need not be in memory
   StreamLimits stream_limits;
+  std::int64_t feature_bytes = 0;  ///< of the features as the data set holds them
   std::set<std::string> disabled;  ///< names of passes that are not to run
 };
 

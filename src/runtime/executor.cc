@@ -42,7 +42,8 @@ Executor<T>::Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::
       constants_(static_cast<std::size_t>(plan.constant_bytes)),
       arena_(static_cast<std::size_t>(plan.arena_bytes)),
       bands_(static_cast<std::size_t>(plan.band_bytes * context.threads)),
-      sizes_(ir::capacity(plan.program)) {
+      sizes_(ir::capacity(plan.program)),
+      releases_(plan, [this](const ir::Release& due) { release(due); }) {
   parameters.check(plan);
   GNEISS_ASSERT(resources_.file.size() == static_cast<std::size_t>(plan.file_bytes),
                 "the plan keeps {} bytes in a file, there are {}", plan.file_bytes, resources_.file.size());
@@ -117,7 +118,7 @@ void Executor<T>::bind(const Inputs& inputs) {
   operands_.validation = operands_of(inputs_.validation);
   operands_.class_weights = inputs_.class_weights;
   for (Step& step : steps_) bind_step(&step);
-  structures_->drop_unread(plan_, -1);  // bound calls know the sizes
+  releases_.until(ir::Release::kBeforeSetup);  // bound calls know the sizes
 }
 
 /// The sizes of what changes follow from the graphs and the features that the step brings.
@@ -418,12 +419,30 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
 template <class T>
 void Executor<T>::end_setup() {
   give_back_tail(resources_.file.data(), 0, resources_.file.size());
-  if (plan_.features_streamed) {
-    const FileRows rows = feature_rows();
-    give_back_tail(rows.data, 0, static_cast<std::size_t>(inputs_.features.rows * rows.row_bytes));
+  releases_.until(ir::Release::kAfterSetup);
+}
+
+/// Parts of the data set belong to whoever brought the inputs; of features in a file the executor gives back the pages.
+template <class T>
+void Executor<T>::release(const ir::Release& release) {
+  switch (release.what) {
+    case ir::Released::kInEdges:
+    case ir::Released::kOutEdges:
+      structures_->release(release);
+      break;
+    case ir::Released::kFeatures:
+    case ir::Released::kFeaturePages:
+      if (plan_.features_streamed) {
+        const FileRows rows = feature_rows();
+        give_back_tail(rows.data, 0, static_cast<std::size_t>(inputs_.features.rows * rows.row_bytes));
+      }
+      break;
+    case ir::Released::kArena:
+      give_back_tail(arena_.data(), static_cast<std::size_t>(plan_.lasting_arena_bytes), arena_.size());
+      break;
+    case ir::Released::kGivenEdges:
+      break;
   }
-  if (plan_.setup_arena_bytes <= plan_.lasting_arena_bytes) return;
-  give_back_tail(arena_.data(), static_cast<std::size_t>(plan_.lasting_arena_bytes), arena_.size());
 }
 
 template <class T>
@@ -444,7 +463,7 @@ void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
     } else if (step.calls[0].run) {
       step.calls[0].run({context_.threads, step.workspaces[0]});
     }
-    if (phase == ir::Phase::kSetup) structures_->drop_unread(plan_, step.planned.back());
+    if (phase == ir::Phase::kSetup) releases_.until(step.planned.back());
   }
 }
 

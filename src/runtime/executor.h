@@ -22,6 +22,7 @@
 #include "kernels/edge_loop.h"
 #include "runtime/inputs.h"
 #include "runtime/parameters.h"
+#include "runtime/releases.h"
 #include "runtime/structures.h"
 
 namespace gneiss::runtime {
@@ -50,14 +51,14 @@ class Executor {
   /// loss) and allocate nothing. Errors: kInternal where the step brings more than the plan has room for.
   void bind(const Inputs& inputs);
 
-  /// To be called when the setup phase is through for good: gives back its part of the arena, and pages of files, which
-  /// reading brings again.
+  /// To be called when the setup phase is through for good: frees what the plan says that it alone needed, and gives
+  /// back pages of files, which reading brings again.
   void end_setup();
   /// After that, and when what else only the setup read is gone: makes the edges that the steps walk by themselves
   /// (Plan::loss_tiles).
   void make_loss_tiles();
-  /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once:
-  /// structures go when the last of its ops that reads them is through, if no other phase does.
+  /// Runs the ops of one phase in order, drawing random numbers for (seed, epoch). The setup phase runs once: on the
+  /// way go the structures that Plan::releases names.
   void run(ir::Phase phase, kernels::StepKey key);
 
   /// The rows of a stored dense value, until the next call.
@@ -102,6 +103,7 @@ class Executor {
   FileRows feature_rows() const;
   std::vector<FileRows> file_rows(const ir::RowBand& band);
   void run_bands(const Step& step) const;
+  void release(const ir::Release& release);
   MatrixView<T> input_view(ir::ValueId value);
   MatrixView<T> view(ir::ValueId value);
   std::uint16_t* halves(ir::ValueId value);
@@ -128,6 +130,7 @@ class Executor {
   kernels::StepKey key_;
   kernels::Operands<T> operands_;
   std::vector<Step> steps_;
+  Releases releases_;
 };
 
 extern template class Executor<float>;

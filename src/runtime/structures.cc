@@ -68,6 +68,9 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
     GNEISS_ASSERT(made && made->num_edges() == def.num_edges, "graph {} was planned with {} edges", def.name,
                   def.num_edges);
   }
+  for (std::size_t g = 1; g < graphs.size(); ++g) {
+    if (!plan.graph_uses[g].used) (*derived)[g].reset();  // others were made of it, and nothing walks it
+  }
 }
 
 Structures::Structures(const Inputs& inputs, const ir::Plan& plan, DerivedGraphs derived, int threads)
@@ -144,20 +147,17 @@ void Structures::fill_loss_tiles(const ir::Plan& plan, std::int64_t num_nodes, s
   }
 }
 
-void Structures::drop_unread(const ir::Plan& plan, std::int32_t last) {
-  for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
-    const ir::GraphUse& use = plan.graph_uses[g];
-    if (!use.in_kept && use.in_setup <= last && derived_[g]) {
-      derived_[g]->drop_edges();
-      in_[g].indices = {};
-      weights_[g] = {};
-    }
-    if (!use.out_kept && use.out_setup <= last) {
-      transposes_[g].indices = {};
-      transposes_[g].slots = {};
-      out_[g].indices = {};
-      out_[g].slots = {};
-    }
+void Structures::release(const ir::Release& release) {
+  const auto g = static_cast<std::size_t>(release.graph);
+  if (release.what == ir::Released::kInEdges) {
+    if (derived_[g]) derived_[g]->drop_edges();
+    in_[g].indices = {};
+    weights_[g] = {};
+  } else if (release.what == ir::Released::kOutEdges) {
+    transposes_[g].indices = {};
+    transposes_[g].slots = {};
+    out_[g].indices = {};
+    out_[g].slots = {};
   }
 }
 

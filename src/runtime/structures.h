@@ -48,9 +48,8 @@ class Structures {
   TiledPattern loss_tiles(std::int32_t i) const { return loss_tiles_[static_cast<std::size_t>(i)].view(); }
   /// `rows`: those of the loss, of `num_nodes` nodes.
   void fill_loss_tiles(const ir::Plan& plan, std::int64_t num_nodes, std::span<const NodeId> rows, int threads);
-  /// Frees the ids of edges that nothing reads any more, of the graphs and transposes that were made here: when the
-  /// step `last` of the setup phase is through; -1: before the first.
-  void drop_unread(const ir::Plan& plan, std::int32_t last);
+  /// Frees edges that were made here.
+  void release(const ir::Release& release);
 
   const SparsePattern* features(bool transposed) const { return transposed ? &features_out_ : &features_in_; }
   /// Of the transposed features, in their order; empty where those name slots.

@@ -223,8 +223,11 @@ std::string setup_source(const Source& from) {
   std::string freed;
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) {
     const ir::GraphUse& use = plan.graph_uses[g];
-    if (use.in_kept || !use.used) continue;
-    freed += fmt::format("  {}.drop_edges();\n", graph_object(from, static_cast<std::int32_t>(g)));
+    const auto number = static_cast<std::int32_t>(g);
+    const bool goes = plan.release_of(ir::Released::kGivenEdges, number) != nullptr ||
+                      plan.release_of(ir::Released::kInEdges, number) != nullptr;
+    if (!goes || !use.used) continue;
+    freed += fmt::format("  {}.drop_edges();\n", graph_object(from, number));
   }
   if (!plan.features_kept) freed += "  p.dataset.features.drop_values();\n";
   if (!freed.empty()) freed = std::string(calls.empty() ? "" : "\n") + "  // No epoch reads these.\n" + freed;

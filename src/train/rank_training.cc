@@ -50,33 +50,40 @@ std::vector<std::int64_t> cut_nodes(int parts, const Cutting& cutting, int threa
 
 }  // namespace
 
-RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset* whole, const SessionOptions& options,
+RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const SessionOptions& options,
                            const RowExchange& exchange, const Cutting& cutting)
-    : ranks_(ranks), exchange_(exchange), options_(options), members_(static_cast<std::size_t>(ranks_->here())) {
+    : ranks_(ranks),
+      whole_(std::move(whole)),
+      exchange_(exchange),
+      options_(options),
+      members_(static_cast<std::size_t>(ranks_->here())) {
   GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count(), "rows are fetched within one process");
-  check_dataset(*whole);
-  nodes_ = whole->num_nodes();
-  const std::vector<std::int64_t> starts = cut_nodes(ranks_->count(), cutting, threads_of(options), whole, &cut_);
+  check_dataset(whole_);
+  const std::vector<std::int64_t> starts = cut_nodes(ranks_->count(), cutting, threads_of(options), &whole_, &cut_);
+  std::vector<data::Dataset> parts(members_.size());
+  const auto part_of = [&](const comm::Communicator& communicator) -> data::Dataset& {
+    return parts[static_cast<std::size_t>(communicator.rank() - ranks_->first())];
+  };
   ranks_->run([&](comm::Communicator& communicator) {
     Member& here = member(communicator);
-    here.data =
-        std::make_unique<RankData>(cut_dataset(*whole, starts, communicator, options.loss.kind, options.class_weights));
-    here.data_bytes = here.data->dataset.bytes();
+    RankData cut = cut_dataset(whole_, starts, communicator, options.loss.kind, options.class_weights);
+    here.part = std::move(cut.part);
+    here.data_bytes = cut.dataset.bytes();
+    part_of(communicator) = std::move(cut.dataset);
     if (exchange_.fetched) {
       here.space = space_of(communicator, exchange_.link);
-      here.data->part.space = here.space.get();
+      here.part.space = here.space.get();
     }
-    double ghosts[] = {static_cast<double>(here.data->part.halo.ghosts)};
+    double ghosts[] = {static_cast<double>(here.part.halo.ghosts)};
     communicator.sum(ghosts);
     if (communicator.rank() == ranks_->first()) ghosts_ = static_cast<std::int64_t>(ghosts[0]);
   });
-  whole->graph.drop_edges();
-  whole->features.drop_values();
+  whole_.graph.drop_edges();
+  whole_.features.drop_values();
   options_.threads = std::max(1, threads_of(options) / ranks_->here());
   ranks_->run([&](comm::Communicator& communicator) {
     Member& here = member(communicator);
-    data::Dataset& dataset = here.data->dataset;
-    here.session = std::make_unique<Session<float>>(dataset, options_, &dataset, &here.data->part);
+    here.session = std::make_unique<Session<float>>(std::move(part_of(communicator)), options_, &here.part);
     if (communicator.rank() != ranks_->first()) here.weights = Buffer<float>(here.session->snapshot_size());
     here.session->set_up();
   });
@@ -106,7 +113,8 @@ epochs::RunRecord RankTraining::run(const data::Split& split, const FullGraphOpt
 std::int64_t RankTraining::bytes() const {
   std::int64_t bytes = 0;
   for (const Member& here : members_) {
-    const PlannedBytes planned = planned_bytes(here.session->plan(), here.data->dataset, options_);
+    const PlannedBytes planned =
+        planned_bytes(here.session->plan(), label_bytes(here.session->dataset().labels), options_);
     bytes += here.data_bytes + std::max({planned.derived, planned.structures, planned.setup, planned.steps});
   }
   return bytes;
@@ -126,7 +134,7 @@ pgas::Traffic RankTraining::fetched() const {
 std::string RankTraining::describe() const {
   return fmt::format("{} {} with {}: they {} {} copies of others' nodes, of {} nodes", ranks_->count(),
                      exchange_.fetched ? "devices" : "ranks", cut_, exchange_.fetched ? "fetch" : "hold", ghosts_,
-                     nodes_);
+                     whole_.num_nodes());
 }
 
 }  // namespace gneiss::train

@@ -36,13 +36,15 @@ struct Cutting {
 class RankTraining {
  public:
   /// Cuts `whole` into a part for each rank, its nodes renamed so that parts are runs of them, and makes a session for
-  /// each. A data set that was cut into as many parts keeps those. Its edges and features are freed, the rest and
-  /// `ranks` must outlive this. `options.threads` are shared by the ranks of this process. Errors: as Session;
-  /// kUnsupported where the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks are here.
-  RankTraining(comm::Ranks* ranks, data::Dataset* whole, const SessionOptions& options,
+  /// each; its own edges and features go then. A data set that was cut into as many parts keeps those. `ranks` must
+  /// outlive this. `options.threads` are shared by the ranks of this process. Errors: as Session; kUnsupported where
+  /// the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks are here.
+  RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const SessionOptions& options,
                const RowExchange& exchange = {}, const Cutting& cutting = {});
   ~RankTraining();
 
+  /// What is left of the whole: labels, splits, names and all counts.
+  const data::Dataset& dataset() const { return whole_; }
   /// That of the first rank here.
   Session<float>& session() { return *members_[0].session; }
 
@@ -60,10 +62,10 @@ class RankTraining {
 
  private:
   struct Member {
-    std::unique_ptr<RankData> data;
+    RankPart part;
     std::unique_ptr<Session<float>> session;
     Buffer<float> weights;        ///< best ones of a rank that is not watched
-    std::int64_t data_bytes = 0;  ///< of the part before anything of it was freed
+    std::int64_t data_bytes = 0;  ///< of the part's dataset before anything of it was freed
     std::unique_ptr<pgas::Space> space;
   };
 
@@ -72,10 +74,10 @@ class RankTraining {
   }
 
   comm::Ranks* ranks_;
+  data::Dataset whole_;
   const RowExchange exchange_;
   SessionOptions options_;  ///< with a rank's share of the threads
   std::vector<Member> members_;
-  std::int64_t nodes_ = 0;
   std::int64_t ghosts_ = 0;  ///< of all ranks
   std::string cut_;          ///< how nodes were dealt out, for people
 };

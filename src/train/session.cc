@@ -18,6 +18,7 @@
 #include "passes/constant_values.h"
 #include "runtime/initialize.h"
 #include "runtime/parameters.h"
+#include "runtime/releases.h"
 #include "train/dataset_inputs.h"
 #include "train/engine.h"
 #include "train/layerwise.h"
@@ -214,6 +215,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.feature_dtype = dataset.features.dtype;
   passes.file_room.features = value_bytes == sizeof(float) && !data::is_lent(dataset.features) &&
                               (as_in_file(dataset.features.dense) || as_in_file(dataset.features.halves));
+  passes.feature_bytes = dataset.features.bytes();
   passes.recompute_limits.besides_bytes = dataset.bytes();
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   const std::span<const NodeId> rows = dataset.split.train;
@@ -236,14 +238,15 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
 
 template <class T>
 struct Session<T>::Impl {
-  const data::Dataset& dataset;
-  data::Dataset* expendable;  ///< that, or null
-  const RankPart* part;       ///< of a rank of several, or null
+  data::Dataset own;             ///< where the caller gave it away
+  const data::Dataset& dataset;  ///< that, or the caller's
+  const RankPart* part;          ///< of a rank of several, or null
   SessionOptions options;
   std::vector<std::string> warnings;
   CompiledLoops loops;
   FileMemory file;
   Blueprint blueprint;
+  runtime::Releases releases;  ///< of parts of the session's own dataset
   DatasetInputs inputs;
   runtime::Parameters<T> parameters;
   LayerwiseEngine* layers = nullptr;  ///< the engine, where it evaluates layer by layer; before that, which sets it
@@ -255,12 +258,14 @@ struct Session<T>::Impl {
   std::vector<std::int64_t> to_first;
   std::vector<std::int64_t> from_all;
 
-  Impl(const data::Dataset& data, SessionOptions given, data::Dataset* freed, const RankPart* rank)
-      : dataset(data),
-        expendable(freed),
+  /// `shared`: the caller's, or null and the dataset is moved in.
+  Impl(const data::Dataset* shared, data::Dataset moved, SessionOptions given, const RankPart* rank)
+      : own(std::move(moved)),
+        dataset(shared != nullptr ? *shared : own),
         part(rank),
         options(std::move(given)),
         blueprint(make_ready_blueprint()),
+        releases(blueprint.plan, [this](const ir::Release& due) { release(due); }),
         inputs(prepared_dataset(), blueprint.plan, options.class_weights,
                rank == nullptr ? std::span<const std::int64_t>() : rank->ids),
         parameters(blueprint.plan),
@@ -369,18 +374,22 @@ struct Session<T>::Impl {
     return text;
   }
 
-  /// The dataset in the form that suits the plan: without the edges of the given graph if nothing walks them, with
-  /// features that every epoch reads on huge pages instead of a file's small ones if there are epochs enough to pay for
-  /// the copy.
+  bool owns_dataset() const { return &dataset == &own; }
+
+  void release(const ir::Release& due) {
+    if (!owns_dataset()) return;
+    if (due.what == ir::Released::kGivenEdges) own.graph.drop_edges();
+    if (due.what == ir::Released::kFeatures) own.features.drop_values();
+  }
+
+  /// The dataset in the form that suits the plan: with features that every epoch reads on huge pages instead of a
+  /// file's small ones if there are epochs enough to pay for the copy.
   const data::Dataset& prepared_dataset() {
     constexpr double kStepsForCopy = 10;
-    GNEISS_ASSERT(expendable == nullptr || expendable == &dataset, "a session changes nothing but its own dataset");
-    if (expendable == nullptr) return dataset;
-    const int threads = threads_of(options);
-    if (!blueprint.plan.graph_uses[0].used) expendable->graph.drop_edges();
+    releases.until(ir::Release::kAtOnce);
     const bool kept = blueprint.plan.features_kept && !blueprint.plan.features_streamed;
-    const bool movable = kept && !data::is_lent(expendable->features);
-    if (movable && options.passes.repeats.steps >= kStepsForCopy) expendable->features.settle(threads);
+    const bool movable = owns_dataset() && kept && !data::is_lent(own.features);
+    if (movable && options.passes.repeats.steps >= kStepsForCopy) own.features.settle(threads_of(options));
     return dataset;
   }
 
@@ -390,16 +399,12 @@ struct Session<T>::Impl {
       ready = true;
       return;
     }
-    const ir::Plan& plan = blueprint.plan;
-    const ir::GraphUse& given = plan.graph_uses[0];
-    if (expendable != nullptr && !given.in_kept && given.in_setup < 0) expendable->graph.drop_edges();
-    if (expendable != nullptr)
-      rest(&expendable->labels.targets);  // they were read for checks; the loss comes after the setup
+    releases.until(ir::Release::kBeforeSetup);
+    if (owns_dataset()) rest(&own.labels.targets);  // they were read for checks; the loss comes after the setup
     engine->run(ir::Phase::kSetup, {seed, 0});
-    check_constants(plan, dataset, engine.get());
+    check_constants(blueprint.plan, dataset, engine.get());
     engine->end_setup();
-    if (expendable != nullptr && !given.in_kept) expendable->graph.drop_edges();
-    if (expendable != nullptr && !plan.features_kept) expendable->features.drop_values();
+    releases.until(ir::Release::kAfterSetup);
     engine->make_loss_tiles();
     ready = true;
   }
@@ -423,14 +428,24 @@ struct Session<T>::Impl {
 };
 
 template <class T>
-Session<T>::Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable,
-                    const RankPart* part)
-    : impl_(std::make_unique<Impl>(dataset, options, expendable, part)) {
+Session<T>::Session(const data::Dataset& dataset, const SessionOptions& options, const RankPart* part)
+    : impl_(std::make_unique<Impl>(&dataset, data::Dataset(), options, part)) {
+  reset(options.seed);
+}
+
+template <class T>
+Session<T>::Session(data::Dataset&& dataset, const SessionOptions& options, const RankPart* part)
+    : impl_(std::make_unique<Impl>(nullptr, std::move(dataset), options, part)) {
   reset(options.seed);
 }
 
 template <class T>
 Session<T>::~Session() = default;
+
+template <class T>
+const data::Dataset& Session<T>::dataset() const {
+  return impl_->dataset;
+}
 
 template <class T>
 const ir::Plan& Session<T>::plan() const {

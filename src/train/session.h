@@ -79,16 +79,19 @@ struct TrainingState {
 template <class T>
 class Session {
  public:
-  /// Compiles the model for the dataset and allocates everything a run needs. The dataset must outlive the session.
-  /// `expendable` is that dataset if nobody else wants its edges and features: what no phase reads of them, or none but
-  /// the setup phase, is freed here and in set_up, and features in a file's pages may move to memory of their own.
-  /// `part`, of a rank of several, outlives the session; its making and everything below that computes are then calls
-  /// of all ranks together, and losses, gradients and running statistics are those of all nodes. Errors: kUsage with
-  /// rendered diagnostics if the model does not compile; kBadData if the dataset lacks what it needs.
-  Session(const data::Dataset& dataset, const SessionOptions& options, data::Dataset* expendable = nullptr,
-          const RankPart* part = nullptr);
+  /// Compiles the model for the dataset and allocates everything a run needs. The dataset must outlive the session and
+  /// stays as it is. `part`, of a rank of several, outlives the session; its making and everything below that computes
+  /// are then calls of all ranks together, and losses, gradients and running statistics are those of all nodes. Errors:
+  /// kUsage with rendered diagnostics if the model does not compile; kBadData if the dataset lacks what it needs.
+  Session(const data::Dataset& dataset, const SessionOptions& options, const RankPart* part = nullptr);
+  /// The same with a dataset of its own, of which the session keeps what it needs: what the plan says that no phase
+  /// reads, or none but the setup phase, is freed here and in set_up, and features in a file's pages may move to memory
+  /// of their own.
+  Session(data::Dataset&& dataset, const SessionOptions& options, const RankPart* part = nullptr);
   ~Session();
 
+  /// The caller's, or what is left of the session's own: labels, splits, names and all counts.
+  const data::Dataset& dataset() const;
   const ir::Plan& plan() const;
   const language::CompileResult& compiled() const;
   /// What could not be done as the options asked, and what was done instead: loops over edges that no compiler made.

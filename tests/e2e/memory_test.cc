@@ -138,9 +138,9 @@ TEST(StreamedFeatures, GiveTheLossesOfFeaturesInMemory) {
     options.threads = 2;
     options.passes.stream_limits = {0, 1e9};
     if (!stream) options.passes.disabled = {"stream_features"};
-    train::Session<float> session(dataset, options, &dataset);
+    train::Session<float> session(std::move(dataset), options);
     EXPECT_EQ(session.plan().features_streamed, stream && !permuted) << model;
-    return losses_of(session, dataset);
+    return losses_of(session, session.dataset());
   };
   for (const char* model : {"sage", "gat"}) {
     const std::vector<double> in_memory = train(model, false, false);

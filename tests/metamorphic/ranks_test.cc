@@ -77,10 +77,10 @@ Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel
   train::SessionOptions options = testing::rank_options(model, dataset);
   options.threads = threads;
   const std::unique_ptr<comm::Ranks> world = comm::loopback(ranks);
-  train::RankTraining training(world.get(), &dataset, options, exchange, {partition, {}});
-  const data::Split split = dataset.split;  // the training may have renamed the nodes
-  const train::FullGraphOptions driver = driver_for(dataset);
-  epochs::Evaluator evaluator(driver.metric, dataset.labels);
+  train::RankTraining training(world.get(), std::move(dataset), options, exchange, {partition, {}});
+  const data::Split split = training.dataset().split;  // the training may have renamed the nodes
+  const train::FullGraphOptions driver = driver_for(training.dataset());
+  epochs::Evaluator evaluator(driver.metric, training.dataset().labels);
   Trained made;
   made.weights.resize(training.session().snapshot_size());
   made.record = training.run(split, driver, evaluator, 5, {}, made.weights);
@@ -247,7 +247,7 @@ TEST(Ranks, HoistedFirstLayersSendNothingInAnEpoch) {
   const std::vector<std::int64_t> starts = {0, 10, 40};
   comm::loopback(2)->run([&](comm::Communicator& communicator) {
     train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
-    train::Session<float> session(here.dataset, options, nullptr, &here.part);
+    train::Session<float> session(here.dataset, options, &here.part);
     session.set_up();
     const std::int64_t before = communicator.traffic().exchanges;
     EXPECT_GT(before, 0);
@@ -264,7 +264,7 @@ TEST(Ranks, BytesSentAreThoseOfThePlan) {
   const std::vector<std::int64_t> starts = {0, 4, 20, 40};
   comm::loopback(3)->run([&](comm::Communicator& communicator) {
     train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
-    train::Session<float> session(here.dataset, options, nullptr, &here.part);
+    train::Session<float> session(here.dataset, options, &here.part);
     session.set_up();
     std::int64_t planned = 0;
     const ir::Program& program = session.plan().program;
@@ -303,9 +303,10 @@ TEST(Ranks, EndTogetherWhenTheLossIsNoNumber) {
   dataset.features.dense[5] = INFINITY;
   const data::Split split = dataset.split;
   const std::unique_ptr<comm::Ranks> world = comm::loopback(3);
-  train::RankTraining training(world.get(), &dataset, testing::rank_options({"gcn", "gcn", {}}, dataset));
-  const train::FullGraphOptions driver = driver_for(dataset);
-  epochs::Evaluator evaluator(driver.metric, dataset.labels);
+  const train::SessionOptions options = testing::rank_options({"gcn", "gcn", {}}, dataset);
+  train::RankTraining training(world.get(), std::move(dataset), options);
+  const train::FullGraphOptions driver = driver_for(training.dataset());
+  epochs::Evaluator evaluator(driver.metric, training.dataset().labels);
   std::vector<float> weights(training.session().snapshot_size());
   const Error error = testing::error_of([&] { training.run(split, driver, evaluator, 5, {}, weights); });
   EXPECT_EQ(error.code(), ErrorCode::kNumeric);

@@ -145,24 +145,50 @@ bool shrink_scratch(Plan* plan, RandomStream* random) {
   return true;
 }
 
+/// Something that later phases read goes after the setup.
+bool release_what_stays(Plan* plan, ir::Released what, std::int32_t graph) {
+  if (plan->release_of(what, graph) != nullptr) return false;
+  plan->releases.push_back({what, graph, 0, ir::Release::kAfterSetup});
+  return true;
+}
+
+/// Edges go one step before the last that reads them, a data set's before all.
+bool release_before_the_last_read(Plan* plan, RandomStream* random) {
+  if (plan->releases.empty()) return false;
+  ir::Release moved = one_of(&plan->releases, random);
+  if (moved.after < 0) return false;
+  moved.after = moved.after == ir::Release::kAfterSetup ? ir::Release::kBeforeSetup : moved.after - 1;
+  std::erase_if(plan->releases, [&](const ir::Release& r) { return r.what == moved.what && r.graph == moved.graph; });
+  const auto at = std::upper_bound(plan->releases.begin(), plan->releases.end(), moved,
+                                   [](const ir::Release& a, const ir::Release& b) { return a.after < b.after; });
+  plan->releases.insert(at, moved);
+  return true;
+}
+
 bool release_too_early(Plan* plan, RandomStream* random) {
-  ir::GraphUse& use = one_of(&plan->graph_uses, random);
-  const auto drop = [](bool* kept) { return std::exchange(*kept, false); };
-  const auto sooner = [](std::int32_t* last) { return *last >= 0 && (*last -= 1, true); };
-  switch (random->below(6)) {
+  const auto g = static_cast<std::int32_t>(random->below(plan->graph_uses.size()));
+  ir::GraphUse& use = plan->graph_uses[static_cast<std::size_t>(g)];
+  switch (random->below(5)) {
     case 0:
-      return drop(&use.in_kept);
+      return use.used && release_what_stays(plan, g == 0 ? ir::Released::kGivenEdges : ir::Released::kInEdges, g);
     case 1:
-      return drop(&use.out_kept);
+      return use.transpose && release_what_stays(plan, ir::Released::kOutEdges, g);
     case 2:
-      return sooner(&use.in_setup);
+      return release_before_the_last_read(plan, random);
     case 3:
-      return sooner(&use.out_setup);
-    case 4:
-      return drop(&use.transpose);
+      return std::exchange(use.transpose, false);
     default:
-      return drop(&plan->features_kept);
+      return release_what_stays(plan, ir::Released::kFeatures, 0);
   }
+}
+
+/// A run goes along the list once: what stands too far behind goes too late, or never.
+bool release_out_of_order(Plan* plan, RandomStream* random) {
+  if (plan->releases.size() < 2) return false;
+  ir::Release& first = one_of(&plan->releases, random);
+  ir::Release& second = one_of(&plan->releases, random);
+  std::swap(first, second);
+  return first.after != second.after;
 }
 
 /// What may be changed in a plan.
@@ -183,6 +209,7 @@ constexpr Mutation kMutations[] = {
     {"other rows in a band", cut_other_rows, false, false},
     {"less memory", shrink_scratch, false, false},
     {"a release too early", release_too_early, true, false},
+    {"releases in another order", release_out_of_order, true, false},
 };
 
 /// Bands of other sizes add up in other parts.

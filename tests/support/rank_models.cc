@@ -65,7 +65,7 @@ Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& op
   comm::loopback(ranks)->run([&](comm::Communicator& communicator) {
     train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, options.class_weights);
     if (damage) damage(&here);
-    train::Session<double> session(here.dataset, options, nullptr, &here.part);
+    train::Session<double> session(here.dataset, options, &here.part);
     const Step mine = step_of(session);
     if (communicator.rank() == 0) step = mine;
   });

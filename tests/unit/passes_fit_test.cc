@@ -288,10 +288,13 @@ TEST(Structures, IdsOfEdgesAreNeededUpToTheLastStepOfTheSetupThatReadsThem) {
     });
     return static_cast<std::int32_t>(at - plan.steps.begin());
   };
-  const ir::GraphUse& looped = plan.graph_uses.back();
-  EXPECT_GE(looped.in_setup, 0) << "weights look them up";
-  EXPECT_LT(looped.in_setup, step_of(OpKind::spmm)) << "which reads them by tiles";
-  EXPECT_EQ(plan.graph_uses[0].in_setup, -1);
+  const auto looped = static_cast<std::int32_t>(plan.graph_uses.size()) - 1;
+  ASSERT_NE(plan.release_of(ir::Released::kInEdges, looped), nullptr);
+  EXPECT_GE(plan.release_of(ir::Released::kInEdges, looped)->after, 0) << "weights look them up";
+  EXPECT_LT(plan.release_of(ir::Released::kInEdges, looped)->after, step_of(OpKind::spmm))
+      << "which reads them by tiles";
+  ASSERT_NE(plan.release_of(ir::Released::kGivenEdges), nullptr);
+  EXPECT_EQ(plan.release_of(ir::Released::kGivenEdges)->after, ir::Release::kAtOnce);
 }
 
 }  // namespace

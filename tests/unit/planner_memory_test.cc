@@ -281,18 +281,21 @@ TEST(PlanMemory, TheSetupIsCountedByItself) {
   // GCN on aggregated features: neither they nor the graph as it was given are read again.
   EXPECT_FALSE(plan.features_kept);
   EXPECT_FALSE(plan.graph_uses[0].used);
-  EXPECT_TRUE(plan.graph_uses[1].in_kept);
-  EXPECT_GE(plan.graph_uses[1].in_setup, 0);
+  EXPECT_EQ(plan.release_of(ir::Released::kInEdges, 1), nullptr);
   options.order = passes::OrderChoice::kTransformFirst;
   EXPECT_TRUE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).features_kept);
   options.source_tiles = planner::SourceTiling::kOn;
   options.factor_degree = 0;
-  EXPECT_FALSE(plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).graph_uses[1].in_kept)
+  EXPECT_NE(
+      plan_of("gcn", testing::awkward_dataset(unweighted), small(), options).release_of(ir::Released::kInEdges, 1),
+      nullptr)
       << "read cut by sources";
   options.order = passes::OrderChoice::kAggregateFirst;
   const ir::Plan cut = plan_of("gcn", testing::awkward_dataset(unweighted), small(), options);
   EXPECT_TRUE(cut.graph_uses[1].used);
-  EXPECT_LT(cut.graph_uses[1].in_setup, 0) << "by the setup too; degrees need no ids";
+  ASSERT_NE(cut.release_of(ir::Released::kInEdges, 1), nullptr);
+  EXPECT_EQ(cut.release_of(ir::Released::kInEdges, 1)->after, ir::Release::kBeforeSetup)
+      << "by the setup too; degrees need no ids";
 }
 
 TEST(SplitBands, CutsWhereItSavesMemoryAndTimeAllows) {
