@@ -69,12 +69,15 @@ check-toys: ## add a toy reader, op and pass to a copy of the tree, build it and
 	@tools/install-deps build
 	@tools/check-toys
 
-check-sanitize: ## run the tests under the address and undefined-behaviour sanitizers
+check-sanitize: ## run the tests under the address and undefined-behaviour sanitizers, two trainings at once under TSan
 	@tools/install-deps check
 	@cmake --preset asan-ubsan >/dev/null
 	@cmake --build --preset asan-ubsan --parallel $(JOBS)
 	@status=0; ctest --preset asan-ubsan --parallel $(JOBS) || status=$$?; \
 	  tools/check-skips build-asan-ubsan --sanitized || status=1; exit $$status
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan --parallel $(JOBS)
+	@ctest --preset tsan
 
 wheel: ## build the Python package, dist/gneiss-*.whl, with the command in it
 	@tools/install-deps build

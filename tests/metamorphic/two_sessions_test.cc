@@ -78,7 +78,13 @@ TEST_P(TwoSessions, OfDataSetsOfTheirOwn) {
   expect_bits_as_alone({&dense, "gin", 1, GetParam()}, {&sparse, "gcn", 2, GetParam()});
 }
 
+#ifdef __SANITIZE_THREAD__
+// GCC's OpenMP is not built for the sanitizer, which sees races where its threads wait for each other. What two
+// sessions share by mistake shows with one thread each.
+INSTANTIATE_TEST_SUITE_P(Threads, TwoSessions, ::testing::Values(1));
+#else
 INSTANTIATE_TEST_SUITE_P(Threads, TwoSessions, ::testing::Values(1, 3));
+#endif
 
 }  // namespace
 }  // namespace gneiss::train
