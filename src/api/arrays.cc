@@ -6,6 +6,7 @@
 #include "api/impl.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/parallel.h"
 #include "data/from_arrays.h"
 
 namespace gneiss {
@@ -170,6 +171,7 @@ Dataset Dataset::from_arrays(const DatasetArrays& arrays) {
   parts.test = given(arrays.test_mask, "test_mask");
   parts.class_names = arrays.class_names;
   auto impl = std::make_unique<Dataset::Impl>();
+  parts.threads = available_threads();
   impl->dataset = std::make_shared<const data::Dataset>(data::from_arrays(std::move(parts)));
   impl->of_arrays = true;
   return Dataset(std::move(impl));

@@ -145,12 +145,13 @@ class Maker {
       const GivenRows& rows = in ? given_.in_edges : given_.out_edges;
       edges = with_hint(kNodesHint, [&] {
         return csr_edges(rows.offsets->values, rows.indices->values, rows.values ? &rows.values->values : nullptr,
-                         nodes_);
+                         nodes_, given_.threads);
       });
       if (in) std::swap(edges.src, edges.dst);
       where = in ? "csc" : "csr";
     }
-    const LoadOptions as_given;  // a temporary of it makes GCC 12 warn
+    LoadOptions as_given;  // a temporary of it makes GCC 12 warn
+    as_given.threads = given_.threads;
     out_.graph = data::make_graph(std::move(edges), nodes_, as_given, {}, where, &out_.notes);
   }
 
@@ -190,7 +191,7 @@ class Maker {
       const GivenRows& rows = given_.sparse_features;
       out_.features = with_hint("x.indices names columns below x.shape[1]", [&] {
         return sparse_features(rows.offsets->values, rows.indices->values, rows.values->values, nodes_,
-                               given_.feature_columns);
+                               given_.feature_columns, given_.threads);
       });
       return;
     }

@@ -50,6 +50,7 @@ struct GivenArrays {
   std::optional<GivenArray> val;
   std::optional<GivenArray> test;
   std::vector<std::string> class_names;
+  int threads = 1;  ///< never changes a result
 };
 
 /// Makes the data set. Labels: one column of whole numbers are classes (-1 and -100: unlabelled), one of floats is a

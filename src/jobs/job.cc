@@ -363,8 +363,7 @@ class Trainer {
     train::check_split(dataset(), split, workload_->driver().metric);
     if (session_ != nullptr) session_->set_up();
     give_back_code();  // epochs run a part of what made them ready
-    epochs::Evaluator evaluator(workload_->driver().metric, dataset().labels,
-                                train::threads_of(workload_->session()));
+    epochs::Evaluator evaluator(workload_->driver().metric, dataset().labels, train::threads_of(workload_->session()));
     const train::Watcher watcher{
         [&](const epochs::EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop,
         [&](const auto& position, const auto& record, bool stops) { after_step(run, position, record, stops); }};

@@ -184,11 +184,17 @@ bool release_too_early(Plan* plan, RandomStream* random) {
 
 /// A run goes along the list once: what stands too far behind goes too late, or never.
 bool release_out_of_order(Plan* plan, RandomStream* random) {
-  if (plan->releases.size() < 2) return false;
-  ir::Release& first = one_of(&plan->releases, random);
-  ir::Release& second = one_of(&plan->releases, random);
-  std::swap(first, second);
-  return first.after != second.after;
+  // Of the pairs that come at different times.
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t i = 0; i < plan->releases.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (plan->releases[k].after != plan->releases[i].after) pairs.emplace_back(k, i);
+    }
+  }
+  if (pairs.empty()) return false;
+  const auto [first, second] = one_of(&pairs, random);
+  std::swap(plan->releases[first], plan->releases[second]);
+  return true;
 }
 
 /// What may be changed in a plan.
