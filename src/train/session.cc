@@ -469,13 +469,13 @@ bool Session<T>::evaluates_by_layers() const {
 
 template <class T>
 void Session<T>::fit_evaluation(std::int64_t bytes) {
-  GNEISS_ASSERT(impl_->layers != nullptr, "this session evaluates the whole graph at once");
+  GNEISS_ASSERT(impl_->layers != nullptr, "the whole graph is evaluated at once");
   impl_->layers->evaluation().fit(bytes, impl_->options.passes.limit_name);
 }
 
 template <class T>
 std::int64_t Session<T>::evaluation_bytes() const {
-  GNEISS_ASSERT(impl_->layers != nullptr, "this session evaluates the whole graph at once");
+  GNEISS_ASSERT(impl_->layers != nullptr, "the whole graph is evaluated at once");
   const ir::Plan& plan = impl_->blueprint.plan;
   const int copies = 2 + runtime::Optimizer<float>::state_values(impl_->options.optimizer);
   return plan.parameter_bytes * copies + plan.state_bytes + impl_->layers->evaluation().bytes();
