@@ -27,18 +27,27 @@ class Cutter {
     const auto start = std::chrono::steady_clock::now();
     Cut made;
     made.method = method;
-    made.owners = owners(method);
+    find(&made);
     made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     made.report = report_cut(graph_, made.owners, options_.parts, model_);
     return made;
   }
 
  private:
+  void find(Cut* made) {
+    if (made->method != "metis") {
+      made->owners = owners(made->method);
+      return;
+    }
+    MetisCut by_metis = cut_by_metis(graph_, neighbours(), options_);
+    made->owners = std::move(by_metis.owners);
+    made->objective = by_metis.few_copies ? "copies" : "cut edges";
+    made->remark = std::move(by_metis.remark);
+  }
   Owners owners(const std::string& method) {
     if (method == "contiguous") return cut_contiguous(graph_, options_);
     if (method == "clusters") return cut_by_clusters(graph_, options_);
     if (method == "degree") return cut_by_degree(graph_, options_);
-    if (method == "metis") return cut_by_metis(graph_, neighbours(), options_);
     if (method == "components") return cut_components(graph_, neighbours(), options_);
     GNEISS_ASSERT(method == "stream", "no way to cut is called {}", method);
     return cut_by_stream(graph_, neighbours(), options_);
@@ -61,7 +70,7 @@ const std::vector<CutMethod>& cut_methods() {
       {"auto", "of the even ones the one with the least modelled epoch"},
       {"contiguous", "runs of nodes as they are numbered, of about equal work"},
       {"clusters", "the same after nodes were put in clusters"},
-      {"metis", "METIS k-way by volume of copies, a node weighs its work"},
+      {"metis", "METIS k-way, few copies (few cut edges where that would take long), a node weighs its work"},
       {"components", "whole components, packed"},
       {"stream", "Fennel: one node after the other, to most of its neighbours"},
       {"degree", "nodes by falling degree, each to the part with the least work"}};
@@ -96,8 +105,8 @@ std::size_t best_cut(const std::vector<Cut>& cuts) {
   return static_cast<std::size_t>(best - cuts.begin());
 }
 
-Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOptions& options,
-              const EpochModel& model) {
+Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOptions& options, const EpochModel& model,
+              std::vector<Refusal>* refused) {
   std::vector<std::string> names;
   for (const CutMethod& known : cut_methods()) names.push_back(known.name);
   if (std::find(names.begin(), names.end(), method) == names.end()) {
@@ -105,8 +114,8 @@ Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOpt
                 unknown_name_hint(method, names));
   }
   if (method != "auto") return Cutter(graph, options, model).cut(method);
-  std::vector<Refusal> refused;
-  std::vector<Cut> cuts = all_cuts(graph, options, model, &refused);
+  std::vector<Refusal> not_tried;
+  std::vector<Cut> cuts = all_cuts(graph, options, model, refused == nullptr ? &not_tried : refused);
   return std::move(cuts[best_cut(cuts)]);
 }
 

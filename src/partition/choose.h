@@ -21,7 +21,9 @@ struct Cut {
   std::string method;
   Owners owners;
   CutReport report;
-  double seconds = 0;  ///< that finding it took
+  double seconds = 0;     ///< that finding it took
+  std::string objective;  ///< of METIS what it made few, `copies` or `cut edges`; else empty
+  std::string remark;     ///< for people: what of the method was done otherwise; else empty
 };
 
 /// Of a cut that could not be made: why.
@@ -38,8 +40,10 @@ std::vector<Cut> all_cuts(const graph::Graph& graph, const CutOptions& options, 
 /// the one with the least modelled epoch; of equals the first. `cuts` is not empty.
 std::size_t best_cut(const std::vector<Cut>& cuts);
 
-/// By one method; `auto` takes the one of best_cut.
+/// By one method; `auto` tries all and takes the one of best_cut.
+///   refused   if not null: is given what `auto` could not try
 /// Errors: as the method's; kUsage for an unknown one.
-Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOptions& options, const EpochModel& model);
+Cut cut_graph(const graph::Graph& graph, const std::string& method, const CutOptions& options, const EpochModel& model,
+              std::vector<Refusal>* refused = nullptr);
 
 }  // namespace gneiss::partition

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "graph/graph.h"
@@ -15,6 +16,7 @@ struct CutOptions {
   int parts = 1;
   double node_work = 1;  ///< of a node besides its in-edges, in edges
   int threads = 1;
+  double most_metis_work = 1e9;  ///< with more, METIS makes cut edges few instead of copies; see metis_work()
 };
 
 /// The work of each node, in edges.
@@ -39,12 +41,25 @@ Owners cut_components(const graph::Graph& graph, const Neighbours& neighbours, c
 /// Source [tsourakakis2014fennel], in passes as [nishimura2013restreaming].
 Owners cut_by_stream(const graph::Graph& graph, const Neighbours& neighbours, const CutOptions& options);
 
-/// METIS (multilevel k-way, the least volume of copies, a node weighs its work); where a cut is not good enough, with
-/// looser balance, and at last by recursive bisection. Good enough: no empty part, the busiest part within a tenth of
-/// the least possible, fewer edges cut than nodes dealt out at random would.
+/// A measure of what METIS does to make copies few. A node that moves changes what its neighbours' neighbours gain by
+/// moving, each to any part:
+///   parts * sum over v of degree(v)^2
+/// 1e9 are some seconds. Cost: O(nodes).
+double metis_work(const Neighbours& neighbours, int parts);
+
+struct MetisCut {
+  Owners owners;
+  bool few_copies = true;  ///< what METIS made few: copies, else cut edges
+  std::string remark;      ///< for people: why not copies; else empty
+};
+
+/// METIS (multilevel k-way, a node weighs its work): the least volume of copies, or where that would take long the
+/// fewest cut edges; where a cut is not good enough, with looser balance, and at last by recursive bisection, which
+/// counts cut edges. Good enough: no empty part, the busiest part within a tenth of the least possible, fewer edges cut
+/// than nodes dealt out at random would.
 /// Errors: kUnsupported if libmetis is not installed, its ids are too small for the graph, or no cut is good enough.
 /// Source [karypis1998metis].
-Owners cut_by_metis(const graph::Graph& graph, const Neighbours& neighbours, const CutOptions& options);
+MetisCut cut_by_metis(const graph::Graph& graph, const Neighbours& neighbours, const CutOptions& options);
 
 /// Is libmetis there? It is looked for when it is first asked for.
 bool metis_is_there();

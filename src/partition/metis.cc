@@ -1,5 +1,8 @@
 // libmetis is loaded when it is first needed, so that one binary runs with and without it. Its ids have 32 or 64 bits,
 // which only its header knows: METIS_SetDefaultOptions writes forty of them, and how far it wrote tells.
+//
+// To make copies few it looks at the neighbours of the neighbours of each node that moves, and on a graph with hubs
+// these are most of the nodes. So the objective goes by a measure of that work.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -101,34 +104,48 @@ bool good(const Owners& owners, const Neighbours& neighbours, const std::vector<
 
 bool metis_is_there() { return metis().is_there(); }
 
-Owners cut_by_metis(const graph::Graph& graph, const Neighbours& neighbours, const CutOptions& options) {
+double metis_work(const Neighbours& neighbours, int parts) {
+  double pairs = 0;
+  for (std::int64_t v = 0; v < neighbours.num_nodes(); ++v) {
+    const auto degree = static_cast<double>(neighbours.of(v).size());
+    pairs += degree * degree;
+  }
+  return parts * pairs;
+}
+
+MetisCut cut_by_metis(const graph::Graph& graph, const Neighbours& neighbours, const CutOptions& options) {
   if (!metis_is_there()) {
     throw Error(ErrorCode::kUnsupported, "libmetis (version 5, 32-bit ids) is not installed", "METIS",
                 "install it (Debian: libmetis5), or take another way to cut");
   }
   Index nodes = static_cast<Index>(graph.num_nodes());
   Index parts = options.parts;
-  Owners owners(static_cast<std::size_t>(nodes), 0);
-  if (parts == 1 || nodes == 0) return owners;
+  MetisCut made;
+  made.owners.assign(static_cast<std::size_t>(nodes), 0);
+  if (parts == 1 || nodes == 0) return made;
   const std::vector<double> work = node_work(graph, options);
   Problem problem = problem_of(neighbours, work);
   Index constraints = 1;
   Index cut = 0;
-  const auto run = [&](Part function, Index imbalance, bool volume) {
+  const auto run = [&](Part function, Index imbalance) {
     std::array<Index, kOptions> settings{};
     metis().set_defaults(settings.data());
     settings[kSeed] = 1;
     settings[kUfactor] = imbalance;
-    if (volume) settings[kObjective] = kVolume;
+    if (made.few_copies) settings[kObjective] = kVolume;
     const int status =
         function(&nodes, &constraints, problem.offsets.data(), problem.neighbours.data(), problem.weights.data(),
-                 nullptr, nullptr, &parts, nullptr, nullptr, settings.data(), &cut, owners.data());
-    return status == kOk && good(owners, neighbours, work, parts);
+                 nullptr, nullptr, &parts, nullptr, nullptr, settings.data(), &cut, made.owners.data());
+    return status == kOk && good(made.owners, neighbours, work, parts);
   };
+  made.few_copies = metis_work(neighbours, parts) <= options.most_metis_work;
+  if (!made.few_copies) made.remark = "few cut edges, for few copies would take it long";
   for (const Index imbalance : {30, 50, 100, 200}) {  // thousandths
-    if (run(metis().kway, imbalance, /*volume=*/true)) return owners;
+    if (run(metis().kway, imbalance)) return made;
   }
-  if (run(metis().recursive, 10, /*volume=*/false)) return owners;
+  made.few_copies = false;
+  made.remark = "few cut edges by bisection, for no other cut is even";
+  if (run(metis().recursive, 10)) return made;
   throw Error(ErrorCode::kUnsupported,
               fmt::format("METIS finds no balanced cut into {} parts that is better than chance", parts), "METIS",
               "take another way to cut, or fewer parts");

@@ -216,6 +216,34 @@ TEST(Cuts, MetisBalancesWorkAndNotNodes) {
   EXPECT_LT(cut.report.ghosts, cut_graph(graph, "degree", {.parts = 4}, {}).report.ghosts);
 }
 
+TEST(Cuts, MetisMakesCutEdgesFewWhereCopiesWouldTakeLong) {
+  if (!metis_is_there()) GTEST_SKIP() << "libmetis is not installed";
+  const graph::Graph graph = awkward(500, 7);
+  const double work = metis_work(neighbours_of(graph, 1), 4);
+  const Cut copies = cut_graph(graph, "metis", {.parts = 4, .most_metis_work = work}, {});
+  EXPECT_EQ(copies.objective, "copies");
+  EXPECT_EQ(copies.remark, "");
+  const Cut edges = cut_graph(graph, "metis", {.parts = 4, .most_metis_work = work - 1}, {});
+  EXPECT_EQ(edges.objective, "cut edges");
+  EXPECT_THAT(edges.remark, HasSubstr("few copies would take it long"));
+  EXPECT_LT(copies.report.ghosts, edges.report.ghosts);
+  EXPECT_LT(edges.report.cut_edges, copies.report.cut_edges);
+}
+
+TEST(Cuts, TheWorkOfMetisIsPairsOfNeighboursTimesParts) {
+  // A hub of four and its leaves: 16 pairs and four of one each.
+  EXPECT_DOUBLE_EQ(metis_work(neighbours_of(star(4), 1), 3), 60);
+  EXPECT_DOUBLE_EQ(metis_work(neighbours_of(Edges().graph(4), 1), 3), 0);
+}
+
+TEST(Cuts, AutoTellsWhatItCouldNotTry) {
+  std::vector<Refusal> refused;
+  cut_graph(path(100), "auto", {.parts = 2}, {}, &refused);
+  ASSERT_EQ(refused.size(), metis_is_there() ? 1U : 2U);
+  EXPECT_EQ(refused.back().method, "components");
+  EXPECT_THAT(refused.back().reason, HasSubstr("one component has 100.0 % of all work"));
+}
+
 TEST(Cuts, AutoIsTheLeastOfTheEvenOnesByModelledTime) {
   for (const Named& named : graphs()) {
     for (const int parts : {2, 8}) {
