@@ -256,7 +256,8 @@ class Trainer {
     }
     if (ranks_ != nullptr) {
       report_.plan_peak_bytes = workload_->peak_bytes_with(ranks_->bytes(), session.plan());
-      report_.notes.push_back(ranks_->describe());
+      const std::vector<std::string> notes = ranks_->notes();
+      report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
     }
     if (watcher_.on_start && report_.rank == 0) watcher_.on_start(report_);
   }
@@ -320,7 +321,8 @@ class Trainer {
 
   train::Cutting cutting_options() const {
     const std::string& method = config_.text("train.partition");
-    return {method, epoch_model(config_, workload_->dataset().graph, workload_->gathered_width())};
+    return {method, epoch_model(config_, workload_->session().passes.rates, workload_->dataset().graph,
+                                workload_->gathered_width())};
   }
 
   std::int64_t session_bytes() {

@@ -63,14 +63,14 @@ double megabytes(const partition::CutReport& report, double columns) {
 
 }  // namespace
 
-partition::EpochModel epoch_model(const settings::Config& config, const graph::Graph& graph, std::int64_t columns) {
+partition::EpochModel epoch_model(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
+                                  std::int64_t columns) {
   partition::EpochModel model;
   set_network(config, &model);
   model.columns = static_cast<double>(std::max<std::int64_t>(1, columns));
   const auto edges = static_cast<double>(graph.num_edges());
   const auto nodes = static_cast<double>(graph.num_nodes());
   if (edges == 0) return model;
-  const cost::Rates rates = cost::load_rates(cost::this_machine()).rates;
   model.seconds_per_work =
       cost::gather_seconds(rates, edges, nodes, nodes, model.columns) / (edges + model.node_work * nodes);
   return model;
@@ -85,10 +85,12 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
   report.dataset = dataset.name;
   report.nodes = dataset.num_nodes();
   report.edges = dataset.graph.num_edges();
-  report.parts = request.parts;
-  report.model = epoch_model(config, dataset.graph, request.columns);
+  report.parts = static_cast<int>(request.parts);
+  const cost::RatesInUse rates = cost::load_rates(cost::this_machine());
+  report.rates = rates.warning.empty() ? "rates of " + rates.rates.source : "default rates: " + rates.warning;
+  report.model = epoch_model(config, rates.rates, dataset.graph, request.columns);
   const int threads = thread_count(config);
-  const partition::CutOptions options{.parts = request.parts, .threads = threads};
+  const partition::CutOptions options{.parts = report.parts, .threads = threads};
   if (request.method == "auto") {
     report.cuts = partition::all_cuts(dataset.graph, options, report.model, &report.refused);
     report.taken = partition::best_cut(report.cuts);
@@ -96,7 +98,7 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
     report.cuts.push_back(partition::cut_graph(dataset.graph, request.method, options, report.model));
   }
   if (!request.out.empty()) {
-    partition::PartOrder by_part = partition::order_by_part(report.chosen().owners, request.parts);
+    partition::PartOrder by_part = partition::order_by_part(report.chosen().owners, report.parts);
     data::permute(by_part.order, threads, &dataset);
     dataset.part_starts = std::move(by_part.starts);
     data::save(dataset, request.out, request.force);
@@ -121,11 +123,14 @@ std::string describe(const PartitionReport& report) {
   }
   for (const partition::Refusal& refusal : report.refused)
     text += fmt::format("  {:<12} not possible: {}\n", refusal.method, refusal.reason);
+  for (const partition::Cut& cut : report.cuts) {
+    if (!cut.remark.empty()) text += fmt::format("  {:<12} took {}\n", cut.method, cut.remark);
+  }
   text += fmt::format(
       "\n  load: the busiest part over the mean, at least {:.3f} for this graph; MB and modelled epoch for {:.0f} "
-      "columns,\n  {:.3g} GB/s and {:.3g} us a message\n\n",
+      "columns,\n  {:.3g} GB/s and {:.3g} us a message; sums by {}\n\n",
       report.chosen().report.least_ratio, report.model.columns, 1e-9 * report.model.bytes_per_second,
-      1e6 * report.model.latency);
+      1e6 * report.model.latency, report.rates);
   text +=
       fmt::format("  {:>8} {:>10} {:>12} {:>12} {:>10}\n", "part", "nodes", "local edges", "remote edges", "copies");
   const std::vector<partition::PartTraffic>& parts = report.chosen().report.parts;
@@ -145,6 +150,7 @@ std::string to_json(const PartitionReport& report) {
   json["parts"] = report.parts;
   json["method"] = report.chosen().method;
   json["columns"] = report.model.columns;
+  json["rates"] = report.rates;
   json["cuts"] = Json::list();
   for (const partition::Cut& cut : report.cuts) {
     const partition::CutReport& r = cut.report;
@@ -155,16 +161,18 @@ std::string to_json(const PartitionReport& report) {
         row.push_back(static_cast<std::int64_t>(static_cast<double>(rows) * report.model.columns) * 4);
       halo.push_back(row);
     }
-    json["cuts"].push_back(Json::object({{"method", cut.method},
-                                         {"cut_edges", r.cut_edges},
-                                         {"ghosts", r.ghosts},
-                                         {"load_ratio", r.load_ratio},
-                                         {"least_load_ratio", r.least_ratio},
-                                         {"size_variance", r.size_variance},
-                                         {"most_edges", r.most_edges},
-                                         {"seconds", cut.seconds},
-                                         {"epoch_seconds", r.epoch_seconds},
-                                         {"halo_bytes", halo}}));
+    Json made = Json::object({{"method", cut.method},
+                              {"cut_edges", r.cut_edges},
+                              {"ghosts", r.ghosts},
+                              {"load_ratio", r.load_ratio},
+                              {"least_load_ratio", r.least_ratio},
+                              {"size_variance", r.size_variance},
+                              {"most_edges", r.most_edges},
+                              {"seconds", cut.seconds},
+                              {"epoch_seconds", r.epoch_seconds},
+                              {"halo_bytes", halo}});
+    if (!cut.objective.empty()) made["objective"] = cut.objective;
+    json["cuts"].push_back(made);
   }
   json["refused"] = Json::object();
   for (const partition::Refusal& refusal : report.refused) json["refused"][refusal.method] = refusal.reason;

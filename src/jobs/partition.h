@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/cost.h"
 #include "graph/graph.h"
 #include "partition/choose.h"
 #include "settings/config.h"
@@ -13,7 +14,7 @@
 namespace gneiss::jobs {
 
 struct PartitionRequest {
-  int parts = 2;
+  std::int64_t parts = 2;
   std::string method = "auto";
   std::int64_t columns = 64;  ///< of the rows that ranks would send
   std::filesystem::path out;  ///< empty: nothing is written
@@ -26,6 +27,7 @@ struct PartitionReport {
   std::int64_t edges = 0;
   int parts = 0;
   partition::EpochModel model;
+  std::string rates;                 ///< whose rates sums are modelled by, for people
   std::vector<partition::Cut> cuts;  ///< those that were tried; owners are dropped
   std::size_t taken = 0;
   std::vector<partition::Refusal> refused;
@@ -40,9 +42,10 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
 std::string describe(const PartitionReport& report);
 std::string to_json(const PartitionReport& report);
 
-/// What an epoch takes on ranks that are machines like this one, with the network of `train.network`.
+/// What an epoch takes on ranks that are machines of these rates, with the network of `train.network`.
 ///   columns   of the rows that are summed and sent
 /// Errors: kUsage if the network cannot be read.
-partition::EpochModel epoch_model(const settings::Config& config, const graph::Graph& graph, std::int64_t columns);
+partition::EpochModel epoch_model(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
+                                  std::int64_t columns);
 
 }  // namespace gneiss::jobs

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash_bytes.h"
+#include "base/names.h"
 #include "data/preprocess.h"
-#include "partition/choose.h"
 #include "partition/contiguous.h"
 #include "pgas/thread_space.h"
 #include "train/planned_bytes.h"
@@ -31,18 +33,23 @@ std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pg
   return pgas::thread_space(communicator.rank(), communicator.ranks(), meet, link);
 }
 
-/// The first nodes of the parts. Nodes are renamed where a part is no run of them. `*description`: how they were found.
+/// The first nodes of the parts. Nodes are renamed where a part is no run of them.
+///   *description   how the parts were found
+///   *refused       the ways that `auto` could not try
 std::vector<std::int64_t> cut_nodes(int parts, const Cutting& cutting, int threads, data::Dataset* whole,
-                                    std::string* description) {
+                                    std::string* description, std::vector<partition::Refusal>* refused) {
   if (std::ssize(whole->part_starts) == parts + 1) {
     *description = "parts of the data set";
     return whole->part_starts;
   }
   *description = "parts of consecutive nodes";
   if (cutting.method == "contiguous") return partition::contiguous(whole->graph.offsets(), parts);
+  const auto start = std::chrono::steady_clock::now();
   const partition::Cut cut =
-      partition::cut_graph(whole->graph, cutting.method, {.parts = parts, .threads = threads}, cutting.model);
-  *description = fmt::format("parts by {} ({:.2f} s)", cut.method, cut.seconds);
+      partition::cut_graph(whole->graph, cutting.method, {.parts = parts, .threads = threads}, cutting.model, refused);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  *description = fmt::format("parts by {}{}{}{} ({:.2f} s)", cut.method, cutting.method == "auto" ? " (auto)" : "",
+                             cut.remark.empty() ? "" : ", ", cut.remark, seconds);
   const partition::PartOrder by_part = partition::order_by_part(cut.owners, parts);
   if (!std::is_sorted(by_part.order.begin(), by_part.order.end())) data::permute(by_part.order, threads, whole);
   return by_part.starts;
@@ -59,12 +66,17 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
       members_(static_cast<std::size_t>(ranks_->here())) {
   GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count(), "rows are fetched within one process");
   check_dataset(whole_);
-  const std::vector<std::int64_t> starts = cut_nodes(ranks_->count(), cutting, threads_of(options), &whole_, &cut_);
+  const std::vector<std::int64_t> starts =
+      cut_nodes(ranks_->count(), cutting, threads_of(options), &whole_, &cut_, &refused_);
+  std::uint64_t cut_hash = hash_bytes(starts.data(), starts.size() * sizeof(starts[0]));
+  cut_hash = hash_bytes(whole_.orig_id.data(), whole_.orig_id.size() * sizeof(whole_.orig_id[0]), cut_hash);
   std::vector<data::Dataset> parts(members_.size());
   const auto part_of = [&](const comm::Communicator& communicator) -> data::Dataset& {
     return parts[static_cast<std::size_t>(communicator.rank() - ranks_->first())];
   };
   ranks_->run([&](comm::Communicator& communicator) {
+    // Each process has cut by itself; METIS and measured rates are not the same on all machines.
+    if (ranks_->here() < ranks_->count()) comm::agree(communicator, "cut of the graph (--partition)", cut_hash);
     Member& here = member(communicator);
     RankData cut = cut_dataset(whole_, starts, communicator, options.loss.kind, options.class_weights);
     here.part = std::move(cut.part);
@@ -131,10 +143,14 @@ pgas::Traffic RankTraining::fetched() const {
   return all;
 }
 
-std::string RankTraining::describe() const {
-  return fmt::format("{} {} with {}: they {} {} copies of others' nodes, of {} nodes", ranks_->count(),
-                     exchange_.fetched ? "devices" : "ranks", cut_, exchange_.fetched ? "fetch" : "hold", ghosts_,
-                     whole_.num_nodes());
+std::vector<std::string> RankTraining::notes() const {
+  std::vector<std::string> notes = {fmt::format("{} {} with {}: they {} {} copies of others' nodes, of {} nodes",
+                                                ranks_->count(), exchange_.fetched ? "devices" : "ranks", cut_,
+                                                exchange_.fetched ? "fetch" : "hold", ghosts_, whole_.num_nodes())};
+  std::vector<std::string> refused;
+  for (const partition::Refusal& way : refused_) refused.push_back(fmt::format("{}: {}", way.method, way.reason));
+  if (!refused.empty()) notes.push_back("--partition auto could not take " + join(refused, "; "));
+  return notes;
 }
 
 }  // namespace gneiss::train

@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
+#include "partition/choose.h"
 #include "partition/report.h"
 #include "train/full_graph.h"
 #include "train/rank_data.h"
@@ -57,8 +58,8 @@ class RankTraining {
   std::int64_t bytes() const;
   /// What the ranks here have fetched so far.
   pgas::Traffic fetched() const;
-  /// One line on how the graph was cut.
-  std::string describe() const;
+  /// How the graph was cut, and what `auto` could not try.
+  std::vector<std::string> notes() const;
 
  private:
   struct Member {
@@ -78,8 +79,9 @@ class RankTraining {
   const RowExchange exchange_;
   SessionOptions options_;  ///< with a rank's share of the threads
   std::vector<Member> members_;
-  std::int64_t ghosts_ = 0;  ///< of all ranks
-  std::string cut_;          ///< how nodes were dealt out, for people
+  std::int64_t ghosts_ = 0;                  ///< of all ranks
+  std::string cut_;                          ///< how nodes were dealt out, for people
+  std::vector<partition::Refusal> refused_;  ///< what --partition auto could not try
 };
 
 }  // namespace gneiss::train

@@ -73,6 +73,8 @@ TEST(Partition, AFolderKeepsItsPartsAndNodesTheirNames) {
   const Json report = Json::parse(cut.out);
   EXPECT_EQ(report["method"], "stream");
   EXPECT_EQ(report["cuts"][0]["halo_bytes"].size(), 3U);
+  EXPECT_FALSE(report["cuts"][0].contains("objective"));
+  EXPECT_THAT(report["rates"].get<std::string>(), HasSubstr("rates of"));
 
   const std::vector<std::string> common = {"--model", "gcn",  "--epochs", "20",      "--optimizer",
                                            "sgd",     "--lr", "0.3",      "--split", "public"};
@@ -104,10 +106,33 @@ TEST(Partition, AFolderKeepsItsPartsAndNodesTheirNames) {
   EXPECT_EQ(classes("together.csv"), classes("alone.csv"));
 }
 
+TEST(Partition, AutoSaysWhatItCouldNotTry) {
+  const Workplace place;
+  const std::vector<std::string> arguments = {"train",    kGraph, "--ranks",   "2",       "--partition", "auto",
+                                              "--epochs", "2",    "--no-save", "--quiet", "--json"};
+  const auto notes = [&](const CommandResult& result) {
+    EXPECT_EQ(result.code, 0) << result.err;
+    return Json::parse(result.out)["notes"].dump();
+  };
+  const std::string components = "components: one component has 100.0 % of all work";
+  EXPECT_THAT(notes(place.gneiss(arguments)), HasSubstr(components));
+  // A file that is no library stands before the real one.
+  place.write("libmetis.so.5", "");
+  const std::vector<std::pair<std::string, std::string>> without = {{"LD_LIBRARY_PATH", place.path("").string()}};
+  const std::string text = notes(place.gneiss(arguments, without));
+  EXPECT_THAT(text, HasSubstr("(auto)"));
+  EXPECT_THAT(text, HasSubstr("--partition auto could not take metis: libmetis (version 5, 32-bit ids) is not"));
+  EXPECT_THAT(text, HasSubstr(components));
+  const CommandResult asked = place.gneiss({"data", "partition", kGraph, "--method", "metis"}, without);
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_THAT(asked.err, HasSubstr("install it"));
+}
+
 TEST(Partition, FaultsAreNamed) {
   const Workplace place;
   const std::vector<std::pair<std::vector<std::string>, std::string>> faults = {
       {{"--parts", "0"}, "expected 1 to 1024 parts, got 0"},
+      {{"--parts", "4294967298"}, "expected 1 to 1024 parts, got 4294967298"},
       {{"--method", "metes"}, "unknown way to cut a graph 'metes'"},
       {{"--network", "fast"}, "'fast' is no network"},
       {{"--columns", "0"}, "--columns: expected at least 1, got 0"},

@@ -187,6 +187,35 @@ TEST(Devices, MayBeMoreThanThereAreNodes) {
   expect_same_training(train_on(17, data, model, 1, {.fetched = true, .link = {}}), train_alone(data, model));
 }
 
+/// One rank of several, as if the others were other processes.
+class OneOfMany : public comm::Ranks {
+ public:
+  explicit OneOfMany(comm::Communicator* communicator) : communicator_(communicator) {}
+  int count() const override { return communicator_->ranks(); }
+  int here() const override { return 1; }
+  int first() const override { return communicator_->rank(); }
+  void run(const Body& body) override { body(*communicator_); }
+
+ private:
+  comm::Communicator* communicator_;
+};
+
+TEST(Ranks, ProcessesThatCutOtherwiseAreRefused) {
+  const data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
+  const train::SessionOptions options = testing::rank_options({"gcn", "gcn", {}}, dataset);
+  const auto cut_by = [&](const std::string& first, const std::string& second) {
+    comm::loopback(2)->run([&](comm::Communicator& communicator) {
+      OneOfMany process(&communicator);
+      const std::string& method = communicator.rank() == 0 ? first : second;
+      const train::RankTraining training(&process, testing::awkward_dataset({.nodes = 40}), options, {}, {method, {}});
+    });
+  };
+  cut_by("stream", "stream");
+  const Error error = testing::error_of([&] { cut_by("stream", "degree"); });
+  EXPECT_EQ(error.code(), ErrorCode::kBadData);
+  EXPECT_THAT(error.message(), HasSubstr("rank 1 has another cut of the graph (--partition) than rank 0"));
+}
+
 TEST(Ranks, ClassWeightsAndSmoothingAreThoseOfAllNodes) {
   const data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
   train::SessionOptions options = testing::rank_options({"gcn", "gcn", {}}, dataset);
