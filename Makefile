@@ -10,7 +10,8 @@ PEER_RESULTS ?= bench/results/peers-here.json
 BATCH_GRAPH ?= ogbn-products
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-partition check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers bench-batches format clean
+.PHONY: help deps build demo check check-synth check-morphgl check-mpi check-partition check-accuracy check-defaults \
+  check-toys check-sanitize check-python wheel bench bench-peers bench-batches format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +35,8 @@ check: ## build everything and run all tests
 	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@status=0; \
-	  OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS) || status=$$?; \
+	  OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS) || \
+	  status=$$?; \
 	  tools/check-skips $(BUILD) || status=1; exit $$status
 
 check-synth: ## write, build and run every program of tests/synth/cases.txt (minutes)
@@ -99,7 +101,7 @@ bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table a
 	@bench/peers/report build/peers.json --results $(PEER_RESULTS)
 	@bench/results/render
 
-bench-batches: build ## measure mini-batches beside GraphBolt (if bench/peers/install has run) and both routes beside one
+bench-batches: build ## measure mini-batches beside GraphBolt, if bench/peers/install has run; both routes beside one
 	@tools/install-deps bench
 	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench --parallel $(JOBS) --target sample_bench
