@@ -1,4 +1,4 @@
-"""Written by make_stubs.py."""
+"""What type checkers and editors know of the package. The functions of settings, at the end, make_stubs.py writes."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -57,11 +57,22 @@ class Dataset:
     ) -> Dataset: ...
     @classmethod
     def from_scipy(
-        cls, adjacency: Any, x: Any = None, y: npt.ArrayLike | None = None, name: str | None = None, **masks: npt.ArrayLike
+        cls,
+        adjacency: Any,
+        x: Any = None,
+        y: npt.ArrayLike | None = None,
+        name: str | None = None,
+        **masks: npt.ArrayLike,
     ) -> Dataset: ...
     @classmethod
     def from_networkx(
-        cls, graph: Any, x: Any = None, y: Any = None, weight: str | None = None, name: str | None = None, **masks: npt.ArrayLike
+        cls,
+        graph: Any,
+        x: Any = None,
+        y: Any = None,
+        weight: str | None = None,
+        name: str | None = None,
+        **masks: npt.ArrayLike,
     ) -> Dataset: ...
     @classmethod
     def from_pandas(
@@ -142,6 +153,7 @@ def doctor() -> dict[str, str]: ...
 def models() -> list[str]: ...
 def formats() -> dict[str, str]: ...
 def generators() -> dict[str, str]: ...
+# Written by make_stubs.py from here on.
 def load(
     what: _Path,
     *,
