@@ -67,6 +67,7 @@ violation check-tree src/base/x.cc '__builtin_prefetch(x);' 'prefetch(), of base
 violation check-tree src/base/x.cc 'int x;' 'src/base/x.cc: opens with a comment'
 violation check-tree apps/gneiss/x.h '#include <vector>' 'apps/gneiss/x.h: opens with a comment'
 violation check-tree src/base/x.h "// $(printf 'a%.0s' {1..118})" 'src/base/x.h:1: over 120 columns'
+violation check-tree bindings/python/x.py "# $(printf 'a%.0s' {1..119})" 'bindings/python/x.py:1: over 120 columns'
 violation check-tree src/base/x.h "// $(printf 'ä%.0s' {1..117})" ''
 if command -v clang-format >/dev/null; then
   violation check-tree tests/unit/x.cc 'int   x;' 'tests/unit/x.cc: clang-format would change it'

@@ -100,7 +100,8 @@ def test_arrays_outlive_their_owner_while_training():
             return gneiss.Dataset(edges.copy(), x.copy(), y.copy())
         d = made()
         junk = [np.full((400, 16), np.nan, np.float32) for _ in range(50)]
-        assert gneiss.train(d, epochs=5, progress=False).losses.tolist() == gneiss.train(data, epochs=5, progress=False).losses.tolist()
+        expected = gneiss.train(data, epochs=5, progress=False).losses.tolist()
+        assert gneiss.train(d, epochs=5, progress=False).losses.tolist() == expected
         """
     )
 

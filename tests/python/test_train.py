@@ -44,9 +44,8 @@ def test_the_same_bits_as_the_command(model, tmp_path):
 def test_arrays_train_as_the_data_set_they_came_from(small, tmp_path):
     loaded = gneiss.load("dcsbm:nodes=200,classes=3")
     arrays = loaded.arrays()
-    again = gneiss.Dataset(
-        csc=arrays["csc"], x=arrays["x"], y=arrays["y"], train_mask=arrays["train"], val_mask=arrays["val"], test_mask=arrays["test"]
-    )
+    masks = {f"{part}_mask": arrays[part] for part in ("train", "val", "test")}
+    again = gneiss.Dataset(csc=arrays["csc"], x=arrays["x"], y=arrays["y"], **masks)
     assert gneiss.train(again, **QUICK).losses.tolist() == gneiss.train(loaded, **QUICK).losses.tolist()
 
 
@@ -126,7 +125,12 @@ def test_a_model_may_be_text(small):
 
 def test_callbacks_watch_and_stop(small):
     seen = []
-    run = gneiss.train(small.dataset(), epochs=20, progress=False, callbacks=[lambda e: seen.append(e.loss) or len(seen) == 4])
+
+    def watch(epoch):
+        seen.append(epoch.loss)
+        return len(seen) == 4
+
+    run = gneiss.train(small.dataset(), epochs=20, progress=False, callbacks=[watch])
     assert len(seen) == len(run.history) == 5 and run.interrupted  # True after the fourth: the fifth is the last
     assert seen == run.losses.tolist()
 

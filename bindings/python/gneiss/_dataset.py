@@ -68,8 +68,11 @@ class Dataset:
             if rows is None:
                 return None
             if len(rows) != 3:
-                raise UsageError(f"expected (indptr, indices, values), got {len(rows)} items", argument, "values may be None")
-            return tuple(as_array(part, f"{argument}.{what}") for part, what in zip(rows, ("indptr", "indices", "data")))
+                raise UsageError(
+                    f"expected (indptr, indices, values), got {len(rows)} items", argument, "values may be None"
+                )
+            names = ("indptr", "indices", "data")
+            return tuple(as_array(part, f"{argument}.{what}") for part, what in zip(rows, names))
 
         self._core = _core.dataset(
             {

@@ -64,7 +64,8 @@ def model_of(run):
     elif model == "gat":
         if a["output_heads"] != 1 and a["output_heads"] != a["heads"]:
             _refuse("another number of output heads", "train with output_heads=heads")
-        common.update(heads=a["heads"], v2=a["v2"], add_self_loops=a["self_loops"], negative_slope=a["slope"], bias=a["bias"])
+        common.update(heads=a["heads"], v2=a["v2"], negative_slope=a["slope"])
+        common.update(add_self_loops=a["self_loops"], bias=a["bias"])
     made = getattr(models, _CLASSES[model])(**common)
     if model == "gat" and a["output_heads"] != a["heads"]:
         made = _with_one_output_head(made, common, a, torch)

@@ -83,6 +83,7 @@ def describe(function, only="", leave_out=()):
     fixed = [p for p in signature.parameters.values() if p.kind != inspect.Parameter.VAR_KEYWORD]
     rest = [p for p in signature.parameters.values() if p.kind == inspect.Parameter.VAR_KEYWORD]
     taken = {p.name for p in fixed}
-    named = [inspect.Parameter(s.name, inspect.Parameter.KEYWORD_ONLY, default=None) for s in rows if s.name not in taken]
+    only_named = inspect.Parameter.KEYWORD_ONLY
+    named = [inspect.Parameter(s.name, only_named, default=None) for s in rows if s.name not in taken]
     function.__signature__ = signature.replace(parameters=fixed + named + rest)
     return function

@@ -52,7 +52,8 @@ def _core_of(data):
     raise UsageError(
         f"expected a gneiss.Dataset, a name or a path, got {type(data).__name__}",
         "data",
-        "gneiss.Dataset(edge_index=…, x=…, y=…) makes one of arrays; from_dgl, from_scipy, from_networkx, from_pandas of others",
+        "gneiss.Dataset(edge_index=…, x=…, y=…) makes one of arrays; "
+        "from_dgl, from_scipy, from_networkx, from_pandas of others",
     )
 
 
@@ -205,7 +206,9 @@ class Run:
         path = os.path.abspath(os.fspath(path))
         if os.path.exists(path):
             if not force or not os.path.isfile(os.path.join(path, "model.safetensors")):
-                raise UsageError("there is something already", path, "choose another path, or force=True to replace a run")
+                raise UsageError(
+                    "there is something already", path, "choose another path, or force=True to replace a run"
+                )
         staging = f"{path}.partial-{os.getpid()}"
         shutil.copytree(self.folder, staging)
         if os.path.exists(path):

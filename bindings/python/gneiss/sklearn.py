@@ -122,7 +122,10 @@ class NodeClassifier(ClassifierMixin, _NodeEstimator):
     """
 
     def fit(self, X, y, edge_index=None, edge_weight=None, train_mask=None, val_mask=None):
-        """Trains on the rows of ``train_mask``, or on all labelled rows. Rows whose y is None, NaN or -1 have no label."""
+        """Trains on the rows of ``train_mask``, or on all labelled rows.
+
+        Rows whose y is None, NaN or -1 have no label.
+        """
         y = np.asarray(y)
         missing = np.array([one is None or one != one or (one == -1) is True for one in y.tolist()])
         self.classes_, numbers = np.unique(y[~missing], return_inverse=True)
