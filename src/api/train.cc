@@ -268,8 +268,13 @@ std::vector<NamedArray> model_parameters(const std::string& run_folder) {
   std::vector<NamedArray> parameters;
   for (const runs::Tensor& tensor : runs::read_safetensors(folder / "model.safetensors").tensors) {
     NamedArray parameter{tensor.name, {}};
-    auto kept = std::make_shared<const std::string>(tensor.data);
-    parameter.values = {kept->data(), tensor.dtype == "I64" ? DType::kI64 : DType::kF32, tensor.shape, {}, kept};
+    if (tensor.dtype == "I64") {
+      auto kept = std::make_shared<const std::string>(tensor.data);
+      parameter.values = {kept->data(), DType::kI64, tensor.shape, {}, kept};
+    } else {
+      parameter.values = array_from(runs::to_f32(tensor));
+      parameter.values.shape = tensor.shape;
+    }
     parameters.push_back(std::move(parameter));
   }
   return parameters;

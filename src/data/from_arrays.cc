@@ -76,6 +76,9 @@ class Maker {
   }
 
   void check_arguments() const {
+    if (given_.num_nodes < -1)
+      throw Error(ErrorCode::kUsage, fmt::format("expected a number of nodes, got {}", given_.num_nodes), "num_nodes",
+                  "-1 counts them from the arrays");
     check_rows(given_.out_edges, "csr", false);
     check_rows(given_.in_edges, "csc", false);
     check_rows(given_.sparse_features, "x", true);
@@ -162,9 +165,12 @@ class Maker {
     Buffer<EdgeId> offsets = where_it_lies<EdgeId>(*rows.offsets, DType::kI64);
     Buffer<NodeId> sources = where_it_lies<NodeId>(*rows.indices, DType::kI32);
     Buffer<float> weights = rows.values ? where_it_lies<float>(*rows.values, DType::kF32) : Buffer<float>();
-    const bool weights_lie = !rows.values || weights.size() == sources.size();
-    if (offsets.empty() || sources.empty() || !weights_lie || !graph::fit_graph(nodes_, offsets, sources)) {
+    if (offsets.empty() || sources.empty() || !graph::fit_graph(nodes_, offsets, sources)) {
       note_copy(*rows.indices, "64-bit indptr with ascending 32-bit indices in each row");
+      return false;
+    }
+    if (rows.values && weights.size() != sources.size()) {
+      note_copy(*rows.values, "float32 with 64-bit indptr and ascending 32-bit indices");
       return false;
     }
     out_.graph = graph::Graph::of_fitting(nodes_, std::move(offsets), std::move(sources), std::move(weights));

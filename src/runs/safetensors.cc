@@ -139,7 +139,8 @@ std::vector<float> to_f32(const Tensor& tensor) {
     std::copy(wide.begin(), wide.end(), values.begin());
   } else {
     throw Error(ErrorCode::kBadData,
-                fmt::format("tensor '{}' has type {}, expected F32 or F64", tensor.name, tensor.dtype));
+                fmt::format("tensor '{}' has type {}, expected F32 or F64", tensor.name, tensor.dtype), "",
+                "write the weights as F32");
   }
   return values;
 }

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "base/file.h"
 #include "gneiss/gneiss.h"
+#include "runs/safetensors.h"
 #include "support/data_fixtures.h"
 
 namespace gneiss {
@@ -71,6 +75,32 @@ TEST_F(ArraysTest, ARunFolderPredictsForItsArraysAndSaysWhatItLacks) {
   EXPECT_EQ(model_parameters(result.run_folder)[0].name, "convs.0.lin.weight");
   const Error error = error_of([&] { model_outputs(result.run_folder, {}); });
   EXPECT_THAT(error.message(), HasSubstr("made of arrays in memory"));
+}
+
+TEST_F(ArraysTest, WeightsOfOtherTypesAreConvertedOrRefused) {
+  const TempFolder folder;
+  RunConfig config = quick();
+  config.set("out.save", "true");
+  config.set("out.folder", (folder.path() / "run").string());
+  const std::string run = train_model(load(), config).run_folder;
+  const std::filesystem::path weights = std::filesystem::path(run) / "model.safetensors";
+  const Array before = model_parameters(run)[0].values;
+  const auto* narrow = static_cast<const float*>(before.data);
+  runs::SafeTensors file = runs::read_safetensors(weights);
+  runs::Tensor& first = file.tensors[0];
+  const std::vector<double> wide(narrow, narrow + first.elements());
+  first.dtype = "F64";
+  first.data.assign(reinterpret_cast<const char*>(wide.data()), 8 * wide.size());
+  write_file(weights, runs::encode_safetensors(file));
+  const Array after = model_parameters(run)[0].values;
+  EXPECT_EQ(after.shape, before.shape);
+  EXPECT_EQ(std::memcmp(after.data, before.data, 4 * wide.size()), 0);
+  first.dtype = "F16";
+  first.data.resize(2 * wide.size());
+  write_file(weights, runs::encode_safetensors(file));
+  const Error error = error_of([&] { model_parameters(run); });
+  EXPECT_EQ(error.code(), ErrorCode::kBadData);
+  EXPECT_THAT(error.message(), HasSubstr("has type F16, expected F32 or F64"));
 }
 
 TEST_F(ArraysTest, ADataSetInMemoryAndANameAreOneTooMany) {

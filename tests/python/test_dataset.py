@@ -105,6 +105,26 @@ def test_wrong_edges_name_the_element(small):
     assert "expected shape (2, edges)" in error_of(edge_index=small.edge_index[0]).message
 
 
+def test_what_is_copied_is_noted(small):
+    assert small.dataset(edge_index=np.zeros((2, 0), np.int64)).notes == []
+    swapped = small.dataset(x=small.x.astype(">f4"))
+    assert "x was copied: its bytes were in the order of other machines" in swapped.notes
+    shifted = np.frombuffer(b"\0" + small.x.tobytes(), np.uint8)[1:].view(np.float32).reshape(small.x.shape)
+    assert "x was copied: its elements were not aligned" in small.dataset(x=shifted).notes
+    indptr, indices = np.array([0, 0, 2], ">i8"), np.array([0, 1], np.int32)
+    notes = gneiss.Dataset(csc=(indptr, indices, None)).notes
+    assert any("csc.indptr was copied" in note for note in notes)
+    torch = pytest.importorskip("torch")
+    half = torch.from_numpy(small.x).bfloat16()
+    assert "x was copied: bfloat16 became float32" in small.dataset(x=half).notes
+
+
+@pytest.mark.parametrize("count", [-1, -2, 2.5, "60"])
+def test_a_number_of_nodes_is_whole(small, count):
+    error = error_of(**small.arguments(num_nodes=count))
+    assert error.where == "num_nodes" and repr(count) in error.message
+
+
 def test_empty_arrays(small):
     dataset = gneiss.Dataset(np.zeros((2, 0), np.int64), small.x, small.y)
     assert dataset.num_edges == 0
@@ -153,6 +173,24 @@ def test_labels_by_type_and_shape(small):
     assert words.arrays()["class_names"] == ["a", "b", "c"]
 
 
+def test_arrays_that_speak_dlpack_alone(small):
+    class Array:
+        """As those of CuPy: no buffer and no __array__."""
+
+        def __init__(self, values, kind):
+            self.values, self.kind = values, kind
+
+        def __dlpack__(self, **words):
+            return self.values.__dlpack__(**words)
+
+        def __dlpack_device__(self):
+            return self.kind, 0
+
+    dataset = small.dataset(x=Array(small.x, 1))
+    assert dataset.arrays()["x"].__array_interface__["data"][0] == small.x.__array_interface__["data"][0]
+    assert "the array lies on cuda:0" in error_of(**small.arguments(x=Array(small.x, 2))).message
+
+
 def test_torch_tensors(small):
     torch = pytest.importorskip("torch")
     tensors = small.arguments(
@@ -175,24 +213,6 @@ def test_save_and_load(small, tmp_path):
     assert csc_of(gneiss.load(tmp_path / "small")) == csc_of(dataset)
 
 
-def test_networkx_and_pandas():
-    networkx = pytest.importorskip("networkx")
-    karate = networkx.karate_club_graph()
-    dataset = gneiss.Dataset.from_networkx(karate, x=np.eye(34, dtype=np.float32), y="club", weight="weight")
-    assert (dataset.num_nodes, dataset.num_edges, dataset.num_classes) == (34, 156, 2)
-    assert dataset.info()["symmetric"]
-    with pytest.raises(gneiss.DataError, match="has no attribute 'none'"):
-        gneiss.Dataset.from_networkx(karate, y="none")
-    pandas = pytest.importorskip("pandas")
-    nodes = pandas.DataFrame({"a": [1.0, 2, 3], "kind": ["u", "v", "u"]}, index=["p", "q", "r"])
-    edges = pandas.DataFrame({"source": ["p", "r"], "target": ["q", "p"]})
-    table = gneiss.Dataset.from_pandas(edges, nodes, y="kind")
-    assert csc_of(table) == ([0, 1, 2, 2], [2, 0], None)
-    edges.loc[1, "target"] = "z"
-    with pytest.raises(gneiss.DataError, match="row 1: target 'z' is no row of nodes"):
-        gneiss.Dataset.from_pandas(edges, nodes)
-
-
 def test_sparse_features_stay_sparse(small):
     scipy = pytest.importorskip("scipy.sparse")
     kept = np.where(small.x > 0, small.x, 0)
@@ -201,21 +221,3 @@ def test_sparse_features_stay_sparse(small):
     same = gneiss.train(dataset, epochs=3, progress=False, threads=1).losses
     dense = gneiss.train(small.dataset(x=kept), epochs=3, progress=False, threads=1).losses
     assert np.allclose(same, dense, atol=1e-5)
-
-
-def test_what_a_dgl_graph_offers_is_taken(small):
-    class Graph:
-        """The part of dgl.DGLGraph that is asked for."""
-
-        ndata = {"feat": small.x, "label": small.y, "train_mask": small.train, "val_mask": small.val}
-        edata = {"w": small.weight}
-
-        def edges(self, order):
-            assert order == "eid"
-            return small.edge_index[0], small.edge_index[1]
-
-        def num_nodes(self):
-            return 60
-
-    assert csc_of(gneiss.Dataset.from_dgl(Graph(), edge_weight="w")) == csc_of(small.dataset(edge_weight=small.weight))
-    assert (gneiss.Dataset.from_dgl(Graph()).arrays()["y"] == small.y).all()

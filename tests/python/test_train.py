@@ -1,5 +1,6 @@
 """Training from Python: the same bits as the command, settings, callbacks, runs."""
 
+import inspect
 import io
 import json
 import os
@@ -85,6 +86,10 @@ def test_save_and_open(small, tmp_path):
         gneiss.open(tmp_path / "run").predict()
     with pytest.raises(gneiss.DataError, match="no run folder"):
         gneiss.open(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(gneiss.DiskError, match="the run was not written") as caught:
+        run.save(tmp_path / "file" / "run")
+    assert isinstance(caught.value, OSError) and sorted(os.listdir(tmp_path)) == ["file", "run"]
 
 
 def test_nothing_is_left_on_disk(small, tmp_path, monkeypatch):
@@ -100,14 +105,20 @@ def test_settings_are_those_of_the_command(small):
     with pytest.raises(gneiss.UsageError, match="there is no setting 'hiden_channels'") as caught:
         gneiss.train(small.dataset(), hiden_channels=4)
     assert "did you mean hidden_channels" in caught.value.hint
-    with pytest.raises(gneiss.UsageError, match="lr"):
+    with pytest.raises(gneiss.UsageError, match="there is no setting 'hiden_channels'"):
+        gneiss.train(small.dataset(), hiden_channels=None)
+    with pytest.raises(gneiss.UsageError, match="hidden and hidden_channels are one setting"):
+        gneiss.train(small.dataset(), hidden=4, hidden_channels=8)
+    with pytest.raises(gneiss.UsageError, match="a list of them, got dict"):
+        gneiss.train(small.dataset(), lr={})
+    with pytest.raises(gneiss.UsageError, match="lr=fast"):
         gneiss.train(small.dataset(), lr="fast")
     with pytest.raises(gneiss.UsageError, match="there is no model 'gcm'"):
         gneiss.train(small.dataset(), "gcm")
     run = gneiss.train(small.dataset(), "gat", heads=2, hidden_channels=8, betas=(0.9, 0.99), **QUICK)
     assert [float(beta) for beta in run.settings["optim.betas"]] == [0.9, 0.99]
     assert "lr: a number" in gneiss.train.__doc__
-    assert "lr" in str(__import__("inspect").signature(gneiss.train))
+    assert "lr" in inspect.signature(gneiss.train).parameters
 
 
 def test_a_model_may_be_text(small):
@@ -119,6 +130,8 @@ def test_a_model_may_be_text(small):
 """
     run = gneiss.train(small.dataset(), text, width=4, **QUICK)
     assert run.state_dict()["first.weight"].shape == (4, 3)
+    with pytest.raises(gneiss.UsageError, match="the text of a model, got int"):
+        gneiss.train(small.dataset(), 5, **QUICK)
     with pytest.raises(gneiss.UsageError, match="model.gneiss:1"):
         gneiss.train(small.dataset(), "model mine( {\n}\n", **QUICK)
 
@@ -146,6 +159,26 @@ def test_an_exception_of_a_callback_ends_the_training(small, tmp_path):
         gneiss.train(small.dataset(), epochs=20, progress=False, callbacks=[fail])
 
 
+def test_ctrl_c_in_a_callback_ends_the_training_as_elsewhere(small):
+    def interrupt(epoch):
+        if epoch.epoch == 3:
+            raise KeyboardInterrupt
+
+    run = gneiss.train(small.dataset(), epochs=20, progress=False, callbacks=[interrupt])
+    assert run.interrupted and len(run.history) == 4 and run.predict().shape == (60,)
+
+
+def test_what_went_wrong_on_the_way_is_warned_of(small, monkeypatch):
+    loud = small.dataset(x=small.x * np.float32(1e7))
+    with pytest.warns(UserWarning, match="features"):
+        run = gneiss.train(loud, defaults="plain", **QUICK)
+    assert run.warnings
+    table = '{"model": "gcn", "dataset": "arrays"}'
+    monkeypatch.setattr(gneiss._train._core, "plan", lambda *given: ("", table, 1, ["the rates are damaged"]))
+    with pytest.warns(UserWarning, match="the rates are damaged"):
+        assert gneiss.plan(loud).warnings == ["the rates are damaged"]
+
+
 def test_a_plan_says_bytes(small):
     plan = gneiss.plan(small.dataset(), "gcn", hidden_channels=8, defaults="plain")
     assert plan.peak_bytes > 0 and plan.table["parameters"] == 3 * 8 + 8 + 8 * 3 + 3
@@ -153,7 +186,9 @@ def test_a_plan_says_bytes(small):
 
 
 def test_doctor_names_this_machine():
-    assert "threads" in " ".join(gneiss.doctor()).lower()
+    facts = gneiss.doctor()
+    assert "threads" in " ".join(facts).lower() and "" not in facts
+    assert any("\n" in value for value in facts.values())
 
 
 def test_many_labels_and_regression(small):
@@ -188,6 +223,10 @@ def test_classifiers_and_regressors(small):
     assert values.predict().shape == (60,)
     with pytest.raises(ValueError, match="not fitted"):
         gneiss.NodeClassifier().predict()
+    with pytest.raises(gneiss.UsageError, match="one class for each row"):
+        gneiss.NodeClassifier().fit(small.x, np.eye(3)[small.y])
+    with pytest.raises(gneiss.UsageError, match="without the rows of their nodes"):
+        model.predict(edge_index=small.edge_index)
     with pytest.raises(gneiss.UsageError, match="y has 1 class"):
         gneiss.NodeClassifier().fit(small.x, np.zeros(60))
 

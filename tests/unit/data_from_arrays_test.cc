@@ -102,6 +102,18 @@ TEST_F(FromArraysTest, UnsortedInEdgesAreSortedInACopy) {
   EXPECT_THAT(dataset.notes, Contains(HasSubstr("csc.indices was copied")));
 }
 
+TEST_F(FromArraysTest, ANoteNamesTheArrayThatIsTheReason) {
+  const std::vector<std::int64_t> offsets = {0, 0, 2, 2, 3};
+  const std::vector<std::int32_t> sources = {0, 2, 2};
+  const std::vector<double> weights = {0.5, 1, 2};
+  GivenArrays given;
+  given.in_edges = {array(offsets, {5}, DType::kI64, "csc.indptr"), array(sources, {3}, DType::kI32, "csc.indices"),
+                    array(weights, {3}, DType::kF64, "csc.data")};
+  const Dataset dataset = from_arrays(std::move(given));
+  EXPECT_THAT(dataset.graph.weights(), ElementsAre(0.5, 1, 2));
+  EXPECT_THAT(dataset.notes, ElementsAre(HasSubstr("csc.data was copied")));
+}
+
 TEST_F(FromArraysTest, OutEdgesAndInEdgesAreTheSameGraphTurned) {
   const std::vector<std::int64_t> offsets = {0, 1, 1, 3, 3};
   const std::vector<std::int32_t> targets = {1, 1, 3};
@@ -191,6 +203,9 @@ TEST_F(FromArraysTest, ArgumentsThatDoNotGoTogetherAreRefused) {
   given.out_edges.offsets = array(edges_, {6}, DType::kI64, "csr.indptr");
   EXPECT_THAT(error(std::move(given)), HasSubstr("csr needs offsets (indptr) and indices"));
   EXPECT_THAT(error({}), HasSubstr("nothing says how many nodes there are"));
+  given = arrays();
+  given.num_nodes = -4;
+  EXPECT_EQ(error(std::move(given)), "num_nodes: expected a number of nodes, got -4");
 }
 
 TEST_F(FromArraysTest, WhatIsLentIsNeverWritten) {

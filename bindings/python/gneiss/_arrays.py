@@ -12,7 +12,7 @@ def _is_torch(value):
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def _from_torch(value, name):
+def _from_torch(value, name, notes):
     torch = sys.modules["torch"]
     if value.device.type != "cpu":
         raise DataError(
@@ -25,6 +25,7 @@ def _from_torch(value, name):
     value = value.detach().resolve_conj().resolve_neg()
     if value.dtype == torch.bfloat16:
         value = value.float()
+        notes.append(f"{name} was copied: bfloat16 became float32")
     return value.numpy()
 
 
@@ -42,17 +43,38 @@ def _refuse_objects(array, name):
     )
 
 
-def as_array(value, name, text=False):
-    """A NumPy array of numbers in this machine's byte order; None stays None. ``text``: words are taken too."""
+_HOST = (1, 3)  # DLPack's kDLCPU, kDLCUDAHost
+_DEVICES = {2: "cuda", 8: "metal", 10: "rocm", 14: "oneapi"}
+
+
+def _on_host(value, name):
+    """What speaks DLPack, if its memory is the host's; anything else as it is."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
+        return value
+    kind, number = value.__dlpack_device__()
+    if kind not in _HOST:
+        device = _DEVICES.get(int(kind), f"device {int(kind)}")
+        raise DataError(f"the array lies on {device}:{number}", name, "bring it to memory of the host first")
+    return value if hasattr(value, "__array__") else np.from_dlpack(value)
+
+
+def as_array(value, name, notes=None, text=False):
+    """A NumPy array of numbers in this machine's byte order; None stays None. ``text``: words are taken too.
+
+    ``notes``: a list that gets what was copied here; the core notes what it copies itself.
+    """
+    notes = [] if notes is None else notes
     if value is None:
         return None
     if _is_torch(value):
-        return _from_torch(value, name)
+        return _from_torch(value, name, notes)
     if isinstance(value, np.ma.MaskedArray):
         raise DataError("the array is masked", name, f"fill what is masked, e.g. {name}.filled(numpy.nan)")
     try:
-        array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError) as error:
+        array = np.asarray(_on_host(value, name))
+    except (ValueError, TypeError, RuntimeError, BufferError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"this is no array: {error}", name, "give rows of equal length, as a NumPy array") from None
     kind = array.dtype.kind
     if kind in "US" and text:
@@ -65,8 +87,10 @@ def as_array(value, name, text=False):
         )
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
+        notes.append(f"{name} was copied: its bytes were in the order of other machines")
     if not array.flags.aligned:
         array = array.copy()
+        notes.append(f"{name} was copied: its elements were not aligned")
     return array
 
 
@@ -83,13 +107,15 @@ def is_scipy(value):
 
 
 def need(module, what):
-    """Imports a partner that is not required, with words of what it is needed for."""
+    """Imports a partner that is not required, with words of what it is needed for. A broken one says so itself."""
     import importlib
 
+    package = module.split(".")[0]
     try:
         return importlib.import_module(module)
-    except ImportError:
-        package = module.split(".")[0]
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != package:
+            raise
         raise UnsupportedError(
             f"{what} needs {package}, which is not installed", module, f"install it: pip install {package}"
         ) from None

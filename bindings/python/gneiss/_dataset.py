@@ -1,6 +1,7 @@
 """Data sets: made of arrays, loaded from files, taken from and given to other libraries."""
 
 import json
+import operator
 import os
 
 import numpy as np
@@ -8,7 +9,22 @@ import numpy as np
 from . import _core
 from ._arrays import as_array, compressed, is_scipy, need
 from ._settings import describe, pairs
+from ._tables import column_of, features_of, labels_of
 from .errors import DataError, UsageError
+
+
+def _node_count(num_nodes):
+    """-1, which is the core's word for none given, or a whole number from 0."""
+    if num_nodes is None:
+        return -1
+    try:
+        count = operator.index(num_nodes)
+    except TypeError:
+        count = -1
+    if count < 0:
+        hint = "None counts them from the arrays"
+        raise UsageError(f"expected a number of nodes, got {num_nodes!r}", "num_nodes", hint)
+    return count
 
 
 def _labels(y, class_names):
@@ -58,6 +74,7 @@ class Dataset:
         csc=None,
     ):
         sparse_x, columns = None, 0
+        self._notes = []
         if x is not None and is_scipy(x):
             rows = x.tocsr()
             sparse_x, columns = (rows.indptr, rows.indices, as_array(rows.data, "x")), int(rows.shape[1])
@@ -72,17 +89,17 @@ class Dataset:
                     f"expected (indptr, indices, values), got {len(rows)} items", argument, "values may be None"
                 )
             names = ("indptr", "indices", "data")
-            return tuple(as_array(part, f"{argument}.{what}") for part, what in zip(rows, names))
+            return tuple(as_array(part, f"{argument}.{what}", self._notes) for part, what in zip(rows, names))
 
         self._core = _core.dataset(
             {
                 "name": str(name),
-                "num_nodes": -1 if num_nodes is None else int(num_nodes),
+                "num_nodes": _node_count(num_nodes),
                 "edge_index": as_array(edge_index, "edge_index"),
                 "edge_weight": as_array(edge_weight, "edge_weight"),
                 "csr": rows_of(csr, "csr"),
                 "csc": rows_of(csc, "csc"),
-                "x": as_array(x, "x"),
+                "x": as_array(x, "x", self._notes),
                 "sparse_x": sparse_x,
                 "sparse_x_columns": columns,
                 "y": y,
@@ -98,6 +115,7 @@ class Dataset:
     def _of(cls, core):
         dataset = cls.__new__(cls)
         dataset._core = core
+        dataset._notes = []
         return dataset
 
     name = property(lambda self: self._core.name, doc="What the data set is called.")
@@ -105,7 +123,7 @@ class Dataset:
     num_edges = property(lambda self: self._core.num_edges, doc="Directed edges.")
     num_features = property(lambda self: self._core.num_features)
     num_classes = property(lambda self: self._core.num_classes, doc="Classes, labels or outputs.")
-    notes = property(lambda self: list(self._core.notes), doc="What was done to the data on the way in.")
+    notes = property(lambda self: self._notes + self._core.notes, doc="What was done to the data on the way in.")
 
     def info(self):
         """Counts and properties, as a dict."""
@@ -158,21 +176,33 @@ class Dataset:
     def from_pyg(cls, data, split=0, name=None):
         """From a ``torch_geometric.data.Data``. Of masks with several columns, column ``split`` is taken."""
         if not hasattr(data, "edge_index") and not hasattr(data, "adj_t"):
-            raise UsageError(f"expected a torch_geometric Data object, got {type(data).__name__}", "data", "")
-        if data.edge_index is None:
+            kind = type(data).__name__
+            hint = "give one graph, e.g. dataset[0]"
+            raise UsageError(f"expected a torch_geometric Data object, got {kind}", "data", hint)
+        if getattr(data, "edge_index", None) is None:
             raise UsageError("the Data object has no edge_index", "data", "undo the transform ToSparseTensor")
+        notes = []
 
         def mask(which):
             value = as_array(getattr(data, which, None), which)
-            return value[:, split] if value is not None and value.ndim == 2 else value
+            if value is None or value.ndim != 2:
+                return value
+            splits = value.shape[1]
+            if not 0 <= split < splits:
+                raise UsageError(f"{which} has {splits} columns, there is none {split}", "split", "they count from 0")
+            if splits > 1:
+                notes.append(f"{which} has {splits} columns: column {split} was taken")
+            return value[:, split]
 
         weight = getattr(data, "edge_weight", None)
-        y = as_array(data.y, "y")
+        if getattr(data, "edge_attr", None) is not None:
+            notes.append("edge_attr was left out: edges have weights (edge_weight) and no features")
+        y = as_array(getattr(data, "y", None), "y")
         if y is not None and y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
-        return cls(
+        dataset = cls(
             data.edge_index,
-            data.x,
+            getattr(data, "x", None),
             y,
             edge_weight=weight,
             train_mask=mask("train_mask"),
@@ -181,17 +211,31 @@ class Dataset:
             num_nodes=data.num_nodes,
             name=name or "pyg",
         )
+        dataset._notes += notes
+        return dataset
 
     @classmethod
     def from_dgl(cls, graph, x="feat", y="label", edge_weight=None, name=None):
-        """From a homogeneous DGL graph; ``x``, ``y`` and ``edge_weight`` name its data, masks go by their names."""
+        """From a homogeneous DGL graph; ``x``, ``y`` and ``edge_weight`` name its data, masks go by their names.
+
+        None for a name: the graph has no such data.
+        """
         source, target = graph.edges(order="eid")
         nodes = graph.ndata
+
+        def named(data, key, argument):
+            if key is None:
+                return None
+            if key not in data:
+                there = ", ".join(data) or "nothing"
+                raise DataError(f"the graph has no data {key!r}", argument, f"there is {there}; None stands for none")
+            return data[key]
+
         return cls(
             np.stack([as_array(source, "edge_index"), as_array(target, "edge_index")]),
-            nodes.get(x),
-            nodes.get(y),
-            edge_weight=None if edge_weight is None else graph.edata[edge_weight],
+            named(nodes, x, "x"),
+            named(nodes, y, "y"),
+            edge_weight=named(graph.edata, edge_weight, "edge_weight"),
             train_mask=nodes.get("train_mask"),
             val_mask=nodes.get("val_mask"),
             test_mask=nodes.get("test_mask"),
@@ -203,7 +247,8 @@ class Dataset:
     def from_scipy(cls, adjacency, x=None, y=None, name=None, **masks):
         """From a sparse adjacency matrix: entry (i, j) is the edge i -> j; entries other than 1 are its weight."""
         if not is_scipy(adjacency):
-            raise UsageError(f"expected a SciPy sparse matrix, got {type(adjacency).__name__}", "adjacency", "")
+            kind, hint = type(adjacency).__name__, "scipy.sparse.csr_matrix makes one"
+            raise UsageError(f"expected a SciPy sparse matrix, got {kind}", "adjacency", hint)
         if adjacency.shape[0] != adjacency.shape[1]:
             raise DataError(f"the matrix has the shape {adjacency.shape}", "adjacency", "an adjacency matrix is square")
         in_edges = adjacency.format == "csc"
@@ -220,9 +265,16 @@ class Dataset:
         """
         nodes = list(graph.nodes)
         index = {node: i for i, node in enumerate(nodes)}
-        edges = list(graph.edges(data=weight, default=1.0)) if weight else [(u, v, 1.0) for u, v in graph.edges()]
-        pairs_ = np.array([(index[u], index[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2).T
-        weights = np.array([w for _, _, w in edges], dtype=np.float32) if weight else None
+        edges = list(graph.edges())
+        pairs_ = np.array([(index[u], index[v]) for u, v in edges], dtype=np.int64).reshape(-1, 2).T
+        weights = None
+        if weight is not None:
+            found = [value for _, _, value in graph.edges(data=weight)]
+            for edge, value in zip(edges, found):
+                if value is None:
+                    hint = "give the attribute to every edge"
+                    raise DataError(f"edge {edge!r} has no attribute '{weight}'", "weight", hint)
+            weights = as_array(found, "weight")
         if not graph.is_directed():
             both = pairs_[0] != pairs_[1]
             pairs_ = np.concatenate([pairs_, pairs_[::-1][:, both]], axis=1)
@@ -238,11 +290,11 @@ class Dataset:
                 ) from None
 
         if isinstance(x, str):
-            x = np.asarray(attribute(x, "x"), dtype=np.float32)
+            x = as_array(attribute(x, "x"), "x").astype(np.float32)
         elif isinstance(x, (list, tuple)) and x and all(isinstance(one, str) for one in x):
-            x = np.stack([np.asarray(attribute(one, "x"), dtype=np.float32) for one in x], axis=1)
+            x = np.stack([as_array(attribute(one, "x"), "x").astype(np.float32) for one in x], axis=1)
         if x is not None and not is_scipy(x) and np.ndim(x) == 1:
-            x = np.asarray(x, dtype=np.float32)[:, None]
+            x = as_array(x, "x").astype(np.float32)[:, None]
         if isinstance(y, str):
             y = np.asarray(attribute(y, "y"))
         return cls(pairs_, x, y, edge_weight=weights, num_nodes=len(nodes), name=name or "networkx", **masks)
@@ -256,37 +308,46 @@ class Dataset:
         ``x`` names the columns of features (default: all columns of numbers but ``y``), ``y`` the one of labels.
         """
         pandas = need("pandas", "Dataset.from_pandas")
+        if nodes is None and not (x is None and y is None):
+            raise UsageError("x and y name columns of a table of nodes, and there is none", "nodes", "give nodes")
+        columns = [column_of(edges, source, "source"), column_of(edges, target, "target")]
+        for column in columns:
+            if column.isna().any():
+                at = int(np.argmax(column.isna()))
+                raise DataError(f"row {at}: {column.name} is missing", "edges", "leave it out: edges.dropna()")
         if nodes is None:
-            ids = pandas.Index(pandas.unique(pandas.concat([edges[source], edges[target]], ignore_index=True)))
+            ids = pandas.Index(pandas.unique(pandas.concat(columns, ignore_index=True)))
         else:
             ids = nodes.index
             if not ids.is_unique:
                 raise DataError(f"the index names node {ids[ids.duplicated()][0]!r} twice", "nodes", "one row a node")
         ends = []
-        for column in (source, target):
-            rows = ids.get_indexer(edges[column])
+        for column in columns:
+            rows = ids.get_indexer(column)
             if (rows < 0).any():
                 at = int(np.argmax(rows < 0))
                 raise DataError(
-                    f"row {at}: {column} {edges[column].iloc[at]!r} is no row of nodes", "edges", "add the node"
+                    f"row {at}: {column.name} {column.iloc[at]!r} is no row of nodes", "edges", "add the node"
                 )
             ends.append(rows)
-        labels = features = None
+        features, labels, notes = None, None, []
         if nodes is not None:
-            labels = None if y is None else nodes[y].to_numpy()
-            if labels is not None and labels.dtype.kind not in "biuf":
-                labels = labels.astype(str)
-            columns = x if x is not None else [c for c in nodes.select_dtypes("number").columns if c != y]
-            features = nodes[list(columns)].to_numpy(np.float32) if len(columns) else None
-        return cls(
+            features = features_of(nodes, x, y, notes)
+            if y is not None:
+                labels, names = labels_of(column_of(nodes, y, "y"))
+                if names:
+                    masks["class_names"] = names
+        dataset = cls(
             np.stack(ends).astype(np.int64),
             features,
             labels,
-            edge_weight=None if weight is None else edges[weight].to_numpy(np.float32),
+            edge_weight=None if weight is None else column_of(edges, weight, "weight").to_numpy(),
             num_nodes=len(ids),
             name=name or "pandas",
             **masks,
         )
+        dataset._notes += notes
+        return dataset
 
     def to_pyg(self):
         """As a ``torch_geometric.data.Data``."""

@@ -38,31 +38,31 @@ def text_of(value, name):
         return ",".join(text_of(item, name) for item in value)
     if isinstance(value, (int, str)) or hasattr(value, "__fspath__"):
         return str(value)
-    raise UsageError(f"{name}: expected text, a number or a list of them, got {type(value).__name__}", name, "")
+    kind = type(value).__name__
+    raise UsageError(f"expected text, a number or a list of them, got {kind}", name, "None leaves a setting as it is")
 
 
 def pairs(keywords, model=None, only=""):
     """[(key, value, words for errors)] of keyword arguments; a model's own arguments go by their names."""
+    settings = {name: setting.key for name, setting in _BY_NAME.items() if setting.key.startswith(only)}
+    if model is not None and not settings.keys() >= keywords.keys():
+        for row in _core.model_arguments(model):
+            settings.setdefault(row[0], f"model.args.{row[0]}")
     result = []
-    own = None
+    said_by = {}
     for name, value in keywords.items():
+        key = settings.get(name)
+        if key is None:
+            near = _core.nearest(name, list(settings))
+            hint = f"did you mean {near}?" if near else "help(gneiss.train) lists the settings"
+            raise UsageError(f"there is no setting '{name}'", name, hint)
         if value is None:
             continue
-        setting = _BY_NAME.get(name)
-        if setting is not None and setting.key.startswith(only):
-            text = text_of(value, name)
-            result.append((setting.key, text, f"{name}={text}"))
-            continue
-        if model is not None:
-            own = own if own is not None else {row[0] for row in _core.model_arguments(model)}
-            if name in own:
-                text = text_of(value, name)
-                result.append((f"model.args.{name}", text, f"{name}={text}"))
-                continue
-        known = [n for n, s in _BY_NAME.items() if s.key.startswith(only)] + sorted(own or ())
-        near = _core.nearest(name, known)
-        hint = f"did you mean {near}?" if near else "help(gneiss.train) lists the settings"
-        raise UsageError(f"there is no setting '{name}'", name, hint)
+        if key in said_by:
+            raise UsageError(f"{said_by[key]} and {name} are one setting", name, "leave one of them out")
+        said_by[key] = name
+        text = text_of(value, name)
+        result.append((key, text, f"{name}={text}"))
     return result
 
 

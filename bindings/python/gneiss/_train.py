@@ -16,7 +16,7 @@ from ._arrays import need
 from ._dataset import Dataset, load
 from ._progress import Bar, wanted
 from ._settings import describe, pairs
-from .errors import DataError, UnsupportedError, UsageError
+from .errors import DataError, DiskError, UnsupportedError, UsageError
 
 _FORKED = False
 
@@ -71,12 +71,12 @@ class Epoch:
 
 
 class History(dict):
-    """Columns by name, one entry an epoch: run, epoch, loss, lr, seconds, val_loss, train, val, test."""
+    """Columns by name, one entry an epoch: run, epoch, loss, lr, seconds, eval_seconds, val_loss, train, val, test."""
 
     _COLUMNS = ("run", "epoch", "loss", "lr", "seconds", "eval_seconds", "val_loss", "train", "val", "test")
 
     @classmethod
-    def read(cls, path):
+    def _read(cls, path):
         with builtins.open(path, encoding="utf-8") as file:
             rows = [json.loads(line) for line in file]
         columns = cls()
@@ -122,7 +122,7 @@ class Run:
     def history(self):
         """The epochs as arrays, see :class:`History`."""
         if self._history is None:
-            self._history = History.read(os.path.join(self.folder, "metrics.jsonl"))
+            self._history = History._read(os.path.join(self.folder, "metrics.jsonl"))
         return self._history
 
     @property
@@ -210,10 +210,14 @@ class Run:
                     "there is something already", path, "choose another path, or force=True to replace a run"
                 )
         staging = f"{path}.partial-{os.getpid()}"
-        shutil.copytree(self.folder, staging)
-        if os.path.exists(path):
-            shutil.rmtree(path)
-        os.rename(staging, path)
+        try:
+            shutil.copytree(self.folder, staging)
+            if os.path.exists(path):
+                shutil.rmtree(path)
+            os.rename(staging, path)
+        except OSError as error:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise DiskError(f"the run was not written: {error}", path, "give a path that can be written") from error
         return path
 
     def to_pyg(self):
@@ -267,7 +271,8 @@ def train(data, model="gcn", *, out=None, callbacks=(), progress=None, **setting
         the last.
     progress: a bar on standard error; by default where that is a terminal or a notebook.
 
-    Ctrl-C ends the training after the epoch at hand: the run is returned as it is, with ``run.interrupted`` set.
+    Ctrl-C ends the training after the epoch at hand, within a callback too: the run is returned as it is, with
+    ``run.interrupted`` set. What went wrong and did not end the training is in ``run.warnings``, and is warned of.
     Further keyword arguments are the settings below, and the arguments of the model.
     """
     global _TRAINED
@@ -307,13 +312,19 @@ def train(data, model="gcn", *, out=None, callbacks=(), progress=None, **setting
                 bar.end()
     if result["interrupted"] and bar is not None:
         print("interrupted; the run is as it was after its last epoch", file=sys.stderr)
-    return Run(result["folder"], dataset, temporary)
+    run = Run(result["folder"], dataset, temporary)
+    for warning in run.warnings:
+        warnings.warn(warning, stacklevel=2)
+    return run
 
 
 def _model_file(model, folder):
     """A model's text goes through a file, whose name messages show."""
     if hasattr(model, "__fspath__"):
         return os.fspath(model)
+    if not isinstance(model, str):
+        kind = type(model).__name__
+        raise UsageError(f"expected the name, the path or the text of a model, got {kind}", "model", "e.g. 'gcn'")
     if "\n" not in model and "{" not in model:
         return model
     path = os.path.join(folder, "model.gneiss")
@@ -356,12 +367,19 @@ def plan(data, model="gcn", **settings):
         model = _model_file(model, texts)
         given = [("model.name", model, f"model={model}")] + pairs(settings, model)
         text, table, peak_bytes, warned = _core.plan(dataset._core, given)
+    for warning in warned:
+        warnings.warn(warning, stacklevel=2)
     return Plan(text, json.loads(table), peak_bytes, warned)
 
 
 def doctor():
-    """What this machine offers: threads, memory, instructions, libraries. A dict."""
-    return dict(_core.facts())
+    """What this machine offers: threads, memory, instructions, libraries. A dict; some values have several lines."""
+    facts = {}
+    for name, value in _core.facts():
+        if name:
+            last = name
+        facts[last] = f"{facts[last]}\n{value}" if last in facts else value
+    return facts
 
 
 describe(train)

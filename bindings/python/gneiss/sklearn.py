@@ -15,7 +15,9 @@ from .errors import UsageError
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-except ImportError:
+except ModuleNotFoundError as error:
+    if error.name is None or error.name.split(".")[0] != "sklearn":
+        raise
 
     class BaseEstimator:
         """What of scikit-learn's class is needed where it is not installed."""
@@ -111,6 +113,8 @@ class _NodeEstimator(BaseEstimator):
     def _other(self, X, edge_index, edge_weight):
         """None: the data of fit."""
         if X is None:
+            if edge_index is not None or edge_weight is not None:
+                raise UsageError("edges are given without the rows of their nodes", "X", "give X, or no edges")
             return None
         return self._dataset(X, None, edge_index, edge_weight, {}, "auto")
 
@@ -118,7 +122,7 @@ class _NodeEstimator(BaseEstimator):
 class NodeClassifier(ClassifierMixin, _NodeEstimator):
     """Predicts a class for every node.
 
-    ``settings``: further settings of :func:`gneiss.train`, as a dict.
+    ``settings``: further settings of :func:`gneiss.train`, as a dict. ``random_state``: the seed; None is 0.
     """
 
     def fit(self, X, y, edge_index=None, edge_weight=None, train_mask=None, val_mask=None):
@@ -127,6 +131,8 @@ class NodeClassifier(ClassifierMixin, _NodeEstimator):
         Rows whose y is None, NaN or -1 have no label.
         """
         y = np.asarray(y)
+        if y.ndim != 1:
+            raise UsageError(f"expected one class for each row of X, got shape {y.shape}", "y", "e.g. y.ravel()")
         missing = np.array([one is None or one != one or (one == -1) is True for one in y.tolist()])
         self.classes_, numbers = np.unique(y[~missing], return_inverse=True)
         if len(self.classes_) < 2:

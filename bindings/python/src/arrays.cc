@@ -65,11 +65,15 @@ nb::dlpack::dtype dlpack_type(DType type) {
       return nb::dtype<std::uint32_t>();
     case DType::kU64:
       return nb::dtype<std::uint64_t>();
+    case DType::kF32:
+      return nb::dtype<float>();
     case DType::kF64:
       return nb::dtype<double>();
-    default:
-      return nb::dtype<float>();
+    case DType::kF16:
+    case DType::kNone:
+      break;
   }
+  throw Error(ErrorCode::kInternal, "an array of this type is not given to Python");
 }
 
 }  // namespace

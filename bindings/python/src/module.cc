@@ -95,8 +95,8 @@ nb::dict start_of(const TrainingStart& start) {
   return out;
 }
 
-/// A training that Python watches. Callbacks run under the GIL; the first exception of one ends the training after the
-/// epoch and is thrown when that has ended, and so does Ctrl-C, without an exception.
+/// A training that Python watches. Callbacks run under the GIL. The first exception of one ends the training after the
+/// epoch, and is thrown when that has ended. Ctrl-C ends it too, without an exception, in a callback as elsewhere.
 class Watched {
  public:
   Watched(nb::object on_start, nb::object on_epoch) : on_start_(std::move(on_start)), on_epoch_(std::move(on_epoch)) {}
@@ -121,9 +121,16 @@ class Watched {
     const nb::gil_scoped_acquire gil;
     try {
       body();
+    } catch (const nb::python_error& error) {
+      note(error);
     } catch (...) {
       failure_ = std::current_exception();
     }
+  }
+
+  void note(const nb::python_error& error) {
+    asked_ = true;
+    if (!error.matches(PyExc_KeyboardInterrupt)) failure_ = std::make_exception_ptr(error);
   }
 
   /// True from a callback ends the training, as an exception does.
@@ -137,9 +144,8 @@ class Watched {
     if (failure_ || asked_) return true;
     const nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() == 0) return false;
-    const nb::python_error signal;
-    if (!signal.matches(PyExc_KeyboardInterrupt)) failure_ = std::make_exception_ptr(signal);
-    return asked_ = true;
+    note(nb::python_error());
+    return true;
   }
 
   nb::object on_start_;
@@ -148,25 +154,21 @@ class Watched {
   bool asked_ = false;
 };
 
-nb::dict train(const Dataset* dataset, const nb::list& settings, nb::object on_start, nb::object on_epoch) {
+nb::dict train(const Dataset& dataset, const nb::list& settings, nb::object on_start, nb::object on_epoch) {
   const RunConfig config = config_of(settings);
   Watched watched(std::move(on_start), std::move(on_epoch));
   const Progress progress = watched.progress();
-  const TrainResult result = without_gil(
-      [&] { return dataset == nullptr ? train_model(config, progress) : train_model(*dataset, config, progress); });
+  const TrainResult result = without_gil([&] { return train_model(dataset, config, progress); });
   watched.rethrow();
   nb::dict out;
-  out["json"] = result.json;
   out["folder"] = result.run_folder;
   out["interrupted"] = result.interrupted;
-  out["advice"] = result.advice;
   return out;
 }
 
-nb::tuple plan(const Dataset* dataset, const nb::list& settings) {
+nb::tuple plan(const Dataset& dataset, const nb::list& settings) {
   const RunConfig config = config_of(settings);
-  const PlanResult result =
-      without_gil([&] { return dataset == nullptr ? plan_training(config) : plan_training(*dataset, config); });
+  const PlanResult result = without_gil([&] { return plan_training(dataset, config); });
   return nb::make_tuple(result.text, result.json, result.peak_bytes, result.warnings);
 }
 
@@ -261,9 +263,9 @@ NB_MODULE(_core, m) {
     const RunConfig config = config_of(settings);
     return without_gil([&] { return load_dataset(config); });
   });
-  m.def("train", &train, nb::arg("dataset").none(), nb::arg("settings"), nb::arg("on_start").none(),
+  m.def("train", &train, nb::arg("dataset"), nb::arg("settings"), nb::arg("on_start").none(),
         nb::arg("on_epoch").none());
-  m.def("plan", &plan, nb::arg("dataset").none(), nb::arg("settings"));
+  m.def("plan", &plan, nb::arg("dataset"), nb::arg("settings"));
   m.def("outputs", &outputs, nb::arg("folder"), nb::arg("dataset").none(), nb::arg("settings"));
   m.def("evaluate", &evaluate_run, nb::arg("folder"), nb::arg("dataset").none(), nb::arg("settings"));
   m.def("parameters", &parameters);
