@@ -6,6 +6,7 @@
 //   const gneiss::TrainResult result = gneiss::train_model(config);
 //
 // A data set may also be made of arrays in memory (gneiss/array.h): train_model(Dataset::from_arrays(arrays), config).
+// A loop of one's own steps a Model (gneiss/model.h).
 // Failures are gneiss::Error (gneiss/error.h). The library prints nothing.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "gneiss/config.h"
 #include "gneiss/dataset.h"
 #include "gneiss/error.h"
+#include "gneiss/model.h"
 #include "gneiss/partition.h"
 #include "gneiss/sample.h"
 #include "gneiss/schedule.h"

@@ -162,6 +162,10 @@ struct NamedArray {
 /// The weights of a run folder's model under PyG's names, shapes and orientation. Errors: kBadData.
 std::vector<NamedArray> model_parameters(const std::string& run_folder);
 
+/// Writes weights under such names as a .safetensors file, for the setting train.init. Arrays hold f32, f64 or i64.
+/// Errors: kBadData for other types; kDisk.
+void save_parameters(const std::vector<NamedArray>& parameters, const std::string& path);
+
 /// How predictions and embeddings are written.
 struct OutputFormat {
   std::string format;          ///< csv, tsv, npy or jsonl; empty = by the file's name, else csv

@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "base/parallel.h"
 #include "data/from_arrays.h"
+#include "runs/safetensors.h"
 
 namespace gneiss {
 namespace {
@@ -175,6 +176,43 @@ Dataset Dataset::from_arrays(const DatasetArrays& arrays) {
   impl->dataset = std::make_shared<const data::Dataset>(data::from_arrays(std::move(parts)));
   impl->of_arrays = true;
   return Dataset(std::move(impl));
+}
+
+std::vector<NamedArray> named_arrays(const std::vector<runs::Tensor>& tensors) {
+  std::vector<NamedArray> arrays;
+  for (const runs::Tensor& tensor : tensors) {
+    NamedArray array{tensor.name, {}};
+    if (tensor.dtype == "I64") {
+      auto kept = std::make_shared<const std::string>(tensor.data);
+      array.values = {kept->data(), DType::kI64, tensor.shape, {}, kept};
+    } else {
+      array.values = array_from(runs::to_f32(tensor));
+      array.values.shape = tensor.shape;
+    }
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+std::vector<runs::Tensor> tensors_of(const std::vector<NamedArray>& arrays) {
+  std::vector<runs::Tensor> tensors;
+  for (const auto& [name, array] : arrays) {
+    const bool f64 = array.dtype == DType::kF64;
+    const bool i64 = array.dtype == DType::kI64;
+    if (array.dtype != DType::kF32 && !f64 && !i64)
+      fail(name, "the array is of no type that weights have", "give float32 or float64");
+    const std::size_t bytes = f64 || i64 ? 8 : 4;
+    const std::int64_t count = count_of(array, name);
+    runs::Tensor tensor{name, i64 ? "I64" : f64 ? "F64" : "F32", array.shape, {}};
+    if (array.strides_bytes.empty()) {
+      tensor.data.assign(static_cast<const char*>(array.data), static_cast<std::size_t>(count) * bytes);
+    } else {
+      const Buffer<std::byte> values = packed(array, count, bytes);
+      tensor.data.assign(reinterpret_cast<const char*>(values.data()), values.size());
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
 }
 
 }  // namespace gneiss

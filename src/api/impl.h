@@ -2,10 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "data/dataset.h"
 #include "gneiss/config.h"
 #include "gneiss/dataset.h"
+#include "gneiss/train.h"
+#include "jobs/given_data.h"
+#include "runs/safetensors.h"
 #include "settings/config.h"
 
 namespace gneiss {
@@ -19,5 +23,17 @@ struct Dataset::Impl {
   bool of_arrays = false;
   settings::Config loaded_by;  ///< the settings that it was loaded by; of arrays there are none
 };
+
+/// What a job on a data set of the caller takes.
+struct OnDataset {
+  settings::Config config;
+  jobs::GivenData given;
+};
+/// Errors: kUsage if the settings name a data set, too.
+OnDataset on_dataset(const Dataset& dataset, const settings::Config& config);
+
+/// Weights as the public API has them, and back. Errors: kBadData for elements that are no f32, f64 or i64.
+std::vector<NamedArray> named_arrays(const std::vector<runs::Tensor>& tensors);
+std::vector<runs::Tensor> tensors_of(const std::vector<NamedArray>& arrays);
 
 }  // namespace gneiss

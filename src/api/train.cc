@@ -94,36 +94,6 @@ TrainResult train_result(const runs::Report& report) {
   return result;
 }
 
-/// What a job on a data set of the caller takes.
-struct OnDataset {
-  settings::Config config;
-  jobs::GivenData given;
-};
-
-OnDataset on_dataset(const Dataset& dataset, const settings::Config& config) {
-  const Dataset::Impl& impl = dataset.impl();
-  const std::string where = "the data set in memory";
-  if (config.is_set("data.name"))
-    throw Error(ErrorCode::kUsage,
-                fmt::format("'{}' is named, and a data set is given in memory", config.text("data.name")),
-                config.where("data.name"), "leave one of them out");
-  OnDataset on;
-  if (impl.of_arrays) {
-    on.config.merge(config);
-    on.config.set("data.name", std::string(data::kGivenPrefix) + impl.dataset->name, settings::Origin::kFlag, where);
-    on.given = {impl.dataset, false};
-    return on;
-  }
-  on.config.merge(impl.loaded_by);
-  on.config.merge(config);
-  const std::vector<settings::Setting>& all = settings::settings();
-  const bool as_loaded = std::none_of(all.begin(), all.end(), [&](const settings::Setting& setting) {
-    return setting.key.starts_with("data.") && config.is_set(setting.key);
-  });
-  if (as_loaded) on.given = {impl.dataset, true};
-  return on;
-}
-
 /// A matrix of the caller's own.
 Array own_matrix(MatrixView<const float> matrix) {
   std::vector<float> values;
@@ -167,6 +137,30 @@ std::string deliver(std::string text, const std::string& out) {
 }
 
 }  // namespace
+
+OnDataset on_dataset(const Dataset& dataset, const settings::Config& config) {
+  const Dataset::Impl& impl = dataset.impl();
+  const std::string where = "the data set in memory";
+  if (config.is_set("data.name"))
+    throw Error(ErrorCode::kUsage,
+                fmt::format("'{}' is named, and a data set is given in memory", config.text("data.name")),
+                config.where("data.name"), "leave one of them out");
+  OnDataset on;
+  if (impl.of_arrays) {
+    on.config.merge(config);
+    on.config.set("data.name", std::string(data::kGivenPrefix) + impl.dataset->name, settings::Origin::kFlag, where);
+    on.given = {impl.dataset, false};
+    return on;
+  }
+  on.config.merge(impl.loaded_by);
+  on.config.merge(config);
+  const std::vector<settings::Setting>& all = settings::settings();
+  const bool as_loaded = std::none_of(all.begin(), all.end(), [&](const settings::Setting& setting) {
+    return setting.key.starts_with("data.") && config.is_set(setting.key);
+  });
+  if (as_loaded) on.given = {impl.dataset, true};
+  return on;
+}
 
 TrainResult train_model(const RunConfig& config, const Progress& progress) {
   const jobs::JobWatcher watcher = job_watcher(progress);
@@ -265,19 +259,11 @@ std::vector<NamedArray> model_parameters(const std::string& run_folder) {
   if (!runs::is_run_folder(folder))
     throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
                 run_folder, "gneiss train writes one and says where");
-  std::vector<NamedArray> parameters;
-  for (const runs::Tensor& tensor : runs::read_safetensors(folder / "model.safetensors").tensors) {
-    NamedArray parameter{tensor.name, {}};
-    if (tensor.dtype == "I64") {
-      auto kept = std::make_shared<const std::string>(tensor.data);
-      parameter.values = {kept->data(), DType::kI64, tensor.shape, {}, kept};
-    } else {
-      parameter.values = array_from(runs::to_f32(tensor));
-      parameter.values.shape = tensor.shape;
-    }
-    parameters.push_back(std::move(parameter));
-  }
-  return parameters;
+  return named_arrays(runs::read_safetensors(folder / "model.safetensors").tensors);
+}
+
+void save_parameters(const std::vector<NamedArray>& parameters, const std::string& path) {
+  write_file(path, runs::encode_safetensors({tensors_of(parameters), {{"format", "pt"}}}));
 }
 
 EvalResult evaluate(const std::string& run_folder, const RunConfig& overrides, const Dataset* dataset) {

@@ -25,10 +25,10 @@
 #include "jobs/partition.h"
 #include "jobs/routes.h"
 #include "jobs/run_facts.h"
+#include "jobs/weights.h"
 #include "jobs/workload.h"
 #include "language/diagnostics.h"
 #include "passes/to_blocks.h"
-#include "runs/parameter_file.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
 #include "train/rank_training.h"
@@ -39,6 +39,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kCheckpointEvery = "out.checkpoint_every";
+constexpr const char* kInitCopy = "init.safetensors";
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -51,18 +52,6 @@ std::int64_t count_parameters(const std::vector<ir::Param>& params) {
 std::string model_title(const settings::Config& config) {
   const std::string& name = config.text("model.name");
   return name.ends_with(".gneiss") ? std::filesystem::path(name).stem().string() : name;
-}
-
-/// Weights of the session under PyG's keys. A running variance is followed by torch's count of batches.
-std::vector<runs::Tensor> weight_tensors(const train::Session<float>& session, std::int64_t batches) {
-  std::vector<runs::Tensor> tensors;
-  for (const ir::Param& param : session.params()) {
-    const std::vector<float> values = session.parameter(param.name);
-    std::vector<std::int64_t> shape = param.stored_shape;
-    if (shape.empty()) shape = {param.rows, param.cols};
-    runs::add_parameter(tensors, param.name, shape, values, batches);
-  }
-  return tensors;
 }
 
 /// What the model was made of, so that predict and embed can make it again.
@@ -141,7 +130,9 @@ class Trainer {
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_);
     check_that_ranks_agree();
     look_at_numbers();
-    checkpoints_.look_at_model(model_source(workload_->session().model).text);
+    model_text_ = model_source(workload_->session().model).text;
+    checkpoints_.look_at_model(model_text_);
+    read_init();
     report_.reorder = workload_->reorder();
     report_.defaults = workload_->defaults();
     report_.load_seconds = seconds_since(started_) - report_.reorder.seconds;
@@ -177,12 +168,28 @@ class Trainer {
     });
   }
 
+  /// The weights of --init; a training that goes on has its own copy.
+  void read_init() {
+    if (!config_.has("train.init")) return;
+    const std::string file = init_file(config_);
+    std::filesystem::path copy;
+    if (checkpoints_.from()) copy = checkpoints_.from()->folder / kInitCopy;
+    init_ = runs::read_safetensors(std::filesystem::exists(copy) ? copy : std::filesystem::path(file));
+  }
+
+  /// The folder has from the start what a training needs to go on, wherever its model and first weights came from.
   void open_folder() {
     if (!config_.flag("out.save") || report_.rank != 0) return;
     if (checkpoints_.from()) {
       folder_ = std::make_unique<runs::RunFolder>(*checkpoints_.from(), config_.flag("out.force"));
-      return;
+    } else {
+      begin_folder();
     }
+    folder_->write("model.gneiss", model_text_);
+    if (init_) folder_->write(kInitCopy, runs::encode_safetensors(*init_));
+  }
+
+  void begin_folder() {
     const std::filesystem::path path = config_.has("out.folder")
                                            ? std::filesystem::path(config_.text("out.folder"))
                                            : runs::default_run_folder(dataset().name, model_title(config_));
@@ -353,11 +360,14 @@ class Trainer {
       facts_ = facts_of(config_, dataset());  // before the session frees what it can
       look_at_data(run);
       make_session();
+      if (init_) load_init(*init_, config_, &session());
       checkpoints_.look_at_plan(session().plan(), batches_ == nullptr ? nullptr : &batches_->plan(), run);
     }
     if (run == checkpoints_.first_run()) {
       weights_ = Buffer<float>::zeros(session().snapshot_size());
       best_weights_ = Buffer<float>::zeros(session().snapshot_size());
+      if (init_) first_weights_ = Buffer<float>::zeros(session().snapshot_size());
+      if (init_) session().save_snapshot(first_weights_.span());
       if (checkpoints_.from()) checkpoints_.put_back(session().training_state(), weights_.span(), best_weights_.span());
       describe_start(session());
     }
@@ -372,6 +382,7 @@ class Trainer {
     const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
     train::FullGraphOptions driver = workload_->driver();
     driver.batches = batches_.get();
+    driver.first_weights = first_weights_.span();
     const train::Start* const from = checkpoints_.start(run);
     epochs::RunRecord record =
         ranks_ != nullptr ? ranks_->run(split, driver, evaluator, seed, watcher, weights_.span(), from)
@@ -455,6 +466,9 @@ class Trainer {
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several
   std::unique_ptr<train::RankTraining> ranks_;      ///< or these
   std::unique_ptr<train::BatchTraining> batches_;  ///< of the session; null: every epoch is one step on the whole graph
+  std::string model_text_;
+  std::optional<runs::SafeTensors> init_;  ///< of --init
+  Buffer<float> first_weights_;            ///< the same, as every run begins; empty without
   Buffer<float> weights_;
   Buffer<float> best_weights_;
   RunFacts facts_;  ///< of the data set at hand: a split of its own gives a run its own statistics

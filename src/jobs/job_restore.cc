@@ -17,6 +17,7 @@
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "jobs/run_facts.h"
+#include "jobs/weights.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
 #include "train/planned_bytes.h"
@@ -188,25 +189,6 @@ void compare(const settings::Config& config, const RunFacts& facts, bool other, 
                         : "the training's edges had no weights, these have; --ignore-weights drops them");
 }
 
-void load_weights(const runs::SafeTensors& model, const fs::path& weights, train::Session<float>* session) {
-  for (const ir::Param& param : session->params()) {
-    const runs::Tensor* tensor = model.find(param.name);
-    if (tensor == nullptr) {
-      throw Error(ErrorCode::kBadData, fmt::format("the weights lack '{}'", param.name), weights.string(),
-                  "the folder's model.gneiss and model.safetensors do not belong together");
-    }
-    std::vector<std::int64_t> shape = param.stored_shape;
-    if (shape.empty()) shape = {param.rows, param.cols};
-    if (tensor->shape != shape) {
-      throw Error(ErrorCode::kBadData,
-                  fmt::format("'{}' has shape [{}], the model needs [{}]", param.name, fmt::join(tensor->shape, ", "),
-                              fmt::join(shape, ", ")),
-                  weights.string(), "the folder's model.gneiss and model.safetensors do not belong together");
-    }
-    session->set_parameter(param.name, runs::to_f32(*tensor));
-  }
-}
-
 /// A session that evaluates the whole graph at once if that fits, else layer by layer in what memory is left.
 std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config& config,
                                                           const data::Dataset& dataset) {
@@ -309,7 +291,8 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
   fit_labels(model, facts, weights, need_labels, &restored);
   if (dataset.split.train.empty() && dataset.num_nodes() > 0) dataset.split.train = {0};
   restored.session = evaluating_session(config, dataset);
-  load_weights(model, weights, restored.session.get());
+  load_weights(model, {weights.string(), "the folder's model.gneiss and model.safetensors do not belong together"},
+               restored.session.get());
   restored.session->evaluate();
   restored.config = std::move(settings.config);
   return restored;

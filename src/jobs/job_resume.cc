@@ -28,6 +28,14 @@ void check_overrides(const settings::Config& overrides, const std::filesystem::p
   if (!overrides.model_args().empty()) refuse("--model-arg", "--model-arg", run);
 }
 
+/// A text that lies no longer where it was, as one that was given in memory, is taken from the training's folder.
+void find_model(const runs::Unfinished& from, settings::Config* config) {
+  const std::filesystem::path model = config->text("model.name");
+  const std::filesystem::path copy = from.folder / "model.gneiss";
+  if (model.extension() != ".gneiss" || std::filesystem::exists(model) || !std::filesystem::exists(copy)) return;
+  config->set("model.name", copy.string(), config->origin("model.name"), config->where("model.name"));
+}
+
 }  // namespace
 
 std::optional<runs::Report> resume(const std::filesystem::path& run, const settings::Config& overrides,
@@ -48,6 +56,7 @@ std::optional<runs::Report> resume(const std::filesystem::path& run, const setti
   settings::Config config;
   config.parse_yaml(from->checkpoint.at.settings, (from->folder / runs::kCheckpointName).string());
   config.merge(overrides);
+  find_model(*from, &config);
   return go_on(std::move(config), watcher, std::move(given), *std::move(from));
 }
 

@@ -31,6 +31,10 @@ void check_settings(const settings::Config& config, const train::FullGraphOption
     throw Error(ErrorCode::kUsage, "a written program trains on the whole graph, not on mini-batches",
                 config.where("batch.size"), "leave --batch-size out");
   }
+  if (config.has("train.init")) {
+    throw Error(ErrorCode::kUsage, "a written program draws its first weights from the seed",
+                config.where("train.init"), "leave --init out");
+  }
   if (driver.monitor == epochs::Monitor::kObjective) {
     throw Error(ErrorCode::kUsage, "a written program does not monitor the objective", config.where("train.monitor"),
                 "use --monitor metric, loss or both");

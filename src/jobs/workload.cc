@@ -74,14 +74,18 @@ void check_batches(const settings::Config& config) {
 
 }  // namespace
 
-Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given)
-    : config_(config), plan_for_(plan_for), given_(std::move(given)), baseline_bytes_(current_rss_bytes()) {
+Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given, KeepOrder keep)
+    : config_(config),
+      plan_for_(plan_for),
+      keep_(keep),
+      given_(std::move(given)),
+      baseline_bytes_(current_rss_bytes()) {
   check_batches(*config);
   model_source(resolve_file(*config, "model.name"),
                config->where("model.name"));  // a wrong name shows before the data are read
   replace_text(config, "data.name", resolve_data(*config));
   for (const char* key :
-       {"model.name", "data.features", "data.labels", "data.train_ids", "data.val_ids", "data.test_ids"})
+       {"model.name", "train.init", "data.features", "data.labels", "data.train_ids", "data.val_ids", "data.test_ids"})
     replace_text(config, key, resolve_file(*config, key));
   dataset_ = read(load_options(*config, 0, 1), true);
   choose_defaults();
@@ -166,7 +170,7 @@ void Workload::put_in_order() {
     rename_nodes();
     reorder_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   }
-  if (!split_changes(*config_)) order_ = graph::Order();  // `{}` would keep its memory
+  if (!split_changes(*config_) && keep_ == KeepOrder::kIfNeeded) order_ = graph::Order();  // `{}` would keep its memory
 }
 
 std::int64_t Workload::memory_limit() const {

@@ -20,13 +20,16 @@ namespace gneiss::jobs {
 /// Where plans are to run. Those for this machine keep within its memory if they can, as with --mem.
 enum class PlanFor { kThisMachine, kAnyMachine };
 
+/// Who asks for rows in the order that nodes were given in, needs Workload::order().
+enum class KeepOrder { kIfNeeded, kYes };
+
 class Workload {
  public:
   /// Loads the data for the first run and completes `config`: paths become absolute, defaults are chosen for the data,
   /// a training script in the model's text adds its settings, `--split all` its number of runs. `config` must outlive
   /// the workload. `given`, if there is one, stands for the data set that the config names. Errors: as load and the
   /// options.
-  Workload(settings::Config* config, PlanFor plan_for, GivenData given = {});
+  Workload(settings::Config* config, PlanFor plan_for, GivenData given = {}, KeepOrder keep = KeepOrder::kIfNeeded);
 
   /// Loads the data with the split of another run, also where they were taken. No session may hold the old ones.
   void reload(std::int64_t run);
@@ -43,6 +46,8 @@ class Workload {
   std::int64_t runs() const { return runs_; }
   /// The order that the nodes of dataset() were put in.
   const epochs::ReorderReport& reorder() const { return reorder_; }
+  /// Of KeepOrder::kYes: which node became node v; empty if each stayed where it was.
+  const graph::Order& order() const { return order_; }
   /// Columns of the widest matrix that the model gathers by edges.
   std::int64_t gathered_width() const { return gathered_width_; }
   /// One line about the defaults that were chosen for the data; empty if everything was given or they are plain.
@@ -74,6 +79,7 @@ class Workload {
 
   settings::Config* config_;
   PlanFor plan_for_;
+  KeepOrder keep_;
   GivenData given_;
   std::int64_t baseline_bytes_ = 0;
   std::int64_t load_peak_bytes_ = 0;
@@ -89,7 +95,7 @@ class Workload {
   std::int64_t gathered_width_ = 0;
   epochs::ReorderReport reorder_;
   std::string defaults_;
-  graph::Order order_;  ///< of nodes, when the data will be read again; empty = as given
+  graph::Order order_;  ///< of nodes, when it will be asked for, or the data read again; empty = as given
 };
 
 }  // namespace gneiss::jobs

@@ -1,4 +1,5 @@
-// The folder that a training leaves: config.yaml, metrics.jsonl, model.gneiss, model.safetensors, report.json.
+// The folder that a training leaves: config.yaml, metrics.jsonl, model.gneiss, model.safetensors, report.json and
+// data.json; init.safetensors too, where weights to begin with were given.
 //
 // It is written beside its final place under a .partial- name and renamed when complete: a folder that exists is whole.
 // A failure leaves nothing, unless there was a checkpoint: then the .partial- folder stays, to go on from.

@@ -18,13 +18,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-void check_loss(double loss, const char* which, std::uint64_t seed, std::int64_t epoch) {
-  if (std::isfinite(loss)) return;
-  throw Error(ErrorCode::kNumeric, fmt::format("the {} loss is {}", which, std::isnan(loss) ? "NaN" : "infinite"),
-              fmt::format("epoch {} of the run with seed {}", epoch, seed),
-              "lower --lr, set --clip-norm, or look for huge feature values (gneiss data validate)");
-}
-
 /// True if among `nodes` some task has two classes.
 bool has_two_classes(const data::Labels& labels, const std::vector<NodeId>& nodes) {
   const bool single = labels.kind == data::LabelKind::kSingle;
@@ -124,6 +117,7 @@ struct Run {
   /// Fresh weights, or those of a start.
   void begin(const Start* start) const {
     session.reset(record->seed);
+    if (!options.first_weights.empty()) session.load_snapshot(options.first_weights);
     BatchTraining* const batches = options.batches;
     if (start == nullptr) {
       if (batches != nullptr) batches->restart(record->seed);
@@ -146,6 +140,13 @@ struct Run {
 };
 
 }  // namespace
+
+void check_loss(double loss, std::string_view which, std::uint64_t seed, std::int64_t epoch) {
+  if (std::isfinite(loss)) return;
+  throw Error(ErrorCode::kNumeric, fmt::format("the {} loss is {}", which, std::isnan(loss) ? "NaN" : "infinite"),
+              fmt::format("epoch {} of the run with seed {}", epoch, seed),
+              "lower --lr, set --clip-norm, or look for huge feature values (gneiss data validate)");
+}
 
 void check_split(const data::Dataset& dataset, const data::Split& split, epochs::Metric metric) {
   if (split.train.empty()) {

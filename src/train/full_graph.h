@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
@@ -30,7 +31,8 @@ struct FullGraphOptions {
   epochs::Metric metric = epochs::Metric::kAccuracy;
   double lr = 0.01;
   epochs::ScheduleConfig schedule;
-  BatchTraining* batches = nullptr;  ///< an epoch is a pass over mini-batches; null: one step on the whole graph
+  BatchTraining* batches = nullptr;      ///< an epoch is a pass over mini-batches; null: one step on the whole graph
+  std::span<const float> first_weights;  ///< a snapshot that a run begins with; empty: they are drawn from its seed
 };
 
 /// How a run is watched, on the calling thread. Nothing here may throw.
@@ -55,10 +57,13 @@ struct Start {
 /// Errors: kBadData if there is no labelled training node, or a part has no defined score (rocauc of a single class).
 void check_split(const data::Dataset& dataset, const data::Split& split, epochs::Metric metric);
 
-/// Trains one run from fresh weights of `seed`, or goes on at `start`, with its best weights in `best_weights` and the
-/// same bits at the end as without the interruption; `best_weights` receives the snapshot of the best epoch (the last
-/// one when there is nothing to validate on). The session is left with these weights and their logits. Errors: kNumeric
-/// naming run seed and epoch when a loss is NaN or infinite.
+/// Throws kNumeric if a loss ("training", "validation") is NaN or infinite.
+void check_loss(double loss, std::string_view which, std::uint64_t seed, std::int64_t epoch);
+
+/// Trains one run from fresh weights of `seed` or the given ones, or goes on at `start`, with its best weights in
+/// `best_weights` and the same bits at the end as without the interruption; `best_weights` receives the snapshot of the
+/// best epoch (the last one when there is nothing to validate on). The session is left with these weights and their
+/// logits. Errors: kNumeric naming run seed and epoch when a loss is NaN or infinite.
 epochs::RunRecord train_run(Session<float>& session, const data::Split& split, const FullGraphOptions& options,
                             epochs::Evaluator& evaluator, std::uint64_t seed, const Watcher& watcher,
                             std::span<float> best_weights, const Start* start = nullptr);

@@ -17,6 +17,7 @@ run cmake -S "$source_dir/tests/e2e/consumer" -B "$work/build" -DCMAKE_PREFIX_PA
 run cmake --build "$work/build"
 run "$work/build/through_api"
 run "$work/build/through_arrays"
+run "$work/build/through_model"
 run "$work/build/through_kernels"
 run "$work/build/two_routes"
 run "$work/prefix/bin/gneiss" --version
