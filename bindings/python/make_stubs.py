@@ -14,8 +14,9 @@ MARK = "# Written by make_stubs.py from here on.\n"
 
 TRAIN = """def train(
     data: _Data,
-    model: _Path = "gcn",
+    model: _Path | None = None,
     *,
+    init: Any = None,
     out: _Path | None = None,
     callbacks: Iterable[Callable[[Epoch], bool | None]] = (),
     progress: bool | None = None,
@@ -64,7 +65,7 @@ def stubs(text):
         + keywords("data.", ())
         + ") -> Dataset: ...\n"
         + TRAIN
-        + keywords("", ("model", "out"))
+        + keywords("", ("model", "init", "out"))
         + "    **arguments: Any,\n) -> Run: ...\n"
         + PLAN
         + keywords("", ("model", "out"))

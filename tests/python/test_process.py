@@ -4,6 +4,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 HEAD = """
 import gc, os, signal, sys, threading, time
 import numpy as np
@@ -137,6 +139,15 @@ def test_importing_is_quick_and_brings_nothing_along():
         """,
         head="",
     )
+
+
+@pytest.mark.parametrize("partner", ["sklearn", "torch"])
+def test_libraries_with_threads_of_their_own_come_before_and_after(partner):
+    """Each brings an OpenMP of its own, whose thread-local memory must have room beside ours."""
+    pytest.importorskip(partner)
+    lines = ["import gneiss", "gneiss.train('karate', epochs=1, progress=False)", f"import {partner}"]
+    for order in (lines, lines[2:] + lines[:2]):
+        in_process("\n".join(order), head="")
 
 
 def test_features_are_not_copied_to_train_on_them():

@@ -9,7 +9,8 @@
 from . import errors
 from ._core import version as _version
 from ._dataset import Dataset, load
-from ._train import Epoch, History, Plan, Run, doctor, open, plan, train  # noqa: A004
+from ._model import Model
+from ._train import Epoch, History, Plan, Run, doctor, open, plan, resume, train  # noqa: A004
 from .errors import (
     DataError,
     DiskError,
@@ -30,6 +31,7 @@ __all__ = [
     "Epoch",
     "Error",
     "History",
+    "Model",
     "NodeClassifier",
     "NodeRegressor",
     "NumericError",
@@ -47,6 +49,7 @@ __all__ = [
     "models",
     "open",
     "plan",
+    "resume",
     "train",
 ]
 

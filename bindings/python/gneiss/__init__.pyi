@@ -142,6 +142,17 @@ class Run:
     def to_pyg(self) -> Any: ...
     def plot(self, ax: Any = None) -> Any: ...
 
+class Model:
+    steps: int
+    metric: str
+    def __init__(self, data: _Data, model: _Path | None = None, *, init: Any = None, **settings: Any) -> None: ...
+    def step(self, lr: float | None = None) -> float: ...
+    def evaluate(self) -> dict[str, float]: ...
+    def logits(self) -> npt.NDArray[np.float32]: ...
+    def embed(self) -> npt.NDArray[np.float32]: ...
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]: ...
+    def load_state_dict(self, weights: Any) -> None: ...
+
 class Plan:
     text: str
     table: dict[str, Any]
@@ -149,6 +160,16 @@ class Plan:
     warnings: list[str]
 
 def open(folder: _Path, data: _Data | None = None) -> Run: ...
+def resume(
+    run: Run | _Path,
+    data: _Data | None = None,
+    *,
+    callbacks: Iterable[Callable[[Epoch], bool | None]] = (),
+    progress: bool | None = None,
+    threads: int | None = None,
+    checkpoint_every: str | Any | None = None,
+    force: bool | None = None,
+) -> Run: ...
 def doctor() -> dict[str, str]: ...
 def models() -> list[str]: ...
 def formats() -> dict[str, str]: ...
@@ -190,8 +211,9 @@ def load(
 ) -> Dataset: ...
 def train(
     data: _Data,
-    model: _Path = "gcn",
+    model: _Path | None = None,
     *,
+    init: Any = None,
     out: _Path | None = None,
     callbacks: Iterable[Callable[[Epoch], bool | None]] = (),
     progress: bool | None = None,
@@ -364,6 +386,7 @@ def plan(
     defaults: Literal["chosen", "plain"] | None = None,
     runs: int | None = None,
     seed: int | None = None,
+    init: str | Any | None = None,
     reorder: Literal["none", "degree", "rcm", "clusters", "auto"] | None = None,
     mem: int | str | None = None,
     ranks: int | None = None,

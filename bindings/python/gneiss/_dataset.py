@@ -118,6 +118,12 @@ class Dataset:
         dataset._notes = []
         return dataset
 
+    def __reduce__(self):
+        arrays = self.arrays()
+        arrays["name"] = self.name
+        arrays["num_nodes"] = self.num_nodes
+        return _of_arrays, (arrays, self.notes)
+
     name = property(lambda self: self._core.name, doc="What the data set is called.")
     num_nodes = property(lambda self: self._core.num_nodes)
     num_edges = property(lambda self: self._core.num_edges, doc="Directed edges.")
@@ -385,3 +391,44 @@ def load(what, **settings):
 
 
 describe(load, only="data.")
+
+
+def _of_arrays(arrays, notes):
+    """What was pickled, again: a data set of the arrays of :meth:`Dataset.arrays`."""
+    parts = {f"{part}_mask": arrays[part] for part in ("train", "val", "test")}
+    if not any(part.size for part in parts.values()):
+        parts = dict.fromkeys(parts)
+    given = {
+        "name": arrays["name"],
+        "num_nodes": arrays["num_nodes"],
+        "edge_index": None,
+        "edge_weight": None,
+        "csr": None,
+        "csc": arrays["csc"],
+        "x": arrays["x"],
+        "sparse_x": arrays["sparse_x"],
+        "sparse_x_columns": arrays["sparse_x_columns"],
+        "y": arrays["y"],
+        "label_kind": arrays["label_kind"],
+        "class_names": arrays["class_names"],
+        **parts,
+    }
+    dataset = Dataset._of(_core.dataset(given))
+    dataset._notes = notes
+    return dataset
+
+
+def core_of(data):
+    """The data set behind what a user calls data."""
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, (str, os.PathLike)):
+        return load(data)
+    if hasattr(data, "edge_index") and hasattr(data, "num_nodes"):
+        return Dataset.from_pyg(data)
+    raise UsageError(
+        f"expected a gneiss.Dataset, a name or a path, got {type(data).__name__}",
+        "data",
+        "gneiss.Dataset(edge_index=…, x=…, y=…) makes one of arrays; "
+        "from_dgl, from_scipy, from_networkx, from_pandas of others",
+    )

@@ -1,10 +1,13 @@
-"""PyG's models with the weights of a run. Built-in models are equal to those of torch_geometric.nn.models."""
+"""Models of PyG out of runs, and the settings of such models. Built-ins equal those of torch_geometric.nn.models."""
+
+import sys
 
 from ._arrays import need
 from .errors import UnsupportedError
 
 _CLASSES = {"gcn": "GCN", "sage": "GraphSAGE", "gin": "GIN", "gat": "GAT"}
 _NORMS = {"none": None, "batch": "batch_norm", "layer_graph": "layer_norm"}
+_ACTIVATIONS = {"ReLU": "relu", "ELU": "elu", "LeakyReLU": "leaky_relu", "Tanh": "tanh", "NoneType": "none"}
 
 
 def _refuse(what, hint):
@@ -89,3 +92,57 @@ def _with_one_output_head(made, common, a, torch):
         bias=a["bias"],
     )
     return made
+
+
+def model_like(init):
+    """The built-in that a model of PyG is, and its settings; "gcn" and none for anything else."""
+    models = sys.modules.get("torch_geometric.nn.models")
+    for name, kind in _CLASSES.items():
+        if models is not None and type(init) is getattr(models, kind):
+            return name, _settings_of(name, init)
+    return "gcn", {}
+
+
+def _settings_of(name, theirs):
+    """The settings under which the built-in computes what ``theirs`` does."""
+
+    def known(value, values, what):
+        if value not in values:
+            hint = f"gneiss has {what} {', '.join(str(one) for one in values)}"
+            raise UnsupportedError(f"there is no built-in for {what}={value!r}", "init", hint)
+        return values[value]
+
+    conv = theirs.convs[0]
+    for what, value, plain in (
+        ("act_first", theirs.act_first, False),
+        ("norm_kwargs", theirs.norm_kwargs or None, None),
+        ("improved", getattr(conv, "improved", False), False),
+        ("share_weights", getattr(conv, "share_weights", False), False),
+        ("edge_dim", getattr(conv, "edge_dim", None), None),
+    ):
+        if value != plain:
+            hint = f"use {what}={plain}, or write the layer in a .gneiss file"
+            raise UnsupportedError(f"there is no built-in for {what}={value!r}", "init", hint)
+    settings = {
+        "hidden_channels": theirs.hidden_channels,
+        "num_layers": theirs.num_layers,
+        "dropout": getattr(theirs.dropout, "p", theirs.dropout),
+        "input_dropout": 0.0,
+        "act": known(type(theirs.act).__name__, _ACTIVATIONS, "act"),
+        "norm": known(theirs.norm, {value: key for key, value in _NORMS.items()}, "norm"),
+        "jk": known(theirs.jk_mode, {None: "none", "last": "last", "cat": "cat", "max": "max"}, "jk"),
+        "residual": False,
+    }
+    if name == "gcn":
+        settings.update(self_loops=conv.add_self_loops, bias=conv.bias is not None)
+    elif name == "sage":
+        settings.update(aggr=known(conv.aggr, {one: one for one in ("mean", "max", "sum", "min")}, "aggr"))
+        settings.update(project=conv.project, root_weight=conv.root_weight, normalize=conv.normalize)
+        settings.update(bias=conv.lin_l.bias is not None)
+    elif name == "gin":
+        settings.update(train_eps=conv.eps.requires_grad, eps=float(conv.initial_eps))
+    elif name == "gat":
+        settings.update(heads=conv.heads, output_heads=theirs.convs[-1].heads, v2=type(conv).__name__ == "GATv2Conv")
+        settings.update(slope=conv.negative_slope, self_loops=conv.add_self_loops, bias=conv.bias is not None)
+        settings.update(attention_dropout=conv.dropout)
+    return settings

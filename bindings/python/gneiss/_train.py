@@ -11,51 +11,15 @@ import weakref
 
 import numpy as np
 
-from . import _core
+from . import _core, _process
 from ._arrays import need
-from ._dataset import Dataset, load
+from ._dataset import core_of
 from ._progress import Bar, wanted
+from ._pyg import model_like
 from ._settings import describe, pairs
-from .errors import DataError, DiskError, UnsupportedError, UsageError
-
-_FORKED = False
-
-
-def _mark_fork():
-    global _FORKED
-    _FORKED = _TRAINED
-
-
-_TRAINED = False
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_mark_fork)
-
-
-def _check_fork():
-    """Threads do not survive a fork: a child that trained before it would wait for them for ever."""
-    if _FORKED:
-        raise UnsupportedError(
-            "this process was forked from one that has trained, and its threads are gone",
-            "fork",
-            'start processes by multiprocessing.get_context("spawn")',
-        )
-
-
-def _core_of(data):
-    """The data set behind what a user calls data."""
-    if isinstance(data, Dataset):
-        return data
-    if isinstance(data, (str, os.PathLike)):
-        return load(data)
-    if hasattr(data, "edge_index") and hasattr(data, "num_nodes"):
-        return Dataset.from_pyg(data)
-    raise UsageError(
-        f"expected a gneiss.Dataset, a name or a path, got {type(data).__name__}",
-        "data",
-        "gneiss.Dataset(edge_index=…, x=…, y=…) makes one of arrays; "
-        "from_dgl, from_scipy, from_networkx, from_pandas of others",
-    )
-
+from ._text import model_file
+from ._weights import init_file
+from .errors import DataError, DiskError, UsageError
 
 class Epoch:
     """One epoch, as callbacks get it. Scores and val_loss are NaN in epochs without an evaluation."""
@@ -103,6 +67,17 @@ class History(dict):
         return f"History({len(self)} epochs: {', '.join(self)})"
 
 
+class _Temporary:
+    """A folder that is removed when the last run that lies in it goes."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(prefix="gneiss-run-")
+        self._finalizer = weakref.finalize(self, shutil.rmtree, self.path, True)
+
+    def remove(self):
+        self._finalizer()
+
+
 class Run:
     """A trained model: its history, scores, predictions, embeddings and weights."""
 
@@ -114,9 +89,25 @@ class Run:
             self.report = json.load(file)
         self._dataset = dataset
         self._own = None
-        if temporary is not None:
-            self._finalizer = weakref.finalize(self, shutil.rmtree, temporary, True)
+        self._temporary = temporary
         self._history = None
+
+    def __getstate__(self):
+        files = {}
+        for name in sorted(os.listdir(self.folder)):
+            with builtins.open(os.path.join(self.folder, name), "rb") as file:
+                files[name] = file.read()
+        return files, self._dataset
+
+    def __setstate__(self, state):
+        files, dataset = state
+        temporary = _Temporary()
+        folder = os.path.join(temporary.path, "run")
+        os.mkdir(folder)
+        for name, content in files.items():
+            with builtins.open(os.path.join(folder, name), "wb") as file:
+                file.write(content)
+        self.__init__(folder, dataset, temporary)
 
     @property
     def history(self):
@@ -146,8 +137,8 @@ class Run:
     def _outputs(self, data):
         if data is None and self._own is not None:
             return self._own
-        dataset = self._dataset if data is None else _core_of(data)
-        _check_fork()
+        dataset = self._dataset if data is None else core_of(data)
+        _process.check_fork()
         found = _core.outputs(self.folder, None if dataset is None else dataset._core, [])
         for warning in found["warnings"]:
             warnings.warn(warning, stacklevel=3)
@@ -186,7 +177,7 @@ class Run:
 
     def evaluate(self, data=None):
         """Scores on the run's own split, or on ``data``."""
-        dataset = self._dataset if data is None else _core_of(data)
+        dataset = self._dataset if data is None else core_of(data)
         found = _core.evaluate(self.folder, None if dataset is None else dataset._core, [])
         for warning in found["warnings"]:
             warnings.warn(warning, stacklevel=2)
@@ -258,79 +249,105 @@ class Run:
 
 def open(folder, data=None):  # noqa: A001, as the word for what it does
     """Opens a run folder. ``data``: the data set it was trained on, if that was made of arrays."""
-    return Run(folder, None if data is None else _core_of(data))
+    return Run(folder, None if data is None else core_of(data))
 
 
-def train(data, model="gcn", *, out=None, callbacks=(), progress=None, **settings):
+def _watched(train_it, callbacks, progress):
+    """What ``train_it(on_start, on_epoch)`` gives, watched by callbacks and a bar."""
+    bar = Bar() if wanted(progress) else None
+    callbacks = list(callbacks)
+
+    def on_epoch(*values):
+        epoch = Epoch(*values)
+        if bar is not None:
+            bar.epoch(epoch.run, epoch.epoch, epoch.loss, epoch.val)
+        return any([callback(epoch) is True for callback in callbacks])
+
+    _process.note_training()
+    try:
+        result = train_it(bar.start if bar else None, on_epoch if bar or callbacks else None)
+    finally:
+        if bar is not None:
+            bar.end()
+    if result["interrupted"] and bar is not None:
+        print("interrupted; gneiss.resume(run) goes on", file=sys.stderr)
+    return result
+
+
+def _finished(result, dataset, temporary):
+    run = Run(result["folder"], dataset, temporary)
+    for warning in dict.fromkeys(run.warnings + result["warnings"]):
+        warnings.warn(warning, stacklevel=3)
+    return run
+
+
+def train(data, model=None, *, init=None, out=None, callbacks=(), progress=None, **settings):
     """Trains a model and returns its :class:`Run`.
 
     data: a :class:`Dataset`, a PyG Data object, or a name or path for :func:`load`.
-    model: a built-in model's name ("gcn", "sage", "gin", "gat", "mlp"), a .gneiss file, or a model's text.
+    model: a built-in model's name ("gcn", "sage", "gin", "gat", "mlp"), a .gneiss file, or a model's text. By default
+        what ``init`` is, if that is a model of torch_geometric.nn, else "gcn".
+    init: weights that every run begins with: a model of torch_geometric.nn, which also says what its settings are, a
+        :class:`Run`, a path, or a dict of arrays by PyG's names. By default they are drawn from the seed.
     out: the run folder to write; without it nothing is left on disk, and ``run.save(path)`` writes one later.
     callbacks: functions that are called with an :class:`Epoch` after each; where one returns True, the next epoch is
         the last.
     progress: a bar on standard error; by default where that is a terminal or a notebook.
 
     Ctrl-C ends the training after the epoch at hand, within a callback too: the run is returned as it is, with
-    ``run.interrupted`` set. What went wrong and did not end the training is in ``run.warnings``, and is warned of.
-    Further keyword arguments are the settings below, and the arguments of the model.
+    ``run.interrupted`` set, and :func:`resume` goes on with it. What went wrong and did not end the training is in
+    ``run.warnings``, and is warned of. Further keyword arguments are the settings below, and the model's arguments.
     """
-    global _TRAINED
-    _check_fork()
-    dataset = _core_of(data)
+    _process.check_fork()
+    dataset = core_of(data)
+    if model is None:
+        model, theirs = model_like(init)
+        settings = {**theirs, **settings}
     with tempfile.TemporaryDirectory(prefix="gneiss-") as texts:
-        model = _model_file(model, texts)
+        model = model_file(model, texts)
         given = [("model.name", model, f"model={model}"), ("out.save", "true", "gneiss.train")]
         given += pairs(settings, model)
-        temporary = None
-        if out is None:
-            temporary = tempfile.mkdtemp(prefix="gneiss-run-")
-            folder = os.path.join(temporary, "run")
-        else:
-            folder = os.fspath(out)
+        if init is not None:
+            given.append(("train.init", init_file(init, texts), "init"))
+        temporary = _Temporary() if out is None else None
+        folder = os.fspath(out) if temporary is None else os.path.join(temporary.path, "run")
         given.append(("out.folder", folder, f"out={folder}"))
-        bar = Bar() if wanted(progress) else None
-        callbacks = list(callbacks)
-
-        def on_epoch(*values):
-            epoch = Epoch(*values)
-            if bar is not None:
-                bar.epoch(epoch.run, epoch.epoch, epoch.loss, epoch.val)
-            return any([callback(epoch) is True for callback in callbacks])
-
-        _TRAINED = True
         try:
-            result = _core.train(
-                dataset._core, given, bar.start if bar else None, on_epoch if bar or callbacks else None
+            result = _watched(
+                lambda on_start, on_epoch: _core.train(dataset._core, given, on_start, on_epoch), callbacks, progress
             )
         except BaseException:
             if temporary is not None:
-                shutil.rmtree(temporary, ignore_errors=True)
+                temporary.remove()
             raise
-        finally:
-            if bar is not None:
-                bar.end()
-    if result["interrupted"] and bar is not None:
-        print("interrupted; the run is as it was after its last epoch", file=sys.stderr)
-    run = Run(result["folder"], dataset, temporary)
-    for warning in run.warnings:
-        warnings.warn(warning, stacklevel=2)
-    return run
+    return _finished(result, dataset, temporary)
 
 
-def _model_file(model, folder):
-    """A model's text goes through a file, whose name messages show."""
-    if hasattr(model, "__fspath__"):
-        return os.fspath(model)
-    if not isinstance(model, str):
-        kind = type(model).__name__
-        raise UsageError(f"expected the name, the path or the text of a model, got {kind}", "model", "e.g. 'gcn'")
-    if "\n" not in model and "{" not in model:
-        return model
-    path = os.path.join(folder, "model.gneiss")
-    with builtins.open(path, "w", encoding="utf-8") as file:
-        file.write(model)
-    return path
+def resume(run, data=None, *, callbacks=(), progress=None, threads=None, checkpoint_every=None, force=None):
+    """Goes on with a training that was stopped or killed, to the same bits as without that. Returns its :class:`Run`.
+
+    run: a :class:`Run` that was interrupted, the folder that a training was to write (``out=``), or the ``.partial-``
+        folder that is left of it.
+    data: the data set, if that was made of arrays; a run brings its own.
+    callbacks, progress, threads, checkpoint_every: as for :func:`train`; no result depends on them.
+    force: replace a run folder that another training has written in the meantime.
+
+    A training that is complete is returned as it is.
+    """
+    _process.check_fork()
+    temporary = None
+    if isinstance(run, Run):
+        data = run._dataset if data is None else data
+        temporary = run._temporary
+        run = run.folder
+    folder = os.path.abspath(os.fspath(run))
+    dataset = None if data is None else core_of(data)
+    given = pairs({"threads": threads, "checkpoint_every": checkpoint_every, "force": force})
+    core = None if dataset is None else dataset._core
+    result = _watched(
+        lambda on_start, on_epoch: _core.resume(folder, core, given, on_start, on_epoch), callbacks, progress
+    )
+    return _finished(result, dataset, temporary)
 
 
 class Plan:
@@ -362,9 +379,9 @@ class Plan:
 
 def plan(data, model="gcn", **settings):
     """Plans a training without doing it: memory to the byte, modelled times, kernels. Settings as for :func:`train`."""
-    dataset = _core_of(data)
+    dataset = core_of(data)
     with tempfile.TemporaryDirectory(prefix="gneiss-") as texts:
-        model = _model_file(model, texts)
+        model = model_file(model, texts)
         given = [("model.name", model, f"model={model}")] + pairs(settings, model)
         text, table, peak_bytes, warned = _core.plan(dataset._core, given)
     for warning in warned:

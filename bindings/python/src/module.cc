@@ -107,11 +107,19 @@ class Watched {
       progress.on_start = [this](const TrainingStart& start) { call([&] { on_start_(start_of(start)); }); };
     if (!on_epoch_.is_none()) progress.on_epoch = [this](const EpochProgress& epoch) { call([&] { tell(epoch); }); };
     progress.should_stop = [this] { return stop(); };
+    progress.on_warning = [this](const std::string& text) { warnings_.push_back(text); };
     return progress;
   }
 
-  void rethrow() {
+  /// What Python needs of the training, when it has ended.
+  nb::dict result(const TrainResult& of) {
     if (failure_) std::rethrow_exception(failure_);
+    nb::dict out;
+    out["folder"] = of.run_folder;
+    out["interrupted"] = of.interrupted;
+    out["was_complete"] = of.was_complete;
+    out["warnings"] = warnings_;
+    return out;
   }
 
  private:
@@ -151,6 +159,7 @@ class Watched {
   nb::object on_start_;
   nb::object on_epoch_;
   std::exception_ptr failure_;
+  std::vector<std::string> warnings_;
   bool asked_ = false;
 };
 
@@ -159,11 +168,19 @@ nb::dict train(const Dataset& dataset, const nb::list& settings, nb::object on_s
   Watched watched(std::move(on_start), std::move(on_epoch));
   const Progress progress = watched.progress();
   const TrainResult result = without_gil([&] { return train_model(dataset, config, progress); });
-  watched.rethrow();
-  nb::dict out;
-  out["folder"] = result.run_folder;
-  out["interrupted"] = result.interrupted;
-  return out;
+  return watched.result(result);
+}
+
+nb::dict resume(const std::string& folder, const Dataset* dataset, const nb::list& settings, nb::object on_start,
+                nb::object on_epoch) {
+  const RunConfig config = config_of(settings);
+  Watched watched(std::move(on_start), std::move(on_epoch));
+  const Progress progress = watched.progress();
+  const TrainResult result = without_gil([&] {
+    return dataset == nullptr ? resume_training(folder, config, progress)
+                              : resume_training(*dataset, folder, config, progress);
+  });
+  return watched.result(result);
 }
 
 nb::tuple plan(const Dataset& dataset, const nb::list& settings) {
@@ -185,11 +202,47 @@ nb::dict outputs(const std::string& folder, const Dataset* dataset, const nb::li
   return out;
 }
 
-nb::dict parameters(const std::string& folder) {
+nb::dict by_name(const std::vector<NamedArray>& arrays) {
   nb::dict out;
-  for (const NamedArray& parameter : model_parameters(folder))
-    out[parameter.name.c_str()] = lend(parameter.values, true);
+  for (const NamedArray& array : arrays) out[array.name.c_str()] = lend(array.values, true);
   return out;
+}
+
+std::vector<NamedArray> named(const nb::dict& arrays) {
+  std::vector<NamedArray> out;
+  for (const auto& [key, array] : arrays) {
+    const std::string name = nb::cast<std::string>(key);
+    out.push_back({name, adopt(array, name.c_str())});
+  }
+  return out;
+}
+
+nb::dict parameters(const std::string& folder) { return by_name(model_parameters(folder)); }
+
+void add_model(nb::module_& m) {
+  nb::class_<Model>(m, "Model")
+      .def("__init__",
+           [](Model* self, const Dataset& dataset, const nb::list& settings) {
+             const RunConfig config = config_of(settings);
+             without_gil([&] { return new (self) Model(dataset, config); });
+           })
+      .def(
+          "step",
+          [](Model& model, std::optional<double> lr) {
+            return without_gil([&] { return lr ? model.step(*lr) : model.step(); });
+          },
+          nb::arg("lr").none())
+      .def_prop_ro("steps", &Model::steps)
+      .def_prop_ro("metric", &Model::metric)
+      .def("evaluate",
+           [](Model& model) {
+             const ModelScores scores = without_gil([&] { return model.evaluate(); });
+             return nb::make_tuple(scores.train, scores.val, scores.test, scores.val_loss);
+           })
+      .def("logits", [](Model& model) { return lend(without_gil([&] { return model.logits(); }), true); })
+      .def("embedding", [](Model& model) { return lend(without_gil([&] { return model.embedding(); }), true); })
+      .def("parameters", [](const Model& model) { return by_name(model.parameters()); })
+      .def("load_parameters", [](Model& model, const nb::dict& arrays) { model.load_parameters(named(arrays)); });
 }
 
 nb::dict evaluate_run(const std::string& folder, const Dataset* dataset, const nb::list& settings) {
@@ -265,10 +318,15 @@ NB_MODULE(_core, m) {
   });
   m.def("train", &train, nb::arg("dataset"), nb::arg("settings"), nb::arg("on_start").none(),
         nb::arg("on_epoch").none());
+  m.def("resume", &resume, nb::arg("folder"), nb::arg("dataset").none(), nb::arg("settings"),
+        nb::arg("on_start").none(), nb::arg("on_epoch").none());
   m.def("plan", &plan, nb::arg("dataset"), nb::arg("settings"));
   m.def("outputs", &outputs, nb::arg("folder"), nb::arg("dataset").none(), nb::arg("settings"));
   m.def("evaluate", &evaluate_run, nb::arg("folder"), nb::arg("dataset").none(), nb::arg("settings"));
   m.def("parameters", &parameters);
+  m.def("save_parameters",
+        [](const nb::dict& arrays, const std::string& path) { save_parameters(named(arrays), path); });
+  add_model(m);
   m.def("settings", &settings_table);
   m.def("model_arguments", &arguments_of);
   m.def("builtin_models", &builtin_models);
