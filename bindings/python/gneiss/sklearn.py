@@ -9,12 +9,16 @@ import inspect
 
 import numpy as np
 
+from ._arrays import as_array, is_scipy
 from ._dataset import Dataset
 from ._train import train
-from .errors import UsageError
+from .errors import DataError, UsageError
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.exceptions import NotFittedError as _NotFitted
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import column_or_1d, validate_data
 except ModuleNotFoundError as error:
     if error.name is None or error.name.split(".")[0] != "sklearn":
         raise
@@ -54,8 +58,33 @@ except ModuleNotFoundError as error:
             y = np.asarray(y, dtype=np.float64)
             return float(1 - np.sum((y - self.predict(X, **graph)) ** 2) / np.sum((y - y.mean(0)) ** 2))
 
+    class _NotFitted(ValueError, AttributeError):
+        """predict before fit."""
 
-class NotFittedError(UsageError, AttributeError):
+    def check_classification_targets(y):
+        """Floats that are no whole numbers are no classes."""
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise DataError("Unknown label type: continuous", "y", "a NodeRegressor learns numbers")
+
+    def column_or_1d(y, warn):
+        """A column as its values."""
+        return y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
+
+    def validate_data(estimator, X, reset, accept_sparse, dtype):
+        """The matrix, whose width fit and predict agree on."""
+        X = X if is_scipy(X) else as_array(X, "X")
+        if X.ndim != 2:
+            raise DataError(f"expected a matrix, got shape {X.shape}", "X", "one row for each node")
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+        elif X.shape[1] != estimator.n_features_in_:
+            name, expected = type(estimator).__name__, estimator.n_features_in_
+            message = f"X has {X.shape[1]} features, but {name} is expecting {expected} features as input"
+            raise DataError(message, "X", "give the columns that it was fitted on")
+        return X
+
+
+class NotFittedError(UsageError, _NotFitted):
     """predict before fit."""
 
 
@@ -82,6 +111,24 @@ class _NodeEstimator(BaseEstimator):
         self.random_state = random_state
         self.settings = settings
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def _rows(self, X, reset):
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float32, np.float64])
+
+    def _labels_of(self, y, rows):
+        if y is None:
+            name = type(self).__name__
+            raise UsageError(f"{name} requires y to be passed, but the target y is None", "y", "give a value a row")
+        y = np.asarray(y)
+        if len(y.shape) == 0 or len(y) != rows:
+            raise DataError(f"y has shape {y.shape} for {rows} rows of X", "y", "give a value a row")
+        return y
+
     def _dataset(self, X, y, edge_index, edge_weight, masks, kind):
         if edge_index is None:
             edge_index = np.zeros((2, 0), np.int64)
@@ -102,7 +149,7 @@ class _NodeEstimator(BaseEstimator):
             progress=False,
             **settings,
         )
-        self.n_features_in_ = dataset.num_features
+        self.n_iter_ = len(self.run_.history)
         return self
 
     def _run(self):
@@ -116,7 +163,8 @@ class _NodeEstimator(BaseEstimator):
             if edge_index is not None or edge_weight is not None:
                 raise UsageError("edges are given without the rows of their nodes", "X", "give X, or no edges")
             return None
-        return self._dataset(X, None, edge_index, edge_weight, {}, "auto")
+        self._run()
+        return self._dataset(self._rows(X, False), None, edge_index, edge_weight, {}, "auto")
 
 
 class NodeClassifier(ClassifierMixin, _NodeEstimator):
@@ -130,11 +178,17 @@ class NodeClassifier(ClassifierMixin, _NodeEstimator):
 
         Rows whose y is None, NaN or -1 have no label.
         """
-        y = np.asarray(y)
-        if y.ndim != 1:
-            raise UsageError(f"expected one class for each row of X, got shape {y.shape}", "y", "e.g. y.ravel()")
-        missing = np.array([one is None or one != one or (one == -1) is True for one in y.tolist()])
-        self.classes_, numbers = np.unique(y[~missing], return_inverse=True)
+        X = self._rows(X, True)
+        y = self._labels_of(y, X.shape[0])
+        if y.ndim > 2 or (y.ndim == 2 and y.shape[1] != 1):
+            raise UsageError(f"expected one class for each row of X, got shape {y.shape}", "y", "e.g. y.argmax(1)")
+        y = column_or_1d(y, warn=True)
+        missing = np.array([one is None or one != one or (one == -1) is True for one in y.tolist()], bool)
+        known = y[~missing]
+        if known.dtype.kind == "O" and all(isinstance(one, (int, float)) for one in known.tolist()):
+            known = known.astype(np.float64)
+        check_classification_targets(known)
+        self.classes_, numbers = np.unique(known, return_inverse=True)
         if len(self.classes_) < 2:
             raise UsageError(f"y has {len(self.classes_)} class", "y", "a classifier needs two")
         labels = np.full(len(y), -1, np.int64)
@@ -159,15 +213,20 @@ class NodeRegressor(RegressorMixin, _NodeEstimator):
 
     def fit(self, X, y, edge_index=None, edge_weight=None, train_mask=None, val_mask=None):
         """Trains on the rows of ``train_mask``, or on all rows whose y is no NaN."""
-        y = np.asarray(y, dtype=np.float32)
+        X = self._rows(X, True)
+        y = self._labels_of(y, X.shape[0]).astype(np.float32)
+        if np.isinf(y).any():
+            raise DataError("Input y contains infinity", "y", "NaN stands for a row without a value")
+        y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         labelled = ~np.isnan(y.reshape(len(y), -1)).all(1)
         masks = {"train_mask": labelled if train_mask is None else train_mask}
         if val_mask is not None:
             masks["val_mask"] = val_mask
-        self._one = y.ndim == 1
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        self._one_column = y.ndim == 1
         return self._fit(self._dataset(X, y, edge_index, edge_weight, masks, "regression"))
 
     def predict(self, X=None, edge_index=None, edge_weight=None):
         """Values of the nodes of fit, or of other ones."""
         values = self._run().predict_proba(self._other(X, edge_index, edge_weight))
-        return values[:, 0] if self._one else values
+        return values[:, 0] if self._one_column else values
