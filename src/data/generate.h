@@ -54,7 +54,7 @@ struct RmatOptions {
 };
 Dataset generate_rmat(const RmatOptions& options);
 
-/// One row of Morphling's dataset table as options of the generator.
+/// One row of Morphling's or MGG's dataset table as options of the generator.
 struct Preset {
   std::string name;
   DcsbmOptions options;

@@ -120,16 +120,24 @@ TEST(RmatTest, IsASimpleGraphOfItsScale) {
   EXPECT_FALSE(info(load("rmat:scale=8,directed=true")).symmetric);
 }
 
-TEST(PresetTest, HasMorphlingsTable) {
+TEST(PresetTest, HaveTheSizesOfTheTables) {
   struct Row {
     const char* name;
     std::int64_t nodes, edges, features, classes;
   };
-  constexpr Row kTable[] = {{"corafull", 19793, 126842, 8710, 70},    {"physics", 34493, 495924, 8415, 5},
-                            {"ppi", 56944, 1612348, 50, 121},         {"nell", 65755, 251550, 61278, 186},
-                            {"flickr", 88250, 899756, 500, 7},        {"reddit", 232965, 114615892, 602, 41},
-                            {"yelp", 716847, 13954819, 300, 100},     {"amazonproducts", 1569960, 264339468, 200, 107},
-                            {"ogbn-arxiv", 169343, 1166243, 128, 40}, {"ogbn-products", 2449029, 61859140, 100, 47}};
+  constexpr Row kTable[] = {{"corafull", 19793, 126842, 8710, 70},
+                            {"physics", 34493, 495924, 8415, 5},
+                            {"ppi", 56944, 1612348, 50, 121},
+                            {"nell", 65755, 251550, 61278, 186},
+                            {"flickr", 88250, 899756, 500, 7},
+                            {"reddit", 232965, 114615892, 602, 41},
+                            {"yelp", 716847, 13954819, 300, 100},
+                            {"amazonproducts", 1569960, 264339468, 200, 107},
+                            {"ogbn-arxiv", 169343, 1166243, 128, 40},
+                            {"ogbn-products", 2449029, 61859140, 100, 47},
+                            {"ogbn-proteins", 132534, 39561252, 128, 112},
+                            {"enwiki-2013", 4203323, 202623226, 96, 128},
+                            {"com-orkut", 3072441, 117185083, 128, 32}};
   ASSERT_EQ(presets().size(), std::size(kTable));
   for (std::size_t i = 0; i < std::size(kTable); ++i) {
     const DcsbmOptions& o = presets()[i].options;
@@ -138,7 +146,8 @@ TEST(PresetTest, HasMorphlingsTable) {
     EXPECT_EQ(o.edges, kTable[i].edges);
     EXPECT_EQ(o.features, kTable[i].features);
     EXPECT_EQ(o.classes, kTable[i].classes);
-    EXPECT_EQ(o.multilabel, o.name == "ppi" || o.name == "yelp" || o.name == "amazonproducts");
+    EXPECT_EQ(o.multilabel,
+              o.name == "ppi" || o.name == "yelp" || o.name == "amazonproducts" || o.name == "ogbn-proteins");
   }
 }
 
