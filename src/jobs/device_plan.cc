@@ -1,36 +1,36 @@
-// Times are those of the busiest device: its bytes over what it can receive, and one latency for each device it reads
-// from; devices read at once.
+// Nodes are cut into runs of about equal work. What each exchange would take is modelled for every device; a sum is
+// through when the last one is.
 #include "jobs/device_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
-#include "base/error.h"
-#include "base/names.h"
+#include "exchange/tuner.h"
+#include "exchange/workload.h"
 #include "partition/contiguous.h"
 #include "partition/owners.h"
 
 namespace gneiss::jobs {
 namespace {
 
-constexpr double kValueBytes = sizeof(float);
-
+using exchange::Exchange;
 using RowsOf = std::vector<std::int64_t> partition::PartTraffic::*;
 
-double seconds_of(const DevicePlan& plan, RowsOf rows) {
-  double longest = 0;
-  for (const partition::PartTraffic& part : plan.parts) {
-    const std::vector<std::int64_t>& read = part.*rows;
-    const double bytes = static_cast<double>(std::accumulate(read.begin(), read.end(), std::int64_t{0})) *
-                         static_cast<double>(plan.columns) * kValueBytes;
-    const auto partners = std::count_if(read.begin(), read.end(), [](std::int64_t n) { return n > 0; });
-    longest =
-        std::max(longest, bytes / plan.machine.bytes_per_second + static_cast<double>(partners) * plan.machine.seconds);
-  }
-  return longest;
+constexpr double kValueBytes = sizeof(float);
+
+double longest(Exchange exchange, const std::vector<exchange::SumSize>& sizes, const DevicePlan& plan) {
+  double seconds = 0;
+  for (const exchange::SumSize& size : sizes)
+    seconds = std::max(seconds, exchange::modelled_seconds(exchange, size, plan.columns, plan.machine));
+  return seconds;
+}
+
+/// The most edges on one device, its kinds counted in pieces as if no row were shorter than one.
+std::int64_t units_of(const partition::PartTraffic& part, const exchange::Tuning& tuning) {
+  return exchange::num_units(part.local_edges / tuning.piece + part.nodes,
+                             part.remote_edges / tuning.piece + part.nodes, tuning.dist);
 }
 
 std::string pairs(const DevicePlan& plan, RowsOf rows) {
@@ -48,30 +48,29 @@ std::string pairs(const DevicePlan& plan, RowsOf rows) {
 
 }  // namespace
 
-const std::vector<Machine>& machines() {
-  // NVIDIA's data sheets: A100 has 600 GB/s of NVLink both ways, V100 300; PCIe 4.0 x16 moves 32 GB/s one way, of which
-  // some 25 are reached. Latencies as MGG (OSDI 2023) and Tartan (IISWC 2018) measured them.
-  static const std::vector<Machine> known = {
-      {"dgx-a100", 300e9, 2e-6}, {"dgx-v100", 150e9, 3e-6}, {"pcie4", 25e9, 5e-6}};
-  return known;
-}
-
 DevicePlan plan_devices(const graph::Graph& graph, int devices, const std::string& machine, std::int64_t columns) {
-  const auto found =
-      std::find_if(machines().begin(), machines().end(), [&](const Machine& m) { return m.name == machine; });
-  if (found == machines().end()) {
-    std::vector<std::string> names;
-    for (const Machine& known : machines()) names.push_back(known.name);
-    throw Error(ErrorCode::kUsage, fmt::format("unknown machine '{}'", machine), "--machine",
-                unknown_name_hint(machine, names));
-  }
   DevicePlan plan;
-  plan.machine = *found;
+  plan.machine = exchange::find_machine(machine);
   plan.columns = columns;
   plan.parts =
       partition::part_traffic(graph, partition::owners_of(partition::contiguous(graph.offsets(), devices)), devices);
-  plan.halo_seconds = seconds_of(plan, &partition::PartTraffic::halo_rows);
-  plan.edge_seconds = seconds_of(plan, &partition::PartTraffic::edge_rows);
+  std::int64_t largest = 0;
+  for (const partition::PartTraffic& part : plan.parts) largest = std::max(largest, part.nodes);
+  std::vector<exchange::SumSize> sizes;
+  for (const partition::PartTraffic& part : plan.parts) sizes.push_back(exchange::size_of(part, largest));
+  plan.halo_seconds = longest(Exchange::kHalo, sizes, plan);
+  plan.stream_seconds = longest(Exchange::kStream, sizes, plan);
+  plan.fine_seconds = longest(Exchange::kFine, sizes, plan);
+  plan.chosen = exchange::choose_exchange(sizes, columns, plan.machine);
+  const auto fits = [&](const exchange::Tuning& t) {
+    return exchange::resources_of(t, columns, 1, plan.machine.gpu).refused.empty();
+  };
+  const double degree =
+      static_cast<double>(graph.num_edges()) / static_cast<double>(std::max<std::int64_t>(1, graph.num_nodes()));
+  plan.tuning = exchange::Tuner(degree, fits).current();
+  const auto busiest = std::max_element(plan.parts.begin(), plan.parts.end(),
+                                        [](const auto& a, const auto& b) { return a.edges() < b.edges(); });
+  plan.resources = exchange::resources_of(plan.tuning, columns, units_of(*busiest, plan.tuning), plan.machine.gpu);
   return plan;
 }
 
@@ -90,8 +89,17 @@ std::string describe(const DevicePlan& plan) {
   text += pairs(plan, &partition::PartTraffic::halo_rows);
   text += "\n  the same with a row for every edge (fine-grained, as MGG's published code):\n";
   text += pairs(plan, &partition::PartTraffic::edge_rows);
-  text += fmt::format("\n  modelled seconds on the links: halo {:.3g}, a row for every edge {:.3g}\n",
-                      plan.halo_seconds, plan.edge_seconds);
+  text += fmt::format(
+      "\n  modelled seconds of one sum: rows at once {:.3g} (halo), owner by owner {:.3g} (stream), edge by edge "
+      "{:.3g} "
+      "(fine); {} is the shortest\n",
+      plan.halo_seconds, plan.stream_seconds, plan.fine_seconds, exchange::name_of(plan.chosen));
+  text += fmt::format(
+      "  a fine-grained kernel on {}: pieces of {} edges, {} warps a block, {} rows under way a warp; {} bytes of "
+      "shared "
+      "memory a block,\n  about {} blocks, {} on an SM at once, occupancy {:.0f} %\n",
+      plan.machine.gpu.name, plan.tuning.piece, plan.tuning.warps, plan.tuning.stages, plan.resources.shared_bytes,
+      plan.resources.blocks, plan.resources.blocks_per_sm, 100 * plan.resources.occupancy);
   return text;
 }
 

@@ -5,27 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "exchange/machine.h"
+#include "exchange/model.h"
+#include "exchange/resources.h"
 #include "graph/graph.h"
 #include "partition/traffic.h"
 
 namespace gneiss::jobs {
 
-/// A machine with several devices, as its maker describes it.
-struct Machine {
-  std::string name;
-  double bytes_per_second = 0;  ///< that one device receives from the others
-  double seconds = 0;           ///< from a request to its first byte
-};
-
-/// The machines that are known by name.
-const std::vector<Machine>& machines();
-
 struct DevicePlan {
-  Machine machine;
+  exchange::Machine machine;
   std::int64_t columns = 0;  ///< of the rows that are read
   std::vector<partition::PartTraffic> parts;
-  double halo_seconds = 0;  ///< modelled, of one sum: distinct rows at once
-  double edge_seconds = 0;  ///< the same with a row for every edge
+  // Modelled seconds of one sum on the device that takes longest, see exchange/model.h.
+  double halo_seconds = 0;
+  double stream_seconds = 0;
+  double fine_seconds = 0;
+  exchange::Exchange chosen = exchange::Exchange::kHalo;  ///< the one with the least seconds
+  // How the fine-grained exchange would be launched on the device with the most edges, before it is tuned.
+  exchange::Tuning tuning;
+  exchange::Resources resources;
 };
 
 /// Cuts the nodes into `devices` parts of about equal work. `columns`: of the rows that the model gathers.

@@ -234,7 +234,9 @@ std::string to_json(const PlanReport& report, int indent) {
     devices["machine"] = report.devices->machine.name;
     devices["columns"] = report.devices->columns;
     devices["halo_seconds"] = report.devices->halo_seconds;
-    devices["edge_seconds"] = report.devices->edge_seconds;
+    devices["stream_seconds"] = report.devices->stream_seconds;
+    devices["fine_seconds"] = report.devices->fine_seconds;
+    devices["exchange"] = exchange::name_of(report.devices->chosen);
     devices["parts"] = Json::list();
     for (const partition::PartTraffic& part : report.devices->parts) {
       devices["parts"].push_back(Json::object({{"nodes", part.nodes},

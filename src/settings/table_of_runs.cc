@@ -108,7 +108,7 @@ std::vector<Setting> train_settings() {
        .flag = "machine",
        .type = kText,
        .initial = "dgx-a100",
-       .help = "for `gneiss plan --devices`: whose links the devices have (dgx-a100, dgx-v100, pcie4)"},
+       .help = "for `gneiss plan --devices`: what the devices are (dgx-a100, dgx-v100, hgx-h100, pcie4)"},
       {.key = "train.threads",
        .flag = "threads",
        .type = kInteger,

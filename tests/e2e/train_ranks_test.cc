@@ -187,7 +187,9 @@ TEST(Devices, ArePlanned) {
     EXPECT_EQ(edges, part["remote_edges"].get<std::int64_t>());
   }
   EXPECT_EQ(nodes, 2000);
-  EXPECT_LT(devices["halo_seconds"].get<double>(), devices["edge_seconds"].get<double>());
+  EXPECT_LE(devices["stream_seconds"].get<double>(), devices["halo_seconds"].get<double>());
+  EXPECT_LT(devices["stream_seconds"].get<double>(), devices["fine_seconds"].get<double>());
+  EXPECT_EQ(devices["exchange"], "stream");
   const CommandResult unknown = place.gneiss({"plan", kGraph, "--devices", "8", "--machine", "dgx-a10"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean 'dgx-a100'?"));
