@@ -7,7 +7,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/half.h"
+#include "base/random.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/half.h"
+#include "kernels/cuda/math.h"
 
 namespace gneiss::kernels::emulated {
 namespace {
@@ -135,6 +139,60 @@ TEST(DeviceEmulation, AWriteBeyondSharedMemoryIsNamed) {
 TEST(DeviceEmulation, RunsOnAfterAnError) {
   message_of([] { launch({}, half_the_block_waits, Launch{1, 64, 0}); });
   EXPECT_EQ(rotated(1, true), expected_rotation());
+}
+
+__global__ void add_one(float* out) { out[threadIdx.x] += 1; }
+
+TEST(DeviceEmulation, RecordedLaunchesRunWhenTheyAreReplayed) {
+  std::vector<float> out(32);
+  Launches launches;
+  DeviceContext context;
+  context.stream = &launches;
+  launches.begin();
+  launch(context, add_one, Launch{1, 32, 0}, out.data());
+  launch(context, add_one, Launch{1, 32, 0}, out.data());
+  launches.end();
+  EXPECT_EQ(out[5], 0);
+  launches.run();
+  launches.run();
+  EXPECT_EQ(out[5], 4);
+}
+
+TEST(DeviceEmulation, ALaunchOutsideTheRecordedStreamIsNamed) {
+  std::vector<float> out(32);
+  Launches launches;
+  launches.begin();
+  EXPECT_EQ(message_of([&] {
+              launch({}, add_one, Launch{1, 32, 0}, out.data());
+            }),
+            "a kernel was launched outside the stream that is recorded");
+  launches.end();
+  launch({}, add_one, Launch{1, 32, 0}, out.data());
+  EXPECT_EQ(out[5], 1);
+}
+
+TEST(DeviceMath, SixteenBitsAreThoseOfTheHost) {
+  RandomStream random(3, 0);
+  for (const HalfType type : {HalfType::kBf16, HalfType::kF16}) {
+    for (std::uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
+      const auto half = static_cast<std::uint16_t>(bits);
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(widen(type, half)), std::bit_cast<std::uint32_t>(from_half(type, half)));
+    }
+    for (int i = 0; i < 200'000; ++i) {
+      const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
+      ASSERT_EQ(narrow(type, value), to_half(type, value)) << value;
+    }
+  }
+}
+
+TEST(DeviceMath, ExponentialsReachTheSmallestNumbers) {
+  for (float x = -103; x < 88; x += 0.37F) {
+    const double want = std::exp(static_cast<double>(x));
+    EXPECT_NEAR(exp_to_zero(x), want, 1e-6 * want + 1.5e-45) << x;
+  }
+  EXPECT_EQ(exp_to_zero(-200), 0);
+  EXPECT_EQ(exp_to_zero(-std::numeric_limits<float>::infinity()), 0);
+  EXPECT_TRUE(std::isnan(exp_to_zero(std::nanf(""))));
 }
 
 TEST(DeviceEmulation, ALaunchThatNoCardTakesIsRefused) {

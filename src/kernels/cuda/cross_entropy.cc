@@ -4,30 +4,19 @@
 // The workspace holds the sum of the label weights, then the loss of each row of the list.
 #include "kernels/cuda/math.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/rows.h"
+#include "kernels/cuda/sums.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
-
-constexpr unsigned kLossThreads = 256;
 
 __device__ float weight_of_class(const OnDevice<CrossEntropyArgs>& args, std::int64_t label) {
   return args.class_weights.size == 0 ? 1.0F : args.class_weights.data[label];
 }
 
-/// The sum over the block, in thread 0.
-__device__ double sum_of_block(double mine) {
-  auto* sums = shared_memory<double>();
-  sums[threadIdx.x] = mine;
-  for (unsigned half = kLossThreads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-  }
-  return sums[0];
-}
-
 __global__ void sum_weights(OnDevice<CrossEntropyArgs> args, double* sum) {
   double mine = 0;
-  for (std::size_t i = threadIdx.x; i < args.rows.size; i += kLossThreads) {
+  for (std::size_t i = threadIdx.x; i < args.rows.size; i += kSumThreads) {
     const std::int32_t label = args.labels.data[args.rows.data[i]];
     if (label >= 0) mine += static_cast<double>(weight_of_class(args, label));
   }
@@ -37,25 +26,9 @@ __global__ void sum_weights(OnDevice<CrossEntropyArgs> args, double* sum) {
 
 __global__ void sum_losses(const double* losses, std::int64_t count, const double* weights, float* loss) {
   double mine = 0;
-  for (std::int64_t i = threadIdx.x; i < count; i += kLossThreads) mine += losses[i];
+  for (std::int64_t i = threadIdx.x; i < count; i += kSumThreads) mine += losses[i];
   const double total = sum_of_block(mine);
   if (threadIdx.x == 0) *loss = *weights > 0 ? static_cast<float>(total / *weights) : 0.0F;
-}
-
-/// Where row r stands in the ascending list, or -1.
-__device__ std::int64_t find_row(const OnDevice<CrossEntropyArgs>& args, std::int64_t r) {
-  std::int64_t low = 0;
-  auto high = static_cast<std::int64_t>(args.rows.size);
-  while (low < high) {
-    const std::int64_t middle = low + (high - low) / 2;
-    if (args.rows.data[middle] < r) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  const bool found = low < static_cast<std::int64_t>(args.rows.size) && args.rows.data[low] == r;
-  return found ? low : -1;
 }
 
 /// The weighted loss of a row that counts; writes its gradient. Reads each logit before it writes there.
@@ -89,7 +62,7 @@ __device__ double row_loss(const OnDevice<CrossEntropyArgs>& args, std::int64_t 
 
 __global__ void rows_of_loss(OnDevice<CrossEntropyArgs> args, const double* weights, double* losses) {
   for (std::int64_t r = first_item(); r < args.logits.rows; r += item_step()) {
-    const std::int64_t at = find_row(args, r);
+    const std::int64_t at = find_row(args.rows, r);
     const std::int32_t label = at < 0 ? -1 : args.labels.data[r];
     if (label >= 0 && *weights > 0) {
       losses[at] = row_loss(args, r, label, *weights);
@@ -111,10 +84,9 @@ std::size_t cross_entropy_workspace(const OnDevice<CrossEntropyArgs>& args) {
 void cross_entropy(const DeviceContext& context, const OnDevice<CrossEntropyArgs>& args) {
   auto* weights = reinterpret_cast<double*>(context.workspace.data);
   double* losses = weights + 1;
-  const Launch one_block{1, kLossThreads, kLossThreads * sizeof(double)};
-  launch(context, sum_weights, one_block, args, weights);
+  launch(context, sum_weights, kOneBlock, args, weights);
   launch(context, rows_of_loss, launch_over(context, args.logits.rows), args, weights, losses);
-  launch(context, sum_losses, one_block, losses, static_cast<std::int64_t>(args.rows.size), weights, args.loss.data);
+  launch(context, sum_losses, kOneBlock, losses, static_cast<std::int64_t>(args.rows.size), weights, args.loss.data);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

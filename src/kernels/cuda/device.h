@@ -52,8 +52,16 @@ __device__ T* shared_memory() {
 }
 #else
 template <class... P, class... A>
-void launch(const DeviceContext&, void (*kernel)(P...), const Launch& shape, A... args) {
-  run_grid(shape.blocks, shape.threads, shape.shared_bytes, [&] { kernel(static_cast<P>(args)...); });
+void launch(const DeviceContext& context, void (*kernel)(P...), const Launch& shape, A... args) {
+  const auto run = [=] {
+    const auto body = [&] { kernel(static_cast<P>(args)...); };
+    run_grid(shape.blocks, shape.threads, shape.shared_bytes, std::cref(body));  // allocates nothing
+  };
+  if (Launches* recording = recording_of(context.stream)) {
+    recording->keep(run);
+  } else {
+    run();
+  }
 }
 
 template <class T>

@@ -11,31 +11,64 @@
 #include <tuple>
 
 #include "kernels/adam_step.h"
+#include "kernels/attention.h"
+#include "kernels/attention_grad.h"
+#include "kernels/batch_norm.h"
+#include "kernels/batch_norm_grad.h"
+#include "kernels/batch_norm_inference.h"
+#include "kernels/batch_norm_update.h"
+#include "kernels/bce_with_logits.h"
 #include "kernels/binary.h"
+#include "kernels/clip_norm.h"
 #include "kernels/column_groups.h"
 #include "kernels/copy_columns.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
+#include "kernels/edge_softmax.h"
+#include "kernels/edge_softmax_grad.h"
+#include "kernels/extreme_grad.h"
 #include "kernels/fill.h"
 #include "kernels/gather.h"
 #include "kernels/gemm.h"
+#include "kernels/layer_norm.h"
+#include "kernels/layer_norm_grad.h"
+#include "kernels/mse.h"
 #include "kernels/mul_add.h"
 #include "kernels/sddmm.h"
+#include "kernels/segment_arg_grad.h"
+#include "kernels/segment_reduce.h"
 #include "kernels/sgd_step.h"
 #include "kernels/spmm.h"
+#include "kernels/spmm_arg_grad.h"
+#include "kernels/spmm_arg_weight_grad.h"
 #include "kernels/spx_gemm.h"
 #include "kernels/sum_rows.h"
 #include "kernels/to_dense.h"
+#include "kernels/to_float.h"
+#include "kernels/to_half.h"
 #include "kernels/unary.h"
 #include "kernels/unary_grad.h"
 
 namespace gneiss::kernels {
+
+/// What changes from one training step to the next, in memory of the device, so that a recorded step can be run again.
+struct StepNumbers {
+  std::uint64_t dropout_key = 0;
+  double lr = 0;
+  float adam_rate = 0;          ///< the learning rate, corrected for the first moment's start
+  float adam_inverse_root = 0;  ///< what the root of the second moment is multiplied with
+  bool first = true;            ///< of all steps
+};
 
 /// Where a device kernel runs. Kernels enqueue and do not wait.
 struct DeviceContext {
   void* stream = nullptr;
   DeviceSpan<std::byte> workspace;  ///< at least what DeviceKernel::workspace_bytes says, aligned to 64 bytes
   std::int64_t most_blocks = 1056;  ///< of kernels whose threads share items, as many as a card holds at once
+  /// Null: what changes from step to step is as the arguments say.
+  const StepNumbers* step = nullptr;
+  /// An update does nothing where this number is not finite; null: it always does.
+  const float* guard = nullptr;
 };
 
 template <template <class, Space> class Args>
@@ -51,12 +84,21 @@ struct DeviceKernel {
 };
 
 using DeviceKernels = std::tuple<
-    DeviceKernel<OnDevice<AdamStepArgs>>, DeviceKernel<OnDevice<BinaryArgs>>, DeviceKernel<OnDevice<ColumnGroupsArgs>>,
+    DeviceKernel<OnDevice<AdamStepArgs>>, DeviceKernel<OnDevice<AttentionArgs>>,
+    DeviceKernel<OnDevice<AttentionGradArgs>>, DeviceKernel<OnDevice<BatchNormArgs>>,
+    DeviceKernel<OnDevice<BatchNormGradArgs>>, DeviceKernel<OnDevice<BatchNormInferenceArgs>>,
+    DeviceKernel<OnDevice<BatchNormUpdateArgs>>, DeviceKernel<OnDevice<BceWithLogitsArgs>>,
+    DeviceKernel<OnDevice<BinaryArgs>>, DeviceKernel<OnDevice<ClipNormArgs>>, DeviceKernel<OnDevice<ColumnGroupsArgs>>,
     DeviceKernel<OnDevice<CopyColumnsArgs>>, DeviceKernel<OnDevice<CrossEntropyArgs>>,
-    DeviceKernel<OnDevice<DropoutArgs>>, DeviceKernel<OnDevice<FillArgs>>, DeviceKernel<OnDevice<GatherArgs>>,
-    DeviceKernel<OnDevice<GemmArgs>>, DeviceKernel<OnDevice<MulAddArgs>>, DeviceKernel<OnDevice<SddmmArgs>>,
-    DeviceKernel<OnDevice<SgdStepArgs>>, DeviceKernel<OnDevice<SpmmArgs>>, DeviceKernel<OnDevice<SpxGemmArgs>>,
-    DeviceKernel<OnDevice<SumRowsArgs>>, DeviceKernel<OnDevice<ToDenseArgs>>, DeviceKernel<OnDevice<UnaryArgs>>,
+    DeviceKernel<OnDevice<DropoutArgs>>, DeviceKernel<OnDevice<EdgeSoftmaxArgs>>,
+    DeviceKernel<OnDevice<EdgeSoftmaxGradArgs>>, DeviceKernel<OnDevice<ExtremeGradArgs>>,
+    DeviceKernel<OnDevice<FillArgs>>, DeviceKernel<OnDevice<GatherArgs>>, DeviceKernel<OnDevice<GemmArgs>>,
+    DeviceKernel<OnDevice<LayerNormArgs>>, DeviceKernel<OnDevice<LayerNormGradArgs>>, DeviceKernel<OnDevice<MseArgs>>,
+    DeviceKernel<OnDevice<MulAddArgs>>, DeviceKernel<OnDevice<SddmmArgs>>, DeviceKernel<OnDevice<SegmentArgGradArgs>>,
+    DeviceKernel<OnDevice<SegmentReduceArgs>>, DeviceKernel<OnDevice<SgdStepArgs>>, DeviceKernel<OnDevice<SpmmArgs>>,
+    DeviceKernel<OnDevice<SpmmArgGradArgs>>, DeviceKernel<OnDevice<SpmmArgWeightGradArgs>>,
+    DeviceKernel<OnDevice<SpxGemmArgs>>, DeviceKernel<OnDevice<SumRowsArgs>>, DeviceKernel<OnDevice<ToDenseArgs>>,
+    DeviceKernel<OnDevice<ToFloatArgs>>, DeviceKernel<OnDevice<ToHalfArgs>>, DeviceKernel<OnDevice<UnaryArgs>>,
     DeviceKernel<OnDevice<UnaryGradArgs>>>;
 
 namespace internal {

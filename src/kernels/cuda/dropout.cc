@@ -9,6 +9,7 @@ namespace {
 
 struct DropoutDraw {
   std::uint64_t key;
+  const StepNumbers* step;  ///< or null
   double p;
   float scale;
   std::uint32_t stream;
@@ -20,7 +21,7 @@ __device__ std::uint64_t id_of(const DropoutDraw& rule, std::int64_t r) {
 }
 
 __device__ PhiloxBlock draws(const DropoutDraw& rule, std::uint32_t low, std::uint32_t high, std::uint32_t group) {
-  return philox(rule.key, {low, high, group, rule.stream});
+  return philox(rule.step == nullptr ? rule.key : rule.step->dropout_key, {low, high, group, rule.stream});
 }
 
 __device__ float drop_element(const DropoutDraw& rule, std::uint32_t bits, float x) {
@@ -70,8 +71,11 @@ __global__ void drop_entries(DropoutDraw rule, OnDevice<DropoutArgs> args, Spars
 }  // namespace
 
 void dropout(const DeviceContext& context, const OnDevice<DropoutArgs>& args) {
-  const DropoutDraw rule{dropout_key(args.seed, args.epoch), args.p,
-                         static_cast<float>(args.p < 1 ? 1 / (1 - args.p) : 0), args.stream,
+  const DropoutDraw rule{dropout_key(args.seed, args.epoch),
+                         context.step,
+                         args.p,
+                         static_cast<float>(args.p < 1 ? 1 / (1 - args.p) : 0),
+                         args.stream,
                          args.row_ids.size == 0 ? nullptr : args.row_ids.data};
   const Launch by_group = launch_over(context, args.x.rows * ((args.x.cols + 3) / 4));
   if (args.in_edges != nullptr) return launch(context, drop_edges, by_group, rule, args, *args.in_edges);

@@ -53,7 +53,9 @@ struct Machine {
   std::size_t shared_size = 0;
   std::vector<unsigned char> slots;  ///< what lanes give to a shuffle
   std::vector<unsigned> turn;
+  std::vector<unsigned> blocks;
   std::string fault;
+  Launches* recording = nullptr;
   RandomStream order{1, 0};
 };
 
@@ -205,15 +207,31 @@ void run_grid(std::int64_t blocks, unsigned threads, std::size_t shared, const s
   std::iota(m.turn.begin(), m.turn.end(), 0U);
   blockDim.x = threads;
   gridDim.x = static_cast<unsigned>(blocks);
-  std::vector<unsigned> order(static_cast<std::size_t>(blocks));
-  std::iota(order.begin(), order.end(), 0U);
-  shuffle(&m, &order);
-  for (const unsigned b : order) {
+  m.blocks.resize(static_cast<std::size_t>(blocks));
+  std::iota(m.blocks.begin(), m.blocks.end(), 0U);
+  shuffle(&m, &m.blocks);
+  for (const unsigned b : m.blocks) {
     blockIdx.x = b;
     m.shared.assign(shared + 2 * kGuardBytes, kGuard);
     std::fill_n(m.shared.begin() + kGuardBytes, shared, kPoison);
     run_block(&m);
   }
+}
+
+void Launches::begin() { machine().recording = this; }
+
+void Launches::end() { machine().recording = nullptr; }
+
+void Launches::run() const {
+  for (const std::function<void()>& launch : kept_) launch();
+}
+
+Launches* recording_of(void* stream) {
+  Launches* const recording = machine().recording;
+  if (recording != nullptr && recording != stream) {
+    throw Error(ErrorCode::kInternal, "a kernel was launched outside the stream that is recorded");
+  }
+  return recording;
 }
 
 unsigned char* shared_bytes() { return machine().shared.data() + kGuardBytes; }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 #include <source_location>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -38,6 +39,23 @@ void set_order(std::uint64_t seed);
 
 /// Runs `body` for every thread of every block. Errors: kInternal for what a card would leave undefined.
 void run_grid(std::int64_t blocks, unsigned threads, std::size_t shared, const std::function<void()>& body);
+
+/// Launches that are kept between begin() and end(), as a stream that captures keeps them, to be run again.
+class Launches {
+ public:
+  /// From now on this thread's launches have to name this as their stream: one that does not would not be part of a
+  /// card's graph, and is an error.
+  void begin();
+  void end();
+  void keep(std::function<void()> launch) { kept_.push_back(std::move(launch)); }
+  void run() const;
+
+ private:
+  std::vector<std::function<void()>> kept_;
+};
+
+/// What keeps the launches of a stream; null: they run at once. Errors: kInternal if another stream is recorded.
+Launches* recording_of(void* stream);
 
 unsigned char* shared_bytes();
 

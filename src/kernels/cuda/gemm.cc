@@ -3,6 +3,7 @@
 //
 // The weight gradient (tn) has a small result and a long inner dimension: that is cut into chunks of fixed length,
 // whose partial results a second kernel adds in order.
+#include "kernels/cuda/half.h"
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
@@ -14,11 +15,18 @@ constexpr std::int64_t kRowsOfThread = kTile * kTile / kGemmThreads;
 constexpr std::int64_t kPadded = kTile + 1;  // a column of a tile lies in 32 banks
 constexpr std::int64_t kInnerChunk = 2048;   // of the inner dimension of tn
 
-/// Element (r, c) of an operand of c = a * b lies at data[r * row_step + c * col_step].
+/// Element (r, c) of an operand of c = a * b lies at data[r * row_step + c * col_step], or in 16 bits at halves[…].
 struct Operand {
   const float* data;
+  const std::uint16_t* halves;
+  HalfType type;
   std::int64_t row_step;
   std::int64_t col_step;
+
+  __device__ float at(std::int64_t r, std::int64_t c) const {
+    const std::int64_t place = r * row_step + c * col_step;
+    return type == HalfType::kNone ? data[place] : widen(type, halves[place]);
+  }
 };
 
 struct Product {
@@ -45,7 +53,7 @@ __device__ void load_tile(float* tile, const Operand& from, std::int64_t r0, std
     const std::int64_t r = along_rows ? t / kTile : t % kTile;
     const std::int64_t c = along_rows ? t % kTile : t / kTile;
     const bool inside = r0 + r < rows && c0 + c < cols;
-    tile[r * kPadded + c] = inside ? from.data[(r0 + r) * from.row_step + (c0 + c) * from.col_step] : 0.0F;
+    tile[r * kPadded + c] = inside ? from.at(r0 + r, c0 + c) : 0.0F;
   }
 }
 
@@ -112,8 +120,9 @@ void gemm(const DeviceContext& context, const OnDevice<GemmArgs>& args) {
   const bool b_transposed = args.orientation == Orientation::kNT;
   const std::int64_t parts = parts_of(args);
   Product p{};
-  p.a = {args.a.data, a_transposed ? 1 : args.a.stride, a_transposed ? args.a.stride : 1};
-  p.b = {args.b.data, b_transposed ? 1 : args.b.stride, b_transposed ? args.b.stride : 1};
+  const std::int64_t a_stride = args.a_half.type == HalfType::kNone ? args.a.stride : args.a_half.stride;
+  p.a = {args.a.data, args.a_half.data, args.a_half.type, a_transposed ? 1 : a_stride, a_transposed ? a_stride : 1};
+  p.b = {args.b.data, nullptr, HalfType::kNone, b_transposed ? 1 : args.b.stride, b_transposed ? args.b.stride : 1};
   p.addend = args.addend.rows == 0 ? nullptr : args.addend.data;
   p.addend_step = args.addend.rows == 1 ? 0 : args.addend.stride;
   p.m = args.c.rows;

@@ -12,6 +12,13 @@
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 
+/// exp(x) as edge::exp has it, and on to the smallest numbers below -87, where that is 0.
+constexpr float exp_to_zero(float x) {
+  if (x > -80.0F || x != x) return edge::exp(x);
+  const float root = edge::exp(x / 2);
+  return root * root;
+}
+
 /// log(x): x = 2^n m with m in [sqrt(1/2), sqrt(2)), log m = 2 atanh(z) by its series, z = (m - 1) / (m + 1), |z| <=
 /// 0.172: eleven terms leave less than a unit of the last place. Negative: NaN. Zero: -infinity.
 constexpr double log_of(double x) {

@@ -12,7 +12,13 @@ struct SgdRule {
   bool nesterov;
 };
 
-__global__ void sgd_update(SgdRule rule, std::int64_t size, const float* g, float* w, float* velocity) {
+__global__ void sgd_update(SgdRule rule, const StepNumbers* step, const float* guard, std::int64_t size, const float* g,
+                           float* w, float* velocity) {
+  if (!may_update(guard)) return;
+  if (step != nullptr) {
+    rule.rate = static_cast<float>(step->lr);
+    rule.first = step->first;
+  }
   for (std::int64_t i = first_item(); i < size; i += item_step()) {
     const float slope = g[i] + rule.decay * w[i];
     float direction = slope;
@@ -31,8 +37,8 @@ void sgd_step(const DeviceContext& context, const OnDevice<SgdStepArgs>& args) {
   const SgdRule rule{static_cast<float>(args.lr), static_cast<float>(args.momentum),
                      static_cast<float>(args.weight_decay), args.step == 1, args.nesterov};
   const auto size = static_cast<std::int64_t>(args.w.size);
-  launch(context, sgd_update, launch_over(context, size), rule, size, args.g.data, args.w.data,
-         args.momentum != 0 ? args.velocity.data : nullptr);
+  launch(context, sgd_update, launch_over(context, size), rule, context.step, context.guard, size, args.g.data,
+         args.w.data, args.momentum != 0 ? args.velocity.data : nullptr);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

@@ -1,5 +1,7 @@
 // Aggregation of neighbours: as many lanes as a row has columns, at most a warp, walk the entries of a row together, so
-// that each gathered row is read in one piece. A lane adds its columns up in registers, entries in order.
+// that each gathered row is read in one piece. A lane adds its columns up in registers, entries in order. Elements in
+// 16 bits are widened as they are read.
+#include "kernels/cuda/half.h"
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
@@ -21,6 +23,19 @@ __device__ float weight_of_entry(const OnDevice<SpmmArgs>& args, EdgeId k, std::
   return args.w.data[slot * args.heads + head];
 }
 
+__device__ float element_of(const OnDevice<SpmmArgs>& args, std::int64_t u, std::int64_t j) {
+  if (args.x_half.type == HalfType::kNone) return args.x.data[u * args.x.stride + j];
+  return widen(args.x_half.type, args.x_half.data[u * args.x_half.stride + j]);
+}
+
+__device__ void store_element(const OnDevice<SpmmArgs>& args, std::int64_t v, std::int64_t j, float y) {
+  if (args.y_half.type == HalfType::kNone) {
+    args.y.data[v * args.y.stride + j] = y;
+  } else {
+    args.y_half.data[v * args.y_half.stride + j] = narrow(args.y_half.type, y);
+  }
+}
+
 __global__ void sum_entries(OnDevice<SpmmArgs> args, int lanes) {
   const std::int64_t width = args.y.cols / args.heads;
   const bool mean = args.reduce == Reduce::kMean;
@@ -33,10 +48,10 @@ __global__ void sum_entries(OnDevice<SpmmArgs> args, int lanes) {
       const std::int64_t head = j / width;
       float sum = 0;
       for (EdgeId k = row.begin; k < row.end; ++k) {
-        const float x = args.x.data[args.pattern.indices.data[k] * args.x.stride + j];
+        const float x = element_of(args, args.pattern.indices.data[k], j);
         sum = fmaf(weight_of_entry(args, k, head), x, sum);
       }
-      args.y.data[v * args.y.stride + j] = sum * factor;
+      store_element(args, v, j, sum * factor);
     }
   }
 }

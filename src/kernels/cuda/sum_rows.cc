@@ -1,58 +1,36 @@
-// Column sums in f64: a block adds up a chunk of rows of fixed length over 32 columns, eight rows side by side; a
-// second kernel adds the chunks in order.
+// Column sums in f64 (sums.h).
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/sums.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
 
-constexpr std::int64_t kRowChunk = 1024;
-constexpr std::int64_t kPanelCols = 32;
-constexpr std::int64_t kRowLanes = 8;
+struct WeightedElement {
+  static constexpr int kSums = 1;
+  OnDevice<SumRowsArgs> args;
 
-__global__ void sum_chunks(OnDevice<SumRowsArgs> args, std::int64_t panels, double* partials) {
-  auto* sums = shared_memory<double>();  // [kRowLanes][kPanelCols]
-  const std::int64_t chunk = blockIdx.x / panels;
-  const std::int64_t c = (blockIdx.x - chunk * panels) * kPanelCols + threadIdx.x % kPanelCols;
-  const std::int64_t end = (chunk + 1) * kRowChunk < args.x.rows ? (chunk + 1) * kRowChunk : args.x.rows;
-  double sum = 0;
-  if (c < args.x.cols) {
-    for (std::int64_t r = chunk * kRowChunk + threadIdx.x / kPanelCols; r < end; r += kRowLanes) {
-      const double x = args.x.data[r * args.x.stride + c];
-      sum += args.weights.rows == 0 ? x : x * args.weights.data[broadcast(args.weights, args.x.cols, r, c)];
-    }
+  __device__ double operator()(int, std::int64_t r, std::int64_t c) const {
+    const double x = args.x.data[r * args.x.stride + c];
+    return args.weights.rows == 0 ? x : x * args.weights.data[broadcast(args.weights, args.x.cols, r, c)];
   }
-  sums[threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.x >= kPanelCols || c >= args.x.cols) return;
-  double total = 0;
-  for (std::int64_t row = 0; row < kRowLanes; ++row) total += sums[row * kPanelCols + threadIdx.x];
-  partials[chunk * args.x.cols + c] = total;
-}
+};
 
-__global__ void join_chunks(const double* partials, std::int64_t chunks, std::int64_t cols, float* y) {
-  for (std::int64_t c = first_item(); c < cols; c += item_step()) {
-    double sum = 0;
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * cols + c];
-    y[c] = static_cast<float>(sum);
-  }
+__global__ void join_to_row(const double* partials, std::int64_t chunks, std::int64_t cols, float* y) {
+  for (std::int64_t c = first_item(); c < cols; c += item_step())
+    y[c] = static_cast<float>(join_row_chunks(partials, chunks, cols, c));
 }
-
-std::int64_t chunks_of(const OnDevice<SumRowsArgs>& args) { return (args.x.rows + kRowChunk - 1) / kRowChunk; }
 
 }  // namespace
 
 std::size_t sum_rows_workspace(const OnDevice<SumRowsArgs>& args) {
-  return static_cast<std::size_t>(chunks_of(args) * args.x.cols) * sizeof(double);
+  return partial_sums(args.x.rows, args.x.cols, 1) * sizeof(double);
 }
 
 void sum_rows(const DeviceContext& context, const OnDevice<SumRowsArgs>& args) {
   auto* partials = reinterpret_cast<double*>(context.workspace.data);
-  const std::int64_t chunks = chunks_of(args);
-  const std::int64_t panels = (args.x.cols + kPanelCols - 1) / kPanelCols;
-  const Launch shape{chunks * panels, static_cast<unsigned>(kRowLanes * kPanelCols),
-                     static_cast<std::size_t>(kRowLanes * kPanelCols) * sizeof(double)};
-  launch(context, sum_chunks, shape, args, panels, partials);
-  launch(context, join_chunks, launch_over(context, args.x.cols), partials, chunks, args.x.cols, args.y.data);
+  launch_row_chunks(context, WeightedElement{args}, args.x.rows, args.x.cols, partials);
+  launch(context, join_to_row, launch_over(context, args.x.cols), partials, row_chunks(args.x.rows), args.x.cols,
+         args.y.data);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

@@ -15,38 +15,50 @@ std::size_t no_workspace(const Args&) {
   return 0;
 }
 
-std::string_view declines_half_gemm(const OnDevice<GemmArgs>& args) {
-  return args.a_half.type == HalfType::kNone ? std::string_view() : "16-bit values have no kernel on devices yet";
-}
-
-std::string_view declines_half_spmm(const OnDevice<SpmmArgs>& args) {
-  return args.x_half.type == HalfType::kNone ? std::string_view() : "16-bit values have no kernel on devices yet";
-}
-
 template <class Args>
-constexpr DeviceKernel<Args> kernel(void (*run)(const DeviceContext&, const Args&)) {
-  return {"cuda", takes_all<Args>, no_workspace<Args>, run};
+constexpr DeviceKernel<Args> kernel(void (*run)(const DeviceContext&, const Args&),
+                                    std::size_t (*workspace)(const Args&) = no_workspace<Args>) {
+  return {"cuda", takes_all<Args>, workspace, run};
 }
 
-constexpr DeviceKernels kTable = {
-    kernel(adam_step),
-    kernel(binary),
-    kernel(column_groups),
-    kernel(copy_columns),
-    DeviceKernel<OnDevice<CrossEntropyArgs>>{"cuda", takes_all, cross_entropy_workspace, cross_entropy},
-    kernel(dropout),
-    kernel(fill),
-    kernel(gather),
-    DeviceKernel<OnDevice<GemmArgs>>{"cuda", declines_half_gemm, gemm_workspace, gemm},
-    kernel(mul_add),
-    kernel(sddmm),
-    kernel(sgd_step),
-    DeviceKernel<OnDevice<SpmmArgs>>{"cuda", declines_half_spmm, no_workspace, spmm},
-    kernel(spx_gemm),
-    DeviceKernel<OnDevice<SumRowsArgs>>{"cuda", takes_all, sum_rows_workspace, sum_rows},
-    kernel(to_dense),
-    kernel(unary),
-    kernel(unary_grad)};
+constexpr DeviceKernels kTable = {kernel(adam_step),
+                                  kernel(attention),
+                                  kernel(attention_grad),
+                                  kernel(batch_norm, batch_norm_workspace),
+                                  kernel(batch_norm_grad, batch_norm_grad_workspace),
+                                  kernel(batch_norm_inference),
+                                  kernel(batch_norm_update),
+                                  kernel(bce_with_logits, bce_with_logits_workspace),
+                                  kernel(binary),
+                                  kernel(clip_norm, clip_norm_workspace),
+                                  kernel(column_groups),
+                                  kernel(copy_columns),
+                                  kernel(cross_entropy, cross_entropy_workspace),
+                                  kernel(dropout),
+                                  kernel(edge_softmax),
+                                  kernel(edge_softmax_grad),
+                                  kernel(extreme_grad),
+                                  kernel(fill),
+                                  kernel(gather),
+                                  kernel(gemm, gemm_workspace),
+                                  kernel(layer_norm, layer_norm_workspace),
+                                  kernel(layer_norm_grad, layer_norm_grad_workspace),
+                                  kernel(mse, mse_workspace),
+                                  kernel(mul_add),
+                                  kernel(sddmm),
+                                  kernel(segment_arg_grad),
+                                  kernel(segment_reduce),
+                                  kernel(sgd_step),
+                                  kernel(spmm),
+                                  kernel(spmm_arg_grad),
+                                  kernel(spmm_arg_weight_grad),
+                                  kernel(spx_gemm),
+                                  kernel(sum_rows, sum_rows_workspace),
+                                  kernel(to_dense),
+                                  kernel(to_float),
+                                  kernel(to_half),
+                                  kernel(unary),
+                                  kernel(unary_grad)};
 
 }  // namespace
 }  // namespace GNEISS_DEVICE

@@ -1,0 +1,17 @@
+// The score of an edge and its slope, for attention and its backward.
+#pragma once
+
+#include "kernels/cuda/math.h"
+
+namespace gneiss::kernels::GNEISS_DEVICE {
+
+struct EdgeScore {
+  float value = 0;  ///< the leaky ReLU of the sum of both ends
+  float slope = 0;  ///< its derivative
+};
+
+__device__ inline EdgeScore score_of(float raw, float leak) {
+  return raw > 0 ? EdgeScore{raw, 1.0F} : EdgeScore{leak * raw, leak};
+}
+
+}  // namespace gneiss::kernels::GNEISS_DEVICE

@@ -1,0 +1,103 @@
+// Sums in f64 whose order the shape alone decides: over the threads of a block, and of the columns of a matrix.
+//
+// Column sums take a chunk of rows of fixed length over 32 columns a block, eight rows side by side; a second kernel
+// adds the chunks in order. What is added up is a function of the place, so that a kernel writes no matrix of terms.
+#pragma once
+
+#include "kernels/cuda/device.h"
+
+namespace gneiss::kernels::GNEISS_DEVICE {
+
+inline constexpr unsigned kSumThreads = 256;
+inline constexpr std::int64_t kRowChunk = 1024;
+inline constexpr std::int64_t kPanelCols = 32;
+inline constexpr std::int64_t kRowLanes = kSumThreads / kPanelCols;
+
+/// One block of kSumThreads threads that ends in sum_of_block.
+inline constexpr Launch kOneBlock{1, kSumThreads, kSumThreads * sizeof(double)};
+
+/// The sum over the block, in every thread: by halves.
+__device__ inline double sum_of_block(double mine) {
+  auto* sums = shared_memory<double>();
+  __syncthreads();  // the sums of a call before have been read
+  sums[threadIdx.x] = mine;
+  for (unsigned half = kSumThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+  }
+  __syncthreads();
+  return sums[0];
+}
+
+/// The sum over `lanes` lanes that lie together in a warp, a power of two, in each of them.
+__device__ inline double sum_of_lanes(double mine, int lanes) {
+  for (int bits = lanes / 2; bits > 0; bits /= 2) mine += __shfl_xor_sync(~0U, mine, bits);
+  return mine;
+}
+
+/// partials[chunk][s][c] = sum over the rows r of the chunk of term(s, r, c).
+template <class Term>
+__global__ void sum_row_chunks(Term term, std::int64_t rows, std::int64_t cols, std::int64_t panels, double* partials) {
+  auto* sums = shared_memory<double>();  // [kRowLanes][kPanelCols]
+  const std::int64_t parts = Term::kSums * panels;
+  const std::int64_t chunk = blockIdx.x / parts;
+  const std::int64_t part = blockIdx.x - chunk * parts;
+  const auto which = static_cast<int>(part / panels);
+  const std::int64_t c = (part - which * panels) * kPanelCols + threadIdx.x % kPanelCols;
+  const std::int64_t end = (chunk + 1) * kRowChunk < rows ? (chunk + 1) * kRowChunk : rows;
+  double sum = 0;
+  if (c < cols) {
+    for (std::int64_t r = chunk * kRowChunk + threadIdx.x / kPanelCols; r < end; r += kRowLanes)
+      sum += term(which, r, c);
+  }
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x >= kPanelCols || c >= cols) return;
+  double total = 0;
+  for (std::int64_t row = 0; row < kRowLanes; ++row) total += sums[row * kPanelCols + threadIdx.x];
+  partials[(chunk * Term::kSums + which) * cols + c] = total;
+}
+
+/// The sum of column c of sum `which` over the chunks, in order.
+__device__ inline double join_row_chunks(const double* partials, std::int64_t chunks, std::int64_t width,
+                                         std::int64_t at) {
+  double sum = 0;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * width + at];
+  return sum;
+}
+
+/// totals[i] = factor * the sum over the chunks, i over all sums and columns.
+[[maybe_unused]] static __global__ void join_to_doubles(const double* partials, std::int64_t chunks, std::int64_t width,
+                                                        double factor, double* totals) {
+  for (std::int64_t i = first_item(); i < width; i += item_step())
+    totals[i] = factor * join_row_chunks(partials, chunks, width, i);
+}
+
+/// totals[s] = factor * the sum of sum s over chunks and columns. One block.
+[[maybe_unused]] static __global__ void join_to_numbers(const double* partials, std::int64_t chunks, std::int64_t cols,
+                                                        int sums, double factor, double* totals) {
+  for (int s = 0; s < sums; ++s) {
+    double mine = 0;
+    for (std::int64_t c = threadIdx.x; c < cols; c += kSumThreads)
+      mine += join_row_chunks(partials, chunks, sums * cols, s * cols + c);
+    const double total = sum_of_block(mine);
+    if (threadIdx.x == 0) totals[s] = factor * total;
+  }
+}
+
+inline std::int64_t row_chunks(std::int64_t rows) { return (rows + kRowChunk - 1) / kRowChunk; }
+
+/// Doubles that `sums` sums of the columns take: the partials of sum_row_chunks.
+inline std::size_t partial_sums(std::int64_t rows, std::int64_t cols, int sums) {
+  return static_cast<std::size_t>(row_chunks(rows) * sums * cols);
+}
+
+template <class Term>
+void launch_row_chunks(const DeviceContext& context, const Term& term, std::int64_t rows, std::int64_t cols,
+                       double* partials) {
+  const std::int64_t panels = (cols + kPanelCols - 1) / kPanelCols;
+  const Launch shape{row_chunks(rows) * panels * Term::kSums, kSumThreads, kSumThreads * sizeof(double)};
+  launch(context, sum_row_chunks<Term>, shape, term, rows, cols, panels, partials);
+}
+
+}  // namespace gneiss::kernels::GNEISS_DEVICE
