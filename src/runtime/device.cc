@@ -1,6 +1,7 @@
 // Devices by name, and the emulation: memory of the host, poisoned when it is taken; kernels run at once.
 #include "runtime/device.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -13,15 +14,17 @@
 namespace gneiss::runtime {
 namespace {
 
+class EmulatedRecording : public Recording {
+ public:
+  void replay() override { launches.run(); }
+
+  kernels::emulated::Launches launches;
+};
+
 class EmulatedDevice : public Device {
  public:
   std::string name() const override { return "emulated device"; }
   const kernels::DeviceKernels& kernels() const override { return kernels::emulated_kernels(); }
-  DeviceRoom room() override {
-    const auto bytes = static_cast<std::int64_t>(memory_limit_bytes());
-    return {bytes, bytes};
-  }
-
   void* allocate(std::int64_t bytes) override {
     Buffer<std::byte> memory(static_cast<std::size_t>(bytes));
     std::memset(memory.data(), 0xFF, memory.size());  // what nobody writes is NaN
@@ -44,21 +47,45 @@ class EmulatedDevice : public Device {
     // A fiber that shares items costs more than the items: few of them, with many items each.
     kernels::DeviceContext context;
     context.most_blocks = 2;
+    context.stream = recording_ == nullptr ? nullptr : &recording_->launches;
     return context;
   }
   void wait() override {}
 
+  void begin_recording() override {
+    recording_ = std::make_unique<EmulatedRecording>();
+    recording_->launches.begin();
+  }
+  std::unique_ptr<Recording> end_recording() override {
+    recording_->launches.end();
+    return std::move(recording_);
+  }
+  void poison(void* data, std::int64_t bytes) override { fill(data, 0xFF, bytes); }
+
+ protected:
+  DeviceRoom whole_room() override {
+    const auto bytes = static_cast<std::int64_t>(memory_limit_bytes());
+    return {bytes, bytes};
+  }
+
  private:
+  std::unique_ptr<EmulatedRecording> recording_;
   std::map<void*, Buffer<std::byte>> memory_;
 };
 
 }  // namespace
 
+DeviceRoom Device::room() {
+  DeviceRoom room = whole_room();
+  if (allowed_bytes_ == 0) return room;
+  return {std::min(room.free_bytes, allowed_bytes_), std::min(room.total_bytes, allowed_bytes_)};
+}
+
 std::unique_ptr<Device> make_emulated_device() { return std::make_unique<EmulatedDevice>(); }
 
-std::unique_ptr<Device> open_device(const std::string& name) {
-  if (name == "emulated") return make_emulated_device();
-  if (name == "cuda") return open_cuda(0);
+int card_number(const std::string& name) {
+  if (name == "emulated") return -1;
+  if (name == "cuda") return 0;
   int number = 0;
   const std::string digits = name.starts_with("cuda:") ? name.substr(5) : std::string();
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -67,7 +94,12 @@ std::unique_ptr<Device> open_device(const std::string& name) {
                 "one of cpu, cuda, cuda:N with the number of a card, auto, emulated; with mini-batches sim:PROFILE or "
                 "host:FILE");
   }
-  return open_cuda(number);
+  return number;
+}
+
+std::unique_ptr<Device> open_device(const std::string& name) {
+  const int number = card_number(name);
+  return number < 0 ? make_emulated_device() : open_cuda(number);
 }
 
 }  // namespace gneiss::runtime

@@ -18,6 +18,14 @@ struct DeviceRoom {
   std::int64_t total_bytes = 0;
 };
 
+/// Work that was recorded once, to be run again with what its memory then holds.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// Enqueues all of it.
+  virtual void replay() = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -25,7 +33,10 @@ class Device {
   /// For people, e.g. "emulated device".
   virtual std::string name() const = 0;
   virtual const kernels::DeviceKernels& kernels() const = 0;
-  virtual DeviceRoom room() = 0;
+  /// What the card has, or what was allowed of it.
+  DeviceRoom room();
+  /// Takes no more than `bytes` of its memory.
+  void allow(std::int64_t bytes) { allowed_bytes_ = bytes; }
 
   /// Memory aligned to 256 bytes. Errors: kOutOfMemory.
   virtual void* allocate(std::int64_t bytes) = 0;
@@ -39,11 +50,26 @@ class Device {
   virtual kernels::DeviceContext context() = 0;
   /// Waits for everything. Errors: kInternal if a kernel failed.
   virtual void wait() = 0;
+
+  /// From here to end_recording launches are kept and not run.
+  virtual void begin_recording() = 0;
+  virtual std::unique_ptr<Recording> end_recording() = 0;
+  /// Before work that writes all of this memory: the emulation fills it with NaN, so that what was not written shows.
+  virtual void poison(void* /*data*/, std::int64_t /*bytes*/) {}
+
+ protected:
+  virtual DeviceRoom whole_room() = 0;
+
+ private:
+  std::int64_t allowed_bytes_ = 0;  ///< 0: all
 };
 
 /// The device called "cuda", "cuda:N" or "emulated". Errors: kUsage for another name; kUnsupported, with what is wrong,
 /// for a build without CUDA, a machine without a driver, a number that no card has, a card that is too old.
 std::unique_ptr<Device> open_device(const std::string& name);
+
+/// The number of the card that "cuda" or "cuda:N" names, -1 for "emulated". Errors: kUsage for another name.
+int card_number(const std::string& name);
 
 std::unique_ptr<Device> make_emulated_device();
 /// The card `number`; see open_device.

@@ -2,12 +2,42 @@
 #include "runtime/device_executor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
+#include "kernels/dropout_key.h"
+#include "kernels/labelled_entries.h"
 
 namespace gneiss::runtime {
+namespace {
+
+bool waits_for_each_step() {
+  static const bool waits = std::getenv("GNEISS_DEVICE_SYNC") != nullptr;
+  return waits;
+}
+
+/// Neighbours of one weight decay as one range. Gaps between parameters hold zeros, and stay so.
+std::vector<ParameterRange> joined(std::vector<ParameterRange> ranges) {
+  std::vector<ParameterRange> all;
+  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  for (const ParameterRange& range : ranges) {
+    if (all.empty() || all.back().weight_decay != range.weight_decay) {
+      all.push_back(range);
+    } else {
+      all.back().size = range.begin + range.size - all.back().begin;
+    }
+  }
+  return all;
+}
+
+template <class Args>
+void run_kernel(const kernels::DeviceKernels& kernels, const kernels::DeviceContext& context, const Args& args) {
+  std::get<kernels::DeviceKernel<Args>>(kernels).run(context, args);
+}
+
+}  // namespace
 
 DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* parameters, Device* device,
                                const Inputs& inputs, DerivedGraphs derived, int threads,
@@ -16,14 +46,12 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
       parameters_(*parameters),
       device_(*device),
       optimizer_(optimizer),
-      ranges_(std::move(ranges)),
-      layout_(device_layout(plan, inputs, Optimizer<float>::state_values(optimizer))),
+      ranges_(joined(std::move(ranges))),
+      layout_(device_layout(plan, inputs, optimizer)),
       memory_((check_room(layout_, device->name(), device->room().free_bytes, device->room().total_bytes), device),
               layout_.bytes),
       sizes_(ir::capacity(plan.program)) {
   parameters_.check(plan);
-  GNEISS_CHECK(optimizer.clip_norm == 0, ErrorCode::kUnsupported,
-               "gradients are not clipped on devices yet; leave out --clip-norm or use --device cpu");
   GNEISS_ASSERT(plan.bands.empty() && plan.loops.empty() && plan.file_bytes == 0, "the plan is for a host");
   const std::int64_t values = plan.parameter_bytes / std::int64_t{sizeof(float)};
   const int states = Optimizer<float>::state_values(optimizer);
@@ -32,6 +60,10 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
   states_ = take<float>(plan.state_bytes / std::int64_t{sizeof(float)});
   first_ = take<float>(states >= 1 ? values : 0);
   second_ = take<float>(states >= 2 ? values : 0);
+  host_first_.resize(first_.size);
+  host_second_.resize(second_.size);
+  squares_ = take<std::byte>(layout_.parts[next_part_].bytes);
+  numbers_ = take<kernels::StepNumbers>(1);
   constants_ = take<std::byte>(plan.constant_bytes);
   arena_ = take<std::byte>(plan.arena_bytes);
   const Structures structures(inputs, plan, std::move(derived), threads);
@@ -44,10 +76,14 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
   device_.fill(gradients_.data, 0, plan.parameter_bytes);
   reset_optimizer();
   make_operands();
-  for (const ir::Step& planned : plan.steps) {
-    const ir::Op& op = plan.program.ops[static_cast<std::size_t>(planned.op)];
+  bind_steps();
+}
+
+void DeviceExecutor::bind_steps() {
+  for (const ir::Step& planned : plan_.steps) {
+    const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
     Step& step = steps_.emplace_back();
-    step.phase = op.phase;
+    step.op = &op;
     kernels::bind_call<float, Space::kDevice>(op, operands_, &step.call);
     GNEISS_ASSERT(static_cast<std::int64_t>(step.call.workspace_bytes) <= planned.workspace_bytes,
                   "{} needs {} bytes of scratch, the plan has {}", ir::traits(op.kind).name, step.call.workspace_bytes,
@@ -100,8 +136,10 @@ void DeviceExecutor::send_graphs(const Structures& structures) {
 
 void DeviceExecutor::send_features(const Inputs& inputs, const Structures& structures) {
   const FeatureInput& features = inputs.features;
-  GNEISS_CHECK(features.dtype == HalfType::kNone, ErrorCode::kUnsupported,
-               "16-bit features do not run on devices yet; use --feature-dtype f32 or --device cpu");
+  if (features.dtype != HalfType::kNone) {
+    feature_halves_ = send(features.halves);
+    return;
+  }
   if (!features.is_sparse) {
     feature_values_ = send(features.dense);
     return;
@@ -124,6 +162,7 @@ kernels::LossOperandsIn<Space::kDevice> DeviceExecutor::send_rows(const Labelled
   const auto size = static_cast<std::size_t>(from.targets.size());
   to.targets = {send(std::span<const float>(from.targets.data, size)).data, from.targets.rows, from.targets.cols};
   to.rows = send(from.rows);
+  if (from.targets.data != nullptr) to.labelled = kernels::labelled_entries(1, from.targets, from.rows);
   return to;
 }
 
@@ -141,7 +180,11 @@ void DeviceExecutor::make_operands() {
   from.sizes = &sizes_;
   from.key = &key_;
   from.real = [this](ir::ValueId v) { return view(v); };
-  from.halves = [this](ir::ValueId v) { return reinterpret_cast<std::uint16_t*>(address(v)); };
+  from.halves = [this](ir::ValueId v) {
+    std::byte* const data = address(v);
+    // Kernels take operands as mutable views and write results only; inputs are never results.
+    return data != nullptr ? reinterpret_cast<std::uint16_t*>(data) : const_cast<std::uint16_t*>(feature_halves_.data);
+  };
   from.index = [this](ir::ValueId v) {
     if (v == ir::kNoValue) return MatrixView<std::int32_t, Space::kDevice>();
     const ir::Type& type = plan_.program.type(v);
@@ -189,23 +232,44 @@ MatrixView<float, Space::kDevice> DeviceExecutor::view(ir::ValueId value) {
   return {data, sizes_.rows(type), type.cols, is_input ? type.cols : plan_.stride(value)};
 }
 
-void DeviceExecutor::run(ir::Phase phase, kernels::StepKey key) {
-  static const bool waits = std::getenv("GNEISS_DEVICE_SYNC") != nullptr;
-  for (Copy& copy : copies_) copy.fresh = false;
-  key_ = key;
+kernels::DeviceContext DeviceExecutor::context() const {
   kernels::DeviceContext context = device_.context();
   context.workspace = {arena_.data, static_cast<std::size_t>(plan_.workspace_bytes)};
+  context.step = numbers_.data;
+  return context;
+}
+
+void DeviceExecutor::launch_phase(ir::Phase phase) {
+  const kernels::DeviceContext context = this->context();
   for (const Step& step : steps_) {
-    if (step.phase != phase || !step.call.run) continue;
-    step.call.run(context);
-    if (waits) device_.wait();
+    if (step.op->phase != phase || !step.call.run) continue;
+    try {
+      step.call.run(context);
+      if (waits_for_each_step()) device_.wait();
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  fmt::format("{} (line {} of the model): {}", ir::traits(step.op->kind).name, step.op->location.line,
+                              error.message()),
+                  error.where(), error.hint());
+    }
   }
 }
 
-void DeviceExecutor::update(double lr) {
+void DeviceExecutor::launch_clipping(const kernels::DeviceContext& context) {
+  kernels::OnDevice<kernels::ClipNormArgs> args;
+  args.max_norm = optimizer_.clip_norm;
+  args.g = gradients_;
+  kernels::DeviceContext clipping = context;
+  clipping.workspace = squares_;
+  run_kernel(device_.kernels(), clipping, args);
+}
+
+void DeviceExecutor::launch_update() {
   using kernels::OnDevice;
-  ++optimizer_steps_;
-  const kernels::DeviceContext context = device_.context();
+  kernels::DeviceContext context = this->context();
+  const ir::ValueId loss = plan_.program.output("loss");
+  if (loss != ir::kNoValue) context.guard = view(loss).data;
+  if (optimizer_.clip_norm > 0) launch_clipping(context);
   for (const ParameterRange& range : ranges_) {
     const auto part = [&](DeviceSpan<float> whole) -> DeviceSpan<float> {
       return whole.size == 0 ? whole
@@ -213,25 +277,73 @@ void DeviceExecutor::update(double lr) {
     };
     const DeviceSpan<float> w = part(values_);
     const DeviceSpan<const float> g{part(gradients_).data, w.size};
+    // The number of the step and its rate are read from the block of numbers.
     if (optimizer_.kind == OptimizerKind::kSgd) {
-      const OnDevice<kernels::SgdStepArgs> args{
-          optimizer_steps_, lr, optimizer_.momentum, range.weight_decay, optimizer_.nesterov, w, g, part(first_)};
-      std::get<kernels::DeviceKernel<OnDevice<kernels::SgdStepArgs>>>(device_.kernels()).run(context, args);
+      const OnDevice<kernels::SgdStepArgs> args{1, 0, optimizer_.momentum, range.weight_decay, optimizer_.nesterov,
+                                                w, g, part(first_)};
+      run_kernel(device_.kernels(), context, args);
       continue;
     }
-    const OnDevice<kernels::AdamStepArgs> args{optimizer_steps_,
-                                               lr,
-                                               optimizer_.beta1,
-                                               optimizer_.beta2,
-                                               optimizer_.eps,
-                                               range.weight_decay,
-                                               optimizer_.kind == OptimizerKind::kAdamW,
-                                               w,
-                                               g,
-                                               part(first_),
-                                               part(second_)};
-    std::get<kernels::DeviceKernel<OnDevice<kernels::AdamStepArgs>>>(device_.kernels()).run(context, args);
+    const bool decoupled = optimizer_.kind == OptimizerKind::kAdamW;
+    const OnDevice<kernels::AdamStepArgs> args{
+        1, 0, optimizer_.beta1, optimizer_.beta2, optimizer_.eps, range.weight_decay, decoupled,
+        w, g, part(first_),     part(second_)};
+    run_kernel(device_.kernels(), context, args);
   }
+}
+
+void DeviceExecutor::send_numbers(kernels::StepKey key, double lr) {
+  for (Copy& copy : copies_) copy.fresh = false;
+  kernels::StepNumbers numbers;
+  numbers.dropout_key = kernels::dropout_key(key.seed, key.epoch);
+  numbers.lr = lr;
+  numbers.first = optimizer_steps_ == 1;
+  const auto steps = static_cast<double>(std::max<std::int64_t>(optimizer_steps_, 1));
+  numbers.adam_rate = static_cast<float>(lr / (1 - std::pow(optimizer_.beta1, steps)));
+  numbers.adam_inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(optimizer_.beta2, steps)));
+  device_.upload(numbers_.data, &numbers, sizeof(numbers));
+}
+
+void DeviceExecutor::replay(std::unique_ptr<Recording>* recording, const std::function<void()>& launch) {
+  // All that a step or an evaluation reads of the arena is written in it.
+  device_.poison(arena_.data, plan_.arena_bytes);
+  if (waits_for_each_step()) return launch();
+  if (*recording == nullptr) {
+    device_.begin_recording();
+    try {
+      launch();
+    } catch (...) {
+      device_.end_recording();
+      throw;
+    }
+    *recording = device_.end_recording();
+  }
+  (*recording)->replay();
+}
+
+void DeviceExecutor::run(ir::Phase phase, kernels::StepKey key) {
+  send_numbers(key, 0);
+  if (phase == ir::Phase::kInference) {
+    replay(&recorded_inference_, [this] { launch_phase(ir::Phase::kInference); });
+  } else {
+    launch_phase(phase);
+  }
+}
+
+void DeviceExecutor::update(double lr) {
+  ++optimizer_steps_;
+  send_numbers({}, lr);
+  launch_update();
+}
+
+void DeviceExecutor::step(kernels::StepKey key, double lr) {
+  ++optimizer_steps_;
+  send_numbers(key, lr);
+  replay(&recorded_step_, [this] {
+    launch_phase(ir::Phase::kForward);
+    launch_phase(ir::Phase::kBackward);
+    launch_update();
+  });
 }
 
 void DeviceExecutor::reset_optimizer() {
@@ -243,17 +355,45 @@ void DeviceExecutor::reset_optimizer() {
   clear(second_);
 }
 
-MatrixView<const float> DeviceExecutor::read(ir::ValueId value) {
+void DeviceExecutor::fetch_optimizer() {
+  const auto copy = [this](std::vector<float>& to, DeviceSpan<float> from) {
+    if (!to.empty()) device_.download(to.data(), from.data, static_cast<std::int64_t>(to.size() * sizeof(float)));
+  };
+  copy(host_first_, first_);
+  copy(host_second_, second_);
+}
+
+void DeviceExecutor::send_optimizer() {
+  const auto copy = [this](DeviceSpan<float> to, const std::vector<float>& from) {
+    if (!from.empty()) device_.upload(to.data, from.data(), static_cast<std::int64_t>(from.size() * sizeof(float)));
+  };
+  copy(first_, host_first_);
+  copy(second_, host_second_);
+}
+
+/// The copy of a value, made again if a phase has run since.
+const std::byte* DeviceExecutor::fetch(ir::ValueId value, std::int64_t bytes) {
   auto copy = std::find_if(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.value == value; });
   if (copy == copies_.end()) copy = copies_.insert(copies_.end(), Copy{value, {}, false});
-  const MatrixView<float, Space::kDevice> from = view(value);
   if (!copy->fresh) {
-    copy->elements.resize(static_cast<std::size_t>(from.rows * from.stride));
-    device_.download(copy->elements.data(), from.data,
-                     static_cast<std::int64_t>(copy->elements.size() * sizeof(float)));
+    copy->elements.resize(static_cast<std::size_t>(bytes));
+    if (bytes > 0) device_.download(copy->elements.data(), address(value), bytes);
     copy->fresh = true;
   }
-  return {copy->elements.data(), from.rows, from.cols, from.stride};
+  return copy->elements.data();
+}
+
+MatrixView<const float> DeviceExecutor::read(ir::ValueId value) {
+  const MatrixView<float, Space::kDevice> from = view(value);
+  const std::byte* copy = fetch(value, from.rows * from.stride * std::int64_t{sizeof(float)});
+  return {reinterpret_cast<const float*>(copy), from.rows, from.cols, from.stride};
+}
+
+std::span<const std::uint16_t> DeviceExecutor::read_halves(ir::ValueId value) {
+  const ir::Type& type = plan_.program.type(value);
+  const std::int64_t count = sizes_.rows(type) * type.cols;
+  const std::byte* copy = fetch(value, count * std::int64_t{sizeof(std::uint16_t)});
+  return {reinterpret_cast<const std::uint16_t*>(copy), static_cast<std::size_t>(count)};
 }
 
 void DeviceExecutor::send_parameters() {

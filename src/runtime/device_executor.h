@@ -2,12 +2,16 @@
 //
 // Everything that a step touches lies there, in one allocation whose size is known before (device_layout.h):
 // parameters, gradients, optimizer state, constants, arena, graphs and their transposes, features, labels. Structures
-// are made on the host and copied once. From then on a step enqueues kernels; values come back when they are read.
-// Parameters have a copy on the host, which is brought up to date when it is asked for.
+// are made on the host and copied once. From then on a step (forward, backward, update) and an evaluation are each
+// recorded when they first run, and replayed: what changes from one to the next lies in one block of device memory.
+// Values come back when they are read. Parameters have a copy on the host, which is brought up to date when it is asked
+// for.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -32,14 +36,23 @@ class DeviceExecutor {
   DeviceExecutor(const DeviceExecutor&) = delete;
   DeviceExecutor& operator=(const DeviceExecutor&) = delete;
 
-  /// Runs the ops of one phase in order.
+  /// Runs the ops of one phase in order. Errors: kInternal, with the step and the line of the model, if a kernel fails
+  /// while it is launched; with GNEISS_DEVICE_SYNC=1 also while it runs.
   void run(ir::Phase phase, kernels::StepKey key);
   /// One optimizer step on the gradients at hand.
   void update(double lr);
+  /// Forward, backward and update as one recorded step. The update does nothing where the loss is not finite.
+  void step(kernels::StepKey key, double lr);
   void reset_optimizer();
 
   /// A copy of a dense value, until the next phase runs.
   MatrixView<const float> read(ir::ValueId value);
+  std::span<const std::uint16_t> read_halves(ir::ValueId value);
+
+  /// Copies of what the optimizer remembers, of the last fetch_optimizer; send_optimizer brings changes there.
+  OptimizerState<float> optimizer_state() { return {host_first_, host_second_, &optimizer_steps_}; }
+  void fetch_optimizer();
+  void send_optimizer();
 
   /// Copies parameters and states from the host.
   void send_parameters();
@@ -50,7 +63,7 @@ class DeviceExecutor {
 
  private:
   struct Step {
-    ir::Phase phase = ir::Phase::kSetup;
+    const ir::Op* op = nullptr;
     kernels::DeviceCall call;
   };
   /// Edges and weights of a graph.
@@ -62,7 +75,7 @@ class DeviceExecutor {
   /// The copy of a value that was read.
   struct Copy {
     ir::ValueId value = ir::kNoValue;
-    std::vector<float> elements;
+    std::vector<std::byte> elements;
     bool fresh = false;
   };
 
@@ -76,6 +89,16 @@ class DeviceExecutor {
   kernels::LossOperandsIn<Space::kDevice> send_rows(const LabelledRows& from);
   void send_labels(const Inputs& inputs);
   void make_operands();
+  void bind_steps();
+  void launch_phase(ir::Phase phase);
+  void launch_update();
+  void launch_clipping(const kernels::DeviceContext& context);
+  kernels::DeviceContext context() const;
+  /// Runs what `launch` launches: the recording, which is made the first time.
+  void replay(std::unique_ptr<Recording>* recording, const std::function<void()>& launch);
+  /// Brings the block of numbers of a step to the device.
+  void send_numbers(kernels::StepKey key, double lr);
+  const std::byte* fetch(ir::ValueId value, std::int64_t bytes);
   MatrixView<float, Space::kDevice> view(ir::ValueId value);
   std::byte* address(ir::ValueId value);
 
@@ -92,20 +115,27 @@ class DeviceExecutor {
   DeviceSpan<float> states_;
   DeviceSpan<float> first_;
   DeviceSpan<float> second_;
+  DeviceSpan<std::byte> squares_;  ///< workspace of clipping
+  DeviceSpan<kernels::StepNumbers> numbers_;
   DeviceSpan<std::byte> constants_;
   DeviceSpan<std::byte> arena_;
   std::vector<Graph> graphs_;
   SparsePatternIn<Space::kDevice> features_;
   SparsePatternIn<Space::kDevice> transposed_features_;
   DeviceSpan<const float> feature_values_;
+  DeviceSpan<const std::uint16_t> feature_halves_;
   DeviceSpan<const float> transposed_values_;
   DeviceSpan<const std::int64_t> row_ids_;
   ir::Sizes sizes_;
   kernels::StepKey key_;
   std::int64_t optimizer_steps_ = 0;
+  std::vector<float> host_first_;
+  std::vector<float> host_second_;
   kernels::Operands<float, Space::kDevice> operands_;
   std::vector<Step> steps_;
   std::vector<Copy> copies_;
+  std::unique_ptr<Recording> recorded_step_;
+  std::unique_ptr<Recording> recorded_inference_;
 };
 
 }  // namespace gneiss::runtime

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "kernels/cuda/device_kernels.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -34,7 +35,10 @@ class Builder {
   }
 
   void add_features(const ir::Plan& plan, const FeatureInput& features) {
-    if (!features.is_sparse) return add("features", features.rows * features.cols, sizeof(float));
+    if (!features.is_sparse) {
+      const bool halves = features.dtype != HalfType::kNone;
+      return add("features", features.rows * features.cols, halves ? sizeof(std::uint16_t) : sizeof(float));
+    }
     const std::int64_t entries = plan.feature_nonzeros;
     add("rows of features", features.rows + 1, sizeof(EdgeId));
     add("columns of features", entries, sizeof(NodeId));
@@ -70,13 +74,25 @@ class Builder {
 
 }  // namespace
 
-DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, int state_values) {
+/// What clipping needs for so many gradients.
+static std::int64_t clip_bytes(const OptimizerConfig& optimizer, std::int64_t gradients) {
+  if (optimizer.clip_norm == 0) return 0;
+  using Args = kernels::OnDevice<kernels::ClipNormArgs>;
+  Args args;
+  args.g.size = static_cast<std::size_t>(gradients);
+  return static_cast<std::int64_t>(kernels::find_kernel<Args>(kernels::emulated_kernels())->workspace_bytes(args));
+}
+
+DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, const OptimizerConfig& optimizer) {
+  const int state_values = Optimizer<float>::state_values(optimizer);
   Builder builder;
   builder.add("parameters", plan.parameter_bytes, 1);
   builder.add("gradients", plan.parameter_bytes, 1);
   builder.add("states", plan.state_bytes, 1);
   builder.add("first moments", state_values >= 1 ? plan.parameter_bytes : 0, 1);
   builder.add("second moments", state_values >= 2 ? plan.parameter_bytes : 0, 1);
+  builder.add("sums of squares", clip_bytes(optimizer, plan.parameter_bytes / std::int64_t{sizeof(float)}), 1);
+  builder.add("numbers of a step", 1, sizeof(kernels::StepNumbers));
   builder.add("constants", plan.constant_bytes, 1);
   builder.add("arena", plan.arena_bytes, 1);
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) builder.add_graph(plan, g);
@@ -98,7 +114,7 @@ void check_room(const DeviceLayout& layout, const std::string& device, std::int6
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("the plan takes {} bytes of {}, {} of {} bytes are free; the largest: {}", layout.bytes,
                           device, free_bytes, total_bytes, list),
-              "--device", "use fewer hidden channels, or --device cpu");
+              "--device", "use --feature-dtype bf16, fewer hidden channels or layers, or --device cpu");
 }
 
 }  // namespace gneiss::runtime

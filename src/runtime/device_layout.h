@@ -7,6 +7,7 @@
 
 #include "ir/plan.h"
 #include "runtime/inputs.h"
+#include "runtime/optimizer.h"
 
 namespace gneiss::runtime {
 
@@ -21,10 +22,10 @@ struct DeviceLayout {
   std::int64_t bytes = 0;         ///< of all together
 };
 
-/// The parts of a plan on these inputs, whose sizes alone are read; `state_values`: of the optimizer, for each value.
-DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, int state_values);
+/// The parts of a plan on these inputs, whose sizes alone are read.
+DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, const OptimizerConfig& optimizer);
 
-/// Throws kOutOfMemory, with the numbers, if the layout takes more than is free.
+/// Throws kOutOfMemory, with the numbers and what can be done, if the layout takes more than is free.
 void check_room(const DeviceLayout& layout, const std::string& device, std::int64_t free_bytes,
                 std::int64_t total_bytes);
 

@@ -1,6 +1,7 @@
 // Two engines: each hands its calls on.
 #include "train/engine.h"
 
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -28,8 +29,16 @@ class HostEngine : public Engine<T> {
   void update(double lr) override {
     optimizer_.step(executor_.context(), lr, parameters_.values(), parameters_.gradients());
   }
+  double step(ir::ValueId loss, kernels::StepKey key, double lr) override {
+    run(ir::Phase::kForward, key);
+    const auto value = static_cast<double>(read(loss).at(0, 0));
+    run(ir::Phase::kBackward, key);
+    if (std::isfinite(value)) update(lr);
+    return value;
+  }
   void reset_optimizer() override { optimizer_.reset(); }
   runtime::OptimizerState<T> optimizer_state() override { return optimizer_.state(); }
+  void send_optimizer() override {}
   void send() override {}
   void fetch() override {}
 
@@ -50,16 +59,21 @@ class DeviceEngine : public Engine<float> {
   void end_setup() override {}
   void make_loss_tiles() override {}
   MatrixView<const float> read(ir::ValueId value) override { return executor_.read(value); }
-  std::span<const std::uint16_t> read_halves(ir::ValueId) override {
-    GNEISS_ASSERT(false, "16-bit values do not run on devices");
-  }
+  std::span<const std::uint16_t> read_halves(ir::ValueId value) override { return executor_.read_halves(value); }
   void update(double lr) override { executor_.update(lr); }
+  double step(ir::ValueId loss, kernels::StepKey key, double lr) override {
+    executor_.step(key, lr);
+    return static_cast<double>(executor_.read(loss).at(0, 0));
+  }
   void reset_optimizer() override { executor_.reset_optimizer(); }
   runtime::OptimizerState<float> optimizer_state() override {
-    GNEISS_ASSERT(false, "what an optimizer on a device remembers is not kept");
+    executor_.fetch_optimizer();
+    return executor_.optimizer_state();
   }
+  void send_optimizer() override { executor_.send_optimizer(); }
   void send() override { executor_.send_parameters(); }
   void fetch() override { executor_.fetch_parameters(); }
+  std::int64_t device_bytes() const override { return executor_.layout().bytes; }
 
  private:
   runtime::DeviceExecutor executor_;

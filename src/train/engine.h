@@ -34,11 +34,16 @@ class Engine {
   virtual std::span<const std::uint16_t> read_halves(ir::ValueId value) = 0;
 
   virtual void update(double lr) = 0;
+  /// Forward, backward, and an update unless the loss, which is value `loss`, is not finite. Returns that loss.
+  virtual double step(ir::ValueId loss, kernels::StepKey key, double lr) = 0;
   virtual void reset_optimizer() = 0;
-  /// Of the host's optimizer. A device's is not to be had.
+  /// What the optimizer remembers; of a device a copy, which send_optimizer brings back there.
   virtual runtime::OptimizerState<T> optimizer_state() = 0;
+  virtual void send_optimizer() = 0;
   virtual void send() = 0;
   virtual void fetch() = 0;
+  /// What it takes of a device's memory.
+  virtual std::int64_t device_bytes() const { return 0; }
 };
 
 /// On the host.

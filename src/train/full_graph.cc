@@ -105,9 +105,8 @@ struct Run {
       epoch.loss = options.batches->epoch(epoch.epoch, epoch.lr, position->sums, after);
       check_loss(epoch.loss, "training", record->seed, epoch.epoch);
     } else if (position->sums.steps == 0) {
-      epoch.loss = session.forward_backward(static_cast<std::uint64_t>(epoch.epoch));
+      epoch.loss = session.step(static_cast<std::uint64_t>(epoch.epoch), epoch.lr);
       check_loss(epoch.loss, "training", record->seed, epoch.epoch);
-      session.update(epoch.lr);
       after({1, epoch.loss, 1});
     } else {
       epoch.loss = position->sums.loss;
@@ -133,6 +132,7 @@ struct Run {
     copy(start->training.optimizer.first, here.optimizer.first);
     copy(start->training.optimizer.second, here.optimizer.second);
     *here.optimizer.steps = start->optimizer_steps;
+    session.send_training_state();
     if (batches == nullptr) return;
     batches->make_room(start->room);
     batches->restart(record->seed, start->position.epoch.epoch, start->position.sums.steps);

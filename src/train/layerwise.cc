@@ -303,6 +303,10 @@ std::span<const std::uint16_t> LayerwiseEngine::read_halves(ir::ValueId) {
   GNEISS_ASSERT(false, "an evaluation layer by layer keeps no values in 16 bits");
 }
 
+double LayerwiseEngine::step(ir::ValueId, kernels::StepKey, double) {
+  GNEISS_ASSERT(false, "an evaluation layer by layer trains nothing by itself");
+}
+
 void LayerwiseEngine::update(double lr) {
   optimizer_.step(context_, lr, parameters_.values(), parameters_.gradients());
 }

@@ -102,8 +102,10 @@ class LayerwiseEngine : public Engine<float> {
   MatrixView<const float> read(ir::ValueId value) override;
   std::span<const std::uint16_t> read_halves(ir::ValueId value) override;
   void update(double lr) override;
+  double step(ir::ValueId loss, kernels::StepKey key, double lr) override;
   void reset_optimizer() override { optimizer_.reset(); }
   runtime::OptimizerState<float> optimizer_state() override { return optimizer_.state(); }
+  void send_optimizer() override {}
   void send() override {}
   void fetch() override {}
 

@@ -487,6 +487,11 @@ std::string Session<T>::describe_evaluation() const {
 }
 
 template <class T>
+std::int64_t Session<T>::device_bytes() const {
+  return impl_->engine->device_bytes();
+}
+
+template <class T>
 void Session<T>::set_up() {
   impl_->set_up();
 }
@@ -520,6 +525,15 @@ double Session<T>::forward_backward(std::uint64_t epoch) {
 template <class T>
 void Session<T>::update(double lr) {
   impl_->engine->update(lr);
+}
+
+template <class T>
+double Session<T>::step(std::uint64_t epoch, double lr) {
+  impl_->set_up();
+  if (impl_->part == nullptr) return impl_->engine->step(impl_->program().output("loss"), {impl_->seed, epoch}, lr);
+  const double loss = forward_backward(epoch);  // a sum over ranks
+  if (std::isfinite(loss)) update(lr);
+  return loss;
 }
 
 template <class T>
@@ -643,7 +657,14 @@ void Session<T>::load_snapshot(std::span<const T> in) {
 
 template <class T>
 TrainingState<T> Session<T>::training_state() {
+  impl_->engine->fetch();
   return {impl_->parameters.values(), impl_->parameters.states(), impl_->engine->optimizer_state()};
+}
+
+template <class T>
+void Session<T>::send_training_state() {
+  impl_->engine->send();
+  impl_->engine->send_optimizer();
 }
 
 template class Session<float>;

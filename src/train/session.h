@@ -108,12 +108,18 @@ class Session {
   /// Likewise: how it goes, in a line; empty where the whole graph is evaluated at once.
   std::string describe_evaluation() const;
 
+  /// What the session takes of its device's memory; 0 on the host.
+  std::int64_t device_bytes() const;
+
   /// Runs the setup phase, once; the calls below do it where it has not been done.
   void set_up();
   /// Forward, loss and backward over the training nodes without an update; returns the loss. `epoch` keys dropout.
   double forward_backward(std::uint64_t epoch);
   /// Clips if configured and applies one optimizer step at learning rate `lr` to the gradients at hand.
   void update(double lr);
+  /// forward_backward and, where the loss is finite, update; returns the loss. On a device that is one recorded piece
+  /// of work.
+  double step(std::uint64_t epoch, double lr);
   /// Runs the inference phase (no dropout, running statistics); logits() and embedding() then hold its results.
   void evaluate();
   /// Of the last evaluate(): the mean loss over the labelled validation nodes; NaN if there are none, or no loss.
@@ -145,8 +151,9 @@ class Session {
   void save_snapshot(std::span<T> out) const;
   void load_snapshot(std::span<const T> in);
 
-  /// Of a session on the host.
+  /// Of a session on a device a copy: send_training_state brings what was written to it there.
   TrainingState<T> training_state();
+  void send_training_state();
 
  private:
   struct Impl;

@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
 #include "data/load.h"
 #include "graph/graph.h"
+#include "kernels/cuda/device.h"
 #include "runtime/device.h"
 #include "runtime/device_executor.h"
+#include "support/allocation_counter.h"
 #include "train/dataset_inputs.h"
 #include "train/session.h"
 
@@ -18,12 +21,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Counts what is taken of the emulated device.
+/// Counts what is taken of the emulated device, and runs kernels that a test may have changed.
 class CountingDevice : public Device {
  public:
   std::string name() const override { return inner_->name(); }
-  const kernels::DeviceKernels& kernels() const override { return inner_->kernels(); }
-  DeviceRoom room() override { return {free_bytes, free_bytes}; }
+  const kernels::DeviceKernels& kernels() const override { return changed_kernels; }
   void* allocate(std::int64_t bytes) override {
     taken += bytes;
     return inner_->allocate(bytes);
@@ -34,9 +36,20 @@ class CountingDevice : public Device {
   void fill(void* to, unsigned char byte, std::int64_t bytes) override { inner_->fill(to, byte, bytes); }
   kernels::DeviceContext context() override { return inner_->context(); }
   void wait() override { inner_->wait(); }
+  void begin_recording() override { inner_->begin_recording(); }
+  std::unique_ptr<Recording> end_recording() override {
+    ++recordings;
+    return inner_->end_recording();
+  }
+  void poison(void* data, std::int64_t bytes) override { inner_->poison(data, bytes); }
 
   std::int64_t free_bytes = std::int64_t{1} << 30;
   std::int64_t taken = 0;
+  int recordings = 0;
+  kernels::DeviceKernels changed_kernels = kernels::emulated_kernels();
+
+ protected:
+  DeviceRoom whole_room() override { return {free_bytes, free_bytes}; }
 
  private:
   std::unique_ptr<Device> inner_ = make_emulated_device();
@@ -69,12 +82,16 @@ TEST(DeviceMemory, WhatTheEmulationGivesIsNanUntilItIsWritten) {
 class KaratePlan : public ::testing::Test {
  protected:
   KaratePlan() {
+    train::Blueprint blueprint = make_blueprint();
+    derived_ = std::move(blueprint.graphs);
+    plan_ = std::move(blueprint.plan);
+  }
+
+  train::Blueprint make_blueprint() const {
     train::SessionOptions options;
     options.passes.target = planner::Target::kDevice;
     options.loss.kind = passes::LossSpec::Kind::kCrossEntropy;
-    train::Blueprint blueprint = train::make_blueprint(dataset_, options);
-    derived_ = std::move(blueprint.graphs);
-    plan_ = std::move(blueprint.plan);
+    return train::make_blueprint(dataset_, options);
   }
 
   data::Dataset dataset_ = data::load("karate", {});
@@ -86,7 +103,7 @@ class KaratePlan : public ::testing::Test {
 TEST_F(KaratePlan, TakesWhatTheLayoutSaysToTheByte) {
   const train::DatasetInputs inputs(dataset_, plan_);
   Parameters<float> parameters(plan_);
-  const DeviceLayout layout = device_layout(plan_, inputs.inputs(), 2);
+  const DeviceLayout layout = device_layout(plan_, inputs.inputs(), {});
   const DeviceExecutor executor(plan_, &parameters, &device_, inputs.inputs(), std::move(derived_), 1, {}, {});
   EXPECT_EQ(device_.taken, layout.bytes);
   EXPECT_GE(layout.bytes, 5 * plan_.parameter_bytes + plan_.arena_bytes + plan_.constant_bytes);
@@ -104,6 +121,160 @@ TEST_F(KaratePlan, IsRefusedWithTheNumbersBeforeAnythingIsTaken) {
     EXPECT_THAT(error.message(), HasSubstr("bytes of emulated device, 1000 of 1000 bytes are free; the largest: "));
   }
   EXPECT_EQ(device_.taken, 0);
+}
+
+TEST_F(KaratePlan, TakesNoMoreThanItMay) {
+  const train::DatasetInputs inputs(dataset_, plan_);
+  Parameters<float> parameters(plan_);
+  device_.allow(2000);
+  EXPECT_THROW(DeviceExecutor(plan_, &parameters, &device_, inputs.inputs(), std::move(derived_), 1, {}, {}), Error);
+  EXPECT_EQ(device_.taken, 0);
+}
+
+/// Steps and evaluations of a training on the device at hand.
+class KarateTraining : public KaratePlan {
+ protected:
+  KarateTraining() : inputs_(dataset_, plan_), parameters_(plan_) {
+    for (float& value : parameters_.values()) value = static_cast<float>(++drawn_ % 7) * 0.1F - 0.3F;
+    const std::int64_t values = plan_.parameter_bytes / std::int64_t{sizeof(float)};
+    executor_ = std::make_unique<DeviceExecutor>(plan_, &parameters_, &device_, inputs_.inputs(), std::move(derived_),
+                                                 1, config_, std::vector<ParameterRange>{{0, values, 0}});
+    executor_->run(ir::Phase::kSetup, {1, 0});
+  }
+
+  double step(std::uint64_t epoch) {
+    executor_->step({1, epoch}, 0.01);
+    return executor_->read(plan_.program.output("loss")).at(0, 0);
+  }
+  double eager_step(std::uint64_t epoch) {
+    executor_->run(ir::Phase::kForward, {1, epoch});
+    const double loss = executor_->read(plan_.program.output("loss")).at(0, 0);
+    executor_->run(ir::Phase::kBackward, {1, epoch});
+    executor_->update(0.01);
+    return loss;
+  }
+  double evaluate() {
+    executor_->run(ir::Phase::kInference, {1, 0});
+    return executor_->read(plan_.program.output("logits")).at(3, 0);
+  }
+  std::vector<float> values() {
+    executor_->fetch_parameters();
+    return {parameters_.values().begin(), parameters_.values().end()};
+  }
+
+  int drawn_ = 0;
+  OptimizerConfig config_;
+  train::DatasetInputs inputs_;
+  Parameters<float> parameters_;
+  std::unique_ptr<DeviceExecutor> executor_;
+};
+
+TEST_F(KarateTraining, IsRecordedOnceAndReplayed) {
+  const double first = step(1);
+  for (std::uint64_t epoch = 2; epoch <= 5; ++epoch) {
+    EXPECT_LT(step(epoch), first);
+    evaluate();
+  }
+  EXPECT_EQ(device_.recordings, 2) << "a step and an evaluation";
+}
+
+TEST_F(KarateTraining, HasTheSameBitsRecordedAndNot) {
+  std::vector<double> recorded;
+  for (std::uint64_t epoch = 1; epoch <= 4; ++epoch) recorded.push_back(step(epoch));
+  const std::vector<float> want = values();
+  for (float& value : parameters_.values())
+    value = static_cast<float>((&value - parameters_.values().data() + 1) % 7) * 0.1F - 0.3F;
+  executor_->send_parameters();
+  executor_->reset_optimizer();
+  for (std::uint64_t epoch = 1; epoch <= 4; ++epoch) EXPECT_EQ(eager_step(epoch), recorded[epoch - 1]);
+  EXPECT_EQ(values(), want);
+}
+
+TEST_F(KarateTraining, AllocatesNothingAfterTheFirstEpoch) {
+  if (!testing::kAllocationsAreCounted) GTEST_SKIP() << "a sanitizer has its own allocator";
+  step(1);
+  evaluate();
+  const std::int64_t taken = device_.taken;
+  testing::start_counting_allocations();
+  for (std::uint64_t epoch = 2; epoch <= 4; ++epoch) {
+    step(epoch);
+    evaluate();
+  }
+  EXPECT_EQ(testing::stop_counting_allocations(), 0);
+  EXPECT_EQ(device_.taken, taken);
+}
+
+TEST_F(KarateTraining, LeavesTheWeightsWhereTheLossIsNotFinite) {
+  step(1);
+  executor_->fetch_parameters();
+  parameters_.values()[0] = std::nanf("");
+  executor_->send_parameters();
+  const std::vector<float> before = values();
+  EXPECT_TRUE(std::isnan(step(2)));
+  const std::vector<float> after = values();
+  for (std::size_t i = 1; i < after.size(); ++i) EXPECT_EQ(after[i], before[i]) << i;
+}
+
+using GemmOnDevice = kernels::OnDevice<kernels::GemmArgs>;
+
+/// Reaches the kernel without the stream that is recorded.
+void launch_elsewhere(const kernels::DeviceContext& context, const GemmOnDevice& args) {
+  kernels::DeviceContext other = context;
+  other.stream = nullptr;
+  kernels::find_kernel<GemmOnDevice>(kernels::emulated_kernels())->run(other, args);
+}
+
+TEST_F(KarateTraining, ALaunchOutsideTheRecordedStreamIsCaught) {
+  CountingDevice device;
+  std::get<kernels::DeviceKernel<GemmOnDevice>>(device.changed_kernels).run = launch_elsewhere;
+  Parameters<float> parameters(plan_);
+  DeviceExecutor executor(plan_, &parameters, &device, inputs_.inputs(), make_blueprint().graphs, 1, {}, {});
+  try {
+    executor.step({1, 1}, 0.01);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInternal);
+    EXPECT_THAT(error.message(), HasSubstr("of the model): a kernel was launched outside the stream that is recorded"));
+  }
+}
+
+bool launches_gemm = true;
+
+void launch_or_not(const kernels::DeviceContext& context, const GemmOnDevice& args) {
+  if (launches_gemm) kernels::find_kernel<GemmOnDevice>(kernels::emulated_kernels())->run(context, args);
+}
+
+TEST_F(KarateTraining, WhatNoKernelWritesIsNanInEveryReplay) {
+  CountingDevice device;
+  std::get<kernels::DeviceKernel<GemmOnDevice>>(device.changed_kernels).run = launch_or_not;
+  Parameters<float> parameters(plan_);
+  DeviceExecutor executor(plan_, &parameters, &device, inputs_.inputs(), make_blueprint().graphs, 1, {}, {});
+  const auto loss = [&] { return executor.read(plan_.program.output("loss")).at(0, 0); };
+  executor.run(ir::Phase::kSetup, {1, 0});
+  executor.run(ir::Phase::kForward, {1, 1});
+  EXPECT_FALSE(std::isnan(loss()));
+  launches_gemm = false;  // what it wrote before is still there
+  executor.run(ir::Phase::kForward, {1, 1});
+  EXPECT_FALSE(std::isnan(loss()));
+  executor.step({1, 1}, 0.01);
+  launches_gemm = true;
+  EXPECT_TRUE(std::isnan(loss()));
+}
+
+TEST_F(KarateTraining, AFailingKernelIsNamedWithItsLine) {
+  CountingDevice device;
+  std::get<kernels::DeviceKernel<GemmOnDevice>>(device.changed_kernels).run =
+      [](const kernels::DeviceContext&, const GemmOnDevice&) { throw Error(ErrorCode::kInternal, "planted"); };
+  Parameters<float> parameters(plan_);
+  DeviceExecutor executor(plan_, &parameters, &device, inputs_.inputs(), make_blueprint().graphs, 1, {}, {});
+  executor.run(ir::Phase::kSetup, {1, 0});
+  try {
+    executor.run(ir::Phase::kForward, {1, 1});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInternal);
+    EXPECT_THAT(error.message(), ::testing::MatchesRegex("gemm \\(line [0-9]+ of the model\\): planted"));
+  }
 }
 
 TEST_F(KaratePlan, HasNothingThatIsAboutCaches) {

@@ -44,6 +44,26 @@ int count_cards() {
   return count;
 }
 
+/// A CUDA graph made of what a stream captured.
+class CudaRecording : public Recording {
+ public:
+  CudaRecording(cudaGraph_t graph, cudaStream_t stream) : graph_(graph), stream_(stream) {
+    check(cudaGraphInstantiate(&executable_, graph, 0), "making a graph of a step");
+  }
+  CudaRecording(const CudaRecording&) = delete;
+  CudaRecording& operator=(const CudaRecording&) = delete;
+  ~CudaRecording() override {
+    if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
+    cudaGraphDestroy(graph_);
+  }
+  void replay() override { check(cudaGraphLaunch(executable_, stream_), "running a step"); }
+
+ private:
+  cudaGraph_t graph_;
+  cudaStream_t stream_;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
 class CudaDevice : public Device {
  public:
   explicit CudaDevice(int number) : number_(number) {
@@ -63,18 +83,11 @@ class CudaDevice : public Device {
   std::string name() const override { return fmt::format("{} (cuda:{})", properties_.name, number_); }
   const kernels::DeviceKernels& kernels() const override { return *kernels::cuda_kernels(); }
 
-  DeviceRoom room() override {
-    std::size_t available = 0;
-    std::size_t total = 0;
-    check(cudaMemGetInfo(&available, &total), "asking for its memory");
-    return {static_cast<std::int64_t>(available), static_cast<std::int64_t>(total)};
-  }
-
   void* allocate(std::int64_t bytes) override {
     void* data = nullptr;
     const cudaError_t status = cudaMalloc(&data, static_cast<std::size_t>(bytes));
     if (status == cudaErrorMemoryAllocation) {
-      const DeviceRoom now = room();
+      const DeviceRoom now = whole_room();
       throw Error(ErrorCode::kOutOfMemory,
                   fmt::format("{} has no {} bytes left: {} of {} bytes are free", name(), bytes, now.free_bytes,
                               now.total_bytes),
@@ -104,6 +117,23 @@ class CudaDevice : public Device {
     return context;
   }
   void wait() override { check(cudaStreamSynchronize(stream_), "running kernels"); }
+
+  void begin_recording() override {
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a step");
+  }
+  std::unique_ptr<Recording> end_recording() override {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(stream_, &graph), "recording a step");
+    return std::make_unique<CudaRecording>(graph, stream_);
+  }
+
+ protected:
+  DeviceRoom whole_room() override {
+    std::size_t available = 0;
+    std::size_t total = 0;
+    check(cudaMemGetInfo(&available, &total), "asking for its memory");
+    return {static_cast<std::int64_t>(available), static_cast<std::int64_t>(total)};
+  }
 
  private:
   int number_;
