@@ -2,9 +2,21 @@
 #include "jobs/device_choice.h"
 
 #include "base/error.h"
+#include "cost/device_profile.h"
 #include "jobs/options.h"
 
 namespace gneiss::jobs {
+
+namespace {
+
+/// The device called `name`, with as much of its memory as `config` allows.
+std::shared_ptr<runtime::Device> open(const settings::Config& config, const std::string& name) {
+  std::shared_ptr<runtime::Device> device = runtime::open_device(name);
+  if (config.has("device.mem")) device->allow(config.integer("device.mem"));
+  return device;
+}
+
+}  // namespace
 
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes) {
   const std::string& name = config.text("device.name");
@@ -13,7 +25,7 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
   if (name == "auto") {
     if (trains_batches(config) || several) return nullptr;
     try {
-      return runtime::open_device("cuda");
+      return open(config, "cuda");
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnsupported) throw;
       notes->push_back(fmt::format("--device auto: the CPU, because {}", error.message()));
@@ -28,7 +40,21 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
     throw Error(ErrorCode::kUnsupported, "several ranks do not run on devices yet", config.where("device.name"),
                 "use --device cpu, or leave out --ranks and --devices");
   }
-  return runtime::open_device(name);
+  return open(config, name);
+}
+
+void plan_for_device(train::SessionOptions* options) {
+  passes::Options& passes = options->passes;
+  passes.target = planner::Target::kDevice;
+  passes.rates = cost::h100_profile().rates;
+  passes.edge_loops = false;
+  passes.file_room = {};
+  passes.excess_bytes = nullptr;
+}
+
+void run_on(std::shared_ptr<runtime::Device> device, train::SessionOptions* options) {
+  options->device = std::move(device);
+  plan_for_device(options);
 }
 
 void refuse_device(const settings::Config& config, std::string_view command) {

@@ -8,12 +8,18 @@
 
 #include "runtime/device.h"
 #include "settings/config.h"
+#include "train/session.h"
 
 namespace gneiss::jobs {
 
 /// Opens the device that `config` asks for; null for the host. With `auto` that is a card if one can be used, else the
 /// host with a note why. Errors: as runtime::open_device; kUnsupported for mini-batches on a device.
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes);
+
+/// Makes a session's plan one for a device: by its rates, without what is about the host's caches, files and memory.
+void plan_for_device(train::SessionOptions* options);
+/// The same, for a session that runs on `device`.
+void run_on(std::shared_ptr<runtime::Device> device, train::SessionOptions* options);
 
 /// Throws kUnsupported if `config` asks for a device and `command` runs on the host alone.
 void refuse_device(const settings::Config& config, std::string_view command);

@@ -38,7 +38,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kCheckpointEvery = "out.checkpoint_every";
 constexpr const char* kInitCopy = "init.safetensors";
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -123,10 +122,6 @@ class Trainer {
     if (device_count(config_) > 1) world_ = comm::loopback(device_count(config_));
     report_.rank = world_ == nullptr ? 0 : world_->first();
     device_ = choose_device(config_, &device_notes_);  // before the data are read
-    if (device_ != nullptr && config_.has(kCheckpointEvery)) {
-      throw Error(ErrorCode::kUnsupported, "trainings on a device keep no checkpoints yet",
-                  config_.where(kCheckpointEvery), "leave out --checkpoint-every, or use --device cpu");
-    }
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_);
     check_that_ranks_agree();
     look_at_numbers();
@@ -202,7 +197,7 @@ class Trainer {
 
   /// After a step: a checkpoint, if it is time for one or the training is to stop.
   void after_step(std::int64_t run, const epochs::Position& position, const epochs::RunRecord& record, bool stops) {
-    if (folder_ == nullptr || device_ != nullptr) return;
+    if (folder_ == nullptr) return;
     const bool whole_epochs = batches_ != nullptr && batches_->routed() != nullptr;
     if (!checkpoints_.is_due(whole_epochs ? position.sums.steps : 1, stops)) return;
     const train::TrainingState<float> state = session().training_state();
@@ -240,7 +235,7 @@ class Trainer {
     report_.feature_bytes_saved = session.plan().bytes_saved_by_halves();
     report_.notes = dataset.notes;
     report_.notes.insert(report_.notes.end(), device_notes_.begin(), device_notes_.end());
-    if (device_ != nullptr) report_.notes.push_back(fmt::format("trained on: {}", device_->name()));
+    if (device_ != nullptr) report_.notes.push_back(describe_device(session));
     report_.warnings = workload_->session().warnings;
     report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
     report_.warnings.insert(report_.warnings.end(), large_numbers_.begin(), large_numbers_.end());
@@ -269,6 +264,15 @@ class Trainer {
     if (watcher_.on_start && report_.rank == 0) watcher_.on_start(report_);
   }
 
+  std::string describe_device(const train::Session<float>& session) const {
+    constexpr double kMiB = 1 << 20;
+    const ir::Plan& plan = session.plan();
+    const double seconds = plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward);
+    return fmt::format("trained on: {}, {:.1f} MiB of its memory; an epoch takes {:.3f} ms on {}", device_->name(),
+                       static_cast<double>(session.device_bytes()) / kMiB, 1e3 * seconds,
+                       workload_->session().passes.rates.source);
+  }
+
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
   void make_session() {
     if (world_ != nullptr) {
@@ -278,10 +282,7 @@ class Trainer {
       return;
     }
     if (trains_batches(config_)) return make_batches();
-    if (device_ != nullptr) {
-      workload_->session().device = device_;
-      workload_->session().passes.target = planner::Target::kDevice;
-    }
+    if (device_ != nullptr) run_on(device_, &workload_->session());
     session_ = std::make_unique<train::Session<float>>(workload_->take_dataset(), workload_->session());
   }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "jobs/card_plan.h"
 #include "jobs/device_plan.h"
 #include "jobs/given_data.h"
 #include "runs/report.h"
@@ -65,6 +66,7 @@ struct PlanReport {
   std::string defaults;  ///< one line about those chosen for the data; empty if there are none
   std::vector<std::pair<std::string, std::string>> printed;  ///< programs after the passes asked for
   std::optional<DevicePlan> devices;                         ///< how several devices would share the graph
+  std::optional<CardPlan> card;                              ///< of a plan for a card: what it takes of that
 };
 /// Loads the data and plans the training without allocating it. `print_after`: names of passes whose result is wanted.
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after, GivenData given = {});

@@ -103,11 +103,12 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     throw Error(ErrorCode::kUsage, "plan shows trainings on the whole graph, not on mini-batches yet",
                 config.where("batch.size"), "leave --batch-size out; train says at its start what batches take");
   }
-  refuse_device(config, "plan");
   check_machine(config, true);
+  const bool for_card = plans_for_card(config);
   Workload workload(&config, PlanFor::kThisMachine, std::move(given));
   PlanReport report;
   train::SessionOptions options = workload.session();
+  if (for_card) plan_for_device(&options);
   options.passes.print_after.insert(print_after.begin(), print_after.end());
   options.passes.print = [&](std::string_view pass, const std::string& text) {
     report.printed.emplace_back(pass, text);
@@ -133,6 +134,10 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   report.rates = options.passes.rates.source;
   report.warnings.insert(report.warnings.begin(), options.warnings.begin(), options.warnings.end());
   predict_times(options, &report);
+  if (for_card) {
+    report.card = plan_card(config, workload.dataset(), report.plan, options);
+    report.peak_bytes = report.card->layout.bytes;
+  }
   if (const int devices = device_count(config); devices > 1) {
     report.devices = plan_devices(workload.dataset().graph, devices, config.text("train.machine"),
                                   train::gathered_width(blueprint.compiled.program));
@@ -160,10 +165,12 @@ std::string describe(const PlanReport& report) {
       text += (i == 0 ? "  " : fmt::format("\n{:48}", "")) + pass.decisions[i];
     text += '\n';
   }
-  text += '\n' + ir::describe(report.plan) + "\nmemory\n";
-  for (const MemoryRow& row : memory_rows(report)) text += fmt::format("  {:34}{}\n", row.name, mib(row.bytes));
-  if (!report.plan.releases.empty()) text += "\nfreed on the way\n";
-  for (const ir::Release& release : report.plan.releases)
+  text += '\n' + ir::describe(report.plan) + '\n';
+  text += report.card ? describe(*report.card) : "memory\n";
+  for (const MemoryRow& row : report.card ? std::vector<MemoryRow>() : memory_rows(report))
+    text += fmt::format("  {:34}{}\n", row.name, mib(row.bytes));
+  if (!report.plan.releases.empty() && !report.card) text += "\nfreed on the way\n";
+  for (const ir::Release& release : report.card ? std::vector<ir::Release>() : report.plan.releases)
     text += fmt::format("  {:34}{}  {}\n", name_of(release, report.plan), mib(release.bytes),
                         moment_of(release, report.plan));
   text += fmt::format("\nmodelled time, by rates of {}\n", report.rates);
@@ -229,6 +236,15 @@ std::string to_json(const PlanReport& report, int indent) {
                                              {"when", moment_of(release, report.plan)}}));
   }
   for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
+  if (report.card) {
+    Json& card = json["card"];
+    card["name"] = report.card->card;
+    card["memory_bytes"] = report.card->memory_bytes;
+    card["bytes"] = report.card->layout.bytes;
+    card["parts"] = Json::list();
+    for (const runtime::DevicePart& part : report.card->layout.parts)
+      card["parts"].push_back(Json::object({{"what", part.what}, {"bytes", part.bytes}}));
+  }
   if (report.devices) {
     Json& devices = json["devices"];
     devices["machine"] = report.devices->machine.name;

@@ -190,10 +190,16 @@ void compare(const settings::Config& config, const RunFacts& facts, bool other, 
 }
 
 /// A session that evaluates the whole graph at once if that fits, else layer by layer in what memory is left.
+/// On a device the whole graph is evaluated at once.
 std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config& config,
+                                                          std::shared_ptr<runtime::Device> device,
                                                           const data::Dataset& dataset) {
   train::SessionOptions options = session_options(config, dataset);
   options.loss.evaluation_only = true;
+  if (device != nullptr) {
+    run_on(std::move(device), &options);
+    return std::make_unique<train::Session<float>>(dataset, options);
+  }
   const bool given = config.has("train.mem");
   const std::int64_t limit = given ? config.integer("train.mem") : memory_limit_bytes();
   const std::int64_t left = limit - current_rss_bytes();
@@ -271,11 +277,11 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
     throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
                 run.string(), "gneiss train writes one and says where");
   }
-  refuse_device(overrides, "a trained model");
+  Restored restored;
+  std::shared_ptr<runtime::Device> device = choose_device(overrides, &restored.warnings);
   const fs::path weights = run / "model.safetensors";
   const runs::SafeTensors model = runs::read_safetensors(weights);
   const RunFacts facts = read_facts(run);
-  Restored restored;
   RunConfig settings = run_config(run, model, overrides);
   settings::Config& config = settings.config;
   if (facts.known && !config.is_set("train.metric"))
@@ -290,7 +296,7 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
   compare(config, facts, settings.other, &restored);
   fit_labels(model, facts, weights, need_labels, &restored);
   if (dataset.split.train.empty() && dataset.num_nodes() > 0) dataset.split.train = {0};
-  restored.session = evaluating_session(config, dataset);
+  restored.session = evaluating_session(config, std::move(device), dataset);
   load_weights(model, {weights.string(), "the folder's model.gneiss and model.safetensors do not belong together"},
                restored.session.get());
   restored.session->evaluate();

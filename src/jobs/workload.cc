@@ -61,8 +61,8 @@ void check_batches(const settings::Config& config) {
   device_options(config);
   if (trains_batches(config)) return;
   for (const settings::Setting& setting : settings::settings()) {
-    const bool of_device =
-        setting.key.starts_with("device.") && (setting.key != "device.name" || names_batch_device(config));
+    const bool of_device = setting.key.starts_with("device.") && setting.key != "device.mem" &&
+                           (setting.key != "device.name" || names_batch_device(config));
     const bool of_batches = setting.key.starts_with("batch.") || of_device;
     if (!of_batches || !config.is_set(setting.key)) continue;
     throw Error(ErrorCode::kUsage,

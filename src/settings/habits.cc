@@ -25,7 +25,7 @@ constexpr std::string_view kFromRun =
 
 constexpr OptionHabit kOptions[] = {
     {"device cuda gpu gpus gpu-id no-cuda cpu use-gpu accelerator backend", "--device",
-     "gneiss train takes it: cuda, auto, emulated; all else runs on the processors"},
+     "train, plan, predict, embed and eval take it: cuda, auto, emulated; all else runs on the processors"},
     {"num-workers workers n-workers num-threads n-threads nthreads jobs n-jobs num-cpus cpus", "--threads", ""},
     {"resume restart continue checkpoint ckpt load load-model pretrained restore load-checkpoint", "--resume",
      kFromRun},

@@ -181,6 +181,12 @@ std::vector<Setting> device_settings() {
        .help = "cuda, cuda:N: a card; auto: a card if one can be used; emulated: a card's kernels on the CPU; with "
                "mini-batches sim:PROFILE, a simulated machine (gneiss help profiles), or host:FILE, threads",
        .unset = "cpu"},
+      {.key = "device.mem",
+       .flag = "device-mem",
+       .type = kBytes,
+       .help = "most memory of the card that may be taken (K, M, G allowed)",
+       .least = 1,
+       .unset = "what is free of it; gneiss plan: 79 GiB"},
       {.key = "device.schedule",
        .flag = "schedule",
        .help = "who prepares which batch: paper, best, cpu, device or coinflip:R",

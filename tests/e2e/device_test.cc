@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -85,6 +87,99 @@ TEST(Device, SgdWithMomentum) {
   expect_same_training({"karate", "--model", "gcn", "--epochs", "20", "--optimizer", "sgd", "--momentum", "0.9"});
 }
 
+TEST(Device, SageByMeanWithBatchNormAndResidualConnections) {
+  expect_same_training({"karate", "--model", "sage", "--epochs", "20", "--norm", "batch", "--residual", "--clip-norm",
+                        "0.5", "--weight-decay", "0.01"});
+}
+
+TEST(Device, SageByMaxWithLayerNormAndJumpingKnowledge) {
+  expect_same_training({"karate", "--model", "sage", "--aggr", "max", "--epochs", "20", "--norm", "layer", "--jk",
+                        "cat", "--class-weights", "balanced"});
+}
+
+TEST(Device, Gin) { expect_same_training({"karate", "--model", "gin", "--epochs", "20"}); }
+
+TEST(Device, GatWithHeadsAndDropoutOfAttention) {
+  expect_same_training({"karate", "--model", "gat", "--epochs", "20", "--heads", "4"});
+}
+
+TEST(Device, SeveralLabelsANode) {
+  expect_same_training({"dcsbm:nodes=60,degree=4,features=8,multilabel=1", "--model", "gcn", "--epochs", "20"});
+}
+
+TEST(Device, FeaturesInSixteenBits) {
+  expect_same_training({"karate", "--model", "sage", "--epochs", "20", "--feature-dtype", "bf16"});
+}
+
+TEST(Device, ALayerOfTheUserByTheUnfusedOps) {
+  const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "examples" / "gated_mean.gneiss";
+  expect_same_training({"karate", "--model", model.string(), "--epochs", "20"});
+}
+
+/// Killed at a moment of its own, gone on with: the weights of the undisturbed run.
+TEST(Device, AKilledTrainingGoesOnToTheSameBytes) {
+  const Workplace place;
+  const auto training = [](const std::string& out) {
+    return std::vector<std::string>{"train",      "karate",    "--model",  "sage",     "--norm",
+                                    "batch",      "--dropout", "0.5",      "--epochs", "120",
+                                    "--patience", "0",         "--device", "emulated", "--checkpoint-every",
+                                    "1",          "--out",     out};
+  };
+  ASSERT_EQ(place.gneiss(training("whole")).code, 0);
+  CommandResult result = place.gneiss_killed(training("run"), std::chrono::milliseconds(20));
+  ASSERT_EQ(result.code, 128 + 9) << "too quick to be killed";
+  result = place.gneiss({"resume", "run"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(place.read("run/model.safetensors"), place.read("whole/model.safetensors"));
+}
+
+TEST(Device, PredictionsAndScoresAreThoseOfTheCpu) {
+  const Workplace place;
+  ASSERT_EQ(place.gneiss({"train", "karate", "--model", "gat", "--epochs", "10", "--out", "run"}).code, 0);
+  for (const std::string command : {"predict", "embed"}) {
+    for (const std::string device : {"cpu", "emulated"}) {
+      const CommandResult result =
+          place.gneiss({command, "run", "--device", device, "--out", command + "-" + device + ".csv"});
+      ASSERT_EQ(result.code, 0) << result.err;
+    }
+  }
+  std::istringstream host(place.read("embed-cpu.csv"));
+  std::istringstream device(place.read("embed-emulated.csv"));
+  for (std::string a, b; std::getline(host, a, ',');) {
+    ASSERT_TRUE(std::getline(device, b, ','));
+    char* end = nullptr;
+    const double want = std::strtod(a.c_str(), &end);
+    if (end == a.c_str()) continue;  // a heading
+    EXPECT_NEAR(std::strtod(b.c_str(), nullptr), want, 1e-5 * (1 + std::abs(want)));
+  }
+  const Json cpu = Json::parse(place.gneiss({"eval", "run", "--json"}).out);
+  const Json emulated = Json::parse(place.gneiss({"eval", "run", "--json", "--device", "emulated"}).out);
+  EXPECT_EQ(emulated["test"], cpu["test"]);
+  EXPECT_NEAR(emulated["val_loss"].get<double>(), cpu["val_loss"].get<double>(), 1e-5);
+}
+
+/// What the emulation takes is what the plan says, to the byte.
+TEST(Device, APlanForACardNeedsNoCard) {
+  const Workplace place;
+  const CommandResult result = place.gneiss({"plan", "karate", "--model", "gat", "--device", "cuda", "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json plan = Json::parse(result.out);
+  EXPECT_EQ(plan["card"]["name"], "NVIDIA H100 80GB as it is described");
+  EXPECT_THAT(plan["rates"].get<std::string>(), HasSubstr("modelled and not measured"));
+  EXPECT_GT(plan["predicted_seconds"]["epoch"].get<double>(), 0);
+  std::int64_t bytes = 0;
+  for (const Json& part : plan["card"]["parts"]) bytes += (part["bytes"].get<std::int64_t>() + 255) / 256 * 256;
+  EXPECT_EQ(plan["card"]["bytes"], bytes);
+  const CommandResult text = place.gneiss({"plan", "karate", "--model", "gat", "--device", "cuda"});
+  EXPECT_THAT(text.out, HasSubstr("memory of the card: NVIDIA H100 80GB as it is described"));
+  const CommandResult trained =
+      place.gneiss({"train", "karate", "--model", "gat", "--epochs", "1", "--device", "emulated", "--out", "run"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  std::ostringstream taken;
+  taken << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1 << 20) << " MiB of its memory";
+  EXPECT_THAT(Json::parse(place.read("run/report.json")).dump(), HasSubstr(taken.str()));
+}
+
 struct Refused {
   std::vector<std::string> arguments;
   int code;
@@ -106,18 +201,19 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refused{{"train", "karate", "--device", "gpu", "--out", "run"}, 2, "there is no device 'gpu'"},
         Refused{{"train", "karate", "--device", "cuda:x", "--out", "run"}, 2, "there is no device 'cuda:x'"},
-        Refused{{"train", "karate", "--device", "emulated", "--model", "gat", "--out", "run"},
-                2,
-                "on devices: there is none yet"},
-        Refused{{"train", "karate", "--device", "emulated", "--clip-norm", "1", "--out", "run"},
-                2,
-                "gradients are not clipped on devices yet"},
+        Refused{{"train", "karate", "--device", "emulated", "--device-mem", "1K", "--out", "run"},
+                4,
+                "bytes of emulated device, 1024 of 1024 bytes are free; the largest: "},
         Refused{{"train", "karate", "--device", "emulated", "--batch-size", "8", "--out", "run"},
                 2,
                 "mini-batches do not run on devices yet"},
-        Refused{{"train", "karate", "--device", "emulated", "--feature-dtype", "bf16", "--out", "run"}, 2, "16-bit"},
-        Refused{{"plan", "karate", "--device", "emulated"}, 2, "plan does not run on devices yet, train does"},
-        Refused{{"synth", "karate", "--device", "emulated", "--out", "run"}, 2, "gneiss train takes it"}));
+        Refused{{"plan", "karate", "--device", "cuda:x"}, 2, "there is no device 'cuda:x'"},
+        Refused{{"plan", "karate", "--device", "cuda", "--device-mem", "1K"},
+                4,
+                "bytes of NVIDIA H100 80GB as it is described, 1024 of 1024 bytes are free; the largest: "},
+        Refused{{"synth", "karate", "--device", "emulated", "--out", "run"},
+                2,
+                "train, plan, predict, embed and eval take it"}));
 
 /// No card is here: what a build without CUDA says, and what one with it says of the missing driver or card.
 TEST(Device, WithoutACardTheErrorIsNamed) {

@@ -233,8 +233,6 @@ TEST(Resuming, ANewTrainingSaysThatThereIsAnUnfinishedOne) {
 
 TEST(Checkpoints, AreRefusedWhereTheyDoNotStand) {
   const Workplace place;
-  expect_refused(place, "train karate --checkpoint-every 5 --device emulated --defaults plain", 2,
-                 "trainings on a device keep no checkpoints yet");
   expect_refused(place, "train karate --checkpoint-every 5 --no-save", 2, "--no-save asks for none");
   for (const char* wrong : {"-1", "5x", "m", "0s", "nan", "1.5"})
     expect_refused(place, std::string("train karate --checkpoint-every ") + wrong, 2, "--checkpoint-every");

@@ -1,0 +1,31 @@
+// What a training would take of a card, on any machine.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "data/dataset.h"
+#include "ir/plan.h"
+#include "runtime/device_layout.h"
+#include "settings/config.h"
+#include "train/session.h"
+
+namespace gneiss::jobs {
+
+struct CardPlan {
+  std::string card;               ///< whose memory and rates it goes by
+  std::int64_t memory_bytes = 0;  ///< that may be taken
+  runtime::DeviceLayout layout;
+};
+
+/// Does `config` ask for a plan for a card? Errors: kUsage for a device that there is not.
+bool plans_for_card(const settings::Config& config);
+
+/// The parts of a plan for devices. Errors: kOutOfMemory, with the numbers, if the card has less memory or --device-mem
+/// allows less.
+CardPlan plan_card(const settings::Config& config, const data::Dataset& dataset, const ir::Plan& plan,
+                   const train::SessionOptions& options);
+std::string describe(const CardPlan& plan);
+
+}  // namespace gneiss::jobs
