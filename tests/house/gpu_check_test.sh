@@ -1,0 +1,23 @@
+#!/bin/bash
+# tools/gpu-check, rehearsed without a card: what it packs gives the same bits again, and other bits are found.
+#
+# usage: gpu_check_test.sh ROOT BUILD
+set -euo pipefail
+root=$1
+build=$2
+[ -x "$build/bin/gneiss" ] || { echo "the command is not built"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$root/tools/gpu-check" pack "$work/pack" --build "$build" --cases gcn bf16
+(cd "$work/pack" && sha256sum --quiet -c SHA256SUMS)
+run() { "$work/pack/gpu-check" run --device emulated --seconds 120 --out "$work/$1" --only "${@:2}"; }
+run first bits cpu faults resume
+"$root/tools/gpu-check" report "$work/first" | grep -q '| bits | gcn, not captured | ok |'
+
+sed -i 's/"weights": "....../"weights": "000000/' "$work/pack/expected.json"
+if run second bits > "$work/second.txt"; then
+  echo "other weights were not found"
+  exit 1
+fi
+grep -q 'FAIL bits' "$work/second.txt"
