@@ -180,7 +180,8 @@ class Maker {
   graph::EdgeList indexed_edges() const {
     const NpyArray& index = given_.edge_index->values;
     const auto edges = static_cast<std::size_t>(index.dim(1));
-    auto ids = std::make_shared<Buffer<NodeId>>(with_hint(kNodesHint, [&] { return to_ids(index, nodes_); }));
+    auto ids =
+        std::make_shared<Buffer<NodeId>>(with_hint(kNodesHint, [&] { return to_ids(index, nodes_, given_.threads); }));
     graph::EdgeList list{
         Buffer<NodeId>::within(ids, ids->data(), edges), Buffer<NodeId>::within(ids, ids->data() + edges, edges), {}};
     if (!given_.edge_weight) return list;
