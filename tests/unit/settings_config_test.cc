@@ -86,7 +86,7 @@ TEST(Habits, OptionsOfOtherPrograms) {
   EXPECT_EQ(option_habit("--fp16", known).rfind("did you mean '--feature-dtype'? bf16", 0), 0U);
   EXPECT_EQ(option_habit("--n-epochs", known), "") << "the command has no --epochs";
   EXPECT_EQ(option_habit("--lrr", known), "") << "that is for the nearest name";
-  EXPECT_NE(option_habit("--device", known).find("gneiss train takes it"), std::string::npos);
+  EXPECT_NE(option_habit("--device", known).find("train, plan, predict, embed and eval take it"), std::string::npos);
   EXPECT_NE(option_habit("--resume", known).find("gneiss resume RUN goes on"), std::string::npos);
   EXPECT_EQ(option_habit("--gpu", std::vector<std::string>{"--device"}), "did you mean '--device'?");
   EXPECT_EQ(option_habit("--ckpt", std::vector<std::string>{"--resume"}), "did you mean '--resume'?");
