@@ -1,5 +1,6 @@
-// A line is made in a buffer of its own, so that the hash of the file grows with it. Whoever writes holds a lock, which
-// the system takes back when the process ends, however it ends.
+// A line is made in a buffer of its own, so that the hash of the file grows with it. Lines are written some at a time,
+// and one that the system does not take is kept: a disk that was full once leaves no gap. Whoever writes holds a lock,
+// which the system takes back when the process ends, however it ends.
 #include "runs/metrics_file.h"
 
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -25,6 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Lines are written once there are so many bytes of them.
+constexpr std::size_t kBlock = 4096;
+
 [[noreturn]] void fail_disk(const fs::path& path, const std::string& reason) {
   throw Error(ErrorCode::kDisk, fmt::format("cannot write metrics.jsonl: {}", reason), path.string(),
               "choose another --out, or free space");
@@ -32,7 +37,8 @@ namespace fs = std::filesystem;
 
 /// A line in the making; nine numbers of at most 24 characters and their names always fit.
 struct Line {
-  std::array<char, 640> text{};
+  static constexpr std::size_t kMost = 640;
+  std::array<char, kMost> text{};
   std::size_t size = 0;
 
   template <class... Values>
@@ -111,48 +117,65 @@ epochs::EpochRecord record_of(const Json& line) {
 
 }  // namespace
 
-MetricsFile::MetricsFile(const fs::path& path) : path_(path), file_(std::fopen(path.c_str(), "we")) {
-  if (file_ == nullptr) fail_disk(path_, std::strerror(errno));
-  flock(fileno(file_), LOCK_EX | LOCK_NB);
+MetricsFile::MetricsFile(const fs::path& path)
+    : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (file_ < 0) fail_disk(path_, std::strerror(errno));
+  flock(file_, LOCK_EX | LOCK_NB);
+  waiting_.reserve(kBlock + Line::kMost);
 }
 
-MetricsFile::MetricsFile(const fs::path& path, const MetricsEnd& end) : path_(path), end_(end) {
-  file_ = std::fopen(path.c_str(), "r+e");
-  if (file_ == nullptr) fail_disk(path_, std::strerror(errno));
+MetricsFile::MetricsFile(const fs::path& path, const MetricsEnd& end)
+    : path_(path), file_(open(path.c_str(), O_WRONLY | O_CLOEXEC)), end_(end) {
+  if (file_ < 0) fail_disk(path_, std::strerror(errno));
   try {
-    if (flock(fileno(file_), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       throw Error(ErrorCode::kUsage, "this training is still running in another process", path_.string(),
                   "wait for its end, or end it");
     }
     text_until(path_, end);
     const auto bytes = static_cast<off_t>(end.bytes);
-    if (ftruncate(fileno(file_), bytes) != 0 || fseeko(file_, bytes, SEEK_SET) != 0)
-      fail_disk(path_, std::strerror(errno));
+    if (ftruncate(file_, bytes) != 0 || lseek(file_, bytes, SEEK_SET) != bytes) fail_disk(path_, std::strerror(errno));
+    waiting_.reserve(kBlock + Line::kMost);
   } catch (...) {
-    std::fclose(file_);
+    ::close(file_);
     throw;
   }
 }
 
 MetricsFile::~MetricsFile() {
-  if (file_ != nullptr) std::fclose(file_);
+  if (file_ < 0) return;
+  write_waiting();
+  ::close(file_);
 }
 
 void MetricsFile::add(std::int64_t run, const epochs::EpochRecord& epoch) noexcept {
   const Line line = line_of(run, epoch);
-  std::fwrite(line.text.data(), 1, line.size, file_);
+  waiting_.append(line.text.data(), line.size);
   extend(&end_, {line.text.data(), line.size});
+  if (waiting_.size() >= kBlock) write_waiting();
+}
+
+/// False, with errno set, if some lines still wait.
+bool MetricsFile::write_waiting() {
+  std::size_t done = 0;
+  while (done < waiting_.size()) {
+    const ssize_t put = ::write(file_, waiting_.data() + done, waiting_.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) break;
+    done += static_cast<std::size_t>(put);
+  }
+  waiting_.erase(0, done);
+  return waiting_.empty();
 }
 
 MetricsEnd MetricsFile::sync() {
-  const bool failed = std::ferror(file_) != 0 || std::fflush(file_) != 0 || fsync(fileno(file_)) != 0;
-  if (failed) fail_disk(path_, std::strerror(errno));
+  if (!write_waiting() || fsync(file_) != 0) fail_disk(path_, std::strerror(errno));
   return end_;
 }
 
 void MetricsFile::close() {
   sync();
-  std::fclose(std::exchange(file_, nullptr));
+  ::close(std::exchange(file_, -1));
 }
 
 std::vector<RunEpochs> read_metrics(const fs::path& path, const MetricsEnd& end) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "epochs/records.h"
@@ -33,17 +33,21 @@ class MetricsFile {
   MetricsFile& operator=(const MetricsFile&) = delete;
   ~MetricsFile();
 
-  /// Appends run, epoch, loss, lr, seconds, and scores if the epoch was evaluated.
+  /// Appends run, epoch, loss, lr, seconds, and scores if the epoch was evaluated. Lines that a full disk does not take
+  /// wait for room.
   void add(std::int64_t run, const epochs::EpochRecord& epoch) noexcept;
-  /// Makes the lines durable and says how far they go. Errors: kDisk, also for a line that failed.
+  /// Makes the lines durable and says how far they go. Errors: kDisk; the next call tries again.
   MetricsEnd sync();
   /// The last sync().
   void close();
 
  private:
+  bool write_waiting();
+
   std::filesystem::path path_;
-  std::FILE* file_ = nullptr;
-  MetricsEnd end_;
+  int file_ = -1;
+  std::string waiting_;  ///< lines that are not in the file yet
+  MetricsEnd end_;       ///< with these lines
 };
 
 /// The lines up to `end`. Errors: kBadData as MetricsFile, and for lines that it did not write.

@@ -38,7 +38,7 @@ class RunFolder {
   /// was then.
   void checkpoint(Checkpoint at, const CheckpointArrays<std::span<const float>>& arrays);
   /// Makes the folder durable and puts it in its place; of a complete training the checkpoint goes. Errors: kDisk, also
-  /// for a line of metrics.jsonl that failed.
+  /// where lines of metrics.jsonl still find no room.
   void commit(bool complete = true);
 
   /// Is there something to go on from, should this end here?

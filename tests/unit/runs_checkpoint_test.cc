@@ -2,6 +2,8 @@
 #include "runs/checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -178,6 +180,56 @@ TEST_F(CheckpointFile, MetricsAreCutBackToWhatItKnows) {
   EXPECT_EQ(read_file(path), changed) << "refused before anything was cut";
   write_file(path, whole.substr(0, end.bytes - 1));
   EXPECT_THROW(MetricsFile(path, end), Error);
+}
+
+/// While it lives, no file of the process may grow beyond so many bytes.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int) = signal(SIGXFSZ, SIG_IGN);
+  rlimit before_{};
+};
+
+TEST_F(CheckpointFile, LinesThatADiskDoesNotTakeWaitForRoom) {
+  constexpr std::int64_t kEpochs = 200;
+  const auto add_all = [](MetricsFile* file) {
+    for (std::int64_t epoch = 2; epoch <= kEpochs; ++epoch) file->add(0, epoch_of(epoch, 1.0 / epoch));
+  };
+  const fs::path path = folder_ / "metrics.jsonl";
+  MetricsFile file(path);
+  file.add(0, epoch_of(1, 1));
+  const MetricsEnd before = file.sync();
+  int failures = 0;
+  {
+    const FullDisk disk(before.bytes + 100);
+    add_all(&file);
+    for (int i = 0; i < 2; ++i) {
+      try {
+        file.sync();
+      } catch (const Error& error) {
+        failures += error.code() == ErrorCode::kDisk ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_EQ(failures, 2);
+  const MetricsEnd end = file.sync();
+  file.close();
+  EXPECT_EQ(read_metrics(path, end).at(0).epochs.size(), static_cast<std::size_t>(kEpochs));
+  MetricsFile other(folder_ / "other.jsonl");
+  other.add(0, epoch_of(1, 1));
+  add_all(&other);
+  other.close();
+  EXPECT_EQ(read_file(path), read_file(folder_ / "other.jsonl"));
 }
 
 }  // namespace
