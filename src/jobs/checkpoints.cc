@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "base/error.h"
@@ -16,7 +17,6 @@
 namespace gneiss::jobs {
 namespace {
 
-/// Of what decides about the bits of a step: the program, and its kernels.
 std::uint64_t hash_of(const ir::Plan& plan, std::uint64_t before) {
   std::string text = ir::print(plan.program);
   for (const ir::Step& step : plan.steps) text += step.variant + (step.walks_tiles ? "/tiles " : " ");
@@ -34,7 +34,22 @@ epochs::RunRecord without_epochs(const epochs::RunRecord& record) {
   return made;
 }
 
+/// Of no meaning but that two trainings have two of them.
+std::uint64_t draw_number() {
+  std::random_device source;
+  return std::uint64_t{source()} << 32 | source();
+}
+
 }  // namespace
+
+std::uint64_t plan_hash(const ir::Plan& plan, const ir::Plan* blocks, const std::string& evaluation) {
+  std::uint64_t hash = hash_of(plan, 0);
+  if (blocks != nullptr) hash = hash_of(*blocks, hash);
+  return hash_bytes(evaluation.data(), evaluation.size(), hash);
+}
+
+Checkpoints::Checkpoints(const settings::Config& config, std::optional<runs::Unfinished> from)
+    : rhythm_(config), from_(std::move(from)), training_(from_ ? from_->checkpoint.at.training : draw_number()) {}
 
 void Checkpoints::look_at_model(std::string_view text) {
   model_hash_ = hash_text(text);
@@ -65,9 +80,8 @@ void Checkpoints::look_at_data(const data::Dataset& dataset, const std::string& 
                          : "go on with the rates that were there when the training began, or train anew");
 }
 
-void Checkpoints::look_at_plan(const ir::Plan& plan, const ir::Plan* blocks, std::int64_t run) {
-  plan_hash_ = hash_of(plan, 0);
-  if (blocks != nullptr) plan_hash_ = hash_of(*blocks, plan_hash_);
+void Checkpoints::look_at_plan(std::uint64_t hash, std::int64_t run) {
+  plan_hash_ = hash;
   if (!from_ || run != first_run() || plan_hash_ == from_->checkpoint.at.plan_hash) return;
   warnings_.push_back(
       "the plan is another one than when the training began (memory, rates or version of gneiss differ): results are "
@@ -117,6 +131,7 @@ void Checkpoints::put_back(const train::TrainingState<float>& state, std::span<f
 
 runs::Checkpoint Checkpoints::checkpoint_of(const TrainingMoment& moment) const {
   runs::Checkpoint at;
+  at.training = training_;
   at.version = version_text();
   at.settings = moment.config.to_yaml();
   at.defaults = moment.report.defaults;

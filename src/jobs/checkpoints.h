@@ -34,11 +34,14 @@ struct TrainingMoment {
   std::span<const float> best_weights;  ///< of the best run before
 };
 
+/// Of what decides about the bits of a training: programs and kernels of the plan and of that over mini-batches (null:
+/// there are none), and how layers are evaluated by themselves (empty: they are not).
+std::uint64_t plan_hash(const ir::Plan& plan, const ir::Plan* blocks, const std::string& evaluation);
+
 class Checkpoints {
  public:
   /// `from`: where the training goes on; none: it begins. Errors: as CheckpointRhythm.
-  Checkpoints(const settings::Config& config, std::optional<runs::Unfinished> from)
-      : rhythm_(config), from_(std::move(from)) {}
+  Checkpoints(const settings::Config& config, std::optional<runs::Unfinished> from);
 
   const std::optional<runs::Unfinished>& from() const { return from_; }
   /// The run to begin or go on with.
@@ -50,8 +53,8 @@ class Checkpoints {
   void look_at_model(std::string_view text);
   /// Before a session frees what it can.
   void look_at_data(const data::Dataset& dataset, const std::string& node_order, std::int64_t run);
-  /// `blocks`: of mini-batches, or null. Another plan is warned of.
-  void look_at_plan(const ir::Plan& plan, const ir::Plan* blocks, std::int64_t run);
+  /// By plan_hash. Another plan is warned of.
+  void look_at_plan(std::uint64_t hash, std::int64_t run);
 
   /// Fills in the runs and epochs before the checkpoint. Errors: as runs::read_metrics.
   void take_up(runs::Report* report, RunFacts* best_facts);
@@ -73,6 +76,7 @@ class Checkpoints {
 
   CheckpointRhythm rhythm_;
   std::optional<runs::Unfinished> from_;
+  std::uint64_t training_;
   train::Start start_;  ///< its arrays are those of from_
   std::uint64_t model_hash_ = 0;
   std::uint64_t data_hash_ = 0;

@@ -362,7 +362,8 @@ class Trainer {
       look_at_data(run);
       make_session();
       if (init_) load_init(*init_, config_, &session());
-      checkpoints_.look_at_plan(session().plan(), batches_ == nullptr ? nullptr : &batches_->plan(), run);
+      const ir::Plan* const blocks = batches_ == nullptr ? nullptr : &batches_->plan();
+      checkpoints_.look_at_plan(plan_hash(session().plan(), blocks, session().describe_evaluation()), run);
     }
     if (run == checkpoints_.first_run()) {
       weights_ = Buffer<float>::zeros(session().snapshot_size());

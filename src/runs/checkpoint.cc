@@ -113,6 +113,7 @@ minibatch::BatchShape shape_of(const Json& json) {
 /// The header; `sizes` are those of the arrays.
 Json json_of(const Checkpoint& at, const std::vector<std::uint64_t>& sizes) {
   Json json;
+  json["training"] = at.training;
   json["version"] = at.version;
   json["settings"] = at.settings;
   json["defaults"] = at.defaults;
@@ -135,6 +136,7 @@ Json json_of(const Checkpoint& at, const std::vector<std::uint64_t>& sizes) {
 
 Checkpoint checkpoint_of(const Json& json) {
   Checkpoint at;
+  at.training = json.at("training").size();
   at.version = json.at("version").text();
   at.settings = json.at("settings").text();
   at.defaults = json.at("defaults").text();

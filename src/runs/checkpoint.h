@@ -25,6 +25,7 @@ inline constexpr std::string_view kCheckpointName = "checkpoint.bin";
 
 /// What a training goes on from, besides its arrays.
 struct Checkpoint {
+  std::uint64_t training = 0;    ///< a number drawn when it began: all of its checkpoints have it
   std::string version;           ///< of the gneiss that wrote it
   std::string settings;          ///< as a run file
   std::string defaults;          ///< the line about those that were chosen for the data

@@ -72,7 +72,10 @@ RunFolder::RunFolder(const Unfinished& unfinished, bool force)
   if (unfinished.folder != path_) {
     std::error_code ignored;
     const bool taken = fs::exists(fs::symlink_status(path_, ignored));
-    if (taken && (!is_run_folder(path_) || (is_complete(path_) && !force))) {
+    const auto is_other = [&] {
+      return is_complete(path_) || !is_of_training(path_, unfinished.checkpoint.at.training);
+    };
+    if (taken && (!is_run_folder(path_) || (!force && is_other()))) {
       throw Error(ErrorCode::kUsage, "something else stands where the run folder is to be", path_.string(),
                   is_run_folder(path_) ? "move it away, or replace it with --force" : "move it away");
     }

@@ -24,7 +24,7 @@ class RunFolder {
   /// folder); kDisk.
   RunFolder(std::filesystem::path path, bool force);
   /// Goes on with the folder of a training that did not end; its metrics are cut back to what the checkpoint knows.
-  /// Errors: kUsage if another training has completed the folder in the meantime (unless `force`); as MetricsFile.
+  /// Errors: kUsage if the folder is another training's by now (unless `force`); as MetricsFile.
   RunFolder(const Unfinished& unfinished, bool force);
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;

@@ -51,6 +51,12 @@ Unfinished furthest(const fs::path& run, const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
     try {
       LoadedCheckpoint loaded = read_checkpoint(folder / kCheckpointName);
+      if (best && loaded.at.training != best->checkpoint.at.training) {
+        throw Error(ErrorCode::kUsage,
+                    fmt::format("two trainings were to write this folder: checkpoints lie in {} and in {}",
+                                best->folder.string(), folder.string()),
+                    run.string(), "give the .partial- folder of the one to go on with, or move the other away");
+      }
       if (!best || is_further(loaded.at, best->checkpoint.at)) best = Unfinished{run, folder, std::move(loaded)};
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kBadData) throw;
@@ -69,6 +75,15 @@ bool is_complete(const fs::path& run) {
   const Json json = Json::parse(read_file(report), report.string());
   const Json* interrupted = json.find("interrupted");
   return interrupted == nullptr || !interrupted->boolean();
+}
+
+bool is_of_training(const fs::path& run, std::uint64_t training) {
+  try {
+    return has_checkpoint(run) && read_checkpoint(run / kCheckpointName).at.training == training;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kBadData) throw;
+    return false;  // a damaged one could be of any
+  }
 }
 
 std::vector<fs::path> unfinished_beside(const fs::path& run) {

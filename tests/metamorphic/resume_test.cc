@@ -7,12 +7,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
 #include "gneiss/error.h"
+#include "jobs/checkpoints.h"
 #include "jobs/job.h"
 
 namespace gneiss {
@@ -144,6 +146,18 @@ TEST_P(Resume, EndsWithTheSameBytes) {
   EXPECT_FALSE(fs::exists(run / "checkpoint.bin"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
   EXPECT_FALSE(jobs::resume(run, {}, {}).has_value()) << "it is complete";
+}
+
+TEST(PlanHash, KnowsThePlansAndHowLayersAreEvaluated) {
+  ir::Plan plan;
+  plan.program.name = "one";
+  ir::Plan other = plan;
+  other.program.name = "other";
+  const std::set<std::uint64_t> hashes = {
+      jobs::plan_hash(plan, nullptr, ""),     jobs::plan_hash(other, nullptr, ""),
+      jobs::plan_hash(plan, &plan, ""),       jobs::plan_hash(plan, &other, ""),
+      jobs::plan_hash(plan, &plan, "layers"), jobs::plan_hash(plan, nullptr, "layers")};
+  EXPECT_EQ(hashes.size(), 6U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Trainings, Resume, ::testing::ValuesIn(cases()),

@@ -1,6 +1,7 @@
 // The checkpoint file: everything comes back to the last bit, and nothing but the whole file is read.
 #include "runs/checkpoint.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -9,11 +10,16 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "gneiss/error.h"
 #include "runs/run_folder.h"
+#include "runs/unfinished.h"
+#include "support/data_fixtures.h"
 
 namespace gneiss::runs {
 namespace {
@@ -33,11 +39,17 @@ class CheckpointFile : public ::testing::Test {
 
   static Checkpoint some() {
     Checkpoint at;
+    at.training = 0xfedcba9876543210U;
     at.version = "0.3.0";
     at.settings = "train:\n  epochs: 5\n";
+    at.defaults = "a \"small\" graph";
     at.model_hash = 0xffffffffffffffffU;
     at.data_hash = 7;
+    at.plan_hash = 0x8000000000000000U;
+    at.node_order = "clusters";
     at.run = 1;
+    at.saved_run = 1;
+    at.facts = "{}";
     at.position.epoch.epoch = 3;
     at.position.epoch.seconds = 0.1;
     at.position.sums = {2, 1.0 / 3, 64};
@@ -45,12 +57,15 @@ class CheckpointFile : public ::testing::Test {
     at.position.schedule = {0.01, 5e-324, true, 2};
     at.records.resize(2);
     at.records[0].seed = 5;
+    at.records[0].best_epoch = 17;
     at.records[0].best = {0.5, kNaN, 1};
     at.records[0].best_val_loss = 1e300;
     at.records[1].stopped_early = true;
     at.optimizer_steps = 12;
     at.room.hops = 2;
     at.room.nodes = {1, 2, 3};
+    at.room.edges = {4, 5};
+    at.room.bytes = 6;
     at.metrics = {100, 0x8000000000000001U};
     return at;
   }
@@ -85,20 +100,43 @@ class CheckpointFile : public ::testing::Test {
 TEST_F(CheckpointFile, ComesBackToTheBit) {
   const LoadedCheckpoint loaded = read_checkpoint(write());
   const Checkpoint at = some();
+  EXPECT_EQ(loaded.at.training, at.training);
+  EXPECT_EQ(loaded.at.version, at.version);
   EXPECT_EQ(loaded.at.settings, at.settings);
+  EXPECT_EQ(loaded.at.defaults, at.defaults);
   EXPECT_EQ(loaded.at.model_hash, at.model_hash);
+  EXPECT_EQ(loaded.at.data_hash, at.data_hash);
+  EXPECT_EQ(loaded.at.plan_hash, at.plan_hash);
+  EXPECT_EQ(loaded.at.node_order, at.node_order);
+  EXPECT_EQ(loaded.at.run, 1);
+  EXPECT_EQ(loaded.at.saved_run, 1);
+  EXPECT_EQ(loaded.at.facts, at.facts);
+  EXPECT_EQ(loaded.at.optimizer_steps, 12);
   EXPECT_EQ(loaded.at.position.epoch.epoch, 3);
   EXPECT_EQ(loaded.at.position.epoch.seconds, 0.1);
   EXPECT_EQ(loaded.at.position.sums.steps, 2);
   EXPECT_EQ(loaded.at.position.sums.loss, 1.0 / 3);
+  EXPECT_EQ(loaded.at.position.sums.seeds, 64);
+  EXPECT_TRUE(loaded.at.position.stopping.seen);
   EXPECT_EQ(loaded.at.position.stopping.best_metric, -kInfinity);
   EXPECT_EQ(loaded.at.position.stopping.best_loss, 0.1 + 0.2);
+  EXPECT_EQ(loaded.at.position.stopping.without_progress, 4);
+  EXPECT_EQ(loaded.at.position.schedule.plateau_lr, 0.01);
   EXPECT_EQ(loaded.at.position.schedule.best, 5e-324);
+  EXPECT_TRUE(loaded.at.position.schedule.has_best);
+  EXPECT_EQ(loaded.at.position.schedule.bad, 2);
   ASSERT_EQ(loaded.at.records.size(), 2U);
+  EXPECT_EQ(loaded.at.records[0].seed, 5U);
+  EXPECT_EQ(loaded.at.records[0].best_epoch, 17);
+  EXPECT_EQ(loaded.at.records[0].best.train, 0.5);
   EXPECT_TRUE(std::isnan(loaded.at.records[0].best.val));
+  EXPECT_EQ(loaded.at.records[0].best.test, 1);
   EXPECT_EQ(loaded.at.records[0].best_val_loss, 1e300);
+  EXPECT_FALSE(loaded.at.records[0].stopped_early);
   EXPECT_TRUE(loaded.at.records[1].stopped_early);
   EXPECT_EQ(loaded.at.room, at.room);
+  EXPECT_EQ(loaded.at.room.bytes, at.room.bytes);
+  EXPECT_EQ(loaded.at.metrics.bytes, at.metrics.bytes);
   EXPECT_EQ(loaded.at.metrics.hash, at.metrics.hash);
   ASSERT_EQ(loaded.arrays.values.size(), 3U);
   EXPECT_TRUE(std::signbit(loaded.arrays.values[1]));
@@ -230,6 +268,55 @@ TEST_F(CheckpointFile, LinesThatADiskDoesNotTakeWaitForRoom) {
   add_all(&other);
   other.close();
   EXPECT_EQ(read_file(path), read_file(folder_ / "other.jsonl"));
+}
+
+/// What a killed training of this number leaves in `folder`, after so many epochs.
+void leave(const fs::path& folder, std::uint64_t training, std::int64_t epochs) {
+  fs::create_directories(folder);
+  MetricsFile metrics(folder / "metrics.jsonl");
+  Checkpoint at;
+  at.training = training;
+  at.position.epoch.epoch = epochs;
+  at.records.resize(1);
+  at.metrics = metrics.sync();
+  write_checkpoint(folder / kCheckpointName, at, {});
+}
+
+TEST_F(CheckpointFile, TheFurthestOfATrainingIsFoundAndNoOtherTrainings) {
+  const fs::path run = folder_ / "run";
+  leave(folder_ / "run.partial-1", 7, 3);
+  leave(folder_ / "run.partial-2", 7, 5);
+  leave(folder_ / "run.partial-3", 7, 4);
+  EXPECT_EQ(find_unfinished(run)->folder, folder_ / "run.partial-2");
+  leave(folder_ / "run.partial-4", 8, 1);
+  const Error error = gneiss::testing::error_of([&] { find_unfinished(run); });
+  EXPECT_EQ(error.code(), ErrorCode::kUsage);
+  EXPECT_THAT(error.message(), ::testing::HasSubstr("two trainings were to write this folder"));
+  EXPECT_THAT(error.message(), ::testing::HasSubstr("run.partial-4"));
+  EXPECT_EQ(find_unfinished(folder_ / "run.partial-4")->checkpoint.at.training, 8U);
+}
+
+/// Goes on with what is left there, and puts the run folder in its place.
+void finish(const fs::path& partial, bool force, bool interrupted = false) {
+  RunFolder folder(*find_unfinished(partial), force);
+  folder.write("config.yaml", "");
+  folder.write("model.safetensors", "");
+  folder.write("report.json", interrupted ? "{\"interrupted\": true}" : "{}");
+  folder.commit(!interrupted);
+}
+
+TEST_F(CheckpointFile, ARunFolderOfAnotherTrainingStays) {
+  leave(folder_ / "run.partial-1", 7, 3);
+  finish(folder_ / "run.partial-1", false, true);
+  leave(folder_ / "run.partial-1", 8, 9);
+  const Unfinished other = *find_unfinished(folder_ / "run.partial-1");
+  const Error error = gneiss::testing::error_of([&] { RunFolder(other, false); });
+  EXPECT_EQ(error.code(), ErrorCode::kUsage);
+  EXPECT_THAT(error.hint(), ::testing::HasSubstr("--force"));
+  leave(folder_ / "run.partial-2", 7, 9);
+  finish(folder_ / "run.partial-2", false);
+  finish(folder_ / "run.partial-1", true);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
 
 }  // namespace
