@@ -19,6 +19,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/pages.h"
+#include "base/remove.h"
 
 namespace gneiss {
 namespace {
@@ -141,7 +142,7 @@ MappedFile::~MappedFile() {
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   temporary_ = path_;
-  temporary_ += fmt::format(".tmp-{}", getpid());
+  temporary_ += fmt::format("{}{}", kBeingWritten, getpid());
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail_write(path_, errno);
 }

@@ -81,6 +81,7 @@ RunFolder::RunFolder(const Unfinished& unfinished, bool force)
     }
     staging_ = unfinished.folder;
     metrics_.emplace(staging_ / kMetrics, end);
+    remove_half_written(staging_);
     return;
   }
   staging_ = staging_for(path_);

@@ -319,5 +319,15 @@ TEST_F(CheckpointFile, ARunFolderOfAnotherTrainingStays) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
 
+TEST_F(CheckpointFile, WhatAKilledProcessWasWritingGoes) {
+  const fs::path run = folder_ / "run";
+  leave(folder_ / "run.partial-1", 7, 3);
+  write_file(folder_ / "run.partial-1" / "checkpoint.bin.tmp-1", "half");
+  RunFolder(*find_unfinished(run), false).commit();
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(run)) names.push_back(entry.path().filename().string());
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("metrics.jsonl"));
+}
+
 }  // namespace
 }  // namespace gneiss::runs
