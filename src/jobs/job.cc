@@ -125,8 +125,7 @@ class Trainer {
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_);
     check_that_ranks_agree();
     look_at_numbers();
-    model_text_ = model_source(workload_->session().model).text;
-    checkpoints_.look_at_model(model_text_);
+    checkpoints_.look_at_model(workload_->source().text);
     read_init();
     report_.reorder = workload_->reorder();
     report_.defaults = workload_->defaults();
@@ -180,7 +179,7 @@ class Trainer {
     } else {
       begin_folder();
     }
-    folder_->write("model.gneiss", model_text_);
+    folder_->write("model.gneiss", workload_->source().text);
     if (init_) folder_->write(kInitCopy, runs::encode_safetensors(*init_));
   }
 
@@ -468,7 +467,6 @@ class Trainer {
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several
   std::unique_ptr<train::RankTraining> ranks_;      ///< or these
   std::unique_ptr<train::BatchTraining> batches_;  ///< of the session; null: every epoch is one step on the whole graph
-  std::string model_text_;
   std::optional<runs::SafeTensors> init_;  ///< of --init
   Buffer<float> first_weights_;            ///< the same, as every run begins; empty without
   Buffer<float> weights_;

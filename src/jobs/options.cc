@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMaxModelBytes = std::uint64_t{1} << 20;
-
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
@@ -442,9 +440,8 @@ std::string resolve_data(const settings::Config& config) {
 }
 
 language::Source model_source(const std::string& model, const std::string& where) {
-  if (const language::Source* builtin = language::builtin_model(model)) return *builtin;
   const bool is_file = model.find('/') != std::string::npos || model.ends_with(".gneiss") || is_there(model);
-  if (!is_file) {
+  if (!is_file && language::builtin_model(model) == nullptr) {
     const std::vector<std::string> names = language::builtin_model_names();
     const std::string habit = settings::value_habit("model.name", model);
     const std::string hint =
@@ -452,7 +449,7 @@ language::Source model_source(const std::string& model, const std::string& where
     throw Error(ErrorCode::kUsage, fmt::format("there is no model '{}'", model), where.empty() ? "--model" : where,
                 hint + ", or the path of a .gneiss file");
   }
-  return {model, read_file(model, kMaxModelBytes)};
+  return language::load_model(model);
 }
 
 }  // namespace gneiss::jobs

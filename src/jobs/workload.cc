@@ -32,12 +32,6 @@ using Clock = std::chrono::steady_clock;
 /// stacks.
 constexpr std::int64_t kRuntimeBytes = std::int64_t{12} << 20;
 
-bool same(const language::ProgramInputs& a, const language::ProgramInputs& b) {
-  return a.num_nodes == b.num_nodes && a.num_edges == b.num_edges && a.weighted == b.weighted &&
-         a.symmetric == b.symmetric && a.num_features == b.num_features && a.sparse_features == b.sparse_features &&
-         a.num_classes == b.num_classes;
-}
-
 /// Features of a file may take this part of the memory while they are renamed, and afterwards.
 constexpr std::int64_t kMemoryToFeatures = 8;
 
@@ -132,7 +126,8 @@ void Workload::compile_model() {
   options.inputs = program_inputs_ = train::program_inputs(dataset_);
   for (auto& [name, value] : config_->model_args()) options.args.emplace_back(name, value);
   const std::string& model = config_->text("model.name");
-  compiled_ = std::make_shared<const language::CompileResult>(language::compile(model_source(model), options));
+  source_ = model_source(model);
+  compiled_ = std::make_shared<const language::CompileResult>(language::compile(source_, options));
   // A session throws the mistakes of the text, which may come of data that it would refuse before.
   if (!compiled_->ok()) return check_arguments(*config_);
   gathered_width_ = train::gathered_width(compiled_->program);
@@ -194,7 +189,7 @@ void Workload::reload(std::int64_t run) {
   taken_ = false;
   if (!order_.empty()) rename_nodes();
   malloc_trim(0);
-  GNEISS_CHECK(same(train::program_inputs(dataset_), program_inputs_), ErrorCode::kBadData,
+  GNEISS_CHECK(train::program_inputs(dataset_) == program_inputs_, ErrorCode::kBadData,
                "the data set changed while it was in use");
   set_session();
 }

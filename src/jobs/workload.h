@@ -40,6 +40,8 @@ class Workload {
   data::Dataset take_dataset();
   /// Gives back the pages of features that lie in a file, after they were read once.
   void rest_features();
+  /// The model's text as it was compiled, whatever becomes of its file.
+  const language::Source& source() const { return source_; }
   const train::SessionOptions& session() const { return session_; }
   train::SessionOptions& session() { return session_; }
   const train::FullGraphOptions& driver() const { return driver_; }
@@ -86,7 +88,8 @@ class Workload {
   std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read
   std::int64_t label_bytes_ = 0;   ///< of a node
   data::Dataset dataset_;
-  bool taken_ = false;                      ///< it was given away
+  bool taken_ = false;  ///< it was given away
+  language::Source source_;
   language::ProgramInputs program_inputs_;  ///< what the model was compiled for
   std::shared_ptr<const language::CompileResult> compiled_;
   train::SessionOptions session_;

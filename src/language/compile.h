@@ -24,6 +24,8 @@ struct ProgramInputs {
   std::int64_t num_features = 0;
   bool sparse_features = false;  ///< features come as compressed rows
   std::int64_t num_classes = 0;
+
+  friend bool operator==(const ProgramInputs&, const ProgramInputs&) = default;
 };
 
 using ArgValue = std::variant<std::int64_t, double, bool, std::string>;
@@ -88,6 +90,8 @@ std::vector<ModelParameter> model_parameters(const Source& source, std::string_v
 
 /// A built-in model by name (gcn, sage, …); nullptr if there is none.
 const Source* builtin_model(std::string_view name);
+/// That text, or the one of a file. Errors: as read_file.
+Source load_model(const std::string& model);
 /// Names of the built-in models, sorted.
 std::vector<std::string> builtin_model_names();
 

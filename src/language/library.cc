@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "language/parser.h"
 
 namespace gneiss::language {
@@ -49,6 +50,12 @@ const Source* builtin_model(std::string_view name) {
   const auto& models = library().models;
   if (std::find(models.begin(), models.end(), name) == models.end()) return nullptr;
   return &library().sources.find(name)->second;
+}
+
+Source load_model(const std::string& model) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
+  const Source* const builtin = builtin_model(model);
+  return builtin != nullptr ? *builtin : Source{model, read_file(model, kMostBytes)};
 }
 
 std::vector<std::string> builtin_model_names() { return library().models; }

@@ -28,18 +28,6 @@
 namespace gneiss::train {
 namespace {
 
-/// The model's text: a built-in by name, else a file.
-language::Source find_source(const std::string& model) {
-  if (const language::Source* builtin = language::builtin_model(model)) return *builtin;
-  const bool is_file = model.find('/') != std::string::npos || model.ends_with(".gneiss");
-  if (!is_file) {
-    throw Error(ErrorCode::kUsage, fmt::format("there is no model '{}'", model), "--model",
-                unknown_name_hint(model, language::builtin_model_names()) + ", or the path of a .gneiss file");
-  }
-  constexpr std::uint64_t kMaxModelBytes = std::uint64_t{1} << 20;
-  return {model, read_file(model, kMaxModelBytes)};
-}
-
 /// The model for the data set, of which a rank's part is the whole one's size; mistakes of the text are in the result.
 std::shared_ptr<const language::CompileResult> compile_for(const data::Dataset& dataset, const SessionOptions& options,
                                                            const RankPart* part) {
@@ -52,7 +40,8 @@ std::shared_ptr<const language::CompileResult> compile_for(const data::Dataset& 
     compile.inputs.symmetric = part->symmetric;
   }
   compile.args = options.model_args;
-  return std::make_shared<const language::CompileResult>(language::compile(find_source(options.model), compile));
+  return std::make_shared<const language::CompileResult>(
+      language::compile(language::load_model(options.model), compile));
 }
 
 void check_compiled(const language::CompileResult& result, const std::string& model) {

@@ -50,6 +50,7 @@ TEST_F(WorkloadTest, CompilesTheModelForAllThatFollows) {
   write_file(model_, "no model any more");
   const train::Blueprint blueprint = train::make_blueprint(workload.dataset(), workload.session());
   EXPECT_EQ(blueprint.compiled.sources.front().text, kNet);
+  EXPECT_EQ(workload.source().text, kNet) << "what a checkpoint knows the model by";
   const train::Session<float> session(workload.dataset(), workload.session());
   EXPECT_EQ(session.params().front().cols, 8);
 }
