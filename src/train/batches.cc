@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "epochs/metrics.h"
 #include "minibatch/capacity.h"
 #include "minibatch/loader.h"
 #include "passes/pipeline.h"
@@ -33,15 +34,6 @@ namespace {
 
 constexpr double kMargin = 1.25;
 constexpr int kProbes = 8;
-
-std::vector<NodeId> labelled_training_nodes(const data::Dataset& dataset) {
-  std::vector<NodeId> nodes;
-  for (const NodeId v : dataset.split.train) {
-    const bool known = dataset.labels.classes.empty() || dataset.labels.classes[static_cast<std::size_t>(v)] >= 0;
-    if (known) nodes.push_back(v);
-  }
-  return nodes;
-}
 
 passes::BlockCapacity capacity_of(const minibatch::BatchShape& shape) {
   passes::BlockCapacity capacity;
@@ -118,7 +110,7 @@ struct BatchTraining::Impl {
         dataset(data),
         options(std::move(session_options)),
         batches(std::move(batch_options)),
-        seeds(labelled_training_nodes(data)) {
+        seeds(epochs::labelled_split(data).train) {
     options.loss.evaluation_only = false;  // the session's plan may be for that alone
     check_fanout(passes::count_hops(program()), batches.sampler);
     const bool renamed = !dataset.orig_id.empty();

@@ -257,6 +257,23 @@ TEST(Batches, ATrainingOnSampledNeighboursLearns) {
   EXPECT_EQ(batches.stats().batches, (std::ssize(dataset.split.train) + 31) / 32);
 }
 
+TEST(Batches, NodesWithoutAnyLabelAreNoSeeds) {
+  data::Dataset dataset = testing::awkward_dataset({.nodes = 40, .labels = data::LabelKind::kMulti});
+  const std::size_t half = dataset.split.train.size() / 2;
+  const std::int64_t width = dataset.labels.num_classes;
+  for (std::size_t i = half; i < dataset.split.train.size(); ++i)
+    std::fill_n(dataset.labels.targets.data() + dataset.split.train[i] * width, width, NAN);
+  const Model model{"sage", {}};
+  train::SessionOptions options = options_for(model);
+  options.loss.kind = train::default_loss(dataset.labels);
+  train::Session<float> session(dataset, options);
+  train::BatchTraining batches(&session, dataset, options, batches_for({3, 2}, 1));
+  batches.restart(5);
+  batches.epoch(1, 0.01);
+  EXPECT_GT(half, 2U);
+  EXPECT_EQ(batches.stats().batches, static_cast<std::int64_t>(half));
+}
+
 TEST(Batches, TheFanoutHasOneNumberForEachHop) {
   const data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
   const Model model{"sage", {}};
