@@ -224,11 +224,8 @@ SampleReport sample(const settings::Config& config, const SampleRequest& request
   minibatch::SamplerOptions sampling = sampler_options(config, 0);  // a wrong one shows before the data are read
   const data::Dataset dataset = data::load(resolve_data(config), load_options(config, 0, 1));
   const int threads = thread_count(config);
-  minibatch::InEdges<NodeId> graph = minibatch::in_edges(dataset.graph);
-  std::optional<minibatch::OriginalOrder> rows;
-  graph.orig_id = dataset.orig_id;
-  if (!std::is_sorted(dataset.orig_id.begin(), dataset.orig_id.end()))
-    graph = rows.emplace(dataset.graph, dataset.orig_id, threads).in_edges();
+  std::optional<minibatch::OriginalOrder> sorted;
+  const minibatch::InEdges<NodeId> graph = minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &sorted);
   const Sampler sampler(graph, std::move(sampling), threads);
   const auto seed = static_cast<std::uint64_t>(config.integer("train.seed"));
   const SeedOrder seeds(seed_nodes(dataset, request), dataset.num_nodes(), dataset.orig_id,

@@ -1,7 +1,6 @@
 // The held-out epochs are sampled once; every order is then measured by sums over the counts.
 #include "jobs/score.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -59,11 +58,8 @@ ScoreReport score(const settings::Config& config, const ScoreRequest& request) {
                 "name a split with --split");
   }
   const int threads = thread_count(config);
-  minibatch::InEdges<NodeId> graph = minibatch::in_edges(dataset.graph);
-  std::optional<minibatch::OriginalOrder> rows;
-  graph.orig_id = dataset.orig_id;
-  if (!std::is_sorted(dataset.orig_id.begin(), dataset.orig_id.end()))
-    graph = rows.emplace(dataset.graph, dataset.orig_id, threads).in_edges();
+  std::optional<minibatch::OriginalOrder> sorted;
+  const minibatch::InEdges<NodeId> graph = minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &sorted);
   const minibatch::Sampler<NodeId> sampler(graph, std::move(sampling), threads);
   tiers::ScorerOptions options;
   options.seed = static_cast<std::uint64_t>(config.integer("train.seed"));

@@ -47,4 +47,12 @@ OriginalOrder::OriginalOrder(const graph::Graph& graph, std::span<const std::int
 
 InEdges<NodeId> OriginalOrder::in_edges() const { return {graph_.offsets(), sources_, weights_, slots_, orig_id_}; }
 
+InEdges<NodeId> in_edges(const graph::Graph& graph, std::span<const std::int64_t> orig_id, int threads,
+                         std::optional<OriginalOrder>* sorted) {
+  if (!std::is_sorted(orig_id.begin(), orig_id.end())) return sorted->emplace(graph, orig_id, threads).in_edges();
+  InEdges<NodeId> edges = in_edges(graph);
+  edges.orig_id = orig_id;
+  return edges;
+}
+
 }  // namespace gneiss::minibatch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/buffer.h"
@@ -45,5 +46,10 @@ class OriginalOrder {
   Buffer<EdgeId> slots_;
   Buffer<float> weights_;
 };
+
+/// The in-edges of a graph that may have been renamed (`orig_id` not empty): as they lie in memory where that is the
+/// order of the original ids, else sorted, and `*sorted` has to outlive them.
+InEdges<NodeId> in_edges(const graph::Graph& graph, std::span<const std::int64_t> orig_id, int threads,
+                         std::optional<OriginalOrder>* sorted);
 
 }  // namespace gneiss::minibatch

@@ -84,7 +84,7 @@ struct BatchTraining::Impl {
   SessionOptions options;
   BatchOptions batches;
   std::vector<NodeId> seeds;
-  std::optional<minibatch::OriginalOrder> order;
+  std::optional<minibatch::OriginalOrder> order;  ///< of in-edges that do not lie in that of the original ids
   std::unique_ptr<Sampler> sampler;
   std::vector<float> constants;
   std::int64_t constant_columns = 0;
@@ -113,10 +113,9 @@ struct BatchTraining::Impl {
         seeds(epochs::labelled_split(data).train) {
     options.loss.evaluation_only = false;  // the session's plan may be for that alone
     check_fanout(passes::count_hops(program()), batches.sampler);
-    const bool renamed = !dataset.orig_id.empty();
-    if (renamed) order.emplace(dataset.graph, dataset.orig_id, threads_of(options));
-    sampler = std::make_unique<Sampler>(renamed ? order->in_edges() : minibatch::in_edges(dataset.graph),
-                                        batches.sampler, threads_of(options));
+    const int threads = threads_of(options);
+    sampler = std::make_unique<Sampler>(minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &order),
+                                        batches.sampler, threads);
     if (batches.workers <= 0) batches.workers = std::max(1, threads_of(options) / 2);
     compute_constants();
     const minibatch::SeedOrder<NodeId> probed(seeds, dataset.num_nodes(), dataset.orig_id,
