@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/file_pages.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/version.h"
@@ -22,6 +21,7 @@
 #include "jobs/device_choice.h"
 #include "jobs/go_on.h"
 #include "jobs/options.h"
+#include "jobs/model_file.h"
 #include "jobs/partition.h"
 #include "jobs/routes.h"
 #include "jobs/run_facts.h"
@@ -46,33 +46,6 @@ std::int64_t count_parameters(const std::vector<ir::Param>& params) {
   std::int64_t count = 0;
   for (const ir::Param& param : params) count += param.trainable ? param.rows * param.cols : 0;
   return count;
-}
-
-std::string model_title(const settings::Config& config) {
-  const std::string& name = config.text("model.name");
-  return name.ends_with(".gneiss") ? std::filesystem::path(name).stem().string() : name;
-}
-
-/// What the model was made of, so that predict and embed can make it again.
-std::map<std::string, std::string> model_metadata(const settings::Config& config, const data::Dataset& dataset,
-                                                  const language::Source& source, std::int64_t run) {
-  Json args = Json::object();
-  for (const auto& [name, value] : config.model_args()) {
-    std::visit([&, &key = name](const auto& v) { args[key] = v; }, value);
-  }
-  const data::LoadOptions load = load_options(config, run, dataset.num_splits);
-  return {{"format", "pt"},
-          {"gneiss.version", version_text()},
-          {"gneiss.model", model_title(config)},
-          {"gneiss.model_text", source.text},
-          {"gneiss.model_args", args.dump()},
-          {"gneiss.dataset", dataset.name},
-          {"gneiss.features", std::to_string(dataset.features.cols)},
-          {"gneiss.classes", std::to_string(dataset.labels.num_classes)},
-          {"gneiss.class_names", Json(dataset.class_names).dump()},
-          {"gneiss.split", load.split},
-          {"gneiss.data_seed", std::to_string(load.seed)},
-          {"gneiss.run", std::to_string(run)}};
 }
 
 RunFacts facts_of(const settings::Config& config, const data::Dataset& dataset) {
@@ -440,11 +413,9 @@ class Trainer {
     session().load_snapshot(best_weights_);
     const language::Source& source = session().compiled().sources.front();  // as it was when it was compiled
     const epochs::RunRecord& saved = report_.runs[static_cast<std::size_t>(report_.saved_run)];
-    runs::SafeTensors model;
-    model.tensors = weight_tensors(session(), saved.best_epoch);
-    model.metadata = model_metadata(config_, dataset(), source, report_.saved_run);
-    folder_->write("model.safetensors", runs::encode_safetensors(model));
-    folder_->write("model.gneiss", source.text);
+    folder_->write("model.safetensors", runs::encode_safetensors(model_file(config_, *workload_, dataset(), session(),
+                                                                            report_.saved_run, saved.best_epoch)));
+    folder_->write("model.gneiss", workload_->source().text);
     folder_->write("config.yaml", config_.to_yaml());
     best_facts_.metric = report_.metric;
     folder_->write("data.json", to_json(best_facts_));

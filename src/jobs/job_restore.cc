@@ -15,36 +15,16 @@
 #include "data/readers.h"
 #include "jobs/device_choice.h"
 #include "jobs/job.h"
+#include "jobs/model_file.h"
 #include "jobs/options.h"
 #include "jobs/run_facts.h"
-#include "jobs/weights.h"
 #include "runs/run_folder.h"
-#include "runs/safetensors.h"
 #include "train/planned_bytes.h"
 
 namespace gneiss::jobs {
 namespace {
 
 namespace fs = std::filesystem;
-
-const std::string& metadata(const runs::SafeTensors& model, const std::string& key, const fs::path& file) {
-  const auto found = model.metadata.find(key);
-  if (found == model.metadata.end()) {
-    throw Error(ErrorCode::kBadData, fmt::format("the weights have no '{}' in their metadata", key), file.string(),
-                "it was not written by gneiss train");
-  }
-  return found->second;
-}
-
-std::int64_t metadata_number(const runs::SafeTensors& model, const std::string& key, const fs::path& file) {
-  const std::string& text = metadata(model, key, file);
-  long long value = 0;
-  if (!settings::parse_integer(text, &value) || value < 0 || value > (1LL << 31)) {
-    throw Error(ErrorCode::kBadData, fmt::format("metadata '{}': expected a number, got '{}'", key, text.substr(0, 40)),
-                file.string());
-  }
-  return value;
-}
 
 /// Settings that name files of the training's own nodes, or how these lie, and say nothing about a model.
 constexpr const char* kOfItsNodes[] = {"data.features",  "data.labels",  "data.format",
@@ -66,8 +46,7 @@ struct RunConfig {
 
 /// The run's settings with its own copy of the model and the split of the saved weights. Other data come without the
 /// training's files.
-RunConfig run_config(const fs::path& run, const runs::SafeTensors& model, const settings::Config& overrides) {
-  const fs::path weights = run / "model.safetensors";
+RunConfig run_config(const fs::path& run, const ModelFile& model, const settings::Config& overrides) {
   settings::Config saved;
   saved.load_yaml(run / "config.yaml");
   const std::string trained_on = saved.text("data.name");
@@ -75,9 +54,9 @@ RunConfig run_config(const fs::path& run, const runs::SafeTensors& model, const 
     settings::Config config;
     config.merge(saved);
     config.set("model.name", fs::absolute(run / "model.gneiss").string(), settings::Origin::kFlag, run.string());
-    const std::string& split = metadata(model, "gneiss.split", weights);
-    if (!split.empty()) config.set("data.split", split, settings::Origin::kFile, weights.string());
-    config.set("data.seed", metadata(model, "gneiss.data_seed", weights), settings::Origin::kFile, weights.string());
+    const std::string where = model.path().string();
+    if (!model.split().empty()) config.set("data.split", model.split(), settings::Origin::kFile, where);
+    config.set("data.seed", model.data_seed(), settings::Origin::kFile, where);
     config.merge(overrides);
     return config;
   };
@@ -108,9 +87,8 @@ void stand_in_labels(const std::string& kind, std::int64_t classes, data::Labels
   std::fill(labels->classes.begin(), labels->classes.end(), -1);
 }
 
-void check_features(const runs::SafeTensors& model, const RunFacts& facts, const data::Dataset& dataset,
-                    const fs::path& weights) {
-  const std::int64_t features = metadata_number(model, "gneiss.features", weights);
+void check_features(const ModelFile& model, const RunFacts& facts, const data::Dataset& dataset) {
+  const std::int64_t features = model.features();
   if (dataset.features.empty() && features > 0) {
     const std::string theirs = facts.features_file.empty()
                                    ? std::string()
@@ -123,15 +101,14 @@ void check_features(const runs::SafeTensors& model, const RunFacts& facts, const
   if (dataset.features.cols == features) return;
   throw Error(ErrorCode::kBadData,
               fmt::format("the model takes {} features, '{}' has {}", features, dataset.name, dataset.features.cols),
-              weights.string(), "give the data set that the model was trained on, or one with the same features");
+              model.path().string(), "give the data set that the model was trained on, or one with the same features");
 }
 
 /// Labels as the model has them; those that cannot be are an error if they are needed, and no labels otherwise.
-void fit_labels(const runs::SafeTensors& model, const RunFacts& facts, const fs::path& weights, bool need_labels,
-                Restored* restored) {
+void fit_labels(const ModelFile& model, const RunFacts& facts, bool need_labels, Restored* restored) {
   data::Dataset& dataset = *restored->dataset;
   data::Labels& labels = dataset.labels;
-  const std::int64_t classes = metadata_number(model, "gneiss.classes", weights);
+  const std::int64_t classes = model.classes();
   restored->labelled = labels.kind != data::LabelKind::kNone;
   if (need_labels && !restored->labelled) {
     throw Error(ErrorCode::kBadData, fmt::format("no labels: there is nothing to score '{}' against", dataset.name),
@@ -149,7 +126,7 @@ void fit_labels(const runs::SafeTensors& model, const RunFacts& facts, const fs:
       throw Error(ErrorCode::kBadData,
                   fmt::format("the model predicts {} values of kind '{}', '{}' has {} of kind '{}'", classes, kind,
                               dataset.name, labels.num_classes, data::label_kind_name(labels.kind)),
-                  weights.string(), "give labels of the kind that the model was trained with");
+                  model.path().string(), "give labels of the kind that the model was trained with");
     }
     restored->labelled = false;
     stand_in_labels(kind, classes, &labels, static_cast<std::size_t>(dataset.num_nodes()));
@@ -226,16 +203,6 @@ std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config
   }
 }
 
-std::vector<std::string> stored_class_names(const runs::SafeTensors& model, const fs::path& weights) {
-  const auto found = model.metadata.find("gneiss.class_names");
-  if (found == model.metadata.end()) return {};
-  const Json names = Json::parse(found->second, weights.string() + ": gneiss.class_names");
-  std::vector<std::string> texts;
-  if (!names.is_list()) return {};
-  for (const Json& name : names.elements()) texts.push_back(name.is_text() ? name.text() : name.dump());
-  return texts;
-}
-
 /// The data set, with the parts of its nodes that an evaluation scores. Data that only lie at another place are the
 /// training's, with its split; other data without a split of their own are scored as a whole.
 void load_data(const RunFacts& facts, std::int64_t run, const GivenData& given, RunConfig* settings,
@@ -279,8 +246,7 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
   }
   Restored restored;
   std::shared_ptr<runtime::Device> device = choose_device(overrides, &restored.warnings);
-  const fs::path weights = run / "model.safetensors";
-  const runs::SafeTensors model = runs::read_safetensors(weights);
+  const ModelFile model(run);
   const RunFacts facts = read_facts(run);
   RunConfig settings = run_config(run, model, overrides);
   settings::Config& config = settings.config;
@@ -289,16 +255,15 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
   if (facts.known && settings.other && !overrides.is_set("data.binarize"))
     config.set("data.binarize", facts.statistics.binary_first ? "true" : "false", settings::Origin::kFile,
                run.string());
-  restored.class_names = facts.known ? facts.class_names : stored_class_names(model, weights);
-  load_data(facts, metadata_number(model, "gneiss.run", weights), given, &settings, &restored);
+  restored.class_names = facts.known ? facts.class_names : model.class_names();
+  load_data(facts, model.run(), given, &settings, &restored);
   data::Dataset& dataset = *restored.dataset;
-  check_features(model, facts, dataset, weights);
+  check_features(model, facts, dataset);
   compare(config, facts, settings.other, &restored);
-  fit_labels(model, facts, weights, need_labels, &restored);
+  fit_labels(model, facts, need_labels, &restored);
   if (dataset.split.train.empty() && dataset.num_nodes() > 0) dataset.split.train = {0};
   restored.session = evaluating_session(config, std::move(device), dataset);
-  load_weights(model, {weights.string(), "the folder's model.gneiss and model.safetensors do not belong together"},
-               restored.session.get());
+  model.load_into(restored.session.get());
   restored.session->evaluate();
   restored.config = std::move(settings.config);
   return restored;
