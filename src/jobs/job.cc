@@ -17,18 +17,18 @@
 #include "data/info.h"
 #include "data/ranges.h"
 #include "jobs/advice.h"
+#include "jobs/batch_session.h"
 #include "jobs/checkpoints.h"
 #include "jobs/device_choice.h"
 #include "jobs/go_on.h"
-#include "jobs/options.h"
 #include "jobs/model_file.h"
+#include "jobs/options.h"
 #include "jobs/partition.h"
 #include "jobs/routes.h"
 #include "jobs/run_facts.h"
 #include "jobs/weights.h"
 #include "jobs/workload.h"
 #include "language/diagnostics.h"
-#include "passes/to_blocks.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
 #include "train/rank_training.h"
@@ -220,18 +220,18 @@ class Trainer {
     for (const language::Diagnostic& warning : session.compiled().diagnostics)
       report_.notes.push_back(language::render(warning));
     report_.config = config_.values();
-    report_.plan_peak_bytes = ranks_ == nullptr ? session_bytes() : 0;
     if (batches_ != nullptr) {
-      report_.plan_peak_bytes += batches_->bytes();
+      report_.plan_peak_bytes = evaluating_bytes(*workload_, session) + batches_->bytes();
       report_.notes.push_back(batches_->describe());
       if (session.evaluates_by_layers()) report_.notes.push_back(session.describe_evaluation());
       if (batches_->routed() != nullptr) report_.notes.push_back(describe_plan(*batches_->routed()));
       trace();  // a file that cannot be written shows before the training
-    }
-    if (ranks_ != nullptr) {
+    } else if (ranks_ != nullptr) {
       report_.plan_peak_bytes = workload_->peak_bytes_with(ranks_->bytes(), session.plan());
       const std::vector<std::string> notes = ranks_->notes();
       report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
+    } else {
+      report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
     }
     if (watcher_.on_start && report_.rank == 0) watcher_.on_start(report_);
   }
@@ -253,50 +253,14 @@ class Trainer {
                                                      train::RowExchange{device_count(config_) > 1, {}}, cutting);
       return;
     }
-    if (trains_batches(config_)) return make_batches();
+    if (trains_batches(config_)) {
+      BatchSession made = make_batch_session(config_, workload_.get());
+      session_ = std::move(made.session);
+      batches_ = std::move(made.batches);
+      return;
+    }
     if (device_ != nullptr) run_on(device_, &workload_->session());
     session_ = std::make_unique<train::Session<float>>(workload_->take_dataset(), workload_->session());
-  }
-
-  /// The session of mini-batches evaluates, the whole graph at once where that fits beside the batches, else layer by
-  /// layer in what they leave.
-  void make_batches() {
-    train::SessionOptions& options = workload_->session();
-    options.loss.evaluation_only = true;
-    options.by_layers = false;
-    try {
-      make_session_of_batches();
-      if (memory_left() >= 0) return;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kOutOfMemory) throw;
-    }
-    batches_.reset();
-    session_.reset();
-    options.by_layers = true;
-    make_session_of_batches();
-    if (memory_left() < 0) refuse_batches();
-    session_->fit_evaluation(memory_left());
-  }
-
-  [[noreturn]] void refuse_batches() {
-    constexpr double kMiB = 1 << 20;
-    const std::string& limit = workload_->session().passes.limit_name;
-    throw Error(
-        ErrorCode::kOutOfMemory,
-        fmt::format("the training takes {:.1f} MiB before any evaluation, {:.1f} MiB of it for the plan and the "
-                    "slabs of mini-batches, and {} allows {:.1f} MiB",
-                    static_cast<double>(session_bytes() + batches_->bytes()) / kMiB,
-                    static_cast<double>(batches_->bytes()) / kMiB, limit,
-                    static_cast<double>(workload_->memory_limit()) / kMiB),
-        limit, "take smaller batches (--batch-size) or fewer neighbours (--fanout), or raise it");
-  }
-
-  void make_session_of_batches() {
-    const data::Dataset& dataset = workload_->dataset();
-    session_ = std::make_unique<train::Session<float>>(dataset, workload_->session());
-    const std::int32_t hops = passes::count_hops(session_->compiled().program);
-    batches_ = std::make_unique<train::BatchTraining>(session_.get(), dataset, workload_->session(),
-                                                      batch_options(config_, hops));
   }
 
   train::Cutting cutting_options() const {
@@ -304,14 +268,6 @@ class Trainer {
     return {method, epoch_model(config_, workload_->session().passes.rates, workload_->dataset().graph,
                                 workload_->gathered_width())};
   }
-
-  std::int64_t session_bytes() {
-    const ir::Plan& plan = session().plan();
-    if (session().evaluates_by_layers()) return workload_->peak_bytes_with(session().evaluation_bytes(), plan);
-    return batches_ == nullptr ? workload_->peak_bytes(plan) : workload_->peak_bytes_of_kept(plan);
-  }
-
-  std::int64_t memory_left() { return workload_->memory_limit() - session_bytes() - batches_->bytes(); }
 
   /// Before a session frees edges and features.
   void look_at_numbers() {
@@ -411,7 +367,6 @@ class Trainer {
     if (folder_ == nullptr) return;
     report_.run_folder = folder_->path().string();
     session().load_snapshot(best_weights_);
-    const language::Source& source = session().compiled().sources.front();  // as it was when it was compiled
     const epochs::RunRecord& saved = report_.runs[static_cast<std::size_t>(report_.saved_run)];
     folder_->write("model.safetensors", runs::encode_safetensors(model_file(config_, *workload_, dataset(), session(),
                                                                             report_.saved_run, saved.best_epoch)));
@@ -438,8 +393,8 @@ class Trainer {
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several
   std::unique_ptr<train::RankTraining> ranks_;      ///< or these
   std::unique_ptr<train::BatchTraining> batches_;  ///< of the session; null: every epoch is one step on the whole graph
-  std::optional<runs::SafeTensors> init_;  ///< of --init
-  Buffer<float> first_weights_;            ///< the same, as every run begins; empty without
+  std::optional<runs::SafeTensors> init_;          ///< of --init
+  Buffer<float> first_weights_;                    ///< the same, as every run begins; empty without
   Buffer<float> weights_;
   Buffer<float> best_weights_;
   RunFacts facts_;  ///< of the data set at hand: a split of its own gives a run its own statistics

@@ -96,7 +96,7 @@ struct Restored {
   std::vector<std::string> class_names;
   data::Split split;                  ///< what an evaluation scores; empty parts stay empty
   bool labelled = false;              ///< the data brought labels
-  std::vector<std::string> warnings;  ///< what cannot be known, or is unlike the training
+  std::vector<std::string> warnings;  ///< what cannot be known, is unlike the training, or does not fit in memory
 };
 /// Rebuilds the trained model and runs it once. `overrides` win over the run's settings. Where they name another data
 /// set, the training's files of features, labels and splits stay out of it, classes are matched by name, and features

@@ -166,24 +166,22 @@ void compare(const settings::Config& config, const RunFacts& facts, bool other, 
                         : "the training's edges had no weights, these have; --ignore-weights drops them");
 }
 
-/// A session that evaluates the whole graph at once if that fits, else layer by layer in what memory is left.
-/// On a device the whole graph is evaluated at once.
+/// A session that evaluates the whole graph at once if that fits, else layer by layer in what memory is left, with a
+/// warning. On a device the whole graph is evaluated at once.
 std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config& config,
                                                           std::shared_ptr<runtime::Device> device,
-                                                          const data::Dataset& dataset) {
+                                                          const data::Dataset& dataset,
+                                                          std::vector<std::string>* warnings) {
   train::SessionOptions options = session_options(config, dataset);
   options.loss.evaluation_only = true;
   if (device != nullptr) {
     run_on(std::move(device), &options);
     return std::make_unique<train::Session<float>>(dataset, options);
   }
-  const bool given = config.has("train.mem");
-  const std::int64_t limit = given ? config.integer("train.mem") : memory_limit_bytes();
-  const std::int64_t left = limit - current_rss_bytes();
-  if (!given) options.passes.limit_name = "the memory of this machine";
+  const std::int64_t left = memory_limit(config) - current_rss_bytes();
+  if (!config.has("train.mem")) options.passes.limit_name = "the memory of this machine";
   options.passes.excess_bytes = [&dataset, left, options](const ir::Plan& plan) {
-    const train::PlannedBytes planned = train::planned_bytes(plan, train::label_bytes(dataset.labels), options);
-    return std::max({planned.derived, planned.structures, planned.setup, planned.steps}) - left;
+    return train::planned_bytes(plan, train::label_bytes(dataset.labels), options).peak_of_kept() - left;
   };
   std::exception_ptr at_once;
   try {
@@ -196,6 +194,8 @@ std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config
   try {
     auto session = std::make_unique<train::Session<float>>(dataset, options);
     session->fit_evaluation(left - session->evaluation_bytes());
+    warnings->push_back(fmt::format("{} does not hold the whole graph's evaluation at once; {}",
+                                    options.passes.limit_name, session->describe_evaluation()));
     return session;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kUnsupported) std::rethrow_exception(at_once);  // the model has no such parts
@@ -262,7 +262,7 @@ Restored restore(const fs::path& run, const settings::Config& overrides, bool ne
   compare(config, facts, settings.other, &restored);
   fit_labels(model, facts, need_labels, &restored);
   if (dataset.split.train.empty() && dataset.num_nodes() > 0) dataset.split.train = {0};
-  restored.session = evaluating_session(config, std::move(device), dataset);
+  restored.session = evaluating_session(config, std::move(device), dataset, &restored.warnings);
   model.load_into(restored.session.get());
   restored.session->evaluate();
   restored.config = std::move(settings.config);

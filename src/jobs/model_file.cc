@@ -13,6 +13,7 @@
 #include "jobs/weights.h"
 
 namespace gneiss::jobs {
+
 std::string model_title(const settings::Config& config) {
   const std::string& name = config.text("model.name");
   return name.ends_with(".gneiss") ? std::filesystem::path(name).stem().string() : name;

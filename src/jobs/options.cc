@@ -185,6 +185,10 @@ int thread_count(const settings::Config& config) {
   return asked > 0 ? static_cast<int>(asked) : available_threads();
 }
 
+std::int64_t memory_limit(const settings::Config& config) {
+  return config.has("train.mem") ? config.integer("train.mem") : memory_limit_bytes();
+}
+
 bool split_changes(const settings::Config& config) {
   const std::string& split = config.text("data.split");
   return split == "cycle" || split == "all" || config.flag("data.split_per_run");

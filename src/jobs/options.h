@@ -25,6 +25,8 @@ void apply_script(const language::ScriptSettings& script, const std::string& whe
 data::LoadOptions load_options(const settings::Config& config, std::int64_t run, int num_splits);
 /// Threads asked for, or all that the process may use.
 int thread_count(const settings::Config& config);
+/// Bytes of memory that a command may take: --mem, or what the machine has.
+std::int64_t memory_limit(const settings::Config& config);
 /// True if runs have splits of their own.
 bool split_changes(const settings::Config& config);
 

@@ -5,28 +5,28 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "jobs/batch_session.h"
 #include "jobs/options.h"
 #include "jobs/workload.h"
-#include "passes/to_blocks.h"
 
 namespace gneiss::jobs {
 
 ProfileReport profile(settings::Config config, int workers, bool contended, const std::filesystem::path& out) {
   GNEISS_CHECK(trains_batches(config), ErrorCode::kUsage,
                "stages are those of mini-batches: add --batch-size, e.g. --batch-size 1024");
+  for (const settings::Setting& setting : settings::settings()) {
+    if (setting.key.starts_with("device.")) config.unset(setting.key);  // whoever trains by the profile names one
+  }
   Workload workload(&config, PlanFor::kThisMachine);
-  train::Session<float> session(workload.dataset(), workload.session());
-  train::BatchOptions options = batch_options(config, passes::count_hops(session.compiled().program));
-  options.device.reset();
-  train::BatchTraining batches(&session, workload.dataset(), workload.session(), options);
-  session.reset(workload.session().seed);
-  batches.restart(workload.session().seed);
+  const BatchSession made = make_batch_session(config, &workload);
+  made.session->reset(workload.session().seed);
+  made.batches->restart(workload.session().seed);
   ProfileReport report;
   report.model = config.text("model.name");
   report.dataset = workload.dataset().name;
   const int threads = train::threads_of(workload.session());
   report.measured =
-      batches.measure({.workers = workers > 0 ? workers : std::max(1, threads / 2), .contended = contended});
+      made.batches->measure({.workers = workers > 0 ? workers : std::max(1, threads / 2), .contended = contended});
   report.measured.profile.name = fmt::format("{}-{}", report.dataset, report.model);
   if (!out.empty()) write_file(out, schedule::to_json(report.measured.profile));
   return report;

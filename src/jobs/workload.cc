@@ -168,9 +168,7 @@ void Workload::put_in_order() {
   if (!split_changes(*config_) && keep_ == KeepOrder::kIfNeeded) order_ = graph::Order();  // `{}` would keep its memory
 }
 
-std::int64_t Workload::memory_limit() const {
-  return config_->has("train.mem") ? config_->integer("train.mem") : memory_limit_bytes();
-}
+std::int64_t Workload::memory_limit() const { return jobs::memory_limit(*config_); }
 
 void Workload::rename_nodes() {
   data::Move move = data::Move::kInPlace;

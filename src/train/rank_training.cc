@@ -125,9 +125,8 @@ epochs::RunRecord RankTraining::run(const data::Split& split, const FullGraphOpt
 std::int64_t RankTraining::bytes() const {
   std::int64_t bytes = 0;
   for (const Member& here : members_) {
-    const PlannedBytes planned =
-        planned_bytes(here.session->plan(), label_bytes(here.session->dataset().labels), options_);
-    bytes += here.data_bytes + std::max({planned.derived, planned.structures, planned.setup, planned.steps});
+    const std::int64_t label = label_bytes(here.session->dataset().labels);
+    bytes += here.data_bytes + planned_bytes(here.session->plan(), label, options_).peak_of_kept();
   }
   return bytes;
 }

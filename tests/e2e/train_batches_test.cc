@@ -92,13 +92,21 @@ TEST(Batches, EvaluationKeepsWithinMemoryLayerByLayer) {
   // What the run folder is good for keeps within a limit too.
   const CommandResult scores = with({"eval", "whole"}, {"--mem", std::to_string(mem)});
   EXPECT_EQ(scores.code, 0) << scores.err;
-  EXPECT_EQ(scores.out, with({"eval", "whole"}, {}).out);
+  EXPECT_THAT(scores.err,
+              HasSubstr("warning: --mem does not hold the whole graph's evaluation at once; scores: layer"));
+  const CommandResult unlimited = with({"eval", "whole"}, {});
+  EXPECT_EQ(scores.out, unlimited.out);
+  EXPECT_EQ(unlimited.err, "");
   for (const char* command : {"predict", "embed"}) {
     const CommandResult limited = with({command, "whole"}, {"--mem", std::to_string(mem), "--out", "rows.npy"});
     EXPECT_EQ(limited.code, 0) << limited.err;
     const CommandResult too_little = with({command, "whole"}, {"--mem", "12M"});
     EXPECT_EQ(too_little.code, 4) << too_little.err;
   }
+  std::vector<std::string> measuring(training.begin(), training.end() - 1);  // no --json
+  measuring[0] = "profile";
+  const CommandResult measured = with(measuring, {"--mem", std::to_string(mem)});
+  EXPECT_EQ(measured.code, 0) << measured.err;
   const CommandResult refused = with(training, {"--no-save", "--mem", "40M"});
   EXPECT_EQ(refused.code, 4);
   EXPECT_THAT(refused.err, HasSubstr("MiB"));

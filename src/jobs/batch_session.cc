@@ -1,0 +1,65 @@
+// Both ways to evaluate are tried by making them: what batches take is known once they are planned.
+#include "jobs/batch_session.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "jobs/options.h"
+#include "passes/to_blocks.h"
+
+namespace gneiss::jobs {
+namespace {
+
+BatchSession make(const settings::Config& config, const Workload& workload) {
+  BatchSession made;
+  made.session = std::make_unique<train::Session<float>>(workload.dataset(), workload.session());
+  const std::int32_t hops = passes::count_hops(made.session->compiled().program);
+  made.batches = std::make_unique<train::BatchTraining>(made.session.get(), workload.dataset(), workload.session(),
+                                                        batch_options(config, hops));
+  return made;
+}
+
+std::int64_t memory_left(const Workload& workload, const BatchSession& made) {
+  return workload.memory_limit() - evaluating_bytes(workload, *made.session) - made.batches->bytes();
+}
+
+[[noreturn]] void refuse(const Workload& workload, const BatchSession& made) {
+  constexpr double kMiB = 1 << 20;
+  const std::string& limit = workload.session().passes.limit_name;
+  const std::int64_t of_batches = made.batches->bytes();
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format("the training takes {:.1f} MiB before any evaluation, {:.1f} MiB of it for the plan and the "
+                  "slabs of mini-batches, and {} allows {:.1f} MiB",
+                  static_cast<double>(evaluating_bytes(workload, *made.session) + of_batches) / kMiB,
+                  static_cast<double>(of_batches) / kMiB, limit, static_cast<double>(workload.memory_limit()) / kMiB),
+      limit, "take smaller batches (--batch-size) or fewer neighbours (--fanout), or raise it");
+}
+
+}  // namespace
+
+std::int64_t evaluating_bytes(const Workload& workload, const train::Session<float>& session) {
+  const ir::Plan& plan = session.plan();
+  return session.evaluates_by_layers() ? workload.peak_bytes_with(session.evaluation_bytes(), plan)
+                                       : workload.peak_bytes_of_kept(plan);
+}
+
+BatchSession make_batch_session(const settings::Config& config, Workload* workload) {
+  train::SessionOptions& options = workload->session();
+  options.loss.evaluation_only = true;
+  options.by_layers = false;
+  try {
+    BatchSession at_once = make(config, *workload);
+    if (memory_left(*workload, at_once) >= 0) return at_once;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+  }
+  options.by_layers = true;
+  BatchSession by_layers = make(config, *workload);
+  const std::int64_t left = memory_left(*workload, by_layers);
+  if (left < 0) refuse(*workload, by_layers);
+  by_layers.session->fit_evaluation(left);
+  return by_layers;
+}
+
+}  // namespace gneiss::jobs

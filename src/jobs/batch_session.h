@@ -1,0 +1,28 @@
+// Mini-batches of a workload, and the session that evaluates beside them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "jobs/workload.h"
+#include "settings/config.h"
+#include "train/batches.h"
+#include "train/session.h"
+
+namespace gneiss::jobs {
+
+struct BatchSession {
+  std::unique_ptr<train::Session<float>> session;
+  std::unique_ptr<train::BatchTraining> batches;  ///< of the session
+};
+
+/// The session evaluates the whole graph at once where that fits beside the batches, else layer by layer in what they
+/// leave. The workload keeps its data set, which batches read in every epoch, and outlives both. Errors: kOutOfMemory,
+/// with numbers, where even batches by themselves are too much; as train::Session, train::BatchTraining and
+/// batch_options.
+BatchSession make_batch_session(const settings::Config& config, Workload* workload);
+
+/// Peak memory without what the batches take.
+std::int64_t evaluating_bytes(const Workload& workload, const train::Session<float>& session);
+
+}  // namespace gneiss::jobs
