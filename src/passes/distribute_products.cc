@@ -77,10 +77,11 @@ class Distributor {
   }
 
   /// Seconds per training step of what differs: wide sums and aggregations against narrow ones. The products themselves
-  /// are equal unless x is sparse.
+  /// are equal unless x is sparse, or has more rows than the sum, as on a block: they would be of all of these.
   bool cheaper(const Op& product, const Op& sum, const Op& aggregate, ValueId x) const {
     if (order_ != OrderChoice::kAuto) return order_ == OrderChoice::kTransformFirst;
     if (from_.type(x).layout == ir::Layout::kSparse) return true;
+    if (from_.rows(x) > from_.rows(sum.results[0])) return false;
     const auto graph = static_cast<std::size_t>(aggregate.attrs.integer("graph", 0));
     const auto edges = static_cast<double>(std::max<std::int64_t>(0, from_.graphs[graph].num_edges));
     const auto rows = static_cast<double>(std::max<std::int64_t>(0, from_.rows(x)));

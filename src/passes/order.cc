@@ -127,35 +127,40 @@ class OrderChooser {
     return from_.type(row) == ir::global_type(1, from_.type(attention.inputs[0]).cols) ? row : ir::kNoValue;
   }
 
+  double rows(ValueId value) const { return static_cast<double>(std::max<std::int64_t>(from_.rows(value), 0)); }
+
   /// Seconds of one training step spent on the site in the given order, with its share of evaluations and of what is
-  /// done once.
+  /// done once. On a block the aggregation ends in fewer rows than it begins with, and products are on either.
   double seconds(const Site& site, bool aggregate_first) const {
     const auto graph = static_cast<std::size_t>(site.aggregate->attrs.integer("graph", 0));
     const auto edges = static_cast<double>(std::max<std::int64_t>(from_.graphs[graph].num_edges, 0));
-    const auto rows = static_cast<double>(std::max<std::int64_t>(from_.rows(site.x), 0));
+    const double sources = rows(site.x);
+    const double aggregated = rows(site.aggregate->results[0]);
+    const double multiplied = aggregate_first ? aggregated : sources;
     const bool attends = site.aggregate->kind == OpKind::attention;
     const bool weights_constant = !attends && (site.aggregate->inputs.size() < 2 ||
                                                constant_[static_cast<std::size_t>(site.aggregate->inputs[1])]);
     const bool x_constant = constant_[static_cast<std::size_t>(site.x)];
     const bool x_trained = trained_[static_cast<std::size_t>(site.x)];
     const bool x_sparse = from_.type(site.x).layout == ir::Layout::kSparse;
+    const bool once = aggregate_first && x_constant && weights_constant;
     const auto in = static_cast<double>(site.width_in);
     const auto out = static_cast<double>(site.width_out);
-    const double forward = 1 + repeats_.evaluations / repeats_.steps;
-    double sweeps = forward + 1;  // and backward
-    if (aggregate_first)
-      sweeps = (x_constant && weights_constant ? 1 / repeats_.steps : forward) + (x_trained || attends ? 1 : 0);
-    double total = sweeps * cost::gather_seconds(rates_, edges, rows, rows, aggregate_first ? in : out);
-    if (aggregate_first && x_constant && weights_constant) total += rows * in * kFloat / kFirstTouch / repeats_.steps;
+    const double gathered = aggregate_first ? in : out;
+    const double forward = once ? 1 / repeats_.steps : 1 + repeats_.evaluations / repeats_.steps;
+    double total = forward * cost::gather_seconds(rates_, edges, aggregated, sources, gathered);
+    if (!aggregate_first || x_trained || attends)
+      total += cost::gather_seconds(rates_, edges, sources, aggregated, gathered);  // backward
+    if (once) total += aggregated * in * kFloat / kFirstTouch / repeats_.steps;
     if (x_sparse && !aggregate_first) {
-      const cost::FeatureShape features{rows, in, static_cast<double>(sparse_.nonzeros), !x_constant};
+      const cost::FeatureShape features{sources, in, static_cast<double>(sparse_.nonzeros), !x_constant};
       for (const bool gradient : {false, true})
         total += features_product_seconds(rates_, features, out, gradient, sparse_);
     } else {
-      total += cost::gemm_seconds(rates_, kernels::Orientation::kNN, rows, out, in) +
-               cost::gemm_seconds(rates_, kernels::Orientation::kTN, in, out, rows);
+      total += cost::gemm_seconds(rates_, kernels::Orientation::kNN, multiplied, out, in) +
+               cost::gemm_seconds(rates_, kernels::Orientation::kTN, in, out, multiplied);
     }
-    if (x_trained) total += cost::gemm_seconds(rates_, kernels::Orientation::kNT, rows, in, out);
+    if (x_trained) total += cost::gemm_seconds(rates_, kernels::Orientation::kNT, multiplied, in, out);
     return total;
   }
 

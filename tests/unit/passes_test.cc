@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
+#include "passes/to_blocks.h"
 #include "runtime/structures.h"
 #include "support/awkward_graph.h"
 #include "support/plan_model.h"
@@ -402,6 +403,25 @@ TEST(DistributeProducts, GinKeepsSparseFeaturesSparse) {
   EXPECT_EQ(count(plan, OpKind::to_dense), 0) << ir::print(plan.program);
   off.disabled = {"distribute_products"};
   EXPECT_EQ(count(plan_of("gin", dataset, small(), off), OpKind::to_dense), 1);
+}
+
+TEST(ChooseOrder, ProductsOnBlocksAreOfTheRowsThatAreLeft) {
+  // 64 columns to 64: on a full graph both orders take the same products; on a block fewer rows are left behind it.
+  const ir::Program model = testing::compile_builtin(
+      "sage", testing::awkward_dataset({}), {{"hidden_channels", std::int64_t{64}}, {"num_layers", std::int64_t{3}}});
+  const passes::BlockCapacity capacity{{100, 2000, 20000, 100000}, {1500, 20000, 100000}};
+  passes::Options options;
+  options.loss.kind = passes::LossSpec::Kind::kCrossEntropy;
+  const ir::Plan plan = passes::build_plan(passes::to_blocks(model, capacity).program, options);
+  int products = 0;
+  for (const Op& op : plan.program.ops) {
+    if (op.kind != OpKind::gemm) continue;
+    ++products;
+    const std::int64_t rows = std::max(plan.program.rows(op.inputs[0]), plan.program.rows(op.results[0]));
+    const bool second_layer = plan.program.type(op.inputs[0]).cols == 64 && plan.program.type(op.results[0]).cols == 64;
+    EXPECT_LE(rows, second_layer ? 2000 : 20000) << ir::print(plan.program);
+  }
+  EXPECT_GE(products, 12);
 }
 
 TEST(DistributeProducts, LeavesWhatWouldBecomeWider) {
