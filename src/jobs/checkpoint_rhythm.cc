@@ -39,8 +39,8 @@ CheckpointRhythm::CheckpointRhythm(const settings::Config& config) {
               "leave one of the two out");
 }
 
-bool CheckpointRhythm::is_due(std::int64_t steps) {
-  steps_ += steps;
+bool CheckpointRhythm::is_due() {
+  ++steps_;
   const bool by_steps = every_ > 0 && steps_ >= every_;
   const Clock::time_point now = Clock::now();
   const bool by_time = seconds_ > 0 && std::chrono::duration<double>(now - last_).count() >= seconds_;

@@ -14,8 +14,8 @@ class CheckpointRhythm {
   /// Errors: kUsage for a text that is neither a number of steps nor a time, and where there is no run folder.
   explicit CheckpointRhythm(const settings::Config& config);
 
-  /// Asked after every step (`steps` of them since it was last asked): is it time?
-  bool is_due(std::int64_t steps);
+  /// Asked after every step: is it time?
+  bool is_due();
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -63,7 +63,7 @@ class Checkpoints {
                 std::span<float> best_weights) const;
 
   /// Asked after every step: is one to be kept?
-  bool is_due(std::int64_t steps, bool stops) { return rhythm_.is_due(steps) || stops; }
+  bool is_due(bool stops) { return rhythm_.is_due() || stops; }
   /// Writes one. A disk that fails does not stop a training: what to tell people then, if they do not know yet.
   std::string keep(const TrainingMoment& moment, runs::RunFolder* folder);
 

@@ -169,9 +169,7 @@ class Trainer {
 
   /// After a step: a checkpoint, if it is time for one or the training is to stop.
   void after_step(std::int64_t run, const epochs::Position& position, const epochs::RunRecord& record, bool stops) {
-    if (folder_ == nullptr) return;
-    const bool whole_epochs = batches_ != nullptr && batches_->routed() != nullptr;
-    if (!checkpoints_.is_due(whole_epochs ? position.sums.steps : 1, stops)) return;
+    if (folder_ == nullptr || !checkpoints_.is_due(stops)) return;
     const train::TrainingState<float> state = session().training_state();
     const std::string warning = checkpoints_.keep(
         {run,

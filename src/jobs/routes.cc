@@ -31,8 +31,9 @@ std::string describe_plan(const train::RoutedEpoch& epoch) {
 }
 
 std::string describe_epoch(const train::RoutedEpoch& epoch) {
-  return fmt::format("{} {}\n{}  run      {:.3f} s an epoch\n{}", kind(epoch), epoch.profile.name,
-                     schedule::describe(epoch.planned), schedule::to_seconds(epoch.run.epoch),
+  const std::string of = epoch.before == 0 ? "an epoch" : fmt::format("behind the first {} batches", epoch.before);
+  return fmt::format("{} {}\n{}  run      {:.3f} s {}\n{}", kind(epoch), epoch.profile.name,
+                     schedule::describe(epoch.planned), schedule::to_seconds(epoch.run.epoch), of,
                      schedule::describe(epoch.run, epoch.profile, epoch.planned.plan));
 }
 
@@ -52,6 +53,7 @@ Json to_json(const train::RoutedEpoch& epoch) {
                             {"bound_seconds", schedule::to_seconds(planned.bound)},
                             {"epoch_seconds", schedule::to_seconds(run.epoch)},
                             {"why", planned.why}});
+  if (epoch.before > 0) json["resumed_behind"] = epoch.before;
   json["batches"] = Json::object({{"cpu", run.batches[0]}, {"device", run.batches[1]}});
   json["bytes"] = Json::object(
       {{"cpu", run.batches[0] * epoch.profile.dma_bytes}, {"device", run.batches[1] * epoch.profile.uva_bytes}});

@@ -25,6 +25,7 @@
 #include "schedule/host_device.h"
 #include "schedule/replay.h"
 #include "schedule/sim_device.h"
+#include "schedule/watched.h"
 #include "train/batch_inputs.h"
 #include "train/block_plans.h"
 #include "train/host_work.h"
@@ -121,16 +122,19 @@ struct BatchTraining::Impl {
     const minibatch::SeedOrder<NodeId> probed(seeds, dataset.num_nodes(), dataset.orig_id,
                                               {batches.batch_size, options.seed, true});
     make_plan(minibatch::capacity(*sampler, probed, {options.seed, 1, 0}, kProbes, kMargin));
-    if (batches.device) plan_routes(probed.batches_per_epoch());
-  }
-
-  /// Who prepares which batch of an epoch; every epoch goes by it.
-  void plan_routes(std::int64_t batches_per_epoch) {
+    if (!batches.device) return;
     routed = std::make_unique<RoutedEpoch>();
     routed->profile = batches.device->profile;
     routed->threads = batches.device->threads;
+    plan_routes(probed.batches_per_epoch(), 0);
+  }
+
+  /// Who prepares which batch of an epoch; every epoch goes by it, but for the rest of one whose first batches ran
+  /// before this process. No thread may be at work.
+  void plan_routes(std::int64_t batches_per_epoch, std::int64_t before) {
     schedule::PlanOptions asked = batches.device->plan;
-    asked.batches = batches_per_epoch;
+    asked.batches = batches_per_epoch - before;
+    routed->before = before;
     routed->planned = schedule::make_plan(routed->profile, asked);
     routed->simulated = schedule::simulate(routed->planned.plan, routed->profile);
     const schedule::Plan& plan = routed->planned.plan;
@@ -180,8 +184,14 @@ struct BatchTraining::Impl {
     planned->is_set_up = false;  // for the parameters of this run
     const std::int64_t count = seed_order->batches_per_epoch();
     if (routed == nullptr) return start_loader({seed, epoch + done / count, done % count});
-    threads_device.reset();
     make_samplers(routed->profile.workers);
+    begin_routes(done % count);
+  }
+
+  /// A device for epochs behind their first `before` batches.
+  void begin_routes(std::int64_t before) {
+    threads_device.reset();
+    if (routed->before != before) plan_routes(seed_order->batches_per_epoch(), before);
     if (routed->threads)
       threads_device = std::make_unique<schedule::HostDevice>(operators.get(), routed->profile.workers);
   }
@@ -282,9 +292,9 @@ struct BatchTraining::Impl {
     failed = false;
     if (routed == nullptr) {
       run_loader(after);
-    } else if (done.steps == 0) {
-      run_device();
-      if (after && !failed) after(now.sums);
+    } else if (done.steps < seed_order->batches_per_epoch()) {
+      if (routed->before != done.steps) begin_routes(done.steps);
+      run_device(after);
     } else {
       routed->run = routed->simulated;  // it ran before this process
     }
@@ -316,16 +326,20 @@ struct BatchTraining::Impl {
     stats.wait_seconds = std::max(0.0, loader->stats().consumer_seconds - waited);
   }
 
-  void run_device() {
+  void run_device(const AfterBatch& after) {
     const schedule::Plan& plan = routed->planned.plan;
-    work->start_epoch(routed->simulated.order);
+    work->start_epoch(routed->simulated.order, routed->before);
+    const auto stops = [&] { return failed || (after && after(now.sums)); };
     if (threads_device == nullptr) {
+      schedule::Scheduler scheduler(plan);
+      schedule::Watched watched(&scheduler, stops);
       schedule::SimDevice device(routed->profile, plan, operators.get());
-      routed->run = schedule::run(plan, routed->profile, device);
+      routed->run = schedule::run(watched, plan, routed->profile, device);
       return;
     }
     schedule::Replay planned_order(plan, routed->simulated.commands);
-    routed->run = schedule::run(planned_order, plan, routed->profile, *threads_device);
+    schedule::Watched watched(&planned_order, stops);
+    routed->run = schedule::run(watched, plan, routed->profile, *threads_device);
   }
 
   minibatch::BatchKey key_of(std::int64_t index) const { return {seed, now.number, index}; }

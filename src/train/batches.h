@@ -41,6 +41,7 @@ struct RoutedEpoch {
   schedule::Planned planned;
   schedule::Record simulated;  ///< without work, before the training
   schedule::Record run;        ///< the last epoch
+  std::int64_t before = 0;     ///< its first batches, which ran before this process: plan and run are of the others
 };
 
 struct BatchOptions {
@@ -77,8 +78,8 @@ class BatchTraining {
   /// Begins with the first epoch anew, its order and draws by `seed`; or in `epoch`, of which `batches` are done.
   void restart(std::uint64_t seed, std::int64_t epoch = 1, std::int64_t batches = 0);
   /// One epoch (counted from 1, in order) at learning rate `lr`, or what is left of it behind `done`; the mean loss of
-  /// its training nodes, each before the update of its batch. Where a device trains, `after` is told of whole epochs
-  /// alone. Errors: a worker's; kNumeric where a batch's loss is not finite.
+  /// its training nodes, each before the update of its batch. `after` is called by this thread. Errors: a worker's;
+  /// kNumeric where a batch's loss is not finite.
   double epoch(std::int64_t number, double lr, const epochs::StepSums& done = {}, const AfterBatch& after = {});
   /// The most nodes and edges that the plan has room for; batches beyond it have made it larger.
   const minibatch::BatchShape& room() const;

@@ -49,12 +49,12 @@ std::int64_t HostWork::Memory::bytes() const {
 HostWork::HostWork(Stages stages, std::int64_t host_slabs, std::int64_t device_slabs)
     : stages_(std::move(stages)), host_(host_slabs), device_(device_slabs) {}
 
-void HostWork::start_epoch(std::span<const std::int64_t> order) {
+void HostWork::start_epoch(std::span<const std::int64_t> order, std::int64_t first) {
   host_.free_all();
   device_.free_all();
   index_.assign(order.size(), 0);
   for (std::size_t step = 0; step < order.size(); ++step)
-    index_[static_cast<std::size_t>(order[step])] = static_cast<std::int64_t>(step);
+    index_[static_cast<std::size_t>(order[step])] = first + static_cast<std::int64_t>(step);
 }
 
 void HostWork::prepare_on_cpu(std::int64_t batch, int worker) {

@@ -33,8 +33,9 @@ class HostWork : public schedule::Work {
   /// Room for `host_slabs` batches in main memory and `device_slabs` on the device.
   HostWork(Stages stages, std::int64_t host_slabs, std::int64_t device_slabs);
 
-  /// Begins an epoch in which the scheduler's batches are trained in this order.
-  void start_epoch(std::span<const std::int64_t> order);
+  /// Begins an epoch in which the scheduler's batches are trained in this order, or what is left of one behind its
+  /// `first` batches.
+  void start_epoch(std::span<const std::int64_t> order, std::int64_t first = 0);
 
   void prepare_on_cpu(std::int64_t batch, int worker) override;
   std::int64_t copy(std::int64_t batch) override;

@@ -95,11 +95,18 @@ INSTANTIATE_TEST_SUITE_P(
                  "--checkpoint-every 1"},
         Training{"batches",
                  "train dcsbm:nodes=400,features=16,seed=3 --model sage --norm batch --epochs 4 --batch-size 4 "
-                 "--fanout 4,3 --threads 1 --patience 0 --checkpoint-every 3"}),
+                 "--fanout 4,3 --threads 1 --patience 0 --checkpoint-every 3"},
+        Training{"batches_of_two_routes",
+                 "train dcsbm:nodes=400,features=16,seed=3 --model gcn --epochs 4 --batch-size 4 --fanout 4,3 "
+                 "--threads 1 --patience 0 --checkpoint-every 3 --device sim:uk-sage-b"},
+        Training{"batches_on_threads",
+                 "train dcsbm:nodes=400,features=16,seed=3 --model gcn --epochs 4 --batch-size 4 --fanout 4,3 "
+                 "--threads 1 --patience 0 --checkpoint-every 3 --device host:tw-sage-b --schedule coinflip:0.5"}),
     [](const auto& test) { return test.param.name; });
 
 TEST(Stopped, ASignalLeavesACheckpointAndResumeGoesOn) {
-  for (const char* batches : {"", " --batch-size 8 --fanout 3,3"}) {
+  for (const char* batches : {"", " --batch-size 8 --fanout 3,3", " --batch-size 8 --fanout 3,3 --device sim:uk-gcn-b",
+                              " --batch-size 8 --fanout 3,3 --device host:tw-sage-b"}) {
     const Workplace place;
     const std::string command =
         std::string("train dcsbm:nodes=300,seed=2 --model gcn --epochs 200 --patience 0 --threads 1") + batches;

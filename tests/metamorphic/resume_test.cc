@@ -71,7 +71,14 @@ std::vector<Case> cases() {
        {17, 2}},
       {"batches_runs", with(batches, {{"train.runs", "2"}, {"train.epochs", "2"}, {"model.name", "gat"}}), {30, 3}},
       {"batches_renamed", with(batches, {{"train.reorder", "degree"}, {"model.name", "gin"}}), {7}},
-      {"batches_on_a_device", with(batches, {{"device.name", "sim:uk-sage-b"}}), {1, 1}},
+      {"batches_on_a_device", with(batches, {{"device.name", "sim:uk-sage-b"}}), {3, 14, 1}},
+      {"batches_by_the_paper",
+       with(batches, {{"device.name", "sim:uk-gcn-b"}, {"device.schedule", "paper"}, {"device.batches", "3"}}),
+       {2, 5}},
+      {"batches_on_threads", with(batches, {{"device.name", "host:uk-sage-b"}}), {3, 14, 1}},
+      {"batches_on_threads_by_chance",
+       with(batches, {{"device.name", "host:uk-sage-b"}, {"device.schedule", "coinflip:0.5"}}),
+       {11}},
   };
 }
 

@@ -28,6 +28,7 @@
 #include "schedule/run.h"
 #include "schedule/sim_device.h"
 #include "schedule/trace.h"
+#include "schedule/watched.h"
 
 namespace gneiss::schedule {
 namespace {
@@ -525,6 +526,32 @@ TEST(HostDevice, ALimitedLinkHoldsCopiesBack) {
   device.start({Action::kCopy, 0});
   device.wait(&ended);
   EXPECT_GE(device.now() - before, from_ms(10));
+}
+
+TEST(Watched, AStopEndsBehindAnyStepAndTheDeviceGoesOnWithAnotherRun) {
+  const Profile profile = find_profile("tw-sage-b");
+  for (const Mode mode : {Mode::kPaper, Mode::kBest, Mode::kCpu, Mode::kDevice, Mode::kCoinFlip}) {
+    const Plan plan = make_plan(profile, {{mode, 0.5}, 40}).plan;
+    const Record planned = simulate(plan, profile);
+    Counted work;
+    HostDevice threads(&work, plan.workers);
+    for (const std::size_t stop : {1U, 13U, 40U}) {
+      const auto expect_first_steps = [&](Commander* commander, Device& device) {
+        work.order.clear();
+        Watched watched(commander, [&] { return work.order.size() == stop; });
+        const Record record = run(watched, plan, profile, device);
+        EXPECT_EQ(record.order, std::vector(planned.order.begin(), planned.order.begin() + std::ssize(work.order)));
+        EXPECT_EQ(work.order, record.order);
+        EXPECT_EQ(work.order.size(), stop) << mode_name(mode);
+        EXPECT_EQ(std::ssize(record.spans), std::ssize(record.commands)) << "what has begun has ended";
+      };
+      Replay replay(plan, planned.commands);
+      expect_first_steps(&replay, threads);
+      Scheduler scheduler(plan);
+      SimDevice simulated(profile, plan, &work);
+      expect_first_steps(&scheduler, simulated);
+    }
+  }
 }
 
 TEST(HostDevice, AWaitForNothingIsRefused) {
