@@ -10,12 +10,14 @@
 namespace gneiss::jobs {
 namespace {
 
-BatchSession make(const settings::Config& config, const Workload& workload) {
+BatchSession make(const settings::Config& config, const Workload& workload, std::optional<bool> in_place) {
   BatchSession made;
   made.session = std::make_unique<train::Session<float>>(workload.dataset(), workload.session());
   const std::int32_t hops = passes::count_hops(made.session->compiled().program);
-  made.batches = std::make_unique<train::BatchTraining>(made.session.get(), workload.dataset(), workload.session(),
-                                                        batch_options(config, hops));
+  train::BatchOptions options = batch_options(config, hops);
+  options.in_place = in_place;
+  made.batches =
+      std::make_unique<train::BatchTraining>(made.session.get(), workload.dataset(), workload.session(), options);
   return made;
 }
 
@@ -44,18 +46,18 @@ std::int64_t evaluating_bytes(const Workload& workload, const train::Session<flo
                                        : workload.peak_bytes_of_kept(plan);
 }
 
-BatchSession make_batch_session(const settings::Config& config, Workload* workload) {
+BatchSession make_batch_session(const settings::Config& config, Workload* workload, std::optional<bool> in_place) {
   train::SessionOptions& options = workload->session();
   options.loss.evaluation_only = true;
   options.by_layers = false;
   try {
-    BatchSession at_once = make(config, *workload);
+    BatchSession at_once = make(config, *workload, in_place);
     if (memory_left(*workload, at_once) >= 0) return at_once;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kOutOfMemory) throw;
   }
   options.by_layers = true;
-  BatchSession by_layers = make(config, *workload);
+  BatchSession by_layers = make(config, *workload, in_place);
   const std::int64_t left = memory_left(*workload, by_layers);
   if (left < 0) refuse(*workload, by_layers);
   by_layers.session->fit_evaluation(left);

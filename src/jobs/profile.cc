@@ -18,7 +18,7 @@ ProfileReport profile(settings::Config config, int workers, bool contended, cons
     if (setting.key.starts_with("device.")) config.unset(setting.key);  // whoever trains by the profile names one
   }
   Workload workload(&config, PlanFor::kThisMachine);
-  const BatchSession made = make_batch_session(config, &workload);
+  const BatchSession made = make_batch_session(config, &workload, false);
   made.session->reset(workload.session().seed);
   made.batches->restart(workload.session().seed);
   ProfileReport report;

@@ -22,10 +22,11 @@ struct BlockGraph {
     kPrefix,  ///< an edge from each of the first nodes of level `from` to the node of level `to` that it is
   };
   Kind kind = Kind::kHop;
-  std::int32_t hop = 0;    ///< kHop: from level hop + 1 to level hop
-  std::int32_t graph = 0;  ///< kHop, kInner: of the full program
-  std::int32_t from = 0;   ///< kPrefix
-  std::int32_t to = 0;     ///< kPrefix
+  std::int32_t hop = 0;       ///< kHop: from level hop + 1 to level hop
+  std::int32_t graph = 0;     ///< kHop, kInner: of the full program
+  std::int32_t from = 0;      ///< kPrefix
+  std::int32_t to = 0;        ///< kPrefix
+  bool of_all_nodes = false;  ///< its sources are nodes of the full graph, by their numbers there
 };
 
 struct BlockProgram {

@@ -23,6 +23,7 @@ void BatchInputs::set_plan(const ir::Plan& plan) {
   reads_features_ = std::any_of(plan.program.ops.begin(), plan.program.ops.end(), [](const ir::Op& op) {
     return op.kind == ir::OpKind::input && op.attrs.text("name", "features") != "constants";
   });
+  in_place_ = std::ranges::any_of(blocks_.graphs, &passes::BlockGraph::of_all_nodes);
 }
 
 /// Behind the node ids, which are the last of what sampling writes.
@@ -42,12 +43,13 @@ void BatchInputs::add(Slab* slab) const {
   for (std::int64_t g = 0; g < count; ++g) {
     const passes::BlockGraph& graph = blocks_.graphs[static_cast<std::size_t>(g)];
     GraphAt made = add_graph(graph, slab);
+    if (graph.of_all_nodes) begin_at_all_nodes(slab, &made);
     if (both_ways_[static_cast<std::size_t>(g)]) add_transpose(slab, &made);
     slab->at<GraphAt>(header.graphs, count)[static_cast<std::size_t>(g)] = made;
   }
   const auto num_nodes = slab->header().num_nodes;
   const auto nodes = [&] { return std::as_const(*slab).at<NodeId>(slab->header().nodes_at, num_nodes); };
-  header.features = reads_features_ ? add_features(nodes(), slab) : 0;
+  header.features = reads_features_ && !in_place_ ? add_features(nodes(), slab) : 0;
   header.constants = add_constants(slab);
   header.ids = slab->place<std::int64_t>(num_nodes);
   const std::span<std::int64_t> ids = slab->at<std::int64_t>(header.ids, num_nodes);
@@ -192,6 +194,17 @@ BatchInputs::GraphAt BatchInputs::add_prefix(const passes::BlockGraph& graph, Sl
   return at;
 }
 
+/// Sources by their numbers in the full graph. The sampled ones stay: other graphs may be of the same hop.
+void BatchInputs::begin_at_all_nodes(Slab* slab, GraphAt* at) const {
+  const std::int64_t to = slab->place<NodeId>(at->edges);
+  const std::span<const NodeId> nodes = minibatch::MiniBatch<NodeId>(*slab).nodes();
+  const std::span<const NodeId> local = slab->at<NodeId>(at->sources, at->edges);
+  std::ranges::transform(local, slab->at<NodeId>(to, at->edges).begin(),
+                         [&](NodeId source) { return nodes[static_cast<std::size_t>(source)]; });
+  at->sources = to;
+  at->cols = dataset_.num_nodes();
+}
+
 /// Edges by source: counted, then dealt in the order of destinations.
 void BatchInputs::add_transpose(Slab* slab, GraphAt* at) const {
   at->out_offsets = slab->place<EdgeId>(at->cols + 1);
@@ -273,9 +286,11 @@ void BatchInputs::read(const Slab& slab, runtime::Inputs* inputs) const {
   }
   const std::int64_t nodes = shape.nodes[static_cast<std::size_t>(shape.hops)];
   const std::int64_t seeds = shape.nodes[0];
-  inputs->features.rows = nodes;
+  inputs->features.rows = in_place_ ? dataset_.num_nodes() : nodes;
   inputs->features.cols = dataset_.features.cols;
-  if (reads_features_) inputs->features.dense = slab.at<float>(header.features, nodes * dataset_.features.cols);
+  if (in_place_) inputs->features.dense = dataset_.features.dense;
+  if (reads_features_ && !in_place_)
+    inputs->features.dense = slab.at<float>(header.features, nodes * dataset_.features.cols);
   inputs->constants = {slab.at<float>(header.constants, nodes * constant_columns_).data(), nodes, constant_columns_};
   inputs->row_ids.resize(static_cast<std::size_t>(shape.hops) + 1);
   for (std::size_t level = 0; level < inputs->row_ids.size(); ++level)

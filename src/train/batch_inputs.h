@@ -57,6 +57,7 @@ class BatchInputs {
 
   static std::int64_t header_at(const minibatch::Slab& slab);
   GraphAt add_graph(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
+  void begin_at_all_nodes(minibatch::Slab* slab, GraphAt* at) const;
   GraphAt add_hop(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
   GraphAt add_inner(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
   GraphAt add_loops(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
@@ -73,6 +74,7 @@ class BatchInputs {
   std::int64_t constant_columns_ = 0;  ///< of all of them
   std::vector<bool> both_ways_;        ///< by graph of the block program
   bool reads_features_ = true;
+  bool in_place_ = false;  ///< from the data set
 };
 
 }  // namespace gneiss::train

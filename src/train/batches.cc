@@ -19,6 +19,7 @@
 #include "epochs/metrics.h"
 #include "minibatch/capacity.h"
 #include "minibatch/loader.h"
+#include "passes/features_in_place.h"
 #include "passes/pipeline.h"
 #include "passes/to_blocks.h"
 #include "runtime/executor.h"
@@ -69,6 +70,7 @@ struct BatchTraining::Impl {
     ir::Plan plan;
     std::unique_ptr<BatchInputs> inputs;
     std::unique_ptr<runtime::Executor<float>> executor;
+    bool in_place = false;   ///< the features are read where they lie, and no slab holds them
     bool is_set_up = false;  ///< what no batch changes has been computed
   };
 
@@ -231,12 +233,22 @@ struct BatchTraining::Impl {
     made->room = room;
     made->blocks = passes::to_blocks(program(), capacity_of(room), batches.degrees);
     made->plan = passes::build_plan(made->blocks.program, block_passes(options));
+    made->in_place = read_in_place(made.get());
     made->inputs = std::make_unique<BatchInputs>(dataset, program(), made->blocks, std::vector{constants_view()});
     made->inputs->set_plan(made->plan);
     planned.reset();  // not two arenas at a time
     made->executor = std::make_unique<runtime::Executor<float>>(made->plan, session.parameters(),
                                                                 kernels::Context{threads_of(options), {}});
     planned = std::move(made);
+  }
+
+  /// A device gets its rows with the batch, which is what the two routes are about.
+  bool read_in_place(Planned* made) const {
+    const data::Features& features = dataset.features;
+    const bool can = !batches.device && !features.sparse && features.dtype == HalfType::kNone;
+    if (!can || !batches.in_place.value_or(true)) return false;
+    const cost::Rates* const rates = batches.in_place ? nullptr : &options.passes.rates;
+    return passes::read_features_in_place(dataset.num_nodes(), rates, &made->plan, &made->blocks.graphs);
   }
 
   void start_loader(const minibatch::BatchKey& first) {
@@ -386,9 +398,9 @@ struct BatchTraining::Impl {
   std::int64_t slab_bytes() const {
     const minibatch::BatchShape& room = planned->room;
     const std::int64_t nodes = room.nodes[static_cast<std::size_t>(room.hops)];
-    const std::int64_t columns = dataset.features.cols + constant_columns;
+    const std::int64_t columns = (planned->in_place ? 0 : dataset.features.cols) + constant_columns;
     std::int64_t bytes = nodes * (columns * std::int64_t{sizeof(float)} + std::int64_t{sizeof(std::int64_t)});
-    constexpr std::int64_t kEdgeBytes = 2 * sizeof(NodeId) + 2 * sizeof(EdgeId) + sizeof(float);
+    constexpr std::int64_t kEdgeBytes = 3 * sizeof(NodeId) + 2 * sizeof(EdgeId) + sizeof(float);
     for (int hop = 0; hop < room.hops; ++hop) bytes += room.edges[static_cast<std::size_t>(hop)] * kEdgeBytes;
     return bytes;
   }

@@ -48,6 +48,7 @@ struct BatchOptions {
   minibatch::SamplerOptions sampler;
   std::int64_t batch_size = 1024;
   passes::DegreesOf degrees = passes::DegreesOf::kFullGraph;
+  std::optional<bool> in_place;         ///< rows of features are read where they lie; none: where that pays
   int workers = 0;                      ///< threads that prepare batches; 0: half of the session's, at least one
   std::optional<DeviceOptions> device;  ///< none: batches are prepared ahead as fast as this machine can
 };
