@@ -42,6 +42,8 @@ void check_options(const DcsbmOptions& o, std::int64_t edges) {
   check_range("degree", o.degree, 0, static_cast<double>(o.nodes));
   check_range("homophily", o.homophily, 0, 1);
   check_range("power", o.power, 2.01, 100);
+  check_range("top", o.top, 0, 0.9);
+  check_range("spread", o.spread, 0, 1);
   check_range("density", o.density, 0, 1);
   check_range("signal", o.signal, 0, 1);
   check_range("train", o.train, 0, 1);
@@ -64,6 +66,44 @@ void check_memory(const DcsbmOptions& o, std::int64_t edges) {
                 fmt::format("{} needs about {:.0f} MB, the limit is {:.0f} MB", o.name, bytes / 1e6, limit / 1e6),
                 o.name, "make it smaller, for example with scale=0.1");
   }
+}
+
+/// Mean degree, both ends of an edge counted.
+double mean_degree(const DcsbmOptions& o, std::int64_t edges) {
+  return std::max(1.0, static_cast<double>(edges) * (o.directed ? 2 : 1) / static_cast<double>(o.nodes));
+}
+
+/// The largest weight for an exponent: no node is expected to reach more than an eighth of the graph.
+double largest_weight(const DcsbmOptions& o, double power, std::int64_t edges) {
+  const double mean = (power - 1) / (power - 2);
+  return std::max(1.0, mean * static_cast<double>(o.nodes) / (8 * mean_degree(o, edges)));
+}
+
+/// The share of all weight that the 1 % of nodes with the largest have: weights are u^(-1/a) for u in (0, 1), cut at
+/// the cap.
+double top_share(double power, double cap) {
+  constexpr double kTop = 0.01;
+  const double a = power - 1;
+  const double cut = std::pow(cap, -a);
+  const auto weight_below = [&](double u) {
+    if (u <= cut) return u * cap;
+    return cut * cap + (std::pow(u, 1 - 1 / a) - std::pow(cut, 1 - 1 / a)) / (1 - 1 / a);
+  };
+  return weight_below(kTop) / weight_below(1);
+}
+
+/// The exponent that gives the wanted share of edges: larger exponents give less. Ends are drawn apart, so that of
+/// edges whose ends lie at the top with chance s, 1 - (1 - s)^2 touch it.
+double exponent(const DcsbmOptions& o, std::int64_t edges) {
+  if (o.top == 0) return o.power;
+  const double of_ends = 1 - std::sqrt(1 - o.top);
+  double low = 2.01;
+  double high = 100;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (top_share(middle, largest_weight(o, middle, edges)) > of_ends ? low : high) = middle;
+  }
+  return low;
 }
 
 /// Nodes of each community, their weights as alias tables.
@@ -133,15 +173,13 @@ class Communities {
   /// Pareto weights; the largest is capped so that no node is expected to reach more than an eighth of the graph.
   static std::vector<double> draw_weights(const DcsbmOptions& o, std::int64_t edges) {
     const std::uint64_t seed = derive_seed(o.seed, kWeights);
-    const double mean = (o.power - 1) / (o.power - 2);
-    const double degree =
-        std::max(1.0, static_cast<double>(edges) * (o.directed ? 2 : 1) / static_cast<double>(o.nodes));
-    const double cap = std::max(1.0, mean * static_cast<double>(o.nodes) / (8 * degree));
+    const double power = exponent(o, edges);
+    const double cap = largest_weight(o, power, edges);
     std::vector<double> weight(static_cast<std::size_t>(o.nodes));
     for (std::size_t v = 0; v < weight.size(); ++v) {
       const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(v), 0, 0, 0});
       const double uniform = (static_cast<double>(block[0]) + 0.5) * 0x1.0p-32;
-      weight[v] = std::min(cap, std::pow(uniform, -1 / (o.power - 1)));
+      weight[v] = std::min(cap, std::pow(uniform, -1 / (power - 1)));
     }
     return weight;
   }
@@ -341,6 +379,58 @@ Labels make_labels(const DcsbmOptions& o, const Communities& communities) {
   return labels;
 }
 
+/// Parts of these shares; what is left of shares below 1 is in none.
+Split draw_parts(const DcsbmOptions& o, const Labels& labels) {
+  const double left = 1 - o.train - o.val - o.test;
+  const bool all = left < 1e-9;
+  const std::string ratio = fmt::format("ratio:{}/{}/{}", o.train, o.val, all ? o.test : o.test + left);
+  Split split = draw_split(labels, o.nodes, ratio, derive_seed(o.seed, kSplit));
+  if (all) return split;
+  RandomStream random(derive_seed(o.seed, kSplit), 2);
+  const auto kept = static_cast<std::size_t>(std::llround(o.test * static_cast<double>(o.nodes)));
+  for (std::size_t i = 0; i < std::min(kept, split.test.size()); ++i)
+    std::swap(split.test[i], split.test[i + random.below(split.test.size() - i)]);
+  split.test.resize(std::min(kept, split.test.size()));
+  std::sort(split.test.begin(), split.test.end());
+  return split;
+}
+
+/// Training nodes outside of the first communities change places with others inside, by chance.
+void gather_training(const DcsbmOptions& o, const Communities& communities, std::int64_t count, Split* split) {
+  const std::int64_t first = std::max<std::int64_t>(1, std::llround(o.spread * static_cast<double>(count)));
+  enum Part : std::uint8_t { kNone, kTrain, kVal, kTest };
+  std::vector<std::uint8_t> part(static_cast<std::size_t>(o.nodes), kNone);
+  const auto mark = [&](const std::vector<NodeId>& nodes, Part p) {
+    for (const NodeId v : nodes) part[static_cast<std::size_t>(v)] = p;
+  };
+  mark(split->train, kTrain);
+  mark(split->val, kVal);
+  mark(split->test, kTest);
+  std::vector<NodeId> inside;
+  std::vector<NodeId> outside;
+  for (NodeId v = 0; v < o.nodes; ++v) {
+    const bool trains = part[static_cast<std::size_t>(v)] == kTrain;
+    const bool is_inside = communities.of(v) < first;
+    if (is_inside && !trains) inside.push_back(v);
+    if (!is_inside && trains) outside.push_back(v);
+  }
+  GNEISS_CHECK(outside.size() <= inside.size(), ErrorCode::kUsage,
+               "spread = {}: {} training nodes do not fit into {} of {} communities", o.spread, split->train.size(),
+               first, count);
+  RandomStream random(derive_seed(o.seed, kSplit), 1);
+  for (std::size_t i = 0; i < outside.size(); ++i) {
+    std::swap(inside[i], inside[i + random.below(inside.size() - i)]);
+    std::swap(part[static_cast<std::size_t>(inside[i])], part[static_cast<std::size_t>(outside[i])]);
+  }
+  const auto nodes_of = [&](Part p) {
+    std::vector<NodeId> nodes;
+    for (NodeId v = 0; v < o.nodes; ++v)
+      if (part[static_cast<std::size_t>(v)] == p) nodes.push_back(v);
+    return nodes;
+  };
+  *split = {nodes_of(kTrain), nodes_of(kVal), nodes_of(kTest)};
+}
+
 }  // namespace
 
 Dataset generate_dcsbm(const DcsbmOptions& o) {
@@ -351,14 +441,12 @@ Dataset generate_dcsbm(const DcsbmOptions& o) {
   Dataset out;
   out.name = o.name;
   out.format = "generator";
-  {
-    const Communities communities(o, count, edges);
-    out.graph = draw_graph(o, communities, count, edges);
-    if (o.features > 0) out.features = o.density < 1 ? sparse_ones(o, communities) : dense_noise(o, communities, count);
-    out.labels = make_labels(o, communities);
-  }
-  const std::string ratio = fmt::format("ratio:{}/{}/{}", o.train, o.val, o.test);
-  out.split = draw_split(out.labels, o.nodes, ratio, derive_seed(o.seed, kSplit));
+  const Communities communities(o, count, edges);
+  out.graph = draw_graph(o, communities, count, edges);
+  if (o.features > 0) out.features = o.density < 1 ? sparse_ones(o, communities) : dense_noise(o, communities, count);
+  out.labels = make_labels(o, communities);
+  out.split = draw_parts(o, out.labels);
+  if (o.spread < 1) gather_training(o, communities, count, &out.split);
   return out;
 }
 

@@ -91,11 +91,14 @@ Dataset dcsbm_from(Spec* spec, DcsbmOptions o) {
   spec->number("features", &o.features);
   spec->number("density", &o.density);
   spec->number("homophily", &o.homophily);
-  spec->number("power", &o.power);
+  const bool power = spec->number("power", &o.power);
+  if (spec->number("top", &o.top) && power) fail(spec->name, "give either power or top");
+  if (power) o.top = 0;
   spec->number("signal", &o.signal);
   const bool train = spec->number("train", &o.train);
   const bool val = spec->number("val", &o.val);
   if (!spec->number("test", &o.test) && (train || val)) o.test = std::max(0.0, 1 - o.train - o.val);
+  spec->number("spread", &o.spread);
   spec->number("seed", &o.seed);
   spec->flag("multilabel", &o.multilabel);
   spec->flag("directed", &o.directed);

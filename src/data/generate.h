@@ -25,12 +25,14 @@ struct DcsbmOptions {
   bool directed = false;       ///< keep one direction of each edge
   double homophily = 0.8;      ///< share of edges within a community
   double power = 2.5;          ///< exponent of the degree distribution, > 2
+  double top = 0;              ///< share of edges that touch the 1 % of nodes with most, not by `power`; 0: by power
   std::int64_t features = 64;  ///< width; 0 = none
   double density = 1;          ///< below 1: sparse bag-of-words features with this share of ones
   double signal = 0.5;         ///< 0 = features say nothing about the community, 1 = much
   double train = 0.6;
   double val = 0.2;
   double test = 0.2;
+  double spread = 1;  ///< training nodes come from this share of the communities, and so from these classes alone
   std::uint64_t seed = 0;
   int threads = 1;
   std::int64_t max_bytes = 0;  ///< refuse to build more than this; 0 = the memory that the process may use

@@ -12,7 +12,7 @@
 namespace gneiss::minibatch {
 
 /// A view of in-edges compressed by destination. Entries of a row are in the order of the sources' original ids:
-/// picks are places in a row, and only so a renamed graph gives the renamed batch.
+/// picks are places in a row, and only so a renamed graph gives the renamed batch. Rows may lie in any order.
 template <class Id = NodeId>
 struct InEdges {
   std::span<const EdgeId> offsets;        ///< [n + 1]
@@ -20,9 +20,13 @@ struct InEdges {
   std::span<const float> weights;         ///< [m], or empty: all 1
   std::span<const EdgeId> slots;          ///< [m] the entry's position in the graph's own order, or empty: its own
   std::span<const std::int64_t> orig_id;  ///< [n], or empty: nodes were never renamed
+  std::span<const EdgeId> begins = {};    ///< [n] where a row's entries begin, or empty: as `offsets` says
 
   std::int64_t num_nodes() const { return offsets.empty() ? 0 : static_cast<std::int64_t>(offsets.size()) - 1; }
   std::int64_t num_edges() const { return static_cast<std::int64_t>(sources.size()); }
+  EdgeId begin(Id v) const {
+    return begins.empty() ? offsets[static_cast<std::size_t>(v)] : begins[static_cast<std::size_t>(v)];
+  }
   std::int64_t original(Id v) const {
     return orig_id.empty() ? static_cast<std::int64_t>(v) : orig_id[static_cast<std::size_t>(v)];
   }

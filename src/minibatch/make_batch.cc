@@ -55,12 +55,16 @@ void BatchInMaking<Id>::add_seeds(std::span<const Id> seeds) {
 template <class Id>
 void BatchInMaking<Id>::look_up_rows(std::int64_t first, std::int64_t last) {
   const std::span<const EdgeId> offsets = sampler_.graph().offsets;
+  const std::span<const EdgeId> begins = sampler_.graph().begins;
   const Id* nodes = work_.nodes.data();
   Row* rows = work_.rows.data();
   for (std::int64_t i = first; i < last; ++i) {
-    if (i + kRowsAhead < last) prefetch(&offsets[static_cast<std::size_t>(nodes[i + kRowsAhead])]);
+    if (i + kRowsAhead < last) {
+      prefetch(&offsets[static_cast<std::size_t>(nodes[i + kRowsAhead])]);
+      if (!begins.empty()) prefetch(&begins[static_cast<std::size_t>(nodes[i + kRowsAhead])]);
+    }
     const auto v = static_cast<std::size_t>(nodes[i]);
-    rows[i] = {offsets[v], offsets[v + 1] - offsets[v]};
+    rows[i] = {begins.empty() ? offsets[v] : begins[v], offsets[v + 1] - offsets[v]};
   }
 }
 

@@ -98,8 +98,9 @@ void Sampler<Id>::make_columns(int threads) {
   columns_ = Buffer<AliasColumn>(weights.size());
   parallel_chunks(threads, graph_.num_nodes(), kRowsPerTask, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t v = first; v < last; ++v) {
-      const auto begin = static_cast<std::size_t>(graph_.offsets[static_cast<std::size_t>(v)]);
-      const std::size_t size = static_cast<std::size_t>(graph_.offsets[static_cast<std::size_t>(v) + 1]) - begin;
+      const auto begin = static_cast<std::size_t>(graph_.begin(static_cast<Id>(v)));
+      const auto size = static_cast<std::size_t>(graph_.offsets[static_cast<std::size_t>(v) + 1] -
+                                                 graph_.offsets[static_cast<std::size_t>(v)]);
       if (size == 0) continue;
       const std::span<const float> row = weights.subspan(begin, size);
       fill_alias_columns(row, columns_.span().subspan(begin, size));

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "minibatch/capacity.h"
 #include "minibatch/loader.h"
+#include "tiers/split.h"
 
 namespace gneiss::tiers {
 namespace {
@@ -85,6 +86,14 @@ graph::Order hot_order(std::span<const double> scores, std::span<const std::int6
 std::int64_t hot_rows(double share, std::int64_t nodes) {
   if (share <= 0 || nodes == 0) return 0;
   return std::clamp<std::int64_t>(std::llround(share * static_cast<double>(nodes)), 1, nodes);
+}
+
+std::vector<double> heat_of(const Accesses& accesses, std::span<const NodeId> order) {
+  std::vector<double> heat;
+  heat.reserve(order.size());
+  const auto batches = static_cast<double>(std::max<std::int64_t>(1, accesses.batches));
+  for (const NodeId v : order) heat.push_back(static_cast<double>(accesses.counts[at(v)]) / batches);
+  return falling(heat);
 }
 
 double hit_rate(const Accesses& accesses, std::span<const NodeId> order, std::int64_t hot) {

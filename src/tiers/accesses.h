@@ -43,4 +43,7 @@ std::int64_t hot_rows(double share, std::int64_t nodes);
 /// The share of accesses to the first `hot` nodes of the order; 0 where nothing was read.
 double hit_rate(const Accesses& accesses, std::span<const NodeId> order, std::int64_t hot);
 
+/// Reads of each row a batch along an order, made to fall (see falling).
+std::vector<double> heat_of(const Accesses& accesses, std::span<const NodeId> order);
+
 }  // namespace gneiss::tiers

@@ -15,9 +15,14 @@ struct DeviceBudget {
   std::int64_t row_bytes = 0;
 };
 
+/// What the training leaves; below 0 where it does not fit itself.
+constexpr std::int64_t bytes_left(const DeviceBudget& budget) {
+  return budget.memory_bytes - budget.plan_bytes - budget.slabs * budget.slab_bytes;
+}
+
 /// Never more than there are, none where the training alone takes all.
 constexpr std::int64_t rows_that_fit(const DeviceBudget& budget) {
-  const std::int64_t left = budget.memory_bytes - budget.plan_bytes - budget.slabs * budget.slab_bytes;
+  const std::int64_t left = bytes_left(budget);
   if (left <= 0) return 0;
   return budget.row_bytes == 0 ? budget.rows : std::min(budget.rows, left / budget.row_bytes);
 }

@@ -138,6 +138,7 @@ HotRows choose_hot(Scorer* scorer, std::span<const Score> candidates, std::int64
   if (rankings.size() > 1) {
     const Accesses& apart = scorer->to_choose_by();
     best = static_cast<std::size_t>(&best_ranking(rankings, apart, count) - rankings.data());
+    hot.hits_of = count;
     hot.hits = hit_rate(apart, rankings[best].order, count);
     hot.batches = apart.batches;
     hot.seconds += apart.seconds;

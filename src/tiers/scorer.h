@@ -84,8 +84,10 @@ struct HotRows {
   std::int64_t count = 0;  ///< of hot rows: the first of the order
   Score score = Score::kDegree;
   double hits = -1;          ///< of batches apart; -1: there was nothing to choose, and so none were sampled
+  std::int64_t hits_of = 0;  ///< the rows that these hits are of
   std::int64_t batches = 0;  ///< apart
   double seconds = 0;        ///< that all scores and the choice took
+  std::vector<double> heat;  ///< as heat_of, where somebody asked
 };
 
 /// The first `count` nodes by the best of these scores. Errors: as the scores.

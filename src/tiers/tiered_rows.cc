@@ -15,7 +15,7 @@ constexpr std::int64_t kLine = 64;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-void count(const Place& place, std::int64_t row_bytes, TierTraffic* traffic) {
+void count_row(const Place& place, std::int64_t row_bytes, TierTraffic* traffic) {
   TierCount& counted = traffic->tier[static_cast<std::size_t>(place.tier)];
   ++counted.rows;
   counted.bytes += row_bytes;
@@ -86,7 +86,7 @@ void TieredRows::gather(std::span<const NodeId> ids, std::byte* out, TierTraffic
     }
     const Place place = place_of(map_, ids[i]);
     std::memcpy(out, address(place), at(row_bytes_));
-    count(place, row_bytes_, traffic);
+    count_row(place, row_bytes_, traffic);
     out += row_bytes_;
   }
 }
@@ -101,7 +101,7 @@ std::int64_t TieredRows::gather_cold(std::span<const NodeId> ids, std::byte* out
     if (is_hot(ids[i])) continue;
     const Place place = place_of(map_, ids[i]);
     std::memcpy(out + gathered * row_bytes_, address(place), at(row_bytes_));
-    count(place, row_bytes_, traffic);
+    count_row(place, row_bytes_, traffic);
     ++gathered;
   }
   return gathered;
@@ -112,13 +112,17 @@ void TieredRows::merge(std::span<const NodeId> ids, const std::byte* cold, std::
     if (is_hot(id)) {
       const Place place = place_of(map_, id);
       std::memcpy(out, address(place), at(row_bytes_));
-      count(place, row_bytes_, traffic);
+      count_row(place, row_bytes_, traffic);
     } else {
       std::memcpy(out, cold, at(row_bytes_));
       cold += row_bytes_;
     }
     out += row_bytes_;
   }
+}
+
+void TieredRows::count(std::span<const NodeId> ids, TierTraffic* traffic) const {
+  for (const NodeId id : ids) count_row(place_of(map_, id), row_bytes_, traffic);
 }
 
 std::int64_t TieredRows::count_cold(std::span<const NodeId> ids) const {

@@ -75,6 +75,8 @@ class TieredRows {
   /// The hot ones, and between them those that gather_cold gathered of the same ids.
   void merge(std::span<const NodeId> ids, const std::byte* cold, std::byte* out, TierTraffic* traffic) const;
   std::int64_t count_cold(std::span<const NodeId> ids) const;
+  /// What a gather of these rows counts, without reading them.
+  void count(std::span<const NodeId> ids, TierTraffic* traffic) const;
 
  private:
   const std::byte* address(const Place& place) const;

@@ -1,10 +1,14 @@
 // Generators: what they promise, whatever the number of threads.
 #include "data/generate.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
+#include <set>
+#include <vector>
 
 #include "data/info.h"
 #include "data/load.h"
@@ -109,6 +113,55 @@ TEST(DcsbmTest, WorksAtTheEdges) {
   EXPECT_EQ(info(load("dcsbm:nodes=20,classes=1,edges=300")).edges, 300);                   // 150 of 190 pairs
 }
 
+/// The share of edges with an end at the 1 % of nodes with most.
+double top_share(const Dataset& dataset) {
+  const std::span<const EdgeId> offsets = dataset.graph.offsets();
+  const auto degree = [&](NodeId v) {
+    return offsets[static_cast<std::size_t>(v) + 1] - offsets[static_cast<std::size_t>(v)];
+  };
+  std::vector<NodeId> nodes(static_cast<std::size_t>(dataset.num_nodes()));
+  std::iota(nodes.begin(), nodes.end(), NodeId{0});
+  std::stable_sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return degree(a) > degree(b); });
+  std::vector<bool> top(nodes.size(), false);
+  for (std::size_t i = 0; i < nodes.size() / 100; ++i) top[static_cast<std::size_t>(nodes[i])] = true;
+  std::int64_t touching = 0;
+  for (NodeId v = 0; v < dataset.num_nodes(); ++v)
+    for (EdgeId e = offsets[static_cast<std::size_t>(v)]; e < offsets[static_cast<std::size_t>(v) + 1]; ++e)
+      touching += top[static_cast<std::size_t>(v)] ||
+                  top[static_cast<std::size_t>(dataset.graph.sources()[static_cast<std::size_t>(e)])];
+  return static_cast<double>(touching) / static_cast<double>(dataset.graph.num_edges());
+}
+
+TEST(DcsbmTest, TheTopPercentOfNodesHasTheShareOfEdgesThatWasAskedFor) {
+  double before = 0;
+  for (const double top : {0.1, 0.32, 0.46, 0.8}) {
+    const double got = top_share(load(fmt::format("dcsbm:nodes=50000,degree=12,features=0,top={}", top)));
+    EXPECT_NEAR(got, top, (top < 0.5 ? 0.2 : 0.3) * top) << top;  // hubs meet again, and draw anew
+    EXPECT_GT(got, before);
+    before = got;
+  }
+}
+
+TEST(DcsbmTest, TrainingNodesGatherInAPartOfTheCommunities) {
+  const Dataset even = load("dcsbm:nodes=4000,classes=20,train=0.01,val=0.1,test=0.1,seed=3");
+  const Dataset gathered = load("dcsbm:nodes=4000,classes=20,train=0.01,val=0.1,test=0.1,seed=3,spread=0.1");
+  EXPECT_EQ(even.split.train.size(), 40U);  // the rest is in no part
+  EXPECT_EQ(even.split.val.size(), 400U);
+  EXPECT_EQ(even.split.test.size(), 400U);
+  EXPECT_EQ(gathered.split.train.size(), even.split.train.size());
+  EXPECT_EQ(gathered.split.val.size(), even.split.val.size());
+  EXPECT_EQ(list(gathered.graph.sources()), list(even.graph.sources()));
+  std::set<std::int32_t> classes;
+  for (const NodeId v : gathered.split.train) classes.insert(gathered.labels.classes[static_cast<std::size_t>(v)]);
+  EXPECT_EQ(classes, (std::set<std::int32_t>{0, 1}));
+  classes.clear();
+  for (const NodeId v : even.split.train) classes.insert(even.labels.classes[static_cast<std::size_t>(v)]);
+  EXPECT_GT(classes.size(), 10U);
+  std::set<NodeId> all;  // the parts stay apart
+  for (const auto* part : {&gathered.split.train, &gathered.split.val, &gathered.split.test})
+    for (const NodeId v : *part) EXPECT_TRUE(all.insert(v).second) << v;
+}
+
 TEST(RmatTest, IsASimpleGraphOfItsScale) {
   const DatasetInfo x = info(load("rmat:scale=10,edge_factor=8"));
   EXPECT_EQ(x.nodes, 1024);
@@ -137,7 +190,12 @@ TEST(PresetTest, HaveTheSizesOfTheTables) {
                             {"ogbn-products", 2449029, 61859140, 100, 47},
                             {"ogbn-proteins", 132534, 39561252, 128, 112},
                             {"enwiki-2013", 4203323, 202623226, 96, 128},
-                            {"com-orkut", 3072441, 117185083, 128, 32}};
+                            {"com-orkut", 3072441, 117185083, 128, 32},
+                            {"papers100m", 111059956, 3231371744, 128, 172},
+                            {"mag240m", 244160499, 3500000000, 768, 153},
+                            {"wikikg90m", 87143637, 1000000000, 768, 32},
+                            {"twitter", 41652230, 2405026092, 256, 64},
+                            {"uk-2006-05", 77741046, 5300000000, 256, 64}};
   ASSERT_EQ(presets().size(), std::size(kTable));
   for (std::size_t i = 0; i < std::size(kTable); ++i) {
     const DcsbmOptions& o = presets()[i].options;
@@ -174,6 +232,10 @@ TEST(GeneratorSpecTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(fails("dcsbm:homophily=nan").message(), HasSubstr("homophily: expected a number, got 'nan'"));
   EXPECT_THAT(fails("dcsbm:multilabel=maybe").message(), HasSubstr("expected true or false"));
   EXPECT_THAT(fails("dcsbm:homophily=1.5").message(), HasSubstr("homophily = 1.5 is outside 0..1"));
+  EXPECT_THAT(fails("dcsbm:top=0.95").message(), HasSubstr("top = 0.95 is outside 0..0.9"));
+  EXPECT_THAT(fails("dcsbm:spread=2").message(), HasSubstr("spread = 2 is outside 0..1"));
+  EXPECT_THAT(fails("dcsbm:top=0.5,power=3").message(), HasSubstr("either power or top"));
+  EXPECT_THAT(fails("dcsbm:classes=10,train=0.9,spread=0.1").message(), HasSubstr("training nodes do not fit into 1"));
   EXPECT_THAT(fails("dcsbm:nodes=0").message(), HasSubstr("nodes = 0 is outside"));
   EXPECT_THAT(fails("dcsbm:edges=5,degree=2").message(), HasSubstr("either edges or degree"));
   EXPECT_THAT(fails("flickr:nodes=10").message(), HasSubstr("use scale="));
