@@ -113,6 +113,7 @@ ops_tree() {
   plant
   mkdir -p "$work/tree/src/ir" "$work/tree/docs"
   cp "$source_dir"/src/kernels/*.h "$work/tree/src/kernels/"
+  cp -r "$source_dir/src/kernels/cuda" "$work/tree/src/kernels/"
   cp "$source_dir/src/ir/ops.def" "$work/tree/src/ir/"
   cp "$source_dir/docs/ops.md" "$work/tree/docs/"
 }
