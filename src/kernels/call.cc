@@ -129,12 +129,11 @@ class Binding {
     }
   }
 
-  /// The device's kernel, noted in the call. Errors: kUnsupported if there is none that takes the arguments.
+  /// The device's kernel, noted in the call. Errors: kUnsupported if there is none.
   template <class Args>
   const DeviceKernel<Args>& kernel_for(std::string_view name, const Args& args) {
     const DeviceKernel<Args>* kernel = find_kernel<Args>(*from_.kernels);
-    const std::string_view reason = kernel == nullptr ? "there is none yet" : kernel->declines(args);
-    if (!reason.empty()) throw_no_kernel(name, reason);
+    if (kernel == nullptr) throw_no_kernel(name, "there is none yet");
     call_.variant = kernel->name;
     call_.workspace_bytes = kernel->workspace_bytes(args);
     return *kernel;

@@ -42,9 +42,9 @@ using LossOperands = LossOperandsIn<Space::kHost>;
 template <class T, Space S = Space::kHost>
 struct Operands {
   const ir::Program* program = nullptr;
-  const DeviceKernels* kernels = nullptr;  ///< of a device
-  const ir::Sizes* sizes = nullptr;        ///< how many rows values have
-  const StepKey* key = nullptr;
+  const DeviceKernels* kernels = nullptr;             ///< of a device
+  const ir::Sizes* sizes = nullptr;                   ///< how many rows values have
+  const StepKey* key = nullptr;                       ///< of hosts; devices read the numbers of a step
   std::function<MatrixView<T, S>(ir::ValueId)> real;  ///< dense values; sparse features: [nnz, 1] values
   std::function<std::uint16_t*(ir::ValueId)>
       halves;  ///< of a value stored in 16 bits, row-major; `real` gives its shape

@@ -178,7 +178,6 @@ void DeviceExecutor::make_operands() {
   from.program = &plan_.program;
   from.kernels = &device_.kernels();
   from.sizes = &sizes_;
-  from.key = &key_;
   from.real = [this](ir::ValueId v) { return view(v); };
   from.halves = [this](ir::ValueId v) {
     std::byte* const data = address(v);
@@ -313,7 +312,10 @@ void DeviceExecutor::replay(std::unique_ptr<Recording>* recording, const std::fu
     try {
       launch();
     } catch (...) {
-      device_.end_recording();
+      try {
+        device_.end_recording();
+      } catch (const Error&) {  // of a recording that failed: what made it fail is the error to report
+      }
       throw;
     }
     *recording = device_.end_recording();

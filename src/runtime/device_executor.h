@@ -127,7 +127,6 @@ class DeviceExecutor {
   DeviceSpan<const float> transposed_values_;
   DeviceSpan<const std::int64_t> row_ids_;
   ir::Sizes sizes_;
-  kernels::StepKey key_;
   std::int64_t optimizer_steps_ = 0;
   std::vector<float> host_first_;
   std::vector<float> host_second_;

@@ -72,16 +72,16 @@ class Builder {
   DeviceLayout layout_;
 };
 
-}  // namespace
-
 /// What clipping needs for so many gradients.
-static std::int64_t clip_bytes(const OptimizerConfig& optimizer, std::int64_t gradients) {
+std::int64_t clip_bytes(const OptimizerConfig& optimizer, std::int64_t gradients) {
   if (optimizer.clip_norm == 0) return 0;
   using Args = kernels::OnDevice<kernels::ClipNormArgs>;
   Args args;
   args.g.size = static_cast<std::size_t>(gradients);
   return static_cast<std::int64_t>(kernels::find_kernel<Args>(kernels::emulated_kernels())->workspace_bytes(args));
 }
+
+}  // namespace
 
 DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, const OptimizerConfig& optimizer) {
   const int state_values = Optimizer<float>::state_values(optimizer);

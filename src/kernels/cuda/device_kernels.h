@@ -77,8 +77,7 @@ using OnDevice = Args<float, Space::kDevice>;
 template <class Args>
 struct DeviceKernel {
   std::string_view name;
-  /// Why it cannot run on these arguments (shapes only: data may be null), or "" if it can.
-  std::string_view (*declines)(const Args& args) = nullptr;
+  /// Scratch for these arguments (shapes only: data may be null).
   std::size_t (*workspace_bytes)(const Args& args) = nullptr;
   void (*run)(const DeviceContext& context, const Args& args) = nullptr;
 };

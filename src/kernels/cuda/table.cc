@@ -1,14 +1,9 @@
-// The table of this compiler's kernels, and what each of them does not take.
+// The table of this compiler's kernels, and the scratch that each needs.
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels {
 namespace GNEISS_DEVICE {
 namespace {
-
-template <class Args>
-std::string_view takes_all(const Args&) {
-  return {};
-}
 
 template <class Args>
 std::size_t no_workspace(const Args&) {
@@ -18,7 +13,7 @@ std::size_t no_workspace(const Args&) {
 template <class Args>
 constexpr DeviceKernel<Args> kernel(void (*run)(const DeviceContext&, const Args&),
                                     std::size_t (*workspace)(const Args&) = no_workspace<Args>) {
-  return {"cuda", takes_all<Args>, workspace, run};
+  return {"cuda", workspace, run};
 }
 
 constexpr DeviceKernels kTable = {kernel(adam_step),

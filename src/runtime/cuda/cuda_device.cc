@@ -48,7 +48,9 @@ int count_cards() {
 class CudaRecording : public Recording {
  public:
   CudaRecording(cudaGraph_t graph, cudaStream_t stream) : graph_(graph), stream_(stream) {
-    check(cudaGraphInstantiate(&executable_, graph, 0), "making a graph of a step");
+    const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
+    if (status != cudaSuccess) cudaGraphDestroy(graph);  // no destructor runs
+    check(status, "making a graph of a step");
   }
   CudaRecording(const CudaRecording&) = delete;
   CudaRecording& operator=(const CudaRecording&) = delete;
