@@ -1,7 +1,8 @@
 // The H100's rates as formulas over the grids of Rates, from a handful of numbers that others published: 3.0 TB/s of
 // its memory in a copy and 2.7 where rows are gathered; 7.5 TB/s of rows of 128 bytes that its L2 has, to 40 MB of
 // table (RRZE gpu-benches on H100 PCIe and H200, scaled); 55 of 67 Tflop/s of f32 in products; 1.5 us a kernel in a
-// captured graph. Memory moves in sectors of 32 bytes.
+// captured graph. Memory moves in sectors of 32 bytes. Nobody has published rates of attention, dropout, exponentials,
+// segments and maps, nor that of a stream from the L2: they are assumed, and so high that memory decides.
 #include "cost/device_profile.h"
 
 #include <algorithm>

@@ -16,14 +16,28 @@ std::shared_ptr<runtime::Device> open(const settings::Config& config, const std:
   return device;
 }
 
+/// A limit of a card's memory says nothing where none is asked for.
+void check_memory(const settings::Config& config) {
+  if (!config.has("device.mem")) return;
+  throw Error(ErrorCode::kUsage, "--device-mem limits the memory of a card, and none is asked for",
+              config.where("device.mem"), "add --device cuda, or leave it out");
+}
+
 }  // namespace
 
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes) {
   const std::string& name = config.text("device.name");
-  if (name.empty() || name == "cpu" || names_batch_device(config)) return nullptr;
+  if (name.empty() || name == "cpu" || names_batch_device(config)) {
+    check_memory(config);
+    return nullptr;
+  }
   const bool several = rank_count(config) > 1 || device_count(config) > 1;
   if (name == "auto") {
-    if (trains_batches(config) || several) return nullptr;
+    if (trains_batches(config) || several) {
+      notes->push_back(fmt::format("--device auto: the CPU, because {} do not run on devices yet",
+                                   several ? "several ranks" : "mini-batches"));
+      return nullptr;
+    }
     try {
       return open(config, "cuda");
     } catch (const Error& error) {

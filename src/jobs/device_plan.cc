@@ -27,7 +27,7 @@ double longest(Exchange exchange, const std::vector<exchange::SumSize>& sizes, c
   return seconds;
 }
 
-/// The most edges on one device, its kinds counted in pieces as if no row were shorter than one.
+/// An estimate from above: each row ends with a piece that is not full.
 std::int64_t units_of(const partition::PartTraffic& part, const exchange::Tuning& tuning) {
   return exchange::num_units(part.local_edges / tuning.piece + part.nodes,
                              part.remote_edges / tuning.piece + part.nodes, tuning.dist);
@@ -91,13 +91,11 @@ std::string describe(const DevicePlan& plan) {
   text += pairs(plan, &partition::PartTraffic::edge_rows);
   text += fmt::format(
       "\n  modelled seconds of one sum: rows at once {:.3g} (halo), owner by owner {:.3g} (stream), edge by edge "
-      "{:.3g} "
-      "(fine); {} is the shortest\n",
+      "{:.3g} (fine); {} is the shortest\n",
       plan.halo_seconds, plan.stream_seconds, plan.fine_seconds, exchange::name_of(plan.chosen));
   text += fmt::format(
       "  a fine-grained kernel on {}: pieces of {} edges, {} warps a block, {} rows under way a warp; {} bytes of "
-      "shared "
-      "memory a block,\n  about {} blocks, {} on an SM at once, occupancy {:.0f} %\n",
+      "shared memory a block,\n  about {} blocks, {} on an SM at once, occupancy {:.0f} %\n",
       plan.machine.gpu.name, plan.tuning.piece, plan.tuning.warps, plan.tuning.stages, plan.resources.shared_bytes,
       plan.resources.blocks, plan.resources.blocks_per_sm, 100 * plan.resources.occupancy);
   return text;

@@ -238,9 +238,9 @@ class Trainer {
     constexpr double kMiB = 1 << 20;
     const ir::Plan& plan = session.plan();
     const double seconds = plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward);
-    return fmt::format("trained on: {}, {:.1f} MiB of its memory; an epoch takes {:.3f} ms on {}", device_->name(),
-                       static_cast<double>(session.device_bytes()) / kMiB, 1e3 * seconds,
-                       workload_->session().passes.rates.source);
+    return fmt::format("trained on: {}, {:.1f} MiB of its memory; by the rates of {} an epoch takes {:.3f} ms",
+                       device_->name(), static_cast<double>(session.device_bytes()) / kMiB,
+                       workload_->session().passes.rates.source, 1e3 * seconds);
   }
 
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
