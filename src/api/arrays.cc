@@ -178,7 +178,7 @@ Dataset Dataset::from_arrays(const DatasetArrays& arrays) {
   return Dataset(std::move(impl));
 }
 
-std::vector<NamedArray> named_arrays(const std::vector<runs::Tensor>& tensors) {
+std::vector<NamedArray> named_arrays(const std::vector<runs::Tensor>& tensors, const std::string& where) {
   std::vector<NamedArray> arrays;
   for (const runs::Tensor& tensor : tensors) {
     NamedArray array{tensor.name, {}};
@@ -186,7 +186,7 @@ std::vector<NamedArray> named_arrays(const std::vector<runs::Tensor>& tensors) {
       auto kept = std::make_shared<const std::string>(tensor.data);
       array.values = {kept->data(), DType::kI64, tensor.shape, {}, kept};
     } else {
-      array.values = array_from(runs::to_f32(tensor));
+      array.values = array_from(runs::to_f32(tensor, where));
       array.values.shape = tensor.shape;
     }
     arrays.push_back(std::move(array));

@@ -32,8 +32,9 @@ struct OnDataset {
 /// Errors: kUsage if the settings name a data set, too.
 OnDataset on_dataset(const Dataset& dataset, const settings::Config& config);
 
-/// Weights as the public API has them, and back. Errors: kBadData for elements that are no f32, f64 or i64.
-std::vector<NamedArray> named_arrays(const std::vector<runs::Tensor>& tensors);
+/// Weights as the public API has them, and back. `where`: the file they are from, for messages. Errors: kBadData for
+/// elements that are no f32, f64 or i64.
+std::vector<NamedArray> named_arrays(const std::vector<runs::Tensor>& tensors, const std::string& where = {});
 std::vector<runs::Tensor> tensors_of(const std::vector<NamedArray>& arrays);
 
 }  // namespace gneiss

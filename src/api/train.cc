@@ -259,7 +259,8 @@ std::vector<NamedArray> model_parameters(const std::string& run_folder) {
   if (!runs::is_run_folder(folder))
     throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
                 run_folder, "gneiss train writes one and says where");
-  return named_arrays(runs::read_safetensors(folder / "model.safetensors").tensors);
+  const std::filesystem::path file = folder / "model.safetensors";
+  return named_arrays(runs::read_safetensors(file).tensors, file.string());
 }
 
 void save_parameters(const std::vector<NamedArray>& parameters, const std::string& path) {

@@ -415,8 +415,8 @@ void gather_training(const DcsbmOptions& o, const Communities& communities, std:
     if (!is_inside && trains) outside.push_back(v);
   }
   GNEISS_CHECK(outside.size() <= inside.size(), ErrorCode::kUsage,
-               "spread = {}: {} training nodes do not fit into {} of {} communities", o.spread, split->train.size(),
-               first, count);
+               "spread = {}: {} training nodes do not fit into {} of {} communities; raise spread, or lower train",
+               o.spread, split->train.size(), first, count);
   RandomStream random(derive_seed(o.seed, kSplit), 1);
   for (std::size_t i = 0; i < outside.size(); ++i) {
     std::swap(inside[i], inside[i + random.below(inside.size() - i)]);

@@ -46,7 +46,7 @@ void load_weights(const runs::SafeTensors& weights, const WeightsOrigin& origin,
                               fmt::join(shape, ", ")),
                   origin.where, origin.hint);
     }
-    session->set_parameter(param.name, runs::to_f32(*tensor));
+    session->set_parameter(param.name, runs::to_f32(*tensor, origin.where));
   }
 }
 

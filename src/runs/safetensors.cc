@@ -129,7 +129,7 @@ Tensor i64_scalar(std::string name, std::int64_t value) {
   return {std::move(name), "I64", {}, std::string(reinterpret_cast<const char*>(&value), sizeof value)};
 }
 
-std::vector<float> to_f32(const Tensor& tensor) {
+std::vector<float> to_f32(const Tensor& tensor, const std::string& where) {
   std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
   if (tensor.dtype == "F32") {
     std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
@@ -139,7 +139,7 @@ std::vector<float> to_f32(const Tensor& tensor) {
     std::copy(wide.begin(), wide.end(), values.begin());
   } else {
     throw Error(ErrorCode::kBadData,
-                fmt::format("tensor '{}' has type {}, expected F32 or F64", tensor.name, tensor.dtype), "",
+                fmt::format("tensor '{}' has type {}, expected F32 or F64", tensor.name, tensor.dtype), where,
                 "write the weights as F32");
   }
   return values;

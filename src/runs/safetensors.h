@@ -35,8 +35,8 @@ struct SafeTensors {
 
 Tensor f32_tensor(std::string name, std::vector<std::int64_t> shape, std::span<const float> values);
 Tensor i64_scalar(std::string name, std::int64_t value);
-/// Values of an F32 or F64 tensor. Errors: kBadData for another type.
-std::vector<float> to_f32(const Tensor& tensor);
+/// Values of an F32 or F64 tensor. `where`: the file it is from, for messages. Errors: kBadData for another type.
+std::vector<float> to_f32(const Tensor& tensor, const std::string& where = {});
 
 /// The whole file as bytes; a function of its content alone.
 std::string encode_safetensors(const SafeTensors& content);

@@ -101,6 +101,7 @@ TEST_F(ArraysTest, WeightsOfOtherTypesAreConvertedOrRefused) {
   const Error error = error_of([&] { model_parameters(run); });
   EXPECT_EQ(error.code(), ErrorCode::kBadData);
   EXPECT_THAT(error.message(), HasSubstr("has type F16, expected F32 or F64"));
+  EXPECT_EQ(error.where(), weights.string());
 }
 
 TEST_F(ArraysTest, ADataSetInMemoryAndANameAreOneTooMany) {

@@ -136,7 +136,8 @@ TEST(DcsbmTest, TheTopPercentOfNodesHasTheShareOfEdgesThatWasAskedFor) {
   double before = 0;
   for (const double top : {0.1, 0.32, 0.46, 0.8}) {
     const double got = top_share(load(fmt::format("dcsbm:nodes=50000,degree=12,features=0,top={}", top)));
-    EXPECT_NEAR(got, top, (top < 0.5 ? 0.2 : 0.3) * top) << top;  // hubs meet again, and draw anew
+    EXPECT_LE(got, 1.02 * top);
+    EXPECT_GE(got, (top < 0.5 ? 0.8 : 0.7) * top) << "hubs that meet again draw anew";
     EXPECT_GT(got, before);
     before = got;
   }
