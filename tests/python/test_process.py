@@ -125,6 +125,23 @@ def test_a_forked_child_of_a_training_process_is_told_so():
     assert out == ""
 
 
+def test_a_forked_child_of_a_process_that_has_planned_is_told_so():
+    out = in_process(
+        """
+        gneiss.plan(data)
+        child = os.fork()
+        if child == 0:
+            try:
+                gneiss.plan(data)
+                os._exit(3)
+            except gneiss.UnsupportedError as error:
+                os._exit(0 if "spawn" in error.hint else 4)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        """
+    )
+    assert out == ""
+
+
 def test_importing_is_quick_and_brings_nothing_along():
     in_process(
         """

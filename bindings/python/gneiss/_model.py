@@ -26,7 +26,7 @@ class Model:
     """
 
     def __init__(self, data, model=None, *, init=None, **settings):
-        _process.check_fork()
+        _process.before_work()
         dataset = core_of(data)
         if model is None:
             model, theirs = model_like(init)
@@ -37,7 +37,6 @@ class Model:
             given = [("model.name", model, f"model={model}")] + pairs(settings, model)
             if init is not None:
                 given.append(("train.init", init_file(init, texts), "init"))
-            _process.note_training()
             self._core = _core.Model(dataset._core, given)
 
     def step(self, lr=None):
@@ -46,25 +45,25 @@ class Model:
         ``lr``: the learning rate; by default that of the settings and their schedule.
         """
         with self._lock:
-            _process.check_fork()
+            _process.before_work()
             return self._core.step(None if lr is None else float(lr))
 
     def evaluate(self):
         """Scores of the weights at hand, without dropout: {"train": …, "val": …, "test": …, "val_loss": …}."""
         with self._lock:
-            _process.check_fork()
+            _process.before_work()
             return dict(zip(("train", "val", "test", "val_loss"), self._core.evaluate()))
 
     def logits(self):
         """What the last layer gives, (nodes, classes), in the order of the data set's nodes."""
         with self._lock:
-            _process.check_fork()
+            _process.before_work()
             return self._core.logits()
 
     def embed(self):
         """The values that enter the last layer, (nodes, width)."""
         with self._lock:
-            _process.check_fork()
+            _process.before_work()
             return self._core.embedding()
 
     def state_dict(self):

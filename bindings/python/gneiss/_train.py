@@ -138,7 +138,7 @@ class Run:
         if data is None and self._own is not None:
             return self._own
         dataset = self._dataset if data is None else core_of(data)
-        _process.check_fork()
+        _process.before_work()
         found = _core.outputs(self.folder, None if dataset is None else dataset._core, [])
         for warning in found["warnings"]:
             warnings.warn(warning, stacklevel=3)
@@ -178,6 +178,7 @@ class Run:
     def evaluate(self, data=None):
         """Scores on the run's own split, or on ``data``."""
         dataset = self._dataset if data is None else core_of(data)
+        _process.before_work()
         found = _core.evaluate(self.folder, None if dataset is None else dataset._core, [])
         for warning in found["warnings"]:
             warnings.warn(warning, stacklevel=2)
@@ -263,7 +264,6 @@ def _watched(train_it, callbacks, progress):
             bar.epoch(epoch.run, epoch.epoch, epoch.loss, epoch.val)
         return any([callback(epoch) is True for callback in callbacks])
 
-    _process.note_training()
     try:
         result = train_it(bar.start if bar else None, on_epoch if bar or callbacks else None)
     finally:
@@ -298,7 +298,7 @@ def train(data, model=None, *, init=None, out=None, callbacks=(), progress=None,
     ``run.interrupted`` set, and :func:`resume` goes on with it. What went wrong and did not end the training is in
     ``run.warnings``, and is warned of. Further keyword arguments are the settings below, and the model's arguments.
     """
-    _process.check_fork()
+    _process.before_work()
     dataset = core_of(data)
     if model is None:
         model, theirs = model_like(init)
@@ -334,7 +334,7 @@ def resume(run, data=None, *, callbacks=(), progress=None, threads=None, checkpo
 
     A training that is complete is returned as it is.
     """
-    _process.check_fork()
+    _process.before_work()
     temporary = None
     if isinstance(run, Run):
         data = run._dataset if data is None else data

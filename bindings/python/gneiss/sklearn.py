@@ -12,14 +12,17 @@ import numpy as np
 from ._arrays import as_array, is_scipy
 from ._dataset import Dataset
 from ._train import train
-from .errors import DataError, UsageError
+from .errors import DataError, UnsupportedError, UsageError
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.exceptions import NotFittedError as _NotFitted
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import column_or_1d, validate_data
-except ModuleNotFoundError as error:
+except ImportError as error:
+    if not isinstance(error, ModuleNotFoundError):
+        hint = "pip install 'scikit-learn>=1.6'"
+        raise UnsupportedError(f"this scikit-learn is too old: {error}", "sklearn", hint) from error
     if error.name is None or error.name.split(".")[0] != "sklearn":
         raise
 
