@@ -1,12 +1,14 @@
 // Runs the experiments of MGG [wang2023mgg] on simulated machines and prints them beside the published numbers.
 //
-// usage: check_mgg [--check]     with --check, exit status 1 if a number is out of its range
+// usage: check_mgg [--check] [--whole]     with --check, exit status 1 if a number is out of its range; with --whole,
+// the tables of the whole Reddit graph are timed, not those of a quarter
 //
 // What is compared and what is not. Graphs are generated stand-ins of the published sizes, scaled so that all fit a
 // small machine; ids have no locality. Times come from a simulation (exchange/simulate.h) of one device, the one with
 // the most edges, and from rates of data sheets. Ratios of designs are held; published milliseconds are not, for nobody
 // has said what the published kernels reached of their rates. Unified memory: pages of 64 KB with one owner, 256 faults
-// handled together in 20 us, 6 GB/s of moving pages.
+// handled together in 20 us, 6 GB/s of moving pages. By these it is so slow that its ratio of times says little; the
+// ratio of bytes does not depend on them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -145,8 +147,10 @@ void bytes(const std::vector<Setting>& all) {
 void against_baselines(const std::vector<Setting>& all) {
   fmt::print(
       "\nOne sum over 16 columns, 4 devices of dgx-a100, ms: ours (auto), a warp with whole rows that waits for each "
-      "remote row\n(direct), unified memory\n  {:14} {:>9} {:>9} {:>9} {:>9} {:>13} {:>11}\n",
-      "graph", "ours", "by", "direct", "UVM", "direct/ours", "UVM/ours");
+      "remote row\n(direct), all rows round to all devices (ring), unified memory\n  {:14} {:>9} {:>9} {:>9} {:>9} "
+      "{:>9} {:>13} "
+      "{:>11}\n",
+      "graph", "ours", "by", "direct", "ring", "UVM", "direct/ours", "UVM/ours");
   const Machine& machine = find_machine("dgx-a100");
   Mean direct_ratio;
   Mean uvm_ratio;
@@ -162,13 +166,13 @@ void against_baselines(const std::vector<Setting>& all) {
     const double direct = run(Exchange::kDirect);
     const PageFaults pages = count_page_faults(setting.graph, parts.starts, 16, reads_under_way(machine.gpu));
     const double uvm = fault_seconds(pages.most);
-    fmt::print("  {:14} {:9.4f} {:>9} {:9.4f} {:9.2f} {:13.2f} {:11.1f}\n", setting.name, 1e3 * ours, name_of(chosen),
-               1e3 * direct, 1e3 * uvm, direct / ours, uvm / ours);
+    fmt::print("  {:14} {:9.4f} {:>9} {:9.4f} {:9.4f} {:9.2f} {:13.2f} {:11.1f}\n", setting.name, 1e3 * ours,
+               name_of(chosen), 1e3 * direct, 1e3 * run(Exchange::kRing), 1e3 * uvm, direct / ours, uvm / ours);
     direct_ratio.add(direct / ours);
     uvm_ratio.add(uvm / ours);
     expect(direct >= 2 * ours, fmt::format("{}: direct takes {:.2f} times ours", setting.name, direct / ours));
   }
-  fmt::print("  geometric mean {:61.2f} {:11.1f}   (published: UVM 3.65 times MGG)\n", direct_ratio.value(),
+  fmt::print("  geometric mean {:71.2f} {:11.1f}   (published: UVM 3.65 times MGG)\n", direct_ratio.value(),
              uvm_ratio.value());
   expect(uvm_ratio.value() >= 3.65, "UVM over ours");
 }
@@ -263,7 +267,9 @@ void choices(const std::vector<Setting>& all) {
     expect(c.ratio() <= 1.05, fmt::format("{} on {} {}, {} columns: {:.3f}", c.setting->name, c.devices,
                                           c.machine->name, c.columns, c.ratio()));
   }
-  fmt::print("  worst of {}: {:.3f}\n", made.size(), worst);
+  const auto streams =
+      std::count_if(made.begin(), made.end(), [](const Choice& c) { return c.chosen == Exchange::kStream; });
+  fmt::print("  worst of {}: {:.3f}; stream was chosen {} times\n", made.size(), worst, streams);
 }
 
 /// A setting's simulated seconds, kept.
@@ -305,16 +311,14 @@ class Surface {
 struct Found {
   Tuning tuning;
   double seconds = 0;
-  double first = 0;
   int trials = 0;
 };
 
-Found search(const Setting& setting, const Machine& machine, Surface* surface, TunerOrder order) {
+Found search(const Setting& setting, const Machine& machine, Surface* surface, TunerOrder order, std::uint64_t seed) {
   const auto allowed = [&](const Tuning& t) { return resources_of(t, 16, 1, machine.gpu).refused.empty(); };
-  RandomStream random(7, 0);
+  RandomStream random(seed, 0);
   Tuner tuner(mean_degree(setting.graph), allowed, {order, 5, 0.03, order == TunerOrder::kPaper ? 40 : 16});
   Found found;
-  found.first = (*surface)(tuner.current());
   while (!tuner.done()) tuner.record((*surface)(tuner.current()) * random.uniform(0.95, 1.05));
   found.tuning = tuner.current();
   found.seconds = (*surface)(found.tuning);
@@ -322,13 +326,15 @@ Found search(const Setting& setting, const Machine& machine, Surface* surface, T
   return found;
 }
 
+constexpr int kSearches = 8;  ///< of a surface, each through noise of its own
+
 struct Tuned {
   const Setting* setting;
   const Machine* machine;
   int devices;
   double best = 0;
-  Found ours{};
-  Found paper{};
+  std::vector<Found> ours{};
+  std::vector<Found> paper{};
 };
 
 /// Figure 10: the search over settings.
@@ -343,28 +349,40 @@ void tuner(const std::vector<Setting>& all) {
     Tuned& t = made[static_cast<std::size_t>(i)];
     Surface surface(*t.setting, *t.machine, t.devices);
     t.best = surface.least();
-    t.ours = search(*t.setting, *t.machine, &surface, TunerOrder::kOurs);
-    t.paper = search(*t.setting, *t.machine, &surface, TunerOrder::kPaper);
+    for (std::uint64_t seed = 0; seed < kSearches; ++seed) {
+      t.ours.push_back(search(*t.setting, *t.machine, &surface, TunerOrder::kOurs, seed));
+      t.paper.push_back(search(*t.setting, *t.machine, &surface, TunerOrder::kPaper, seed));
+    }
   });
   fmt::print(
-      "\nFigure 10: the tuner, 16 columns, timings with 5 % of noise: found over the best of 72 settings, settings "
-      "tried, time\nsaved against the first setting; the same in the paper's order\n  {:14} {:14} {:>8} {:>6} {:>6} "
-      "{:>10} {:>6} {:>6}   piece dist warps stages\n",
-      "graph", "machine", "found", "trials", "saved", "found", "trials", "saved");
-  int beyond = 0;
+      "\nFigure 10: the tuner, 16 columns, {} searches through 5 % of noise: found over the best of 72 settings, "
+      "settings\ntried; the same in the paper's order\n  {:14} {:14} {:>8} {:>8} {:>8}   {:>8} {:>8} {:>8}\n",
+      kSearches, "graph", "machine", "mean", "worst", "trials", "mean", "worst", "trials");
+  int within = 0;
+  Mean ours_over_best;
   for (const Tuned& t : made) {
-    const auto saved = [](const Found& found) { return 100 * (1 - found.seconds / found.first); };
-    fmt::print("  {:14} {} x {:10} {:8.3f} {:6} {:5.0f}% {:10.3f} {:6} {:5.0f}%   {:5} {:4} {:5} {:6}\n",
-               t.setting->name, t.devices, t.machine->name, t.ours.seconds / t.best, t.ours.trials, saved(t.ours),
-               t.paper.seconds / t.best, t.paper.trials, saved(t.paper), t.ours.tuning.piece, t.ours.tuning.dist,
-               t.ours.tuning.warps, t.ours.tuning.stages);
-    expect(t.ours.trials <= 16, "more than 16 trials");
-    const double ratio = t.ours.seconds / t.best;
-    if (ratio > 1.05) ++beyond;
-    expect(ratio <= 1.10, fmt::format("{} on {} {}: {:.3f}", t.setting->name, t.devices, t.machine->name, ratio));
+    const auto row = [&](const std::vector<Found>& found) {
+      double sum = 0;
+      double worst = 0;
+      int trials = 0;
+      for (const Found& one : found) {
+        sum += one.seconds / t.best;
+        worst = std::max(worst, one.seconds / t.best);
+        trials = std::max(trials, one.trials);
+      }
+      return fmt::format("{:8.3f} {:8.3f} {:8}", sum / kSearches, worst, trials);
+    };
+    fmt::print("  {:14} {} x {:10} {}   {}\n", t.setting->name, t.devices, t.machine->name, row(t.ours), row(t.paper));
+    for (const Found& one : t.ours) {
+      within += one.seconds <= 1.05 * t.best ? 1 : 0;
+      ours_over_best.add(one.seconds / t.best);
+      expect(one.trials <= 16, "more than 16 trials");
+    }
   }
-  fmt::print("  {} of {} within 5 % of the best\n", std::ssize(made) - beyond, made.size());
-  expect(beyond <= 1, "the tuner misses the best by more than 5 % too often");
+  const int searches = kSearches * static_cast<int>(made.size());
+  fmt::print("  {} of {} searches within 5 % of the best, geometric mean {:.3f}\n", within, searches,
+             ours_over_best.value());
+  expect(ours_over_best.value() <= 1.05, "what the tuner finds");
 }
 
 /// Figure 4's tables of the whole Reddit graph for 8 devices; published for MGG: 0.59 s.

@@ -7,9 +7,10 @@
 //   --speed   renaming, scores and gathers against this machine's copies, and nothing else; medians of turns
 //
 // What is compared and what is not. Graphs are stand-ins: sizes by a scale, the share of edges at the top 1 % of nodes
-// as printed, training nodes in a tenth of the communities. So hit rates are held against the oracle of the same
-// batches, not against the paper's curves; orders, ratios and what is linear in what are the paper's claims. Traffic is
-// counted on real batches; times are a machine's rates (schedule/machine.cc), those of the paper's own machine.
+// aimed at as printed, training nodes in a tenth of the communities. So hit rates are held against the oracle of the
+// same batches, not against the paper's curves; orders, ratios and what is linear in what are the paper's claims.
+// Traffic is counted on real batches; times are a machine's rates (schedule/machine.cc), those of the paper's own
+// machine.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -180,6 +181,7 @@ void iterations(const data::Dataset& graph) {
       hits[count] = hit_rate(held_out, order, hot_rows(0.10, sampled.nodes()));
       fmt::print("{:7.1f}", 100 * hits[count]);
     }
+    expect(hits[3] > hits[5], fmt::format("damping {}: 5 iterations are as good as 3", damping));
     expect(hits[3] > hits[20], fmt::format("damping {}: 20 iterations are as good as 3", damping));
   }
   fmt::print("\n");
@@ -209,7 +211,7 @@ void figure9(const data::Dataset& graph) {
   }
 }
 
-/// Mean batches by exact counts.
+/// A mean batch. Its rows are counted; edges (1.6 a row), structure and the step are assumed.
 schedule::BatchSize mean_batch(const Sampled& sampled, const Accesses& held_out, std::span<const NodeId> order,
                                double share, double row_bytes) {
   const auto batches = static_cast<double>(held_out.batches);
@@ -249,12 +251,9 @@ void figure10(const data::Dataset& graph) {
     fmt::print("  {:4.0f} % hot: traffic {:5.1f} %, one after the other {:6.3f} ms a batch, planned {:6.3f} ms\n",
                100 * share, 100 * traffic, 1e3 * points.back().second, schedule::to_ms(planned.epoch) / 200);
   }
-  const auto [x0, y0] = points.back();
-  const auto [x1, y1] = points.front();
-  for (const auto& [traffic, seconds] : points) {
-    const double line = y0 + (y1 - y0) * (traffic - x0) / (x1 - x0);
-    expect(std::abs(seconds / line - 1) <= 0.03, fmt::format("time is not linear in traffic at {:.3f}", traffic));
-  }
+  // By the model time is linear in traffic; what can fail is that each further share of hot rows saves some.
+  for (std::size_t i = 1; i < points.size(); ++i)
+    expect(points[i].first < points[i - 1].first, fmt::format("traffic does not fall at {:.3f}", points[i].first));
 }
 
 /// Pages of 64 KB that move to the device when they are touched, and leave it longest untouched first (UVM).
@@ -307,8 +306,9 @@ double page_bytes_a_batch(const Sampled& sampled, double row_bytes, double share
   return pages.bytes() / static_cast<double>(batches);
 }
 
-/// An epoch in four ways. The CPU's gather is PyTorch's index_select with its copy, at 2 GB/s: between 1.3 and 3.0, as
-/// Quiver reports it. It runs one after the other, as the paper's baseline does.
+/// An epoch in four ways. The order of the first, third and fourth follows from the rates; what is counted is pages.
+/// The CPU's gather is PyTorch's index_select with its copy, at 2 GB/s: between 1.3 and 3.0, as Quiver reports it. It
+/// runs one after the other, as the paper's baseline does.
 void figure8(const std::map<std::string, data::Dataset>& graphs) {
   constexpr double kIndexSelect = 2e9;
   fmt::print(
@@ -336,12 +336,11 @@ void figure8(const std::map<std::string, data::Dataset>& graphs) {
     const double tiers = sequential(tiered);
     fmt::print("  {:12}{:11.3f}{:11.3f}{:11.3f}{:11.3f}{:10.2f}{:10.2f}\n", name, 1e3 * gathered, 1e3 * paged,
                1e3 * zero_copy, 1e3 * tiers, gathered / zero_copy, zero_copy / tiers);
-    expect(tiers < zero_copy && zero_copy < gathered, name + ": not the published order");
     expect(paged > tiers, name + ": pages are faster than tiers");
   }
 }
 
-/// How evenly four devices serve the pool, and whose rows they read.
+/// How evenly devices serve the pool.
 void figure11(const data::Dataset& graph) {
   fmt::print(
       "Figure 11: bytes served by each device, largest over mean, mag240m 25,15, a quarter of the rows pooled\n");
@@ -438,6 +437,7 @@ void write_svg(const std::string& path, const std::vector<Curve>& curves) {
   out << fmt::format("<text x=\"{}\" y=\"{}\">% of rows read, by % of nodes that are hot; 12,12,12</text>\n", x,
                      2 * kHeight + 18)
       << "</svg>\n";
+  expect(static_cast<bool>(out.flush()), "the picture cannot be written to " + path);
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -524,12 +524,18 @@ int main(int argc, char** argv) {
   bool check = false;
   std::string svg;
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--check") check = true;
-    if (std::string_view(argv[i]) == "--speed") {
+    const std::string_view word = argv[i];
+    if (word == "--check") {
+      check = true;
+    } else if (word == "--speed") {
       speed();
       return 0;
+    } else if (word == "--svg" && i + 1 < argc) {
+      svg = argv[++i];
+    } else {
+      fmt::print(stderr, "usage: check_tiering [--check] [--svg FILE] [--speed]\n");
+      return 2;
     }
-    if (std::string_view(argv[i]) == "--svg" && i + 1 < argc) svg = argv[++i];
   }
   std::map<std::string, data::Dataset> graphs;
   for (const GraphSpec& graph : kGraphs) graphs[graph.name] = data::load(graph.spec);
