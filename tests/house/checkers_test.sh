@@ -120,6 +120,9 @@ ops_tree() {
 ops_tree
 "$source_dir/tools/make-ops-page" --check "$work/tree" || { echo "FAIL: the page of ops is not current"; failures=$((failures + 1)); }
 ops_tree
+rm "$work/tree/src/kernels/cuda/spx_gemm.cc"
+ops_page 'no src/kernels/cuda/spx_gemm.cc'
+ops_tree
 echo 'GNEISS_OP(novel, 1, 1, 1, 0, same_shape)' >>"$work/tree/src/ir/ops.def"
 ops_page "op 'novel' has no src/kernels/novel.h"
 ops_tree
