@@ -259,7 +259,7 @@ std::vector<NamedArray> model_parameters(const std::string& run_folder) {
   if (!runs::is_run_folder(folder))
     throw Error(ErrorCode::kBadData, "there is no run folder here (config.yaml, model.gneiss, model.safetensors)",
                 run_folder, "gneiss train writes one and says where");
-  const std::filesystem::path file = folder / "model.safetensors";
+  const std::filesystem::path file = folder / runs::kModelFile;
   return named_arrays(runs::read_safetensors(file).tensors, file.string());
 }
 

@@ -366,8 +366,8 @@ class Trainer {
     report_.run_folder = folder_->path().string();
     session().load_snapshot(best_weights_);
     const epochs::RunRecord& saved = report_.runs[static_cast<std::size_t>(report_.saved_run)];
-    folder_->write("model.safetensors", runs::encode_safetensors(model_file(config_, *workload_, dataset(), session(),
-                                                                            report_.saved_run, saved.best_epoch)));
+    folder_->write(runs::kModelFile, runs::encode_safetensors(model_file(config_, *workload_, dataset(), session(),
+                                                                         report_.saved_run, saved.best_epoch)));
     folder_->write("model.gneiss", workload_->source().text);
     folder_->write("config.yaml", config_.to_yaml());
     best_facts_.metric = report_.metric;

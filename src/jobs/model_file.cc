@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "jobs/options.h"
 #include "jobs/weights.h"
+#include "runs/run_folder.h"
 
 namespace gneiss::jobs {
 
@@ -44,7 +45,7 @@ runs::SafeTensors model_file(const settings::Config& config, const Workload& wor
 }
 
 ModelFile::ModelFile(const std::filesystem::path& run)
-    : path_(run / "model.safetensors"), model_(runs::read_safetensors(path_)) {}
+    : path_(run / runs::kModelFile), model_(runs::read_safetensors(path_)) {}
 
 const std::string& ModelFile::text(const std::string& key) const {
   const auto found = model_.metadata.find(key);

@@ -62,7 +62,7 @@ void refuse_unknown(const runs::SafeTensors& weights, const WeightsOrigin& origi
 
 std::string init_file(const settings::Config& config) {
   const std::filesystem::path given = config.text("train.init");
-  return runs::is_run_folder(given) ? (given / "model.safetensors").string() : given.string();
+  return runs::is_run_folder(given) ? (given / runs::kModelFile).string() : given.string();
 }
 
 void load_init(const runs::SafeTensors& weights, const settings::Config& config, train::Session<float>* session) {

@@ -164,7 +164,7 @@ fs::path default_run_folder(std::string_view dataset, std::string_view model) {
 
 bool is_run_folder(const fs::path& path) {
   std::error_code ignored;
-  return fs::is_regular_file(path / "config.yaml", ignored) && fs::is_regular_file(path / "model.safetensors", ignored);
+  return fs::is_regular_file(path / "config.yaml", ignored) && fs::is_regular_file(path / kModelFile, ignored);
 }
 
 }  // namespace gneiss::runs

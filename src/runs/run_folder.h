@@ -62,7 +62,10 @@ class RunFolder {
 /// runs/DATA_MODEL, or the first runs/DATA_MODEL_2, _3, … that is free.
 std::filesystem::path default_run_folder(std::string_view dataset, std::string_view model);
 
-/// True if `path` holds a run: config.yaml and model.safetensors.
+/// The weights in it.
+inline constexpr const char* kModelFile = "model.safetensors";
+
+/// True if `path` holds a run: config.yaml and the weights.
 bool is_run_folder(const std::filesystem::path& path);
 
 }  // namespace gneiss::runs
