@@ -165,7 +165,7 @@ class Maker {
     Buffer<EdgeId> offsets = where_it_lies<EdgeId>(*rows.offsets, DType::kI64);
     Buffer<NodeId> sources = where_it_lies<NodeId>(*rows.indices, DType::kI32);
     Buffer<float> weights = rows.values ? where_it_lies<float>(*rows.values, DType::kF32) : Buffer<float>();
-    if (offsets.empty() || sources.empty() || !graph::fit_graph(nodes_, offsets, sources)) {
+    if (offsets.empty() || sources.empty() || !graph::fit_graph(nodes_, offsets, sources, given_.threads)) {
       note_copy(*rows.indices, "64-bit indptr with ascending 32-bit indices in each row");
       return false;
     }
@@ -173,7 +173,8 @@ class Maker {
       note_copy(*rows.values, "float32 with 64-bit indptr and ascending 32-bit indices");
       return false;
     }
-    out_.graph = graph::Graph::of_fitting(nodes_, std::move(offsets), std::move(sources), std::move(weights));
+    out_.graph = graph::Graph::of_fitting(nodes_, std::move(offsets), std::move(sources), std::move(weights), {},
+                                          given_.threads);
     return true;
   }
 

@@ -127,6 +127,20 @@ std::int64_t checked_integer(const NpyArray& array, std::int64_t i, T value, std
   return whole;
 }
 
+/// Node numbers of a row-major array, converted by all threads. False if one is outside [0, bound), which the caller
+/// then looks for.
+bool narrow_ids(const NpyArray& array, std::int64_t bound, int threads, Buffer<NodeId>* out) {
+  return all_chunks(threads, array.count, std::int64_t{1} << 18, [&](std::int64_t begin, std::int64_t end) {
+    bool all = true;  // of a chunk, without a branch for each
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto id = load<std::int64_t>(array.data.data() + static_cast<std::size_t>(i) * sizeof(std::int64_t));
+      all &= id >= 0 && id < bound;
+      (*out)[static_cast<std::size_t>(i)] = static_cast<NodeId>(id);
+    }
+    return all;
+  });
+}
+
 /// Elements where they lie in a mapped file, if they are stored as T in row-major order: a large array then is not
 /// copied. Nothing if they are not, or lie so that kernels could not read them well.
 template <class T>
@@ -222,6 +236,8 @@ Buffer<NodeId> to_ids(const NpyArray& array, std::int64_t bound, int threads) {
     return mapped;
   }
   Buffer<NodeId> out(static_cast<std::size_t>(array.count));
+  const bool row_major = !array.fortran || array.shape.size() < 2;
+  if (array.type == DType::kI64 && row_major && narrow_ids(array, bound, threads, &out)) return out;
   visit(array, [&](std::int64_t i, auto value) {
     out[static_cast<std::size_t>(i)] = static_cast<NodeId>(checked_integer(array, i, value, 0, bound - 1));
   });

@@ -1,25 +1,40 @@
-// From an edge list to the canonical graph: two counting sorts (by source, then stably by destination), so that within
-// a destination the sources ascend and parallel edges keep their order in the file. O(n + m) time, one copy of the
-// edges.
+// From an edge list to the canonical graph: a stable counting sort by destination on all threads, then each row by
+// source where it does not ascend already, so that parallel edges keep their order in the list. One copy of the edges
+// and 2 bytes an edge; lists that were sorted by source, or by destination and source, are left as the first sort puts
+// them.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "graph/graph.h"
+#include "graph/key_sort.h"
 
 namespace gneiss::graph {
 namespace {
 
-using Order = std::vector<EdgeId>;
+constexpr std::int64_t kEdges = std::int64_t{1} << 18;  ///< that a thread looks at together
+constexpr std::int64_t kRows = 4096;
 
-void check_ids(const EdgeList& edges, std::int64_t num_nodes) {
+void check_ids(const EdgeList& edges, std::int64_t num_nodes, int threads) {
   GNEISS_CHECK(edges.src.size() == edges.dst.size(), ErrorCode::kShape, "edge list: {} sources but {} destinations",
                edges.src.size(), edges.dst.size());
   GNEISS_CHECK(edges.weight.empty() || edges.weight.size() == edges.src.size(), ErrorCode::kShape,
                "edge list: {} weights for {} edges", edges.weight.size(), edges.src.size());
-  for (std::size_t e = 0; e < edges.src.size(); ++e) {
+  const auto size = static_cast<std::int64_t>(edges.src.size());
+  const bool inside = all_chunks(threads, size, kEdges, [&](std::int64_t begin, std::int64_t end) {
+    bool all = true;  // of a chunk, without a branch for each
+    for (auto e = static_cast<std::size_t>(begin); e < static_cast<std::size_t>(end); ++e) {
+      const NodeId u = edges.src[e];
+      const NodeId v = edges.dst[e];
+      all &= u >= 0 && u < num_nodes && v >= 0 && v < num_nodes;
+    }
+    return all;
+  });
+  // Which is not? The first is named.
+  for (std::size_t e = 0; !inside && e < edges.src.size(); ++e) {
     for (const NodeId id : {edges.src[e], edges.dst[e]}) {
       GNEISS_CHECK(id >= 0 && id < num_nodes, ErrorCode::kBadData, "edge {} ({} -> {}) names node {}, outside 0..{}", e,
                    edges.src[e], edges.dst[e], id, num_nodes - 1);
@@ -49,57 +64,81 @@ EdgeList expand(const EdgeList& edges, const BuildOptions& options) {
   return out;
 }
 
-/// Stable counting sort of `order` (empty = 0, 1, 2, …) by key.
-Order sort_by(std::span<const NodeId> key, const Order& order, std::int64_t num_nodes) {
-  Order offset(static_cast<std::size_t>(num_nodes) + 1, 0);
-  for (const NodeId k : key) ++offset[static_cast<std::size_t>(k) + 1];
-  for (std::size_t v = 0; v < static_cast<std::size_t>(num_nodes); ++v) offset[v + 1] += offset[v];
-  Order sorted(key.size());
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    const EdgeId e = order.empty() ? static_cast<EdgeId>(i) : order[i];
-    sorted[static_cast<std::size_t>(offset[static_cast<std::size_t>(key[static_cast<std::size_t>(e)])]++)] = e;
+/// Edges by destination, and by source within one; parallel edges in the order of the list.
+struct Sorted {
+  Buffer<EdgeId> offsets;
+  Buffer<NodeId> sources;
+  Buffer<float> weights;  ///< or empty
+};
+
+/// Sorts entries [begin, end) stably by source.
+void sort_row(std::size_t begin, std::size_t end, Sorted* edges, std::vector<std::pair<NodeId, float>>* scratch) {
+  const auto first = edges->sources.begin() + begin;
+  const auto last = edges->sources.begin() + end;
+  if (std::is_sorted(first, last)) return;
+  if (edges->weights.empty()) {
+    std::sort(first, last);
+    return;
   }
+  scratch->clear();
+  for (std::size_t k = begin; k < end; ++k) scratch->emplace_back(edges->sources[k], edges->weights[k]);
+  std::stable_sort(scratch->begin(), scratch->end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t k = begin; k < end; ++k) {
+    edges->sources[k] = (*scratch)[k - begin].first;
+    edges->weights[k] = (*scratch)[k - begin].second;
+  }
+}
+
+Sorted sort_edges(const EdgeList& edges, std::int64_t num_nodes, int threads) {
+  Sorted sorted{Buffer<EdgeId>::zeros(static_cast<std::size_t>(num_nodes) + 1), Buffer<NodeId>(edges.src.size()),
+                Buffer<float>(edges.weight.size())};
+  const auto walk = [&](std::int64_t begin, std::int64_t end, const auto& fn) {
+    for (std::int64_t e = begin; e < end; ++e)
+      fn(edges.dst[static_cast<std::size_t>(e)], edges.src[static_cast<std::size_t>(e)], e);
+  };
+  sort_by_key(num_nodes, static_cast<std::int64_t>(edges.src.size()), threads, walk, &sorted.offsets, &sorted.sources,
+              &sorted.weights, [&](EdgeId e) { return edges.weight[static_cast<std::size_t>(e)]; });
+  parallel_chunks(threads, num_nodes, kRows, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::pair<NodeId, float>> scratch;
+    for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v)
+      sort_row(static_cast<std::size_t>(sorted.offsets[v]), static_cast<std::size_t>(sorted.offsets[v + 1]), &sorted,
+               &scratch);
+  });
   return sorted;
 }
 
-/// Writes the sorted edges as a graph, merging parallel ones (weights summed) if `coalesce`.
-Graph compress(const EdgeList& edges, const Order& order, std::int64_t num_nodes, bool coalesce, int threads) {
-  const auto parallel = [&](std::size_t i) {
-    if (!coalesce || i == 0) return false;
-    const auto a = static_cast<std::size_t>(order[i - 1]);
-    const auto b = static_cast<std::size_t>(order[i]);
-    return edges.src[a] == edges.src[b] && edges.dst[a] == edges.dst[b];
-  };
+/// Makes one edge of parallel ones, with the sum of their weights.
+void merge_parallel(Sorted* edges) {
   std::size_t count = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) count += parallel(i) ? 0 : 1;
-  auto offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(num_nodes) + 1);
-  Buffer<NodeId> sources(count);
-  Buffer<float> weights(edges.weight.empty() ? 0 : count);
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto e = static_cast<std::size_t>(order[i]);
-    if (parallel(i)) {
-      if (!weights.empty()) weights[at - 1] += edges.weight[e];
-      continue;
+  std::size_t k = 0;
+  for (std::size_t v = 0; v + 1 < edges->offsets.size(); ++v) {
+    const auto row = count;
+    for (const auto end = static_cast<std::size_t>(edges->offsets[v + 1]); k < end; ++k) {
+      const bool again = count > row && edges->sources[count - 1] == edges->sources[k];
+      if (again && !edges->weights.empty()) edges->weights[count - 1] += edges->weights[k];
+      if (again) continue;
+      edges->sources[count] = edges->sources[k];
+      if (!edges->weights.empty()) edges->weights[count] = edges->weights[k];
+      ++count;
     }
-    ++offsets[static_cast<std::size_t>(edges.dst[e]) + 1];
-    sources[at] = edges.src[e];
-    if (!weights.empty()) weights[at] = edges.weight[e];
-    ++at;
+    edges->offsets[v + 1] = static_cast<EdgeId>(count);
   }
-  for (std::size_t v = 0; v < static_cast<std::size_t>(num_nodes); ++v) offsets[v + 1] += offsets[v];
-  return {num_nodes, std::move(offsets), std::move(sources), std::move(weights), {}, threads};
+  if (count == edges->sources.size()) return;
+  edges->sources = Buffer<NodeId>::copy_of(std::as_const(edges->sources).span().first(count));
+  if (!edges->weights.empty())
+    edges->weights = Buffer<float>::copy_of(std::as_const(edges->weights).span().first(count));
 }
 
 }  // namespace
 
 Graph build_graph(const EdgeList& edges, std::int64_t num_nodes, const BuildOptions& options) {
-  check_ids(edges, num_nodes);
+  check_ids(edges, num_nodes, options.threads);
   const bool rewrite = options.remove_self_loops || options.to_undirected;
   const EdgeList expanded = rewrite ? expand(edges, options) : EdgeList{};
-  const EdgeList& chosen = rewrite ? expanded : edges;
-  const Order order = sort_by(chosen.dst, sort_by(chosen.src, {}, num_nodes), num_nodes);
-  Graph graph = compress(chosen, order, num_nodes, options.coalesce || options.to_undirected, options.threads);
+  Sorted sorted = sort_edges(rewrite ? expanded : edges, num_nodes, options.threads);
+  if (options.coalesce || options.to_undirected) merge_parallel(&sorted);
+  Graph graph(num_nodes, std::move(sorted.offsets), std::move(sorted.sources), std::move(sorted.weights), {},
+              options.threads);
   return options.add_self_loops ? add_remaining_self_loops(graph, options.threads) : std::move(graph);
 }
 

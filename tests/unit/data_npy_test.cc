@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/data_fixtures.h"
@@ -89,6 +90,20 @@ TEST(NpyTest, NamesTheFirstValueThatDoesNotFit) {
   EXPECT_THAT(error_of([] { to_floats(parse(npy("<U1", "(1,)", raw<std::uint32_t>({65})))); }).message(),
               HasSubstr("expected numbers, got text"));
   EXPECT_THAT(error_of([] { to_strings(parse(npy("|u1", "(1,)", "a"))); }).message(), HasSubstr("expected text"));
+}
+
+TEST(NpyTest, ThreadsNarrowNodeNumbersAndTheFirstBadOneIsNamed) {
+  std::vector<std::int64_t> ids(700000);  // more than one thread converts at a time
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i * 7 % 1000);
+  const auto convert = [&](int threads) { return to_ids(parse(npy("<i8", "(2, 350000)", raw(ids))), 1000, threads); };
+  for (const int threads : {1, 2, 3}) {
+    const Buffer<NodeId> narrow = convert(threads);
+    ASSERT_EQ(narrow.size(), ids.size());
+    EXPECT_TRUE(std::equal(narrow.begin(), narrow.end(), ids.begin()));
+  }
+  ids[690000] = -5;
+  ids[600000] = std::int64_t{1} << 32;  // 0 in 32 bits
+  EXPECT_THAT(error_of([&] { convert(2); }).message(), HasSubstr("element [1, 250000] is 4294967296, outside 0..999"));
 }
 
 TEST(NpyTest, WritesPageAlignedDataThatItReads) {

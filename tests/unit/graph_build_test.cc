@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -38,6 +40,52 @@ TEST(BuildTest, CoalesceSumsWeights) {
   const Graph g = build_graph(edges({0, 0, 1}, {1, 1, 0}, {1, 2, 4}), 2, {.coalesce = true});
   EXPECT_THAT(list(g.sources()), ElementsAre(1, 0));
   EXPECT_THAT(list(g.weights()), ElementsAre(4, 3));
+}
+
+TEST(BuildTest, SortsAndMergesLikeAStableSortOnAnyNumberOfThreads) {
+  // More destinations than a bucket holds, a hub, empty rows, many parallel edges, rows that ascend and rows that fall.
+  constexpr NodeId kNodes = 150000;
+  RandomStream random(11, 1);
+  std::vector<NodeId> src, dst;
+  std::vector<float> weight;
+  for (int e = 0; e < 90000; ++e) {
+    src.push_back(static_cast<NodeId>(random.below(e % 2 == 0 ? 30 : kNodes)));
+    dst.push_back(e % 3 == 0 ? 70000 : static_cast<NodeId>(random.below(e % 2 == 0 ? 40 : kNodes)));
+    weight.push_back(static_cast<float>(random.below(1000)) + 0.1F);
+  }
+  std::vector<std::size_t> order(src.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return std::pair(dst[a], src[a]) < std::pair(dst[b], src[b]); });
+  std::vector<NodeId> sources, merged;
+  std::vector<float> weights, sums;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::size_t e = order[i];
+    sources.push_back(src[e]);
+    weights.push_back(weight[e]);
+    const bool again = i > 0 && src[order[i - 1]] == src[e] && dst[order[i - 1]] == dst[e];
+    if (again) {
+      sums.back() += weight[e];
+    } else {
+      merged.push_back(src[e]);
+      sums.push_back(weight[e]);
+    }
+  }
+  ASSERT_LT(merged.size(), sources.size());
+  for (const int threads : {1, 2, 5}) {
+    const Graph whole = build_graph(edges(src, dst, weight), kNodes, {.threads = threads});
+    EXPECT_EQ(list(whole.sources()), sources);
+    EXPECT_EQ(list(whole.weights()), weights);
+    for (const NodeId v : {0, 5, 69999, 70000, 70001, kNodes - 1}) {
+      const auto before = std::count_if(dst.begin(), dst.end(), [&](NodeId d) { return d < v; });
+      EXPECT_EQ(whole.offsets()[static_cast<std::size_t>(v)], before) << v;
+    }
+    EXPECT_EQ(list(build_graph(edges(src, dst), kNodes, {.threads = threads}).sources()), sources);
+    const Graph once = build_graph(edges(src, dst, weight), kNodes, {.coalesce = true, .threads = threads});
+    EXPECT_EQ(list(once.sources()), merged);
+    EXPECT_EQ(list(once.weights()), sums);
+    EXPECT_EQ(once.offsets().back(), static_cast<EdgeId>(merged.size()));
+  }
 }
 
 TEST(BuildTest, OptionsApplyInOrder) {
@@ -97,6 +145,12 @@ TEST(BuildTest, NamesTheFirstBadEdge) {
               }).message(),
               HasSubstr("1 sources but 2 destinations"));
   EXPECT_THAT(error_of([] { build_graph(edges({0}, {1}, {1, 2}), 3); }).message(), HasSubstr("2 weights for 1 edges"));
+  std::vector<NodeId> many(700000, 1);  // more than are looked at together
+  many[600000] = 9;
+  many[650000] = -1;
+  EXPECT_THAT(
+      error_of([&] { build_graph(edges(many, std::vector<NodeId>(many.size(), 1)), 3, {.threads = 2}); }).message(),
+      HasSubstr("edge 600000 (9 -> 1) names node 9"));
 }
 
 TEST(GraphTest, ChecksItsArrays) {
