@@ -6,6 +6,7 @@
 #include "api/impl.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "comm/launch.h"
 #include "data/given.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
@@ -180,6 +181,7 @@ static TrainResult resumed(const std::string& run_folder, const settings::Config
   if (report) return train_result(*report);
   TrainResult complete;
   complete.was_complete = true;
+  complete.rank = comm::find_launch().rank;
   complete.run_folder = run_folder;
   complete.json = read_file(std::filesystem::path(run_folder) / "report.json");
   return complete;

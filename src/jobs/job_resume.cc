@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "comm/launch.h"
 #include "jobs/go_on.h"
 #include "jobs/job.h"
 
@@ -45,7 +46,7 @@ std::optional<runs::Report> resume(const std::filesystem::path& run, const setti
   if (!from) {
     for (const std::filesystem::path& other :
          runs::unfinished_beside(std::filesystem::absolute(run).lexically_normal()))
-      if (watcher.on_warning) {
+      if (watcher.on_warning && comm::find_launch().rank == 0) {
         watcher.on_warning(
             fmt::format("an unfinished training lies beside this one, which is complete; gneiss resume {} "
                         "goes on with it",

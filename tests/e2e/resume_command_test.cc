@@ -129,6 +129,10 @@ TEST(Resuming, ACompleteTrainingIsSaidToBe) {
   EXPECT_EQ(text.code, 0);
   EXPECT_THAT(text.out, HasSubstr("the training in run is complete"));
   EXPECT_EQ(place.gneiss(words("resume run --json")).out, place.read("run/report.json"));
+  const CommandResult second =
+      place.gneiss(words("resume run"), {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}});
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_EQ(second.out, "") << "of the processes that mpirun started the first says it";
 }
 
 std::string partial(const Workplace& place) {
@@ -246,11 +250,13 @@ TEST(Checkpoints, AreRefusedWhereTheyDoNotStand) {
   EXPECT_TRUE(place.list().empty());
 }
 
+class FullDisk : public ::testing::TestWithParam<Training> {};
+
 // At every step towards a file the disk is full once: the training goes on, or ends with a message and can go on.
-TEST(Checkpoints, AFullDiskLosesNothing) {
+TEST_P(FullDisk, LosesNothing) {
   if (!kAllocationsAreCounted) GTEST_SKIP() << "no library is preloaded under a sanitizer";
   const Workplace place;
-  const std::string train = "train karate --model gcn --epochs 2 --patience 0 --threads 1 --checkpoint-every 1 --out ";
+  const std::string train = std::string(GetParam().command) + " --patience 0 --threads 1 --out ";
   const auto failing = [&](const std::string& command, long n) {
     return place.gneiss(words(command), {{"LD_PRELOAD", GNEISS_FAIL_NTH},
                                          {"TMPDIR", place.path("").string()},
@@ -285,6 +291,14 @@ TEST(Checkpoints, AFullDiskLosesNothing) {
   EXPECT_GE(warned, 4);
   EXPECT_GE(went_on, 4);
 }
+
+INSTANTIATE_TEST_SUITE_P(Trainings, FullDisk,
+                         ::testing::Values(Training{"full_graph",
+                                                    "train karate --model gcn --epochs 2 --checkpoint-every 1"},
+                                           Training{"batches",
+                                                    "train karate --model gcn --epochs 2 --batch-size 2 --fanout 3,2 "
+                                                    "--checkpoint-every 1"}),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace gneiss::testing

@@ -378,11 +378,11 @@ class Counted : public Work {
   std::int64_t copy(std::int64_t batch) override { return see(1, batch), 1000; }
   void prepare_on_device(std::int64_t batch) override { see(2, batch); }
   void train(std::int64_t batch) override {
-    if (batch == failing) throw std::runtime_error("a step failed");
     see(3, batch);
     order.push_back(batch);
   }
   void see(int stage, std::int64_t batch) {
+    if (stage == failing_stage && batch == failing) throw std::runtime_error("a stage failed");
     const std::lock_guard lock(mutex);
     ++seen[{stage, batch}];
   }
@@ -391,6 +391,7 @@ class Counted : public Work {
   std::map<std::pair<int, std::int64_t>, int> seen;
   std::vector<std::int64_t> order;
   std::int64_t failing = -1;
+  int failing_stage = 3;
 };
 
 TEST(SimDevice, ARunWithWorkIsTheSimulationToTheNanosecond) {
@@ -508,11 +509,46 @@ TEST(HostDevice, TheSchedulerDecidesAsBatchesCome) {
 TEST(HostDevice, AFailingStageEndsTheRunWithItsErrorAndNobodyHangs) {
   const Profile profile = find_profile("uk-sage-b");
   const Plan plan = make_plan(profile, {{Mode::kPaper}, 50}).plan;
-  for (const std::int64_t failing : {0, 7, 49}) {
-    Counted work;
-    work.failing = failing;
-    HostDevice device(&work, plan.workers);
-    EXPECT_THROW(run(plan, profile, device), std::runtime_error);
+  std::set<int> failed;
+  for (int stage = 0; stage < 4; ++stage) {
+    for (const std::int64_t failing : {0, 7, 25, 49}) {
+      Counted work;
+      work.failing = failing;
+      work.failing_stage = stage;
+      HostDevice device(&work, plan.workers);
+      try {
+        run(plan, profile, device);
+        EXPECT_EQ(work.seen.count({stage, failing}), 0U) << "stage " << stage << " of batch " << failing;
+      } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "a stage failed");
+        failed.insert(stage);
+      }
+    }
+  }
+  EXPECT_EQ(failed.size(), 4U);
+}
+
+TEST(HostDevice, EpochsOfFewBatchesAndBuffersOfOneEnd) {
+  const Profile profile = find_profile("uk-sage-b");
+  for (const std::int64_t batches : {0, 1, 2, 5}) {
+    for (const std::int64_t cbs : {1, 4, 70}) {
+      for (const std::int64_t gbs : {1, 10}) {
+        const std::string what = fmt::format("{} batches, cbs {}, gbs {}", batches, cbs, gbs);
+        const Plan plan = dual_buffer_plan(profile, batches, cbs, gbs);
+        Counted work;
+        HostDevice device(&work, plan.workers);
+        check_schedule(run(plan, profile, device), plan, what);
+        EXPECT_EQ(std::ssize(work.order), batches) << what;
+      }
+    }
+    for (const Mode mode : {Mode::kPaper, Mode::kBest, Mode::kCpu, Mode::kDevice, Mode::kCoinFlip}) {
+      const Plan plan = make_plan(profile, {{mode, 0.5}, batches, 1, 1}).plan;
+      Counted work;
+      HostDevice device(&work, plan.workers);
+      Replay replay(plan, simulate(plan, profile).commands);
+      check_schedule(run(replay, plan, profile, device), plan, std::string(mode_name(mode)));
+      EXPECT_EQ(std::ssize(work.order), batches) << mode_name(mode);
+    }
   }
 }
 
