@@ -194,6 +194,35 @@ TEST(Batches, TheScheduleCommandNeedsNoData) {
   EXPECT_THAT(place.gneiss({"help", "profiles"}).out, HasSubstr("tw-gcn-a"));
 }
 
+TEST(Batches, OneTrainingNodeIsAnEpochOnEveryRoute) {
+  const Workplace place;
+  place.write("train.txt", "16\n");
+  place.write("val.txt", "18\n");
+  place.write("test.txt", "17\n");
+  place.write("nobody.txt", "");
+  const auto train = [&](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train",     "karate",  "--model",    "sage",     "--batch-size", "4",
+                                      "--fanout",  "3,2",     "--epochs",   "3",        "--no-save",    "--json",
+                                      "--val-ids", "val.txt", "--test-ids", "test.txt", "--train-ids",  file};
+    words.insert(words.end(), more.begin(), more.end());
+    return place.gneiss(words);
+  };
+  const auto losses = [](const CommandResult& result) {
+    EXPECT_EQ(result.code, 0) << result.err;
+    return Json::parse(result.out)["losses"];
+  };
+  const Json expected = losses(train("train.txt", {}));
+  for (const char* device : {"sim:uk-sage-b", "host:tw-sage-b"})
+    for (const char* schedule : {"paper", "best", "cpu", "device", "coinflip:0.5"})
+      for (const char* room : {"1", "10"})
+        EXPECT_EQ(losses(train("train.txt", {"--device", device, "--schedule", schedule, "--device-batches", room})),
+                  expected)
+            << device << " " << schedule << " " << room;
+  const CommandResult none = train("nobody.txt", {});
+  EXPECT_EQ(none.code, 3) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("nobody.txt"));
+}
+
 TEST(Batches, WhatCannotBeIsRefused) {
   const Workplace place;
   const auto refused = [&](std::vector<std::string> arguments, int code, const char* what) {

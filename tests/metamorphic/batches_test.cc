@@ -171,6 +171,25 @@ TEST(Batches, WeightsAreTheSameBitsForAnyNumberOfThreadsAndWorkers) {
   }
 }
 
+/// Seeds, draws and dropout go by original ids, so new names for the nodes change nothing.
+TEST(Batches, ARenamedGraphTrainsToTheSameBits) {
+  const std::string graph = "dcsbm:nodes=600,classes=3";
+  const data::Dataset dataset = data::load(graph, {});
+  data::Dataset renamed = data::load(graph, {});
+  graph::Order order(600);
+  for (std::size_t v = 0; v < order.size(); ++v) order[v] = static_cast<NodeId>(v * 7 % 600);
+  data::permute(order, 2, &renamed);
+  for (const char* name : {"gcn", "sage", "gin", "gat"}) {
+    const Model model{name, {{"dropout", 0.4}}};
+    const std::vector<float> expected = train_sampled(dataset, model, 1, 1);
+    EXPECT_EQ(train_sampled(renamed, model, 2, 2), expected) << name;
+    data::Dataset without_ids = data::load(graph, {});
+    data::permute(order, 2, &without_ids);
+    without_ids.orig_id.clear();
+    EXPECT_NE(train_sampled(without_ids, model, 1, 1), expected) << name;
+  }
+}
+
 /// A first layer that sums rows of features needs no copy of them; others do as before.
 TEST(Batches, FeaturesReadWhereTheyLieGiveTheSameBits) {
   const data::Dataset dataset = data::load("dcsbm:nodes=600,classes=3", {});
