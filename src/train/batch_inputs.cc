@@ -1,5 +1,7 @@
 // Rows of a batch are gathered once, by the worker that sampled it: a step then reads arrays that lie side by side. All
 // arrays are placed in the slab behind the sampled ones, found again by a header that follows the batch's node ids.
+// Rows for a device that holds the hot ones come last: what it lacks takes their place in a slab that the CPU fills,
+// and where the slab is trained all rows are put behind.
 #include "train/batch_inputs.h"
 
 #include <algorithm>
@@ -15,7 +17,41 @@ namespace {
 using minibatch::Block;
 using minibatch::Slab;
 
+std::span<const std::byte> bytes_of(const data::Features& features) {
+  if (features.sparse || features.dtype != HalfType::kNone) {
+    throw Error(ErrorCode::kUnsupported, "hot rows are rows of dense features in 32 bits, these are others", "--hot",
+                features.sparse ? "make them dense, e.g. with --normalize-features standard, or leave --hot out"
+                                : "leave --hot out");
+  }
+  return std::as_bytes(features.dense.span());
+}
+
 }  // namespace
+
+TieredFeatures::TieredFeatures(const data::Features& features, const tiers::TierMap& map)
+    : rows_(std::make_shared<tiers::TieredRows>(bytes_of(features), features.cols * std::int64_t{sizeof(float)}, map)) {
+}
+
+void TieredFeatures::count(Filler filler, const tiers::TierTraffic& traffic) {
+  const std::lock_guard lock(mutex_);
+  (filler == Filler::kCpu ? by_cpu_ : by_device_).add(traffic);
+}
+
+tiers::TierTraffic TieredFeatures::by_cpu() const {
+  const std::lock_guard lock(mutex_);
+  return by_cpu_;
+}
+
+tiers::TierTraffic TieredFeatures::by_device() const {
+  const std::lock_guard lock(mutex_);
+  return by_device_;
+}
+
+void TieredFeatures::reset() {
+  const std::lock_guard lock(mutex_);
+  by_cpu_ = {};
+  by_device_ = {};
+}
 
 void BatchInputs::set_plan(const ir::Plan& plan) {
   both_ways_.clear();
@@ -34,7 +70,7 @@ std::int64_t BatchInputs::header_at(const Slab& slab) {
   return (end + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-void BatchInputs::add(Slab* slab) const {
+void BatchInputs::add(Slab* slab, Filler filler) const {
   const std::int64_t at = slab->place<Header>(1);
   GNEISS_ASSERT(at == header_at(*slab), "the slab holds more than a sampled batch");
   Header header;
@@ -49,7 +85,8 @@ void BatchInputs::add(Slab* slab) const {
   }
   const auto num_nodes = slab->header().num_nodes;
   const auto nodes = [&] { return std::as_const(*slab).at<NodeId>(slab->header().nodes_at, num_nodes); };
-  header.features = reads_features_ && !in_place_ ? add_features(nodes(), slab) : 0;
+  const bool tiered = tiered_ != nullptr && reads_features_ && filler != Filler::kHost;
+  if (!tiered) header.features = reads_features_ && !in_place_ ? add_features(nodes(), slab) : 0;
   header.constants = add_constants(slab);
   header.ids = slab->place<std::int64_t>(num_nodes);
   const std::span<std::int64_t> ids = slab->at<std::int64_t>(header.ids, num_nodes);
@@ -71,6 +108,7 @@ void BatchInputs::add(Slab* slab) const {
                 slab->at<float>(header.targets, seeds * width).begin() + i * width);
     slab->at<NodeId>(header.loss_rows, seeds)[static_cast<std::size_t>(i)] = static_cast<NodeId>(i);
   }
+  if (tiered) add_tiered(filler, slab, &header);
   slab->at<Header>(at, 1)[0] = header;
 }
 
@@ -267,8 +305,41 @@ std::int64_t BatchInputs::add_features(std::span<const NodeId> nodes, Slab* slab
   return at;
 }
 
+/// A device fills its own slab with all rows; the CPU adds those that the device lacks, and no more goes over the link.
+void BatchInputs::add_tiered(Filler filler, Slab* slab, Header* header) const {
+  const tiers::TieredRows& rows = tiered_->rows();
+  const std::int64_t count = slab->header().num_nodes;
+  const auto nodes = [&] { return std::as_const(*slab).at<NodeId>(slab->header().nodes_at, count); };
+  tiers::TierTraffic traffic;
+  if (filler == Filler::kDevice) {
+    header->features = slab->place<float>(count * dataset_.features.cols);
+    rows.gather(nodes(), slab->at<std::byte>(header->features, count * rows.row_bytes()).data(), &traffic);
+  } else {
+    header->features = -1;
+    const std::int64_t cold = rows.count_cold(nodes());
+    header->cold = slab->place<float>(cold * dataset_.features.cols);
+    rows.gather_cold(nodes(), slab->at<std::byte>(header->cold, cold * rows.row_bytes()).data(), &traffic);
+  }
+  tiered_->count(filler, traffic);
+}
+
+void BatchInputs::complete(Slab* slab) const {
+  const auto header = [&]() -> Header& { return slab->at<Header>(header_at(*slab), 1)[0]; };
+  if (header().features >= 0) return;
+  const tiers::TieredRows& rows = tiered_->rows();
+  const std::int64_t count = slab->header().num_nodes;
+  const std::int64_t all = slab->place<float>(count * dataset_.features.cols);
+  tiers::TierTraffic traffic;
+  rows.merge(std::as_const(*slab).at<NodeId>(slab->header().nodes_at, count),
+             slab->at<std::byte>(header().cold, 0).data(), slab->at<std::byte>(all, count * rows.row_bytes()).data(),
+             &traffic);
+  header().features = all;
+  tiered_->count(Filler::kDevice, traffic);
+}
+
 void BatchInputs::read(const Slab& slab, runtime::Inputs* inputs) const {
   const Header& header = slab.at<Header>(header_at(slab), 1)[0];
+  GNEISS_ASSERT(header.features >= 0, "a batch lacks the rows that its device holds");
   const minibatch::BatchShape shape = minibatch::MiniBatch<NodeId>(slab).shape();
   const auto count = blocks_.graphs.size();
   const std::span<const GraphAt> graphs = slab.at<GraphAt>(header.graphs, std::ssize(blocks_.graphs));

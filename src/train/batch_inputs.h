@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,8 +14,35 @@
 #include "minibatch/batch.h"
 #include "passes/to_blocks.h"
 #include "runtime/inputs.h"
+#include "tiers/tiered_rows.h"
 
 namespace gneiss::train {
+
+/// Whose hands fill a slab: the host's own steps, the CPU for a device, or the device.
+enum class Filler : std::uint8_t { kHost, kCpu, kDevice };
+
+/// Features that lie in tiers, and what was read of them; workers count at the same time.
+class TieredFeatures {
+ public:
+  /// Errors: kUnsupported for features that are not dense numbers of 32 bits.
+  TieredFeatures(const data::Features& features, const tiers::TierMap& map);
+  /// Counts by itself what is read of rows that others read too.
+  explicit TieredFeatures(std::shared_ptr<const tiers::TieredRows> rows) : rows_(std::move(rows)) {}
+
+  const tiers::TieredRows& rows() const { return *rows_; }
+  const std::shared_ptr<const tiers::TieredRows>& shared_rows() const { return rows_; }
+  void count(Filler filler, const tiers::TierTraffic& traffic);
+  /// What the CPU gathered for the device, and what the device read, since the last reset.
+  tiers::TierTraffic by_cpu() const;
+  tiers::TierTraffic by_device() const;
+  void reset();
+
+ private:
+  std::shared_ptr<const tiers::TieredRows> rows_;
+  mutable std::mutex mutex_;
+  tiers::TierTraffic by_cpu_;
+  tiers::TierTraffic by_device_;
+};
 
 class BatchInputs {
  public:
@@ -25,10 +54,16 @@ class BatchInputs {
     for (const ConstMatrixView<float>& part : constants_) constant_columns_ += part.cols;
   }
 
+  /// Reads features through tiers, which must outlive this, where a device is concerned. Not while batches are being
+  /// filled.
+  void set_tiers(TieredFeatures* tiered) { tiered_ = tiered; }
   /// Which graphs a plan walks along out-edges too, and whether it reads features. Not while batches are being filled.
   void set_plan(const ir::Plan& plan);
   /// Adds to a slab that holds a sampled batch and nothing else. For several threads at the same time.
-  void add(minibatch::Slab* slab) const;
+  /// With tiers the CPU adds only the rows that the device lacks, and complete() must follow where the slab is trained.
+  void add(minibatch::Slab* slab, Filler filler = Filler::kHost) const;
+  /// Puts the device's own rows between those that came. Nothing to do where all rows are there.
+  void complete(minibatch::Slab* slab) const;
   /// The inputs of a slab that was added to; valid as long as it. Allocates nothing but in the first call.
   void read(const minibatch::Slab& slab, runtime::Inputs* inputs) const;
 
@@ -47,7 +82,8 @@ class BatchInputs {
   };
   struct Header {
     std::int64_t graphs = 0;
-    std::int64_t features = 0;
+    std::int64_t features = 0;  ///< -1: not all rows are there
+    std::int64_t cold = 0;      ///< rows that came from the CPU where that is so
     std::int64_t constants = 0;
     std::int64_t ids = 0;
     std::int64_t classes = 0;
@@ -66,13 +102,15 @@ class BatchInputs {
   void add_transpose(minibatch::Slab* slab, GraphAt* at) const;
   std::int64_t add_constants(minibatch::Slab* slab) const;
   std::int64_t add_features(std::span<const NodeId> nodes, minibatch::Slab* slab) const;
+  void add_tiered(Filler filler, minibatch::Slab* slab, Header* header) const;
 
   const data::Dataset& dataset_;
   const std::vector<ir::GraphDef>& full_graphs_;
   const passes::BlockProgram& blocks_;
   std::vector<ConstMatrixView<float>> constants_;
   std::int64_t constant_columns_ = 0;  ///< of all of them
-  std::vector<bool> both_ways_;        ///< by graph of the block program
+  TieredFeatures* tiered_ = nullptr;
+  std::vector<bool> both_ways_;  ///< by graph of the block program
   bool reads_features_ = true;
   bool in_place_ = false;  ///< from the data set
 };

@@ -17,10 +17,9 @@
 
 #include "base/error.h"
 #include "epochs/metrics.h"
-#include "minibatch/capacity.h"
 #include "minibatch/loader.h"
+#include "minibatch/workspace.h"
 #include "passes/features_in_place.h"
-#include "passes/pipeline.h"
 #include "passes/to_blocks.h"
 #include "runtime/executor.h"
 #include "schedule/host_device.h"
@@ -28,28 +27,12 @@
 #include "schedule/sim_device.h"
 #include "schedule/watched.h"
 #include "train/batch_inputs.h"
+#include "train/batch_plan.h"
 #include "train/block_plans.h"
+#include "train/data_parallel.h"
 #include "train/host_work.h"
 
 namespace gneiss::train {
-namespace {
-
-constexpr double kMargin = 1.25;
-constexpr int kProbes = 8;
-
-passes::BlockCapacity capacity_of(const minibatch::BatchShape& shape) {
-  passes::BlockCapacity capacity;
-  for (int level = 0; level <= shape.hops; ++level)
-    capacity.nodes.push_back(shape.nodes[static_cast<std::size_t>(level)]);
-  for (int hop = 0; hop < shape.hops; ++hop) capacity.edges.push_back(shape.edges[static_cast<std::size_t>(hop)]);
-  return capacity;
-}
-
-minibatch::BatchShape with_margin(minibatch::BatchShape shape) {
-  for (std::int64_t& n : shape.nodes) n = static_cast<std::int64_t>(std::ceil(static_cast<double>(n) * kMargin));
-  for (std::int64_t& m : shape.edges) m = static_cast<std::int64_t>(std::ceil(static_cast<double>(m) * kMargin));
-  return shape;
-}
 
 void check_fanout(std::int32_t hops, const minibatch::SamplerOptions& options) {
   if (std::ssize(options.fanout) == hops) return;
@@ -58,19 +41,31 @@ void check_fanout(std::int32_t hops, const minibatch::SamplerOptions& options) {
               "--fanout", "one number for each hop, from the seeds outwards: --fanout 15,10 for two layers");
 }
 
-}  // namespace
+schedule::Profile stage_times(const DeviceOptions& device, const schedule::BatchSize& batch) {
+  if (device.machine != nullptr) return schedule::profile_of(*device.machine, batch);
+  if (device.threads || batch.hot_rows == 0) return device.profile;  // measured here, hot rows and all
+  return schedule::with_hot_rows(device.profile, batch.hot_rows / batch.rows, schedule::kGatherShare);
+}
+
+BlockPlan plan_batches(const ir::Program& model, const minibatch::BatchShape& room, const data::Dataset& dataset,
+                       const SessionOptions& options, const BatchOptions& batches) {
+  BlockPlan made = plan_blocks(model, room, batches.degrees, options);
+  const data::Features& features = dataset.features;
+  const bool has_devices = batches.device || batches.devices > 1;  // which get their rows with the batch
+  const bool can = !has_devices && !features.sparse && features.dtype == HalfType::kNone;
+  if (!can || !batches.in_place.value_or(true)) return made;
+  const cost::Rates* const rates = batches.in_place ? nullptr : &options.passes.rates;
+  passes::read_features_in_place(dataset.num_nodes(), rates, &made.plan, &made.blocks.graphs);
+  return made;
+}
 
 struct BatchTraining::Impl {
   using Sampler = minibatch::Sampler<NodeId>;
 
   /// A plan over blocks of a capacity, and what runs it.
-  struct Planned {
-    minibatch::BatchShape room;
-    passes::BlockProgram blocks;
-    ir::Plan plan;
+  struct Planned : BlockPlan {
     std::unique_ptr<BatchInputs> inputs;
     std::unique_ptr<runtime::Executor<float>> executor;
-    bool in_place = false;   ///< the features are read where they lie, and no slab holds them
     bool is_set_up = false;  ///< what no batch changes has been computed
   };
 
@@ -89,6 +84,7 @@ struct BatchTraining::Impl {
   std::vector<NodeId> seeds;
   std::optional<minibatch::OriginalOrder> order;  ///< of in-edges that do not lie in that of the original ids
   std::unique_ptr<Sampler> sampler;
+  std::unique_ptr<TieredFeatures> tiered;  ///< null: no row is hot
   std::vector<float> constants;
   std::int64_t constant_columns = 0;
   std::uint64_t seed = 0;
@@ -96,6 +92,8 @@ struct BatchTraining::Impl {
   std::unique_ptr<Planned> planned;
   std::unique_ptr<minibatch::Loader> loader;  ///< after what its workers use
   runtime::Inputs step_inputs;
+  std::unique_ptr<DataParallel> parallel;     ///< of several devices, in place of the one plan; null: one device
+  std::unique_ptr<ParallelEpoch> shared;      ///< theirs
   std::unique_ptr<RoutedEpoch> routed;        ///< null: no device
   std::unique_ptr<HostWork> work;             ///< of the device
   std::unique_ptr<schedule::Work> operators;  ///< its four stages
@@ -121,14 +119,45 @@ struct BatchTraining::Impl {
                                         batches.sampler, threads);
     if (batches.workers <= 0) batches.workers = std::max(1, threads_of(options) / 2);
     compute_constants();
-    const minibatch::SeedOrder<NodeId> probed(seeds, dataset.num_nodes(), dataset.orig_id,
-                                              {batches.batch_size, options.seed, true});
-    make_plan(minibatch::capacity(*sampler, probed, {options.seed, 1, 0}, kProbes, kMargin));
-    if (!batches.device) return;
+    make_plan(probed_room(source()));
+    keep_hot_rows();
+    if (batches.device && batches.devices == 1) begin_device();
+  }
+
+  BatchSource source() const { return {dataset, *sampler, seeds, batches.batch_size, options.seed}; }
+
+  /// The first rows go to the device, as many as was asked for or as there is room.
+  void keep_hot_rows() {
+    const tiers::TierMap map = map_of_rows();
+    if (map.replicated + map.pooled == 0) return;
+    tiered = std::make_unique<TieredFeatures>(dataset.features, map);
+    if (planned != nullptr) planned->inputs->set_tiers(tiered.get());
+    if (parallel != nullptr) parallel->set_tiers(tiered->shared_rows());
+  }
+
+  tiers::TierMap tier_map() const {
+    if (tiered != nullptr) return tiered->rows().map();
+    return tiers::plain_map(dataset.num_nodes(), 0, batches.devices, false);
+  }
+
+  tiers::TierMap map_of_rows() const {
+    if (batches.hot_rows != kAsManyHotRowsAsFit)
+      return tiers::plain_map(dataset.num_nodes(), batches.hot_rows, batches.devices, batches.links().peer_link > 0);
+    const tiers::DeviceBudget budget =
+        device_budget(block_plan(), dataset, batches.device->memory_bytes, batches.device->plan.gbs);
+    return split_rows(budget, batches.heat, batches.devices, batches.links()).map(dataset.num_nodes(), batches.devices);
+  }
+
+  /// Stage times and the plan of its routes.
+  void begin_device() {
     routed = std::make_unique<RoutedEpoch>();
-    routed->profile = batches.device->profile;
+    routed->tier_map = tier_map();
+    const DeviceOptions& device = *batches.device;
+    const bool measured = device.machine == nullptr && tiered == nullptr;
+    routed->profile =
+        measured ? device.profile : stage_times(device, mean_batch(source(), *planned, routed->tier_map.replicated));
     routed->threads = batches.device->threads;
-    plan_routes(probed.batches_per_epoch(), 0);
+    plan_routes((std::ssize(seeds) + batches.batch_size - 1) / batches.batch_size, 0);
   }
 
   /// Who prepares which batch of an epoch; every epoch goes by it, but for the rest of one whose first batches ran
@@ -146,12 +175,13 @@ struct BatchTraining::Impl {
 
   std::unique_ptr<HostWork> make_work(std::int64_t host_slabs, std::int64_t device_slabs) {
     return std::make_unique<HostWork>(
-        HostWork::Stages{
-            [this](std::int64_t index, int worker, minibatch::Slab* slab) {
-              prepare(sample_alone, index, worker, slab);
-            },
-            [this](std::int64_t index, int, minibatch::Slab* slab) { prepare(sample_together, index, 0, slab); },
-            [this](std::int64_t index, int, minibatch::Slab* slab) { train_prepared(index, slab); }},
+        HostWork::Stages{[this](std::int64_t index, int worker, minibatch::Slab* slab) {
+                           prepare(sample_alone, index, worker, Filler::kCpu, slab);
+                         },
+                         [this](std::int64_t index, int, minibatch::Slab* slab) {
+                           prepare(sample_together, index, 0, Filler::kDevice, slab);
+                         },
+                         [this](std::int64_t index, int, minibatch::Slab* slab) { train_prepared(index, slab); }},
         host_slabs, device_slabs);
   }
 
@@ -179,6 +209,7 @@ struct BatchTraining::Impl {
   }
 
   void restart(std::uint64_t run_seed, std::int64_t epoch, std::int64_t done) {
+    if (parallel != nullptr) return parallel->restart(run_seed, epoch, done);
     loader.reset();
     seed = run_seed;
     seed_order = std::make_unique<minibatch::SeedOrder<NodeId>>(seeds, dataset.num_nodes(), dataset.orig_id,
@@ -229,26 +260,21 @@ struct BatchTraining::Impl {
 
   /// Plans for batches of `room`; no worker may be at work.
   void make_plan(const minibatch::BatchShape& room) {
+    if (batches.devices > 1) {
+      parallel = std::make_unique<DataParallel>(
+          DataParallelParts{session, dataset, options, *sampler, constants_view(), batches.degrees, seeds}, room,
+          batches.batch_size, batches.devices, batches.workers);
+      return;
+    }
     auto made = std::make_unique<Planned>();
-    made->room = room;
-    made->blocks = passes::to_blocks(program(), capacity_of(room), batches.degrees);
-    made->plan = passes::build_plan(made->blocks.program, block_passes(options));
-    made->in_place = read_in_place(made.get());
+    static_cast<BlockPlan&>(*made) = plan_batches(program(), room, dataset, options, batches);
     made->inputs = std::make_unique<BatchInputs>(dataset, program(), made->blocks, std::vector{constants_view()});
     made->inputs->set_plan(made->plan);
+    made->inputs->set_tiers(tiered.get());
     planned.reset();  // not two arenas at a time
     made->executor = std::make_unique<runtime::Executor<float>>(made->plan, session.parameters(),
                                                                 kernels::Context{threads_of(options), {}});
     planned = std::move(made);
-  }
-
-  /// A device gets its rows with the batch, which is what the two routes are about.
-  bool read_in_place(Planned* made) const {
-    const data::Features& features = dataset.features;
-    const bool can = !batches.device && !features.sparse && features.dtype == HalfType::kNone;
-    if (!can || !batches.in_place.value_or(true)) return false;
-    const cost::Rates* const rates = batches.in_place ? nullptr : &options.passes.rates;
-    return passes::read_features_in_place(dataset.num_nodes(), rates, &made->plan, &made->blocks.graphs);
   }
 
   void start_loader(const minibatch::BatchKey& first) {
@@ -268,6 +294,7 @@ struct BatchTraining::Impl {
   }
 
   void make_room(const minibatch::BatchShape& room) {
+    if (parallel != nullptr) return parallel->make_room(room);
     if (room == planned->room) return;
     loader.reset();
     make_plan(room);
@@ -300,6 +327,7 @@ struct BatchTraining::Impl {
 
   double epoch(std::int64_t number, double lr, const epochs::StepSums& done, const AfterBatch& after) {
     stats = {.grown = stats.grown};
+    if (parallel != nullptr) return epoch_in_parallel(number, lr, done, after);
     now = {number, lr, done};
     failed = false;
     if (routed == nullptr) {
@@ -311,6 +339,16 @@ struct BatchTraining::Impl {
       routed->run = routed->simulated;  // it ran before this process
     }
     return now.sums.loss / now.sums.seeds;
+  }
+
+  double epoch_in_parallel(std::int64_t number, double lr, const epochs::StepSums& done, const AfterBatch& after) {
+    const epochs::StepSums sums = parallel->epoch(number, lr, done, after, &stats);
+    shared = std::make_unique<ParallelEpoch>();
+    shared->devices = batches.devices;
+    shared->tier_map = tier_map();
+    shared->read = parallel->traffic();
+    if (batches.device) shared->machine = batches.device->machine;
+    return sums.loss / sums.seeds;
   }
 
   void run_loader(const AfterBatch& after) {
@@ -341,27 +379,32 @@ struct BatchTraining::Impl {
   void run_device(const AfterBatch& after) {
     const schedule::Plan& plan = routed->planned.plan;
     work->start_epoch(routed->simulated.order, routed->before);
+    if (tiered != nullptr) tiered->reset();
     const auto stops = [&] { return failed || (after && after(now.sums)); };
     if (threads_device == nullptr) {
       schedule::Scheduler scheduler(plan);
       schedule::Watched watched(&scheduler, stops);
       schedule::SimDevice device(routed->profile, plan, operators.get());
       routed->run = schedule::run(watched, plan, routed->profile, device);
-      return;
+    } else {
+      schedule::Replay planned_order(plan, routed->simulated.commands);
+      schedule::Watched watched(&planned_order, stops);
+      routed->run = schedule::run(watched, plan, routed->profile, *threads_device);
     }
-    schedule::Replay planned_order(plan, routed->simulated.commands);
-    schedule::Watched watched(&planned_order, stops);
-    routed->run = schedule::run(watched, plan, routed->profile, *threads_device);
+    routed->copied_bytes = work->copied_bytes();
+    if (tiered == nullptr) return;
+    routed->by_cpu = tiered->by_cpu();
+    routed->by_device = tiered->by_device();
   }
 
   minibatch::BatchKey key_of(std::int64_t index) const { return {seed, now.number, index}; }
 
-  void prepare(const minibatch::Prepare& sample, std::int64_t index, int worker, minibatch::Slab* slab) {
+  void prepare(const minibatch::Prepare& sample, std::int64_t index, int worker, Filler filler, minibatch::Slab* slab) {
     if (failed) return;
     try {
       sample(worker, key_of(index), slab);
       const std::shared_lock lock(planned_mutex);
-      planned->inputs->add(slab);
+      planned->inputs->add(slab, filler);
     } catch (...) {
       std::rethrow_exception(minibatch::error_in_batch(key_of(index)));
     }
@@ -372,7 +415,8 @@ struct BatchTraining::Impl {
     const minibatch::BatchShape shape = minibatch::MiniBatch<NodeId>(*slab).shape();
     if (!fits(shape)) grow(shape);
     // What was added before a larger plan was made may lack what that reads.
-    if (now.plan_changed) prepare(sample_alone, index, spare_worker, slab);
+    if (now.plan_changed) prepare(sample_alone, index, spare_worker, Filler::kHost, slab);
+    planned->inputs->complete(slab);
     train_batch(index, *slab);
   }
 
@@ -394,25 +438,22 @@ struct BatchTraining::Impl {
     count_batch(shape);
   }
 
-  /// What a step reads of a batch of the planned room.
-  std::int64_t slab_bytes() const {
-    const minibatch::BatchShape& room = planned->room;
-    const std::int64_t nodes = room.nodes[static_cast<std::size_t>(room.hops)];
-    const std::int64_t columns = (planned->in_place ? 0 : dataset.features.cols) + constant_columns;
-    std::int64_t bytes = nodes * (columns * std::int64_t{sizeof(float)} + std::int64_t{sizeof(std::int64_t)});
-    constexpr std::int64_t kEdgeBytes = 3 * sizeof(NodeId) + 2 * sizeof(EdgeId) + sizeof(float);
-    for (int hop = 0; hop < room.hops; ++hop) bytes += room.edges[static_cast<std::size_t>(hop)] * kEdgeBytes;
-    return bytes;
-  }
+  const BlockPlan& block_plan() const { return parallel != nullptr ? parallel->block_plan() : *planned; }
 
   std::int64_t bytes() const {
-    const std::int64_t slabs = routed == nullptr ? 2 * batches.workers + 2 : slabs_of(routed->planned.plan);
+    const std::int64_t ahead = 2 * std::max(1, batches.workers / batches.devices) + 2;
+    const std::int64_t slabs = parallel != nullptr ? batches.devices * ahead
+                               : routed == nullptr ? 2 * batches.workers + 2
+                                                   : slabs_of(routed->planned.plan);
     const std::int64_t copies =
         order ? dataset.graph.num_edges() * static_cast<std::int64_t>(sizeof(NodeId) + sizeof(EdgeId) +
                                                                       (dataset.graph.weighted() ? sizeof(float) : 0))
               : 0;
-    return planned->plan.arena_bytes + planned->plan.constant_bytes + slabs * slab_bytes() + copies +
-           static_cast<std::int64_t>(constants.size() * sizeof(float));
+    std::int64_t bytes = slabs * slab_bytes(block_plan(), dataset) + copies +
+                         static_cast<std::int64_t>(constants.size() * sizeof(float));
+    bytes += parallel != nullptr ? parallel->bytes() : planned->plan.arena_bytes + planned->plan.constant_bytes;
+    for (int d = 0; tiered != nullptr && d < batches.devices; ++d) bytes += tiered->rows().device_bytes(d);
+    return bytes;
   }
 
   static std::int64_t slabs_of(const schedule::Plan& plan) {
@@ -420,9 +461,11 @@ struct BatchTraining::Impl {
   }
 
   std::string describe() const {
-    const auto count = (std::ssize(seeds) + batches.batch_size - 1) / batches.batch_size;
-    return fmt::format("mini-batches: {} an epoch, of {} training nodes at most; {}; scores by whole neighbourhoods",
-                       count, batches.batch_size, sampler->describe());
+    const std::int64_t size = batches.batch_size * batches.devices;
+    const auto count = (std::ssize(seeds) + size - 1) / size;
+    const std::string shared_by = batches.devices > 1 ? fmt::format(", shared by {} devices", batches.devices) : "";
+    return fmt::format("mini-batches: {} an epoch, of {} training nodes at most{}; {}; scores by whole neighbourhoods",
+                       count, size, shared_by, sampler->describe());
   }
 
   void count_batch(const minibatch::BatchShape& shape) {
@@ -444,13 +487,15 @@ void BatchTraining::restart(std::uint64_t seed, std::int64_t epoch, std::int64_t
 double BatchTraining::epoch(std::int64_t number, double lr, const epochs::StepSums& done, const AfterBatch& after) {
   return impl_->epoch(number, lr, done, after);
 }
-const minibatch::BatchShape& BatchTraining::room() const { return impl_->planned->room; }
+const minibatch::BatchShape& BatchTraining::room() const { return impl_->block_plan().room; }
 void BatchTraining::make_room(const minibatch::BatchShape& room) { impl_->make_room(room); }
 std::int64_t BatchTraining::bytes() const { return impl_->bytes(); }
 std::string BatchTraining::describe() const { return impl_->describe(); }
 const BatchStats& BatchTraining::stats() const { return impl_->stats; }
-const ir::Plan& BatchTraining::plan() const { return impl_->planned->plan; }
+const ir::Plan& BatchTraining::plan() const { return impl_->block_plan().plan; }
 schedule::Measured BatchTraining::measure(const schedule::ProfilerOptions& options) { return impl_->measure(options); }
 const RoutedEpoch* BatchTraining::routed() const { return impl_->routed.get(); }
+const ParallelEpoch* BatchTraining::parallel() const { return impl_->shared.get(); }
+tiers::TierMap BatchTraining::tier_map() const { return impl_->tier_map(); }
 
 }  // namespace gneiss::train

@@ -21,8 +21,11 @@
 #include "minibatch/batch.h"
 #include "minibatch/sampler.h"
 #include "passes/to_blocks.h"
+#include "schedule/machine.h"
 #include "schedule/profiler.h"
 #include "schedule/run.h"
+#include "tiers/tiered_rows.h"
+#include "train/batch_plan.h"
 #include "train/session.h"
 
 namespace gneiss::train {
@@ -30,8 +33,10 @@ namespace gneiss::train {
 /// A device beside the CPU, and how the two routes to it are scheduled.
 struct DeviceOptions {
   schedule::Profile profile;
-  schedule::PlanOptions plan;  ///< its number of batches follows from the data
-  bool threads = false;        ///< a device made of threads of this machine, in real time; or else a simulated one
+  schedule::PlanOptions plan;      ///< its number of batches follows from the data
+  bool threads = false;            ///< a device made of threads of this machine, in real time; or else a simulated one
+  std::int64_t memory_bytes = -1;  ///< of the device; -1: not known
+  const schedule::Machine* machine = nullptr;  ///< whose rates make the profile, by the sizes of the batches at hand
 };
 
 /// How an epoch went on a device.
@@ -39,9 +44,24 @@ struct RoutedEpoch {
   schedule::Profile profile;
   bool threads = false;
   schedule::Planned planned;
-  schedule::Record simulated;  ///< without work, before the training
-  schedule::Record run;        ///< the last epoch
-  std::int64_t before = 0;     ///< its first batches, which ran before this process: plan and run are of the others
+  schedule::Record simulated;    ///< without work, before the training
+  schedule::Record run;          ///< the last epoch
+  std::int64_t before = 0;       ///< its first batches, which ran before this process: plan and run are of the others
+  tiers::TierMap tier_map;       ///< where rows of features lie; all in main memory where no row is hot
+  tiers::TierTraffic by_cpu;     ///< rows that the CPU gathered for the device in the last epoch; none without hot rows
+  tiers::TierTraffic by_device;  ///< rows that the device read: its own, and others through the link
+  std::int64_t copied_bytes = 0;  ///< of the last epoch, by Route 0: blocks, labels and the rows that it carried
+};
+
+/// As a number of hot rows: what the device's memory has room for beside the plan and the batches that wait there.
+inline constexpr std::int64_t kAsManyHotRowsAsFit = -1;
+
+/// What several devices read in an epoch.
+struct ParallelEpoch {
+  int devices = 1;
+  tiers::TierMap tier_map;                     ///< all rows in main memory where none is hot
+  std::vector<tiers::TierTraffic> read;        ///< by device, which reads through the tiers; empty without hot rows
+  const schedule::Machine* machine = nullptr;  ///< whose rates say what that would take; null: none was named
 };
 
 struct BatchOptions {
@@ -51,7 +71,27 @@ struct BatchOptions {
   std::optional<bool> in_place;         ///< rows of features are read where they lie; none: where that pays
   int workers = 0;                      ///< threads that prepare batches; 0: half of the session's, at least one
   std::optional<DeviceOptions> device;  ///< none: batches are prepared ahead as fast as this machine can
+  int devices = 1;                      ///< that train in parallel, each on batches of that size
+  /// The first rows of features, which the device keeps, or each of several, which share them. Needs a device.
+  std::int64_t hot_rows = 0;
+  std::vector<double> heat;  ///< of kAsManyHotRowsAsFit: reads of each row a batch, hottest first
+
+  /// Whose links rows are split by.
+  const schedule::Machine& links() const {
+    return device && device->machine != nullptr ? *device->machine : schedule::machines().front();
+  }
 };
+
+/// Stage times for batches of this size: a machine's rates make them. A profile of another graph's batches stays what
+/// it is, but for rows that the device keeps.
+schedule::Profile stage_times(const DeviceOptions& device, const schedule::BatchSize& batch);
+
+/// Errors: kUsage unless there is a fanout for each of a model's hops.
+void check_fanout(std::int32_t hops, const minibatch::SamplerOptions& options);
+
+/// As a training begins: plan_blocks, and without devices features are read where they lie, if that pays.
+BlockPlan plan_batches(const ir::Program& model, const minibatch::BatchShape& room, const data::Dataset& dataset,
+                       const SessionOptions& options, const BatchOptions& batches);
 
 /// What the batches of an epoch were.
 struct BatchStats {
@@ -97,6 +137,10 @@ class BatchTraining {
   schedule::Measured measure(const schedule::ProfilerOptions& options);
   /// Of the device, or null.
   const RoutedEpoch* routed() const;
+  /// The last epoch of several devices, or null.
+  const ParallelEpoch* parallel() const;
+  /// Where rows of features lie.
+  tiers::TierMap tier_map() const;
 
  private:
   struct Impl;

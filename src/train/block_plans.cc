@@ -1,6 +1,7 @@
 // Constants of the full graph are one plan over it, run once and forgotten.
 #include "train/block_plans.h"
 
+#include <cmath>
 #include <utility>
 
 #include "runtime/executor.h"
@@ -19,6 +20,20 @@ passes::Options block_passes(const SessionOptions& options) {
   made.edge_loops = false;
   made.excess_bytes = nullptr;
   return made;
+}
+
+passes::BlockCapacity block_capacity(const minibatch::BatchShape& shape) {
+  passes::BlockCapacity capacity;
+  for (int level = 0; level <= shape.hops; ++level)
+    capacity.nodes.push_back(shape.nodes[static_cast<std::size_t>(level)]);
+  for (int hop = 0; hop < shape.hops; ++hop) capacity.edges.push_back(shape.edges[static_cast<std::size_t>(hop)]);
+  return capacity;
+}
+
+minibatch::BatchShape with_margin(minibatch::BatchShape shape) {
+  for (std::int64_t& n : shape.nodes) n = static_cast<std::int64_t>(std::ceil(static_cast<double>(n) * kRoomMargin));
+  for (std::int64_t& m : shape.edges) m = static_cast<std::int64_t>(std::ceil(static_cast<double>(m) * kRoomMargin));
+  return shape;
 }
 
 std::vector<float> graph_constants(const data::Dataset& dataset, const ir::Program& constants,

@@ -52,6 +52,7 @@ HostWork::HostWork(Stages stages, std::int64_t host_slabs, std::int64_t device_s
 void HostWork::start_epoch(std::span<const std::int64_t> order, std::int64_t first) {
   host_.free_all();
   device_.free_all();
+  copied_bytes_ = 0;
   index_.assign(order.size(), 0);
   for (std::size_t step = 0; step < order.size(); ++step)
     index_[static_cast<std::size_t>(order[step])] = first + static_cast<std::int64_t>(step);
@@ -65,6 +66,7 @@ std::int64_t HostWork::copy(std::int64_t batch) {
   minibatch::Slab* to = device_.take(batch);
   to->copy_from(*host_.of(batch));
   host_.free(batch);
+  copied_bytes_ += std::ssize(to->bytes());
   return std::ssize(to->bytes());
 }
 

@@ -6,6 +6,7 @@
 // are therefore those of a training without a device.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -43,6 +44,8 @@ class HostWork : public schedule::Work {
   void train(std::int64_t batch) override;
 
   std::int64_t slab_bytes() const;
+  /// Of the epoch, by all copies.
+  std::int64_t copied_bytes() const { return copied_bytes_; }
 
   /// The four stages as operators of a machine with the device "Device" and the link "Link". This must outlive them.
   schedule::Registry operators();
@@ -71,6 +74,7 @@ class HostWork : public schedule::Work {
   Memory host_;
   Memory device_;
   std::vector<std::int64_t> index_;
+  std::atomic<std::int64_t> copied_bytes_ = 0;
 };
 
 /// Names of these operators and what each does: what mini-batches are prepared by here.

@@ -48,7 +48,12 @@ std::vector<NodeId> cut_rows(const std::vector<NodeId>& nodes, std::int64_t begi
   return rows;
 }
 
-/// What the mean loss of these rows divides by.
+std::int64_t original_id(const data::Dataset& dataset, std::int64_t node) {
+  return dataset.orig_id.empty() ? node : dataset.orig_id[static_cast<std::size_t>(node)];
+}
+
+}  // namespace
+
 double loss_weight(const data::Labels& labels, std::span<const NodeId> rows, passes::LossSpec::Kind loss,
                    std::span<const float> class_weights) {
   double weight = 0;
@@ -65,12 +70,6 @@ double loss_weight(const data::Labels& labels, std::span<const NodeId> rows, pas
   }
   return weight;
 }
-
-std::int64_t original_id(const data::Dataset& dataset, std::int64_t node) {
-  return dataset.orig_id.empty() ? node : dataset.orig_id[static_cast<std::size_t>(node)];
-}
-
-}  // namespace
 
 RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> starts, comm::Communicator& communicator,
                      passes::LossSpec::Kind loss, std::span<const float> class_weights) {

@@ -41,4 +41,8 @@ struct RankData {
 RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> starts, comm::Communicator& communicator,
                      passes::LossSpec::Kind loss, std::span<const float> class_weights);
 
+/// What the mean loss of these rows divides by: labelled nodes by their classes' weights, or labelled entries.
+double loss_weight(const data::Labels& labels, std::span<const NodeId> rows, passes::LossSpec::Kind loss,
+                   std::span<const float> class_weights);
+
 }  // namespace gneiss::train

@@ -1,0 +1,97 @@
+// Mini-batches on several devices, data parallel: each steps on its part of a global batch, and one update follows.
+//
+// A global batch of G · B seeds is cut into G parts of about equal size. Draws are keyed by the global step and by the
+// nodes' ids, so that the parts' blocks together are the block of one batch of G · B seeds. Each device has its plan,
+// its gradients and its copy of the weights; gradients are weighed by what each part adds to the mean loss, and summed
+// in the order of the devices. One of them, which shares the session's parameters, updates; the others copy. So losses
+// and weights are those of one device on batches of G · B, to rounding, and the same bits in every run.
+//
+// Devices are threads of this process. Rows of features lie in tiers over them, if there are hot ones: a device reads
+// its own, others' through their links, and the rest from main memory, all counted by reader and by owner.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "minibatch/loader.h"
+#include "tiers/tiered_rows.h"
+#include "train/batch_inputs.h"
+#include "train/batch_plan.h"
+#include "train/batches.h"
+
+namespace gneiss::train {
+
+/// What the devices share; all must outlive them.
+struct DataParallelParts {
+  Session<float>& session;  ///< its parameters are those of the first device
+  const data::Dataset& dataset;
+  const SessionOptions& options;
+  const minibatch::Sampler<NodeId>& sampler;
+  ConstMatrixView<float> constants;
+  passes::DegreesOf degrees = passes::DegreesOf::kFullGraph;
+  std::span<const NodeId> seeds;
+};
+
+class DataParallel {
+ public:
+  /// Plans for `room`, which is that of one device, on each of `devices`. Errors: kUnsupported for models with running
+  /// statistics, which would be those of a device's own part; kOutOfMemory.
+  DataParallel(const DataParallelParts& parts, const minibatch::BatchShape& room, std::int64_t batch_size, int devices,
+               int workers);
+  ~DataParallel();
+
+  /// Features through tiers from now on; null: from main memory. To be followed by restart.
+  void set_tiers(std::shared_ptr<const tiers::TieredRows> rows);
+  void make_room(const minibatch::BatchShape& room);
+  /// As BatchTraining.
+  void restart(std::uint64_t seed, std::int64_t epoch, std::int64_t done);
+  /// The sums behind the epoch's last step. `stats` counts batches of all devices. Errors: a worker's.
+  epochs::StepSums epoch(std::int64_t number, double lr, const epochs::StepSums& done, const AfterBatch& after,
+                         BatchStats* stats);
+
+  std::int64_t steps_per_epoch() const;
+  const BlockPlan& block_plan() const { return *planned_; }
+  /// What the devices' plans and parameters take beside the session, without slabs.
+  std::int64_t bytes() const;
+  /// Rows that each device has read in the last epoch.
+  std::vector<tiers::TierTraffic> traffic() const;
+
+ private:
+  struct Device;
+
+  void make_plans();
+  void start_loader(int index, const minibatch::BatchKey& first);
+  std::span<const NodeId> part_of(const minibatch::SeedOrder<NodeId>::Epoch& epoch, std::int64_t step, int index) const;
+  bool fits(minibatch::BatchShape shape) const;
+  void run(comm::Communicator& communicator, const AfterBatch& after);
+  void fit(comm::Communicator& communicator, std::int64_t index, std::optional<minibatch::Loader::Held>* held);
+  double step(comm::Communicator& communicator, std::int64_t number, const minibatch::Slab* slab, double weight);
+  void finish_step(comm::Communicator& communicator, double loss, std::int64_t seeds, const AfterBatch& after);
+  void count_batch(const minibatch::BatchShape& shape);
+  void copy_weights(Device* device);
+
+  DataParallelParts parts_;
+  minibatch::BatchShape room_;
+  std::int64_t batch_size_;  ///< of a device
+  int workers_;              ///< of each device, that sample ahead
+  int threads_;              ///< of each device, that step
+  std::unique_ptr<BlockPlan> planned_;
+  std::unique_ptr<comm::Ranks> ranks_;
+  std::uint64_t seed_ = 0;
+  std::unique_ptr<minibatch::SeedOrder<NodeId>> order_;  ///< of global batches
+
+  // The epoch under way. The first device writes it between two meetings, all read it.
+  std::int64_t epoch_ = 0;
+  double lr_ = 0;
+  epochs::StepSums sums_;
+  bool stops_ = false;
+  BatchStats* stats_ = nullptr;
+
+  std::vector<std::unique_ptr<Device>> devices_;  ///< last: their loaders use all of this
+};
+
+}  // namespace gneiss::train
