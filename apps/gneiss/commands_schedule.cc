@@ -47,6 +47,9 @@ std::string profiles_text() {
   for (const MachineProfile& profile : machine_profiles())
     text += fmt::format("  {:13}{:8}{:8}{:9.2f}{:9.2f}{:8.2f}{:9.2f}\n", profile.name, profile.batches, profile.workers,
                         profile.cpu_batch_ms, profile.device_batch_ms, profile.dma_ms, profile.train_ms);
+  text += "  machines by their rates, for any data: train --device sim:NAME\n";
+  for (const SimulatedMachine& machine : simulated_machines())
+    text += fmt::format("  {:13}{}\n", machine.name, machine.summary);
   return text;
 }
 

@@ -27,6 +27,13 @@ struct MachineProfile {
 /// The profiles that come with the program.
 std::vector<MachineProfile> machine_profiles();
 
+/// A machine by its rates, for any data: its stage times follow from the batches (train --device sim:NAME).
+struct SimulatedMachine {
+  std::string name;
+  std::string summary;
+};
+std::vector<SimulatedMachine> simulated_machines();
+
 struct ScheduleRequest {
   std::string profile;               ///< a name or a file
   std::string schedule = "best";     ///< paper, best, cpu, device, coinflip:R

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "jobs/profile.h"
 #include "jobs/routes.h"
+#include "schedule/machine.h"
 #include "schedule/plan.h"
 #include "schedule/profile.h"
 #include "schedule/trace.h"
@@ -15,6 +16,13 @@ namespace gneiss {
 std::vector<MachineProfile> machine_profiles() {
   std::vector<MachineProfile> list;
   for (const schedule::Profile& profile : schedule::named_profiles()) list.push_back(to_public(profile));
+  return list;
+}
+
+std::vector<SimulatedMachine> simulated_machines() {
+  std::vector<SimulatedMachine> list;
+  for (const schedule::Machine& machine : schedule::machines())
+    list.push_back({std::string(machine.name), std::string(machine.summary)});
   return list;
 }
 

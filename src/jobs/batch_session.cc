@@ -16,6 +16,8 @@ BatchSession make(const settings::Config& config, const Workload& workload, std:
   const std::int32_t hops = passes::count_hops(made.session->compiled().program);
   train::BatchOptions options = batch_options(config, hops);
   options.in_place = in_place;
+  options.hot_rows = workload.hot_rows().count;
+  options.heat = workload.hot_rows().heat;
   made.batches =
       std::make_unique<train::BatchTraining>(made.session.get(), workload.dataset(), workload.session(), options);
   return made;

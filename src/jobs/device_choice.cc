@@ -16,9 +16,9 @@ std::shared_ptr<runtime::Device> open(const settings::Config& config, const std:
   return device;
 }
 
-/// A limit of a card's memory says nothing where none is asked for.
+/// A limit of a card's memory says nothing where none is asked for. Mini-batches know devices of their own.
 void check_memory(const settings::Config& config) {
-  if (!config.has("device.mem")) return;
+  if (!config.has("device.mem") || trains_batches(config)) return;
   throw Error(ErrorCode::kUsage, "--device-mem limits the memory of a card, and none is asked for",
               config.where("device.mem"), "add --device cuda, or leave it out");
 }

@@ -92,7 +92,7 @@ class Trainer {
     check_machine(config_, false);
     world_ = comm::make_ranks(rank_count(config_));
     check_ranks(config_, world_ == nullptr ? 1 : world_->count());
-    if (device_count(config_) > 1) world_ = comm::loopback(device_count(config_));
+    if (device_count(config_) > 1 && !trains_batches(config_)) world_ = comm::loopback(device_count(config_));
     report_.rank = world_ == nullptr ? 0 : world_->first();
     device_ = choose_device(config_, &device_notes_);  // before the data are read
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_);
@@ -223,6 +223,8 @@ class Trainer {
       report_.notes.push_back(batches_->describe());
       if (session.evaluates_by_layers()) report_.notes.push_back(session.describe_evaluation());
       if (batches_->routed() != nullptr) report_.notes.push_back(describe_plan(*batches_->routed()));
+      if (workload_->hot_rows().count != 0)
+        report_.notes.push_back(describe_hot_rows(workload_->hot_rows(), batches_->tier_map()));
       trace();  // a file that cannot be written shows before the training
     } else if (ranks_ != nullptr) {
       report_.plan_peak_bytes = workload_->peak_bytes_with(ranks_->bytes(), session.plan());
@@ -361,6 +363,10 @@ class Trainer {
       report_.routes_text = describe_epoch(*batches_->routed());
       report_.routes = to_json(*batches_->routed());
       trace();
+    }
+    if (batches_ != nullptr && batches_->parallel() != nullptr) {
+      report_.routes_text = describe_epoch(*batches_->parallel());
+      report_.routes = to_json(*batches_->parallel());
     }
     if (folder_ == nullptr) return;
     report_.run_folder = folder_->path().string();

@@ -6,6 +6,7 @@
 #include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
+#include "jobs/plan_batches.h"
 #include "jobs/workload.h"
 #include "train/planned_bytes.h"
 
@@ -99,12 +100,12 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
                 config.where("train.ranks"),
                 "leave --ranks out: what one rank takes is an upper bound for each of several");
   }
-  if (trains_batches(config)) {
-    throw Error(ErrorCode::kUsage, "plan shows trainings on the whole graph, not on mini-batches yet",
-                config.where("batch.size"), "leave --batch-size out; train says at its start what batches take");
-  }
   check_machine(config, true);
   const bool for_card = plans_for_card(config);
+  if (for_card && trains_batches(config)) {
+    throw Error(ErrorCode::kUnsupported, "mini-batches do not run on devices yet", config.where("device.name"),
+                "use --device sim:v100 or cpu, or leave out --batch-size");
+  }
   Workload workload(&config, PlanFor::kThisMachine, std::move(given));
   PlanReport report;
   train::SessionOptions options = workload.session();
@@ -113,10 +114,12 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   options.passes.print = [&](std::string_view pass, const std::string& text) {
     report.printed.emplace_back(pass, text);
   };
+  if (trains_batches(config)) options.loss.evaluation_only = true;
   train::Blueprint blueprint = blueprint_of(workload, config.has("train.mem"), &options, &report);
   report.model = config.text("model.name");
   report.dataset = workload.dataset().name;
   report.plan = std::move(blueprint.plan);
+  if (trains_batches(config)) report.batches = plan_batches(config, workload);
   for (const ir::Param& param : report.plan.program.params)
     report.parameters += param.trainable ? param.rows * param.cols : 0;
   report.data_bytes = workload.dataset().bytes();
@@ -138,7 +141,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     report.card = plan_card(config, workload.dataset(), report.plan, options);
     report.peak_bytes = report.card->layout.bytes;
   }
-  if (const int devices = device_count(config); devices > 1) {
+  if (const int devices = device_count(config); devices > 1 && !report.batches) {
     report.devices = plan_devices(workload.dataset().graph, devices, config.text("train.machine"),
                                   train::gathered_width(blueprint.compiled.program));
   }
@@ -179,6 +182,7 @@ std::string describe(const PlanReport& report) {
                                                   {"an evaluation", report.evaluation_seconds}};
   for (const auto& [name, seconds] : times) text += fmt::format("  {:37}{:10.3f} ms\n", name, 1e3 * seconds);
   if (report.devices) text += '\n' + describe(*report.devices);
+  if (report.batches) text += '\n' + describe(*report.batches);
   return text;
 }
 
@@ -245,6 +249,7 @@ std::string to_json(const PlanReport& report, int indent) {
     for (const runtime::DevicePart& part : report.card->layout.parts)
       card["parts"].push_back(Json::object({{"what", part.what}, {"bytes", part.bytes}}));
   }
+  if (report.batches) json["batches"] = to_json(*report.batches);
   if (report.devices) {
     Json& devices = json["devices"];
     devices["machine"] = report.devices->machine.name;

@@ -2,6 +2,7 @@
 #include "jobs/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "data/generate.h"
 #include "data/given.h"
 #include "settings/habits.h"
+#include "tiers/scorer.h"
 
 namespace gneiss::jobs {
 namespace {
@@ -321,7 +323,7 @@ void check_machine(const settings::Config& config, bool plans) {
 }
 
 void check_ranks(const settings::Config& config, int ranks) {
-  if (ranks == 1 && device_count(config) == 1) return;
+  if (ranks == 1 && (device_count(config) == 1 || trains_batches(config))) return;
   const char* const several = device_count(config) > 1 ? "--devices" : "--ranks";
   if (ranks > 1 && device_count(config) > 1) {
     throw Error(ErrorCode::kUnsupported, "devices are those of one rank: --devices does not go with --ranks",
@@ -372,6 +374,7 @@ train::BatchOptions batch_options(const settings::Config& config, std::int32_t h
   options.batch_size = config.integer("batch.size");
   if (config.text("batch.degrees") == "batch") options.degrees = passes::DegreesOf::kBatch;
   options.device = device_options(config);
+  options.devices = device_count(config);
   return options;
 }
 
@@ -383,6 +386,27 @@ bool names_batch_device(const settings::Config& config) {
   return device.starts_with(kSimulated) || device.starts_with(kThreads);
 }
 
+namespace {
+
+/// Devices that share batches all do the same: nobody schedules routes for them yet.
+void check_parallel_devices(const settings::Config& config) {
+  for (const char* key : {"device.schedule", "device.batches", "device.trace"}) {
+    if (!config.has(key)) continue;
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("--{} is for one device: several share each batch, and all read through the tiers",
+                            settings::find_setting(key)->flag),
+                config.where(key), "leave it out, or --devices");
+  }
+  const std::string& name = config.text("device.name");
+  if (name.empty() || name == "cpu" || name == "auto") return;
+  if (name.starts_with(kSimulated) && schedule::find_machine(name.substr(kSimulated.size())) != nullptr) return;
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("several devices are those of a machine by its rates, not '{}'", name),
+              config.where("device.name"), "use --device sim:v100, or leave it out");
+}
+
+}  // namespace
+
 std::optional<train::DeviceOptions> device_options(const settings::Config& config) {
   const std::string schedule = config.text("device.schedule");
   for (const char* name : {"constant", "cosine", "plateau"}) {
@@ -392,9 +416,18 @@ std::optional<train::DeviceOptions> device_options(const settings::Config& confi
   }
   const schedule::Choice choice =
       schedule::parse_choice(schedule.empty() ? "best" : schedule, config.where("device.schedule"));
+  const bool several = trains_batches(config) && device_count(config) > 1;
+  if (several) check_parallel_devices(config);
   if (!names_batch_device(config)) {
-    for (const char* key : {"device.schedule", "device.batches", "device.trace"}) {
-      if (!config.has(key)) continue;
+    if (several) {
+      if (!config.has("device.mem")) return {};
+      train::DeviceOptions unnamed;
+      unnamed.memory_bytes = config.integer("device.mem");
+      return unnamed;
+    }
+    for (const char* key :
+         {"device.schedule", "device.batches", "device.hot", "device.mem", "device.hot_score", "device.trace"}) {
+      if (!config.has(key) || (key == std::string_view("device.mem") && !trains_batches(config))) continue;
       throw Error(ErrorCode::kUsage,
                   fmt::format("--{} is for a device that prepares batches, and there is none",
                               settings::find_setting(key)->flag),
@@ -405,12 +438,50 @@ std::optional<train::DeviceOptions> device_options(const settings::Config& confi
   const std::string& device = config.text("device.name");
   const bool threads = device.starts_with(kThreads);
   train::DeviceOptions machine;
-  machine.profile = schedule::find_profile(device.substr(threads ? kThreads.size() : kSimulated.size()));
+  const std::string name = device.substr(threads ? kThreads.size() : kSimulated.size());
+  if (!threads) machine.machine = schedule::find_machine(name);
+  if (machine.machine == nullptr) machine.profile = schedule::find_profile(name);
   machine.threads = threads;
+  if (machine.machine != nullptr) machine.memory_bytes = machine.machine->memory_bytes;
+  if (config.has("device.mem")) machine.memory_bytes = config.integer("device.mem");
   machine.plan.choice = choice;
   if (config.has("device.batches")) machine.plan.gbs = config.integer("device.batches");
   machine.plan.seed = static_cast<std::uint64_t>(config.integer("train.seed"));
   return machine;
+}
+
+std::int64_t hot_row_count(const settings::Config& config, std::int64_t nodes) {
+  if (!config.has("device.hot")) {
+    if (config.has("device.hot_score"))
+      throw Error(ErrorCode::kUsage, "--hot-score chooses hot rows, and there are none",
+                  config.where("device.hot_score"), "add --hot, e.g. --hot 10%, or leave it out");
+    return 0;
+  }
+  std::string text = config.text("device.hot");
+  if (text == "auto") {
+    const std::optional<train::DeviceOptions> device = device_options(config);
+    if (!device || device->memory_bytes < 0)
+      throw Error(ErrorCode::kUsage,
+                  device && names_batch_device(config)
+                      ? fmt::format("how much memory '{}' has is not known", config.text("device.name"))
+                      : "how much memory a device has is not known",
+                  config.where("device.hot"), "say it with --device-mem, e.g. 16G, or give a number of rows");
+    return train::kAsManyHotRowsAsFit;
+  }
+  const bool is_share = text.ends_with('%');
+  if (is_share) text.pop_back();
+  while (text.ends_with(' ')) text.pop_back();
+  double number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = is_share || number == std::floor(number);
+  const double most = is_share ? 100 : 1e18;
+  if (failure != std::errc() || end != text.data() + text.size() || !(number >= 0 && number <= most) || !whole) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("expected a share of the rows or a number of them, got '{}'", config.text("device.hot")),
+                config.where("device.hot"), "write e.g. --hot 10% or --hot 5000");
+  }
+  if (is_share) return tiers::hot_rows(number / 100, nodes);
+  return std::min(nodes, static_cast<std::int64_t>(number));
 }
 
 std::string resolve_file(const settings::Config& config, std::string_view key) {

@@ -63,6 +63,11 @@ bool names_batch_device(const settings::Config& config);
 /// schedule::parse_profile.
 std::optional<train::DeviceOptions> device_options(const settings::Config& config);
 
+/// How many of `nodes` rows of features a device keeps, as --hot says: "10%", "5000", or "auto",
+/// train::kAsManyHotRowsAsFit. More than all are all. Errors: kUsage for other texts, and for "auto" where nobody says
+/// how much memory the device has.
+std::int64_t hot_row_count(const settings::Config& config, std::int64_t nodes);
+
 /// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a
 /// folder that holds the run file's data set by name; what a run file names, seen from here or from the run file's
 /// folder; a generator's spec as it is.

@@ -17,7 +17,110 @@ const char* kind(const train::RoutedEpoch& epoch) {
   return epoch.threads ? "device of threads, profile" : "simulated machine";
 }
 
+double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+bool has_hot_rows(const tiers::TierMap& map) { return map.replicated + map.pooled > 0; }
+
+/// What one of several devices read: shared rows of its own memory count as its own.
+struct DeviceReads {
+  std::int64_t own_rows = 0;
+  std::int64_t own_bytes = 0;
+  std::int64_t peer_rows = 0;
+  std::int64_t peer_bytes = 0;
+  tiers::TierCount host;
+};
+
+DeviceReads reads_of(const train::ParallelEpoch& epoch, std::size_t device) {
+  const tiers::TierTraffic& read = epoch.read[device];
+  const tiers::TierCount& copies = read.of(tiers::Tier::kReplicated);
+  const tiers::TierCount& shared = read.of(tiers::Tier::kPooled);
+  const std::int64_t mine = device < read.pooled_bytes.size() ? read.pooled_bytes[device] : 0;
+  const std::int64_t row_bytes = shared.rows == 0 ? 1 : shared.bytes / shared.rows;
+  return {copies.rows + mine / row_bytes, copies.bytes + mine, shared.rows - mine / row_bytes, shared.bytes - mine,
+          read.of(tiers::Tier::kHost)};
+}
+
+/// By a machine's rates, one place after the other.
+double seconds_of(const DeviceReads& reads, const schedule::Machine& machine) {
+  constexpr double kPiece = 128;
+  const double of_peers = reads.peer_bytes == 0 ? 0 : static_cast<double>(reads.peer_bytes) / machine.peer_link;
+  return static_cast<double>(reads.own_bytes) / machine.device_memory + of_peers +
+         kPiece * static_cast<double>(reads.host.pieces_128) / machine.link_reads;
+}
+
+/// Where the last epoch's rows came from.
+std::string describe_tiers(const train::RoutedEpoch& epoch) {
+  const tiers::TierCount& own = epoch.by_device.of(tiers::Tier::kReplicated);
+  const tiers::TierCount& read = epoch.by_device.of(tiers::Tier::kHost);
+  const tiers::TierCount& gathered = epoch.by_cpu.of(tiers::Tier::kHost);
+  const std::int64_t rows = own.rows + read.rows + gathered.rows;
+  return fmt::format(
+      "  rows     {} an epoch: {} from the device's memory ({:.1f} %, {:.1f} MB), {} gathered by the CPU ({:.1f} MB), "
+      "{} read through the link ({:.1f} MB)\n",
+      rows, own.rows, rows == 0 ? 0 : 100 * static_cast<double>(own.rows) / static_cast<double>(rows),
+      megabytes(own.bytes), gathered.rows, megabytes(gathered.bytes), read.rows, megabytes(read.bytes));
+}
+
+Json to_json(const tiers::TierCount& count) {
+  return Json::object(
+      {{"rows", count.rows}, {"bytes", count.bytes}, {"pieces_32", count.pieces_32}, {"pieces_128", count.pieces_128}});
+}
+
 }  // namespace
+
+std::string describe_hot_rows(const tiers::HotRows& hot, const tiers::TierMap& map) {
+  const std::int64_t count = map.replicated + map.pooled;
+  std::string chosen;
+  if (hot.batches > 0 && hot.hits_of == count)
+    chosen = fmt::format(", best on {} batches apart: {:.1f} % of the rows they read", hot.batches, 100 * hot.hits);
+  std::string held;
+  if (map.devices > 1)
+    held = fmt::format("; {} on each of {} devices, {} shared by them", map.replicated, map.devices, map.pooled);
+  return fmt::format("hot rows: {} of {} ({:.1f} %) by {}{}; {:.2f} s{}", count, map.rows,
+                     100 * static_cast<double>(count) / static_cast<double>(map.rows), tiers::score_name(hot.score),
+                     chosen, hot.seconds, held);
+}
+
+std::string describe_epoch(const train::ParallelEpoch& epoch) {
+  std::string text = fmt::format("{} devices, data parallel\n", epoch.devices);
+  if (!has_hot_rows(epoch.tier_map)) return text + "  rows     all from main memory\n";
+  for (std::size_t d = 0; d < epoch.read.size(); ++d) {
+    const DeviceReads reads = reads_of(epoch, d);
+    text += fmt::format(
+        "  device {:<2} {} rows an epoch: {} its own ({:.1f} MB), {} of other devices ({:.1f} MB), {} "
+        "through the link ({:.1f} MB)",
+        d, reads.own_rows + reads.peer_rows + reads.host.rows, reads.own_rows, megabytes(reads.own_bytes),
+        reads.peer_rows, megabytes(reads.peer_bytes), reads.host.rows, megabytes(reads.host.bytes));
+    if (epoch.machine != nullptr)
+      text += fmt::format("; {:.3f} ms of reading", 1e3 * seconds_of(reads, *epoch.machine));
+    text += '\n';
+  }
+  return text;
+}
+
+Json to_json(const train::ParallelEpoch& epoch) {
+  Json json;
+  json["devices"] = epoch.devices;
+  json["replicated_rows"] = epoch.tier_map.replicated;
+  json["shared_rows"] = epoch.tier_map.pooled;
+  json["read"] = Json::list();
+  if (!has_hot_rows(epoch.tier_map)) return json;
+  for (std::size_t d = 0; d < epoch.read.size(); ++d) {
+    const tiers::TierTraffic& read = epoch.read[d];
+    Json::List pairs;
+    for (std::int64_t owner = 0; owner < epoch.devices; ++owner) {
+      const auto at = static_cast<std::size_t>(owner);
+      pairs.emplace_back(at < read.pooled_bytes.size() ? read.pooled_bytes[at] : 0);
+    }
+    Json device = Json::object({{"replicated", to_json(read.of(tiers::Tier::kReplicated))},
+                                {"shared", to_json(read.of(tiers::Tier::kPooled))},
+                                {"shared_bytes_by_owner", pairs},
+                                {"host", to_json(read.of(tiers::Tier::kHost))}});
+    if (epoch.machine != nullptr) device["seconds"] = seconds_of(reads_of(epoch, d), *epoch.machine);
+    json["read"].push_back(device);
+  }
+  return json;
+}
 
 std::string describe_plan(const train::RoutedEpoch& epoch) {
   const schedule::Planned& planned = epoch.planned;
@@ -34,7 +137,8 @@ std::string describe_epoch(const train::RoutedEpoch& epoch) {
   const std::string of = epoch.before == 0 ? "an epoch" : fmt::format("behind the first {} batches", epoch.before);
   return fmt::format("{} {}\n{}  run      {:.3f} s {}\n{}", kind(epoch), epoch.profile.name,
                      schedule::describe(epoch.planned), schedule::to_seconds(epoch.run.epoch), of,
-                     schedule::describe(epoch.run, epoch.profile, epoch.planned.plan));
+                     schedule::describe(epoch.run, epoch.profile, epoch.planned.plan)) +
+         (has_hot_rows(epoch.tier_map) ? describe_tiers(epoch) : "");
 }
 
 Json to_json(const train::RoutedEpoch& epoch) {
@@ -60,6 +164,13 @@ Json to_json(const train::RoutedEpoch& epoch) {
   json["busy"] = Json::object({{"cpu", part(run.cpu_busy, of_workers)},
                                {"link", part(run.link_busy, run.epoch)},
                                {"device", part(run.device_busy, run.epoch)}});
+  if (has_hot_rows(epoch.tier_map)) {
+    json["rows"] = Json::object({{"hot", epoch.tier_map.replicated},
+                                 {"device", to_json(epoch.by_device.of(tiers::Tier::kReplicated))},
+                                 {"link", to_json(epoch.by_device.of(tiers::Tier::kHost))},
+                                 {"cpu", to_json(epoch.by_cpu.of(tiers::Tier::kHost))},
+                                 {"copied_bytes", epoch.copied_bytes}});
+  }
   json["blocked"] = Json::object({{"device_for_cpu", part(run.device_waits_for_cpu, run.epoch)},
                                   {"device_for_link", part(run.device_waits_for_link, run.epoch)},
                                   {"cpu_for_room", part(run.cpu_waits_for_room, of_workers)}});

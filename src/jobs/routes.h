@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "tiers/scorer.h"
 #include "train/batches.h"
 
 namespace gneiss::jobs {
@@ -13,7 +14,12 @@ namespace gneiss::jobs {
 std::string describe_plan(const train::RoutedEpoch& epoch);
 /// Plan, last epoch, busy shares, bytes and what waited for what: lines for people.
 std::string describe_epoch(const train::RoutedEpoch& epoch);
+/// "hot rows: 500 of 5000 (10.0 %) by vip, …": one line about which rows devices keep.
+std::string describe_hot_rows(const tiers::HotRows& hot, const tiers::TierMap& map);
 Json to_json(const train::RoutedEpoch& epoch);
+/// What several devices read in their last epoch, from where: lines for people.
+std::string describe_epoch(const train::ParallelEpoch& epoch);
+Json to_json(const train::ParallelEpoch& epoch);
 /// The plan and, once there is one, the last epoch's run, side by side. Errors: kDisk.
 void write_trace(const std::filesystem::path& path, const train::RoutedEpoch& epoch);
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,10 @@
 #include "data/given.h"
 #include "data/preprocess.h"
 #include "defaults/choose_defaults.h"
+#include "epochs/metrics.h"
 #include "jobs/check_arguments.h"
 #include "jobs/options.h"
+#include "passes/to_blocks.h"
 #include "planner/stream_features.h"
 #include "train/planned_bytes.h"
 
@@ -53,6 +56,9 @@ void replace_text(settings::Config* config, std::string_view key, const std::str
 /// How batches are drawn says nothing without their size: the training would see the whole graph.
 void check_batches(const settings::Config& config) {
   device_options(config);
+  hot_row_count(config, 0);
+  if (config.has("device.hot_score"))
+    tiers::parse_scores(config.text("device.hot_score"), config.where("device.hot_score"));
   if (trains_batches(config)) return;
   for (const settings::Setting& setting : settings::settings()) {
     const bool of_device = setting.key.starts_with("device.") && setting.key != "device.mem" &&
@@ -131,6 +137,7 @@ void Workload::compile_model() {
   // A session throws the mistakes of the text, which may come of data that it would refuse before.
   if (!compiled_->ok()) return check_arguments(*config_);
   gathered_width_ = train::gathered_width(compiled_->program);
+  hops_ = passes::count_hops(compiled_->program);
   for (const language::ScheduleEntry& entry : compiled_->schedule) {
     if (entry.key == "reorder") config_->set("train.reorder", entry.value, settings::Origin::kScript, model);
   }
@@ -138,6 +145,45 @@ void Workload::compile_model() {
 }
 
 void Workload::put_in_order() {
+  find_order();
+  choose_hot_rows();
+  if (!order_.empty()) {
+    const auto start = Clock::now();
+    rename_nodes();
+    reorder_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  if (!split_changes(*config_) && keep_ == KeepOrder::kIfNeeded) order_ = graph::Order();  // `{}` would keep its memory
+}
+
+/// Hot rows come first, whatever order was found.
+void Workload::choose_hot_rows() {
+  const std::int64_t count = hot_row_count(*config_, dataset_.num_nodes());
+  if (count == 0) return;
+  // How many fit is known once there is a plan; scores are told apart by a tenth until then, and nodes go by heat
+  // alone.
+  const bool as_fits = count == train::kAsManyHotRowsAsFit;
+  const std::int64_t nodes = dataset_.num_nodes();
+  const std::int64_t devices = device_count(*config_);  // which share what each keeps
+  const std::int64_t to_choose_by = as_fits                   ? tiers::hot_rows(0.1, nodes)
+                                    : count > nodes / devices ? nodes
+                                                              : count * devices;
+  const int threads = thread_count(*config_);
+  std::optional<minibatch::OriginalOrder> sorted;
+  const minibatch::InEdges<NodeId> edges = minibatch::in_edges(dataset_.graph, dataset_.orig_id, threads, &sorted);
+  const minibatch::Sampler<NodeId> sampler(edges, sampler_options(*config_, hops_), threads);
+  const std::vector<NodeId> seeds = epochs::labelled_split(dataset_).train;
+  tiers::ScorerOptions options;
+  options.seed = static_cast<std::uint64_t>(config_->integer("train.seed"));
+  tiers::Scorer scorer(dataset_.graph, {sampler, seeds, config_->integer("batch.size")}, options, threads);
+  const std::string asked = config_->has("device.hot_score") ? config_->text("device.hot_score") : "auto";
+  hot_rows_ = tiers::choose_hot(&scorer, tiers::parse_scores(asked, config_->where("device.hot_score")), to_choose_by);
+  if (as_fits) hot_rows_.heat = tiers::heat_of(scorer.to_choose_by(), hot_rows_.by_heat);
+  order_ = as_fits ? hot_rows_.by_heat : tiers::tier_order(hot_rows_, order_);
+  hot_rows_.count = count;
+  hot_rows_.by_heat = graph::Order();
+}
+
+void Workload::find_order() {
   const std::string& method = config_->text("train.reorder");
   const data::Features& features = dataset_.features;
   const std::int64_t memory = memory_limit();
@@ -160,12 +206,6 @@ void Workload::put_in_order() {
                                   : config_->integer("train.epochs") * config_->integer("train.runs");
   reorder_ = train::choose_order(dataset_.graph, method, gathered_width_, epochs,
                                  cost::load_rates(cost::this_machine()).rates, thread_count(*config_), &order_);
-  if (!order_.empty()) {
-    const auto start = Clock::now();
-    rename_nodes();
-    reorder_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
-  }
-  if (!split_changes(*config_) && keep_ == KeepOrder::kIfNeeded) order_ = graph::Order();  // `{}` would keep its memory
 }
 
 std::int64_t Workload::memory_limit() const { return jobs::memory_limit(*config_); }

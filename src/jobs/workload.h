@@ -11,6 +11,7 @@
 #include "jobs/given_data.h"
 #include "language/compile.h"
 #include "settings/config.h"
+#include "tiers/scorer.h"
 #include "train/full_graph.h"
 #include "train/reorder.h"
 #include "train/session.h"
@@ -52,6 +53,8 @@ class Workload {
   const graph::Order& order() const { return order_; }
   /// Columns of the widest matrix that the model gathers by edges.
   std::int64_t gathered_width() const { return gathered_width_; }
+  /// The rows that a device keeps, which are the first of dataset(); none (count 0) where none was asked for.
+  const tiers::HotRows& hot_rows() const { return hot_rows_; }
   /// One line about the defaults that were chosen for the data; empty if everything was given or they are plain.
   const std::string& defaults() const { return defaults_; }
 
@@ -74,6 +77,8 @@ class Workload {
   void choose_defaults();
   void compile_model();
   void put_in_order();
+  void find_order();
+  void choose_hot_rows();
   void rename_nodes();
   void measure_load();
   /// The session's options for the data at hand; they know what the limit of memory leaves.
@@ -96,7 +101,9 @@ class Workload {
   train::FullGraphOptions driver_;
   std::int64_t runs_ = 1;
   std::int64_t gathered_width_ = 0;
+  std::int32_t hops_ = 0;
   epochs::ReorderReport reorder_;
+  tiers::HotRows hot_rows_;  ///< without their order
   std::string defaults_;
   graph::Order order_;  ///< of nodes, when it will be asked for, or the data read again; empty = as given
 };

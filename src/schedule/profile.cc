@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "schedule/machine.h"
 
 namespace gneiss::schedule {
 namespace {
@@ -144,9 +145,16 @@ std::string to_json(const Profile& profile) {
 
 Profile find_profile(const std::string& name_or_path) {
   std::vector<std::string> names;
+  for (const Machine& machine : machines()) names.emplace_back(machine.name);
   for (const Profile& profile : named_profiles()) {
     if (profile.name == name_or_path) return profile;
     names.push_back(profile.name);
+  }
+  if (find_machine(name_or_path) != nullptr) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("'{}' is a machine by its rates: its stage times follow from batches", name_or_path),
+                "--device",
+                fmt::format("train on it, e.g. gneiss train DATA --batch-size 1024 --device sim:{}", name_or_path));
   }
   if (std::filesystem::exists(name_or_path)) return parse_profile(read_file(name_or_path, 1 << 20), name_or_path);
   throw Error(ErrorCode::kUsage, fmt::format("there is neither a profile nor a file '{}'", name_or_path), "--device",

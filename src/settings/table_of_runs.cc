@@ -184,9 +184,9 @@ std::vector<Setting> device_settings() {
       {.key = "device.mem",
        .flag = "device-mem",
        .type = kBytes,
-       .help = "most memory of the card that may be taken (K, M, G allowed)",
+       .help = "most memory of the card, or of a simulated device, that may be taken (K, M, G allowed)",
        .least = 1,
-       .unset = "what is free of it; gneiss plan: 79 GiB"},
+       .unset = "what is free of it; gneiss plan: 79 GiB; sim:NAME: all that it has"},
       {.key = "device.schedule",
        .flag = "schedule",
        .help = "who prepares which batch: paper, best, cpu, device or coinflip:R",
@@ -198,6 +198,15 @@ std::vector<Setting> device_settings() {
        .least = 1,
        .most = 1024,
        .unset = "10"},
+      {.key = "device.hot",
+       .flag = "hot",
+       .help = "rows of features that the device keeps, e.g. 10%, 5000 or auto, as many as fit; nodes are renamed so "
+               "that they come first",
+       .unset = "0"},
+      {.key = "device.hot_score",
+       .flag = "hot-score",
+       .help = "what makes a row hot: degree, rpr, wrpr, vip, presample, some of them with commas between, or auto",
+       .unset = "auto: the best of all on batches apart"},
       {.key = "device.trace", .flag = "trace", .help = "file for plan and run, as Perfetto reads it", .unset = "none"},
   };
 }

@@ -150,6 +150,128 @@ TEST(Batches, ASimulatedMachineTrainsTheSameAndTellsItsSchedule) {
   for (const char* name : {"plan", "run", "CPU 0", "link", "device"}) EXPECT_TRUE(names.contains(name)) << name;
 }
 
+/// Weights by the file, losses by the epochs; a run's own folder knows them.
+TEST(Batches, HotRowsTrainTheSameAndAreCounted) {
+  const Workplace place;
+  const std::vector<std::string> common = {"sage", "--epochs", "2", "--batch-size", "16", "--fanout", "5,5"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = common;
+    all.insert(all.end(), more.begin(), more.end());
+    return train(place, all);
+  };
+  const Json plain = with({"--device", "sim:v100", "--hot", "0", "--out", "plain"});
+  EXPECT_FALSE(plain["routes"].contains("rows"));
+  const CommandResult predicted = place.gneiss({"predict", "plain", "--out", "plain.csv"});
+  ASSERT_EQ(predicted.code, 0) << predicted.err;
+  std::int64_t all_rows = 0;
+  int number = 0;
+  for (const std::string hot : {"1", "5%", "100 %"}) {
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"--device", "sim:v100"},
+          {"--device", "sim:uk-sage-b", "--hot-score", "degree"},
+          {"--device", "sim:v100", "--schedule", "coinflip:0.5", "--reorder", "clusters", "--threads", "2"}}) {
+      std::vector<std::string> arguments = {"--hot", hot, "--out", "hot", "--force"};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Json run = with(arguments);
+      EXPECT_EQ(run["losses"], plain["losses"]) << hot;
+      const std::string predictions = std::to_string(++number) + ".csv";
+      ASSERT_EQ(place.gneiss({"predict", "hot", "--out", predictions}).code, 0);
+      EXPECT_EQ(place.read(predictions), place.read("plain.csv")) << hot;
+      const Json& rows = run["routes"]["rows"];
+      const auto count = [&](const char* where) { return rows[where]["rows"].get<std::int64_t>(); };
+      const std::int64_t sum = count("device") + count("link") + count("cpu");
+      if (all_rows == 0) all_rows = sum;
+      EXPECT_EQ(sum, all_rows);
+      EXPECT_GT(count("device"), 0);
+      if (hot == "100 %") {
+        EXPECT_EQ(count("device"), sum);
+      }
+    }
+  }
+}
+
+/// As many rows as fit: none where the plan takes all, all where there is more than enough.
+TEST(Batches, HotRowsFillTheDevice) {
+  const Workplace place;
+  const auto rows = [&](const char* memory) {
+    const Json run = train(place, {"sage", "--epochs", "1", "--batch-size", "16", "--fanout", "5,5", "--device",
+                                   "sim:v100", "--hot", "auto", "--device-mem", memory, "--no-save"});
+    return run["routes"].contains("rows") ? run["routes"]["rows"]["hot"].get<std::int64_t>() : 0;
+  };
+  EXPECT_EQ(rows("1"), 0);
+  EXPECT_EQ(rows("1G"), 2000);
+  const std::int64_t some = rows("3M");
+  EXPECT_GE(rows("4M"), some);
+}
+
+/// Two devices on batches of 16 are one on batches of 32, wherever rows lie.
+TEST(Batches, SeveralDevicesShareEachBatch) {
+  const Workplace place;
+  const std::vector<std::string> common = {"sage", "--epochs", "2", "--fanout", "5,5"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = common;
+    all.insert(all.end(), more.begin(), more.end());
+    return train(place, all);
+  };
+  const Json one = with({"--batch-size", "32", "--no-save"});
+  const Json two = with({"--batch-size", "16", "--devices", "2", "--out", "two"});
+  const auto losses = [](const Json& run) { return run["losses"].get<std::vector<std::vector<double>>>().front(); };
+  ASSERT_EQ(losses(two).size(), losses(one).size());
+  for (std::size_t i = 0; i < losses(one).size(); ++i) EXPECT_NEAR(losses(two)[i], losses(one)[i], 1e-5);
+  ASSERT_EQ(place.gneiss({"predict", "two", "--out", "two.csv"}).code, 0);
+  for (const std::string hot : {"1", "5%", "auto"}) {
+    const Json run = with({"--batch-size", "16", "--devices", "2", "--hot", hot, "--device", "sim:v100", "--device-mem",
+                           "3M", "--out", "hot", "--force"});
+    EXPECT_EQ(run["losses"], two["losses"]) << hot;
+    const std::string predictions = "hot" + hot + ".csv";
+    ASSERT_EQ(place.gneiss({"predict", "hot", "--out", predictions}).code, 0);
+    EXPECT_EQ(place.read(predictions), place.read("two.csv")) << hot;
+    ASSERT_EQ(run["routes"]["read"].size(), 2U);
+    EXPECT_EQ(run["routes"]["read"][0]["shared_bytes_by_owner"].size(), 2U);
+    EXPECT_GT(run["routes"]["read"][1]["seconds"].get<double>(), 0);
+  }
+}
+
+/// What a plan says of hot rows is what the training does, and more memory never reads slower.
+TEST(Batches, APlanKnowsHotRows) {
+  const Workplace place;
+  const auto plan = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"plan",     kGraph, "--model",  "sage",     "--batch-size", "16",
+                                          "--fanout", "5,5",  "--device", "sim:v100", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const CommandResult result = place.gneiss(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return Json::parse(result.out)["batches"];
+  };
+  for (const char* devices : {"1", "3"}) {
+    double before = 1e9;
+    std::int64_t rows_before = 0;
+    for (const char* memory : {"1", "2M", "3M", "4M", "6M", "1G"}) {
+      const Json report = plan({"--hot", "auto", "--device-mem", memory, "--devices", devices});
+      EXPECT_LE(report["read_seconds"].get<double>(), before * 1.0001) << memory;
+      before = report["read_seconds"];
+      const std::int64_t rows =
+          report["replicated_rows"].get<std::int64_t>() + report["shared_rows"].get<std::int64_t>();
+      EXPECT_GE(rows, rows_before);
+      rows_before = rows;
+    }
+    EXPECT_EQ(rows_before, 2000);
+  }
+  const Json planned = plan({"--hot", "auto", "--device-mem", "3M"});
+  const Json run = train(place, {"sage", "--epochs", "1", "--batch-size", "16", "--fanout", "5,5", "--device",
+                                 "sim:v100", "--hot", "auto", "--device-mem", "3M", "--no-save"});
+  EXPECT_EQ(planned["replicated_rows"], run["routes"]["rows"]["hot"]);
+  EXPECT_GT(planned["replicated_rows"].get<std::int64_t>(), 0);
+  const double steps = planned["steps"];
+  const double hits = run["routes"]["rows"]["device"]["rows"].get<double>() / steps;
+  EXPECT_NEAR(planned["reads"]["own"].get<double>(), hits, 0.1 * hits);
+  const CommandResult text =
+      place.gneiss({"plan", kGraph, "--model", "sage", "--batch-size", "16", "--device", "sim:v100", "--hot", "10%"});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("rows that it keeps"));
+  EXPECT_THAT(text.out, HasSubstr("200 of 2000"));
+}
+
 TEST(Batches, AMeasuredDeviceOfThreadsTrainsTheSame) {
   const Workplace place;
   const std::vector<std::string> common = {"--model",  "sage", "--batch-size", "16",
@@ -234,7 +356,6 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused({"train", kGraph, "--model", "sage", "--batch-size", "64", "--fanout", "5,x"}, 2, "--fanout");
   refused({"train", kGraph, "--model", "sage", "--batch-size", "0"}, 2, "batch");
   refused({"sample", kGraph, "--degrees", "batch"}, 2, "--degrees says what a training computes");
-  refused({"plan", kGraph, "--batch-size", "64"}, 2, "mini-batches");
   refused({"synth", kGraph, "--batch-size", "64", "-o", "program"}, 2, "mini-batches");
   refused({"train", kGraph, "--batch-size", "64", "--device", "gpu"}, 2, "there is no device 'gpu'");
   refused({"train", kGraph, "--batch-size", "64", "--device", "sim:uk-sage-x"}, 2, "did you mean 'uk-sage-");
@@ -251,6 +372,28 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused({"train", "folder", "--model", "sage", "--batch-size", "64"}, 3, "features.npy");
   place.write("bad.json", "{\"name\": \"x\"}");
   refused({"train", kGraph, "--batch-size", "64", "--device", "sim:bad.json"}, 3, "the profile has no field 'workers'");
+  refused({"train", kGraph, "--batch-size", "64", "--hot", "10%"}, 2, "--hot is for a device");
+  const auto refused_hot = [&](std::vector<std::string> more, const char* what) {
+    std::vector<std::string> arguments = {"train", kGraph, "--batch-size", "64", "--device", "sim:v100"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    refused(arguments, 2, what);
+  };
+  for (const char* hot : {"10x", "-1", "120%", "2.5", "%", "many", "nan"}) refused_hot({"--hot", hot}, "--hot 10%");
+  refused_hot({"--hot-score", "vip"}, "add --hot");
+  refused({"train", kGraph, "--batch-size", "64", "--device", "sim:uk-sage-b", "--hot", "auto"}, 2, "--device-mem");
+  refused_hot({"--hot", "5%", "--hot-score", "vop"}, "unknown score 'vop'");
+  refused({"schedule", "v100"}, 2, "is a machine by its rates");
+  const auto refused_devices = [&](std::vector<std::string> more, const char* what) {
+    std::vector<std::string> arguments = {"train", kGraph, "--batch-size", "64", "--devices", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    refused(arguments, 2, what);
+  };
+  refused({"plan", kGraph, "--batch-size", "64", "--device", "cuda"}, 2, "do not run on devices yet");
+  refused({"train", kGraph, "--batch-size", "64", "--device-mem", "1G"}, 2, "--device-mem is for a device");
+  refused_devices({"--device", "sim:v100", "--schedule", "cpu"}, "--schedule is for one device");
+  refused_devices({"--device", "sim:uk-sage-b"}, "by its rates, not 'sim:uk-sage-b'");
+  refused_devices({"--hot", "auto"}, "how much memory a device has is not known");
+  refused_devices({"--model", "gin", "--norm", "batch"}, "is a running statistic");
   refused({"schedule", "uk-sage-b", "--batches", "-3"}, 2, "expected 1 to 10000000 batches");
   refused({"schedule", "uk-sage-b", "--device-batches", "0"}, 2, "room for one batch");
   place.write("back.gneiss",
