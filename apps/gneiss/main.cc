@@ -140,6 +140,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    gneiss::name_unreadable_files();
     return gneiss::app::run(argc, argv);
   } catch (const gneiss::Error& failure) {
     fmt::print(stderr, "{}\n", failure.what());

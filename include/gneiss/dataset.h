@@ -71,6 +71,10 @@ class Dataset {
 /// Loads what `data.name` of the config names, with its other `data.` settings. Errors: kUsage, kBadData, kOutOfMemory.
 Dataset load_dataset(const RunConfig& config);
 
+/// For programs, once: from now on the process says which file it was, and ends with the exit code of bad data or of a
+/// failing disk, where a file that is mapped into memory becomes shorter or cannot be read. It takes over SIGBUS.
+void name_unreadable_files();
+
 /// Formats that can be read, and generators and presets that can be named.
 std::vector<NamedSummary> dataset_formats();
 std::vector<NamedSummary> dataset_generators();

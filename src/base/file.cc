@@ -18,6 +18,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/mapped_pages.h"
 #include "base/pages.h"
 #include "base/remove.h"
 
@@ -114,6 +115,7 @@ MappedFile::MappedFile(int descriptor, std::uint64_t size, const std::filesystem
   ask_for_huge_pages(data, size);
   data_ = static_cast<const std::byte*>(data);
   size_ = size;
+  note_mapping(data_, size_, path.string());
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
@@ -137,7 +139,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  forget_mapping(data_);
+  munmap(const_cast<std::byte*>(data_), size_);
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {

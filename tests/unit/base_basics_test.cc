@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_pages.h"
+#include "base/mapped_pages.h"
 #include "base/matrix_view.h"
 #include "base/names.h"
 #include "base/parallel.h"
@@ -317,6 +318,19 @@ TEST(ParallelTest, CoversEveryIndexOnceForAnyNumberOfThreads) {
   }
   parallel_chunks(2, 0, 64, [](std::int64_t, std::int64_t) { FAIL(); });
   EXPECT_GE(available_threads(), 1);
+}
+
+TEST(MappedFileTest, AProgramCanNameTheFileThatWasCutShort) {
+  const TempFolder folder;
+  const auto path = folder.write("short", std::string(1 << 20, 'x'));
+  EXPECT_EXIT(
+      {
+        name_unreadable_files();
+        const MappedFile file(path);
+        std::filesystem::resize_file(path, 4096);
+        std::exit(file.text()[600'000] == 'x' ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(3), "cut short while it was in use\n.*short");
 }
 
 TEST(ProcessTest, GivesItsCodeBackAndRunsOn) {
