@@ -2,6 +2,8 @@
 // changed.
 #include "base/file_pages.h"
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -47,6 +49,27 @@ bool pages_are_the_files(const void* data, std::size_t bytes) {
     }
   }
   return covered >= end;
+}
+
+std::optional<FilePlace> file_behind(const void* data) {
+  const auto at = reinterpret_cast<std::uintptr_t>(data);
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    std::uintptr_t from = 0;
+    std::uintptr_t to = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t inode = 0;
+    int path_at = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*4s %lx %*s %lu %n", &from, &to, &offset, &inode, &path_at) != 4) continue;
+    if (at < from || at >= to) continue;
+    const std::string path = line.substr(static_cast<std::size_t>(path_at));
+    struct stat status {};
+    const bool is_it = inode != 0 && stat(path.c_str(), &status) == 0 && status.st_ino == inode;
+    if (!is_it) return {};
+    return FilePlace{path, offset + (at - from)};
+  }
+  return {};
 }
 
 }  // namespace gneiss

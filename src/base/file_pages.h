@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/buffer.h"
@@ -14,6 +17,14 @@ namespace gneiss {
 /// Are all of these pages still those of the file that is mapped there? Pages that someone wrote to are the process's
 /// own. False if the system does not say.
 bool pages_are_the_files(const void* data, std::size_t bytes);
+
+/// A place in a file.
+struct FilePlace {
+  std::string path;
+  std::uint64_t offset = 0;
+};
+/// The file that is mapped at `data`. None if that is no file, or no file with that name any more.
+std::optional<FilePlace> file_behind(const void* data);
 
 /// A copy of `bytes` bytes as allocate_aligned makes it, by `threads` threads. Pages that were copied are given back on
 /// the way, so that both are never there at once; what `data` held is lost.
@@ -27,12 +38,36 @@ bool as_in_file(const Buffer<T>& buffer) {
          pages_are_the_files(buffer.data(), buffer.size_bytes());
 }
 
+/// Are these pages of a file, and many? They are then worth giving back until they are read again.
+template <class T>
+bool can_rest(const Buffer<T>& buffer) {
+  constexpr std::size_t kMany = std::size_t{16} << 20;
+  return buffer.size_bytes() >= kMany && as_in_file(buffer);
+}
+
 /// Gives the pages of a file back until they are read again, if they are many.
 template <class T>
 void rest(Buffer<T>* buffer) {
-  constexpr std::size_t kMany = std::size_t{16} << 20;
-  if (buffer->size_bytes() >= kMany && as_in_file(*buffer)) give_back_tail(buffer->data(), 0, buffer->size_bytes());
+  if (can_rest(*buffer)) give_back_tail(buffer->data(), 0, buffer->size_bytes());
 }
+
+/// Keeps pages of a file from piling up where blocks of it are read here and there: with huge pages a block brings
+/// megabytes.
+template <class T>
+class RestsOnTheWay {
+ public:
+  explicit RestsOnTheWay(const Buffer<T>& buffer) : buffer_(buffer), can_rest_(can_rest(buffer)) {}
+  /// After each block.
+  void step() {
+    constexpr int kBlocks = 8;
+    if (can_rest_ && ++blocks_ % kBlocks == 0) give_back_tail(const_cast<T*>(buffer_.data()), 0, buffer_.size_bytes());
+  }
+
+ private:
+  const Buffer<T>& buffer_;
+  bool can_rest_;
+  int blocks_ = 0;
+};
 
 /// Elements that lie in someone else's memory get memory of their own, on huge pages if they are many.
 template <class T>

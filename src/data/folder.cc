@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/pages.h"
 #include "base/remove.h"
 #include "data/checksum.h"
 #include "data/half_features.h"
@@ -381,6 +382,23 @@ void save(const Dataset& dataset, const fs::path& path, bool force, int threads)
   }
 }
 
+namespace {
+
+/// Of a file that may be larger than the memory: its pages do not stay.
+std::uint32_t checksum_of(const MappedFile& file, int threads) {
+  constexpr std::size_t kAtOnce = std::size_t{64} << 20;
+  const std::span<const std::byte> bytes = file.bytes();
+  std::uint32_t crc = 0;
+  for (std::size_t begin = 0; begin < bytes.size(); begin += kAtOnce) {
+    const std::span<const std::byte> part = bytes.subspan(begin, std::min(kAtOnce, bytes.size() - begin));
+    crc = checksum(part, crc, threads);
+    give_back_tail(const_cast<std::byte*>(part.data()), 0, part.size());
+  }
+  return crc;
+}
+
+}  // namespace
+
 std::vector<Finding> verify_files(const fs::path& folder, int threads) {
   std::vector<Finding> findings;
   const Manifest manifest = read_manifest(folder);
@@ -388,7 +406,7 @@ std::vector<Finding> verify_files(const fs::path& folder, int threads) {
     try {
       const MappedFile file(folder / name);
       const auto bytes = file.bytes();
-      const std::uint32_t crc = checksum(bytes, 0, threads);
+      const std::uint32_t crc = checksum_of(file, threads);
       if (bytes.size() != record.bytes || crc != record.crc) {
         findings.push_back(
             {Severity::kError, fmt::format("{}: {} bytes with checksum {:08x}, the manifest says {} bytes with {:08x}",

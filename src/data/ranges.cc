@@ -17,7 +17,7 @@ constexpr std::size_t kBlock = 4096;
 
 /// The largest size among evenly spread blocks of entries, so that few pages of a file are read.
 template <class T, class ToFloat>
-double largest(std::span<const T> values, const ToFloat& to_float) {
+double largest(std::span<const T> values, const ToFloat& to_float, RestsOnTheWay<T>* rests = nullptr) {
   const std::size_t step = std::max(kBlock, values.size() / kBlocks);
   double most = 0;
   for (std::size_t begin = 0; begin < values.size(); begin += step) {
@@ -25,6 +25,7 @@ double largest(std::span<const T> values, const ToFloat& to_float) {
       const double size = std::abs(static_cast<double>(to_float(value)));
       if (std::isfinite(size)) most = std::max(most, size);
     }
+    if (rests != nullptr) rests->step();
   }
   return most;
 }
@@ -34,9 +35,15 @@ double largest(std::span<const float> values) {
 }
 
 double largest_feature(const Features& features) {
-  if (features.dtype != HalfType::kNone)
-    return largest(features.halves.span(), [&](std::uint16_t half) { return from_half(features.dtype, half); });
-  return largest(features.sparse ? features.values.span() : features.dense.span());
+  if (features.dtype != HalfType::kNone) {
+    RestsOnTheWay rests(features.halves);
+    return largest(
+        features.halves.span(), [&](std::uint16_t half) { return from_half(features.dtype, half); }, &rests);
+  }
+  const Buffer<float>& values = features.sparse ? features.values : features.dense;
+  RestsOnTheWay rests(values);
+  return largest(
+      values.span(), [](float value) { return value; }, &rests);
 }
 
 }  // namespace

@@ -145,16 +145,19 @@ class Validator {
 
 namespace {
 
+/// Pages of a file do not stay behind: what is made of the data next may need the memory, and not all of them.
 template <class T, class ToFloat>
-bool all_finite(std::span<const T> values, int threads, const ToFloat& to_float) {
+bool all_finite(const Buffer<T>& values, int threads, const ToFloat& to_float) {
+  const bool rests = can_rest(values);
   constexpr std::int64_t kGrain = std::int64_t{1} << 20;
-  return all_chunks(threads, static_cast<std::int64_t>(values.size()), kGrain,
-                    [&](std::int64_t begin, std::int64_t end) {
-                      bool all = true;  // of a chunk, without a branch for each
-                      for (std::int64_t i = begin; i < end; ++i)
-                        all &= std::isfinite(to_float(values[static_cast<std::size_t>(i)]));
-                      return all;
-                    });
+  return all_chunks(
+      threads, static_cast<std::int64_t>(values.size()), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        bool all = true;  // of a chunk, without a branch for each
+        for (std::int64_t i = begin; i < end; ++i) all &= std::isfinite(to_float(values[static_cast<std::size_t>(i)]));
+        if (rests)
+          give_back_tail(const_cast<T*>(values.data()) + begin, 0, static_cast<std::size_t>(end - begin) * sizeof(T));
+        return all;
+      });
 }
 
 }  // namespace
@@ -162,7 +165,7 @@ bool all_finite(std::span<const T> values, int threads, const ToFloat& to_float)
 void check_finite(const Dataset& dataset, bool allow_nan, int threads) {
   if (allow_nan) return;
   const Features& f = dataset.features;
-  const auto values = f.sparse ? f.values.span() : f.dense.span();
+  const Buffer<float>& values = f.sparse ? f.values : f.dense;
   std::int64_t count = 0;
   std::size_t first = 0;
   const auto check = [&](std::size_t i, float value) {
@@ -172,7 +175,7 @@ void check_finite(const Dataset& dataset, bool allow_nan, int threads) {
   if (!all_finite(values, threads, [](float value) { return value; })) {
     for (std::size_t i = 0; i < values.size(); ++i) check(i, values[i]);
   }
-  if (!all_finite(f.halves.span(), threads, widen)) {
+  if (!all_finite(f.halves, threads, widen)) {
     for (std::size_t i = 0; i < f.halves.size(); ++i) check(i, widen(f.halves[i]));
   }
   if (count > 0) {

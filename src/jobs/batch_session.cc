@@ -1,4 +1,4 @@
-// Both ways to evaluate are tried by making them: what batches take is known once they are planned.
+// Ways to evaluate and to hold features are tried by making them: what batches take is known once they are planned.
 #include "jobs/batch_session.h"
 
 #include <fmt/format.h>
@@ -40,6 +40,14 @@ std::int64_t memory_left(const Workload& workload, const BatchSession& made) {
       limit, "take smaller batches (--batch-size) or fewer neighbours (--fanout), or raise it");
 }
 
+BatchSession make_by_layers(const settings::Config& config, const Workload& workload, std::optional<bool> in_place) {
+  BatchSession made = make(config, workload, in_place);
+  const std::int64_t left = memory_left(workload, made);
+  if (left < 0) refuse(workload, made);
+  made.session->fit_evaluation(left);
+  return made;
+}
+
 }  // namespace
 
 std::int64_t evaluating_bytes(const Workload& workload, const train::Session<float>& session) {
@@ -59,11 +67,13 @@ BatchSession make_batch_session(const settings::Config& config, Workload* worklo
     if (error.code() != ErrorCode::kOutOfMemory) throw;
   }
   options.by_layers = true;
-  BatchSession by_layers = make(config, *workload, in_place);
-  const std::int64_t left = memory_left(*workload, by_layers);
-  if (left < 0) refuse(*workload, by_layers);
-  by_layers.session->fit_evaluation(left);
-  return by_layers;
+  try {
+    return make_by_layers(config, *workload, in_place);
+  } catch (const Error& error) {
+    const bool can_read = error.code() == ErrorCode::kOutOfMemory && workload->hot_rows().count == 0;
+    if (!can_read || !workload->leave_features_in_file()) throw;
+  }
+  return make_by_layers(config, *workload, in_place);
 }
 
 }  // namespace gneiss::jobs

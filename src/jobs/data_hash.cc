@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/file_pages.h"
 #include "base/hash_bytes.h"
 
 namespace gneiss::jobs {
@@ -23,11 +24,16 @@ class Hash {
 
   /// Of many values, blocks that lie evenly apart.
   template <class T>
-  void add_some(std::span<const T> values) {
+  void add_some(const Buffer<T>& buffer) {
+    const std::span<const T> values = buffer.span();
+    RestsOnTheWay rests(buffer);
     if (values.size_bytes() <= kWholeBytes) return add(values);
     constexpr std::size_t kBlock = kBlockBytes / sizeof(T);
     const std::size_t step = values.size() / kBlocks;
-    for (std::size_t i = 0; i < kBlocks; ++i) add(values.subspan(i * step, kBlock));
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+      add(values.subspan(i * step, kBlock));
+      rests.step();
+    }
     add(values.last(kBlock));
     add_number(values.size());
   }
@@ -49,8 +55,8 @@ std::uint64_t data_hash(const data::Dataset& dataset) {
   hash.add(dataset.graph.weights());
   const data::Features& features = dataset.features;
   hash.add_number(static_cast<std::uint64_t>(features.cols));
-  hash.add_some(features.dense.span());
-  hash.add_some(features.halves.span());
+  hash.add_some(features.dense);
+  hash.add_some(features.halves);
   hash.add(features.offsets.span());
   hash.add(features.indices.span());
   hash.add(features.values.span());

@@ -223,6 +223,8 @@ class Trainer {
       report_.notes.push_back(batches_->describe());
       if (session.evaluates_by_layers()) report_.notes.push_back(session.describe_evaluation());
       if (batches_->routed() != nullptr) report_.notes.push_back(describe_plan(*batches_->routed()));
+      if (const auto& file = workload_->session().feature_file)
+        report_.notes.push_back(describe_place(*file, workload_->dataset().features));
       if (workload_->hot_rows().count != 0)
         report_.notes.push_back(describe_hot_rows(workload_->hot_rows(), batches_->tier_map()));
       trace();  // a file that cannot be written shows before the training
@@ -367,6 +369,10 @@ class Trainer {
     if (batches_ != nullptr && batches_->parallel() != nullptr) {
       report_.routes_text = describe_epoch(*batches_->parallel());
       report_.routes = to_json(*batches_->parallel());
+    }
+    if (const auto& file = workload_->session().feature_file) {
+      report_.routes_text += describe_traffic(*file);
+      report_.routes["file"] = to_json(*file);
     }
     if (folder_ == nullptr) return;
     report_.run_folder = folder_->path().string();

@@ -77,15 +77,19 @@ void predict_times(const train::SessionOptions& options, PlanReport* report) {
 }
 
 /// What training would make; where this machine has too little memory for it, what one with enough would, and a
-/// warning.
-train::Blueprint blueprint_of(const Workload& workload, bool limit_given, train::SessionOptions* options,
+/// warning. Mini-batches need no plan of the whole graph.
+train::Blueprint blueprint_of(const settings::Config& config, const Workload& workload, train::SessionOptions* options,
                               PlanReport* report) {
   try {
     return train::make_blueprint(workload.dataset(), *options);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kOutOfMemory || limit_given) throw;
-    report->warnings.push_back(
-        fmt::format("this plan is one for a machine with more memory: {} ({})", error.message(), error.where()));
+    const bool batches = trains_batches(config);
+    if (error.code() != ErrorCode::kOutOfMemory || (config.has("train.mem") && !batches)) throw;
+    report->warnings.push_back(fmt::format(
+        "{}: {} ({})",
+        batches ? "the training would evaluate layer by layer; the whole graph at once, which is shown here, needs more"
+                : "this plan is one for a machine with more memory",
+        error.message(), error.where()));
   }
   report->printed.clear();
   options->passes.excess_bytes = nullptr;
@@ -115,7 +119,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     report.printed.emplace_back(pass, text);
   };
   if (trains_batches(config)) options.loss.evaluation_only = true;
-  train::Blueprint blueprint = blueprint_of(workload, config.has("train.mem"), &options, &report);
+  train::Blueprint blueprint = blueprint_of(config, workload, &options, &report);
   report.model = config.text("model.name");
   report.dataset = workload.dataset().name;
   report.plan = std::move(blueprint.plan);

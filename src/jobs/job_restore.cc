@@ -178,7 +178,9 @@ std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config
     run_on(std::move(device), &options);
     return std::make_unique<train::Session<float>>(dataset, options);
   }
-  const std::int64_t left = memory_limit(config) - current_rss_bytes();
+  // Large features of a file are not in memory yet.
+  const bool absent = can_rest(dataset.features.dense) || can_rest(dataset.features.halves);
+  const std::int64_t left = memory_limit(config) - current_rss_bytes() - (absent ? dataset.features.bytes() : 0);
   if (!config.has("train.mem")) options.passes.limit_name = "the memory of this machine";
   options.passes.excess_bytes = [&dataset, left, options](const ir::Plan& plan) {
     return train::planned_bytes(plan, train::label_bytes(dataset.labels), options).peak_of_kept() - left;
@@ -191,16 +193,22 @@ std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config
     at_once = std::current_exception();
   }
   options.by_layers = true;
-  try {
+  const auto by_layers = [&](std::int64_t room) {
     auto session = std::make_unique<train::Session<float>>(dataset, options);
-    session->fit_evaluation(left - session->evaluation_bytes());
+    session->fit_evaluation(room - session->evaluation_bytes());
     warnings->push_back(fmt::format("{} does not hold the whole graph's evaluation at once; {}",
                                     options.passes.limit_name, session->describe_evaluation()));
     return session;
+  };
+  try {
+    return by_layers(left);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kUnsupported) std::rethrow_exception(at_once);  // the model has no such parts
-    throw;
+    if (error.code() == ErrorCode::kOutOfMemory && absent)
+      options.feature_file = data::FeatureFile::of(dataset.features);
+    if (options.feature_file == nullptr) throw;
   }
+  return by_layers(left + dataset.features.bytes());
 }
 
 /// The data set, with the parts of its nodes that an evaluation scores. Data that only lie at another place are the

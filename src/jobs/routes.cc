@@ -122,6 +122,29 @@ Json to_json(const train::ParallelEpoch& epoch) {
   return json;
 }
 
+std::string describe_place(const data::FeatureFile& file, const data::Features& features) {
+  return fmt::format("features: {:.1f} MB stay in {}; batches and evaluations read their rows from there",
+                     megabytes(features.bytes()), file.path());
+}
+
+std::string describe_traffic(const data::FeatureFile& file) {
+  const data::FeatureFile::Traffic traffic = file.traffic();
+  return fmt::format(
+      "features in a file: {} rows read ({:.1f} MB), with what lies between them {:.1f} MB, {:.1f} MB of it not in the "
+      "system's cache\n",
+      traffic.rows, megabytes(traffic.rows * file.row_bytes()), megabytes(traffic.bytes),
+      megabytes(traffic.waited_bytes));
+}
+
+Json to_json(const data::FeatureFile& file) {
+  const data::FeatureFile::Traffic traffic = file.traffic();
+  return Json::object({{"path", file.path()},
+                       {"rows", traffic.rows},
+                       {"row_bytes", file.row_bytes()},
+                       {"bytes", traffic.bytes},
+                       {"waited_bytes", traffic.waited_bytes}});
+}
+
 std::string describe_plan(const train::RoutedEpoch& epoch) {
   const schedule::Planned& planned = epoch.planned;
   const schedule::Plan& plan = planned.plan;

@@ -20,6 +20,11 @@ Json to_json(const train::RoutedEpoch& epoch);
 /// What several devices read in their last epoch, from where: lines for people.
 std::string describe_epoch(const train::ParallelEpoch& epoch);
 Json to_json(const train::ParallelEpoch& epoch);
+/// "features: 980.0 MB stay in FILE, …": one line about features that are read as batches need them.
+std::string describe_place(const data::FeatureFile& file, const data::Features& features);
+/// What was read of them: a line for people.
+std::string describe_traffic(const data::FeatureFile& file);
+Json to_json(const data::FeatureFile& file);
 /// The plan and, once there is one, the last epoch's run, side by side. Errors: kDisk.
 void write_trace(const std::filesystem::path& path, const train::RoutedEpoch& epoch);
 

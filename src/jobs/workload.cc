@@ -243,6 +243,14 @@ void Workload::rest_features() {
   rest(&dataset_.features.halves);
 }
 
+bool Workload::leave_features_in_file() {
+  std::shared_ptr<const data::FeatureFile> file = data::FeatureFile::of(dataset().features);
+  if (file == nullptr) return false;
+  rest_features();
+  session_.feature_file = std::move(file);
+  return true;
+}
+
 data::Dataset Workload::take_dataset() {
   GNEISS_ASSERT(!taken_, "the data set was given away");
   taken_ = true;
@@ -267,7 +275,9 @@ void Workload::measure_load() {
   malloc_trim(0);  // what reading took and gave back need not stay resident
   load_peak_bytes_ = peak_rss_bytes();
   const std::int64_t own_bytes = given_.dataset == nullptr ? dataset_.bytes() : 0;  // given ones were there before
-  loaded_bytes_ = std::max(current_rss_bytes(), baseline_bytes_ + own_bytes);
+  const std::int64_t resident = current_rss_bytes();
+  loaded_bytes_ = std::max(resident, baseline_bytes_ + own_bytes);
+  loaded_besides_features_ = std::max(resident, baseline_bytes_ + own_bytes - dataset_.features.bytes());
 }
 
 std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
@@ -283,7 +293,8 @@ std::int64_t Workload::peak_bytes_of_kept(const ir::Plan& plan) const {
 std::int64_t Workload::peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const {
   const std::int64_t snapshot = plan.parameter_bytes + plan.state_bytes;
   const auto records = static_cast<std::int64_t>(sizeof(epochs::EpochRecord)) * driver_.epochs * runs_;
-  const std::int64_t training = loaded_bytes_ + kRuntimeBytes + training_bytes;
+  const std::int64_t loaded = session_.feature_file == nullptr ? loaded_bytes_ : loaded_besides_features_;
+  const std::int64_t training = loaded + kRuntimeBytes + training_bytes;
   // Data that are read again between runs meet the libraries' pages.
   const std::int64_t reading = load_peak_bytes_ + (runs_ > 1 && split_changes(*config_) ? kRuntimeBytes : 0);
   return std::max(reading, training) + snapshot + records;

@@ -41,6 +41,9 @@ class Workload {
   data::Dataset take_dataset();
   /// Gives back the pages of features that lie in a file, after they were read once.
   void rest_features();
+  /// Has mini-batches and evaluations layer by layer read features from their file: sessions made from now on take so
+  /// much less memory. False where they lie in none that could be read so.
+  bool leave_features_in_file();
   /// The model's text as it was compiled, whatever becomes of its file.
   const language::Source& source() const { return source_; }
   const train::SessionOptions& session() const { return session_; }
@@ -91,7 +94,8 @@ class Workload {
   std::int64_t baseline_bytes_ = 0;
   std::int64_t load_peak_bytes_ = 0;
   std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read
-  std::int64_t label_bytes_ = 0;   ///< of a node
+  std::int64_t loaded_besides_features_ = 0;
+  std::int64_t label_bytes_ = 0;  ///< of a node
   data::Dataset dataset_;
   bool taken_ = false;  ///< it was given away
   language::Source source_;

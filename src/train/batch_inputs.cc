@@ -287,6 +287,10 @@ std::int64_t BatchInputs::add_features(std::span<const NodeId> nodes, Slab* slab
   const std::int64_t at = slab->place<float>(count * features.cols);
   const std::span<const NodeId> rows = std::as_const(*slab).at<NodeId>(slab->header().nodes_at, count);
   float* out = slab->at<float>(at, count * features.cols).data();
+  if (file_ != nullptr) {
+    read_rows(rows, {out, static_cast<std::size_t>(count * features.cols)});
+    return at;
+  }
   for (const NodeId node : rows) {
     const auto v = static_cast<std::size_t>(node);
     const std::size_t begin = v * static_cast<std::size_t>(features.cols);
@@ -335,6 +339,15 @@ void BatchInputs::complete(Slab* slab) const {
              &traffic);
   header().features = all;
   tiered_->count(Filler::kDevice, traffic);
+}
+
+void BatchInputs::read_rows(std::span<const NodeId> rows, std::span<float> out) const {
+  const HalfType type = dataset_.features.dtype;
+  if (type == HalfType::kNone) return file_->read(rows, std::as_writable_bytes(out).data());
+  thread_local std::vector<std::uint16_t> halves;
+  halves.resize(out.size());
+  file_->read(rows, std::as_writable_bytes(std::span(halves)).data());
+  std::ranges::transform(halves, out.begin(), [&](std::uint16_t bits) { return from_half(type, bits); });
 }
 
 void BatchInputs::read(const Slab& slab, runtime::Inputs* inputs) const {

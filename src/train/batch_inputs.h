@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/feature_file.h"
 #include "ir/plan.h"
 #include "minibatch/batch.h"
 #include "passes/to_blocks.h"
@@ -57,6 +58,8 @@ class BatchInputs {
   /// Reads features through tiers, which must outlive this, where a device is concerned. Not while batches are being
   /// filled.
   void set_tiers(TieredFeatures* tiered) { tiered_ = tiered; }
+  /// Reads features from their file, which must outlive this, and leaves the data set's pages alone.
+  void set_file(const data::FeatureFile* file) { file_ = file; }
   /// Which graphs a plan walks along out-edges too, and whether it reads features. Not while batches are being filled.
   void set_plan(const ir::Plan& plan);
   /// Adds to a slab that holds a sampled batch and nothing else. For several threads at the same time.
@@ -102,6 +105,7 @@ class BatchInputs {
   void add_transpose(minibatch::Slab* slab, GraphAt* at) const;
   std::int64_t add_constants(minibatch::Slab* slab) const;
   std::int64_t add_features(std::span<const NodeId> nodes, minibatch::Slab* slab) const;
+  void read_rows(std::span<const NodeId> rows, std::span<float> out) const;
   void add_tiered(Filler filler, minibatch::Slab* slab, Header* header) const;
 
   const data::Dataset& dataset_;
@@ -110,6 +114,7 @@ class BatchInputs {
   std::vector<ConstMatrixView<float>> constants_;
   std::int64_t constant_columns_ = 0;  ///< of all of them
   TieredFeatures* tiered_ = nullptr;
+  const data::FeatureFile* file_ = nullptr;
   std::vector<bool> both_ways_;  ///< by graph of the block program
   bool reads_features_ = true;
   bool in_place_ = false;  ///< from the data set

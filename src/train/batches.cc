@@ -52,8 +52,8 @@ BlockPlan plan_batches(const ir::Program& model, const minibatch::BatchShape& ro
   BlockPlan made = plan_blocks(model, room, batches.degrees, options);
   const data::Features& features = dataset.features;
   const bool has_devices = batches.device || batches.devices > 1;  // which get their rows with the batch
-  const bool can = !has_devices && !features.sparse && features.dtype == HalfType::kNone;
-  if (!can || !batches.in_place.value_or(true)) return made;
+  const bool in_memory = !features.sparse && features.dtype == HalfType::kNone && options.feature_file == nullptr;
+  if (has_devices || !in_memory || !batches.in_place.value_or(true)) return made;
   const cost::Rates* const rates = batches.in_place ? nullptr : &options.passes.rates;
   passes::read_features_in_place(dataset.num_nodes(), rates, &made.plan, &made.blocks.graphs);
   return made;
@@ -271,6 +271,7 @@ struct BatchTraining::Impl {
     made->inputs = std::make_unique<BatchInputs>(dataset, program(), made->blocks, std::vector{constants_view()});
     made->inputs->set_plan(made->plan);
     made->inputs->set_tiers(tiered.get());
+    made->inputs->set_file(options.feature_file.get());
     planned.reset();  // not two arenas at a time
     made->executor = std::make_unique<runtime::Executor<float>>(made->plan, session.parameters(),
                                                                 kernels::Context{threads_of(options), {}});
@@ -452,6 +453,10 @@ struct BatchTraining::Impl {
     std::int64_t bytes = slabs * slab_bytes(block_plan(), dataset) + copies +
                          static_cast<std::int64_t>(constants.size() * sizeof(float));
     bytes += parallel != nullptr ? parallel->bytes() : planned->plan.arena_bytes + planned->plan.constant_bytes;
+    if (options.feature_file != nullptr) {
+      const minibatch::BatchShape& room = block_plan().room;
+      bytes += batches.workers * data::FeatureFile::scratch_bytes(room.nodes[static_cast<std::size_t>(room.hops)]);
+    }
     for (int d = 0; tiered != nullptr && d < batches.devices; ++d) bytes += tiered->rows().device_bytes(d);
     return bytes;
   }

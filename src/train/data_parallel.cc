@@ -77,6 +77,7 @@ void DataParallel::make_plans() {
     device->inputs = std::make_unique<BatchInputs>(parts_.dataset, model, made->blocks, std::vector{parts_.constants});
     device->inputs->set_plan(made->plan);
     device->inputs->set_tiers(device->tiered.get());
+    device->inputs->set_file(parts_.options.feature_file.get());
     device->executor =
         std::make_unique<runtime::Executor<float>>(made->plan, *device->parameters, kernels::Context{threads_, {}});
     device->is_set_up = false;
@@ -165,9 +166,13 @@ epochs::StepSums DataParallel::epoch(std::int64_t number, double lr, const epoch
         const std::lock_guard lock(mutex);
         if (error.code() != ErrorCode::kPeerLost && !cause) cause = std::current_exception();
         throw;
+      } catch (const std::exception&) {
+        const std::lock_guard lock(mutex);
+        if (!cause) cause = std::current_exception();
+        throw;
       }
     });
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     if (cause) std::rethrow_exception(cause);
     throw;
   }

@@ -159,7 +159,8 @@ std::int64_t Layerwise::plan(std::int64_t most) {
     }
     const std::int64_t arena =
         part.plan.arena_bytes + part.plan.constant_bytes + part.plan.band_bytes * threads_of(options_);
-    largest = std::max(largest, kept + arena + chunk_bytes(part));
+    const std::int64_t rows_to_read = options_.feature_file == nullptr ? 0 : chunks_.nodes;
+    largest = std::max(largest, kept + arena + chunk_bytes(part) + data::FeatureFile::scratch_bytes(rows_to_read));
     std::erase_if(sizes, [&](const auto& size) {
       const bool drop = !needed_after(size.first, i);
       if (drop) kept -= size.second;
@@ -224,6 +225,7 @@ void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
   }
   BatchInputs inputs(dataset_, model_, part.blocks, std::move(columns));
   inputs.set_plan(part.plan);
+  inputs.set_file(options_.feature_file.get());
   runtime::Executor<float> executor(part.plan, parameters_, {threads_of(options_), {}});
   std::vector<Buffer<float>> results;
   for (const ir::ValueId value : part.part.results)

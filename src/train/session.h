@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/feature_file.h"
 #include "ir/plan.h"
 #include "language/compile.h"
 #include "passes/pipeline.h"
@@ -38,6 +39,8 @@ struct SessionOptions {
   /// Evaluate layer by layer, a chunk of rows at a time (train/layerwise.h): for what trains by mini-batches or not at
   /// all, where whole neighbourhoods do not fit in memory at once. In f32 on the host.
   bool by_layers = false;
+  /// Where mini-batches and chunks of rows read features, whose pages nobody touches then; null: in the data set.
+  std::shared_ptr<const data::FeatureFile> feature_file;
   std::uint64_t seed = 0;
   int threads = 0;                          ///< 0: all that the process may use
   std::shared_ptr<runtime::Device> device;  ///< null: the host; options are copied, the session keeps it

@@ -3,6 +3,7 @@
 //
 //   FAIL_ALLOCATION=n   the n-th call of aligned_alloc, by which every Buffer is made, finds no memory
 //   FAIL_DISK=n         the n-th call that makes, grows, flushes or renames a file or folder ends in ENOSPC
+//   FAIL_READ=n         the n-th read by position ends in EIO; none is served from memory at once
 //   FAIL_REPORT=path    at the end, how many such calls there were: "ALLOCATIONS DISK"
 //
 // Calls are counted while main runs. Calls of malloc and operator new are left alone: OpenMP and oneDNN give up by
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,8 +25,10 @@ namespace {
 
 std::atomic<long> allocations{0};
 std::atomic<long> disk_calls{0};
+std::atomic<long> reads{0};
 long failing_allocation = 0;
 long failing_disk_call = 0;
+long failing_read = 0;
 
 bool counting = false;
 
@@ -53,6 +57,7 @@ Main* real_main = nullptr;
 int counted_main(int argc, char** argv, char** environment) {
   failing_allocation = number("FAIL_ALLOCATION");
   failing_disk_call = number("FAIL_DISK");
+  failing_read = number("FAIL_READ");
   counting = true;
   const int code = real_main(argc, argv, environment);
   counting = false;
@@ -124,6 +129,22 @@ int mkostemp(char* name, int flags) { return disk_fails() ? -1 : real<int(char*,
 ssize_t write(int file, const void* data, std::size_t bytes) {
   static auto* const next = real<ssize_t(int, const void*, std::size_t)>("write");
   return file > STDERR_FILENO && disk_fails() ? -1 : next(file, data, bytes);
+}
+
+ssize_t preadv2(int file, const iovec* parts, int count, off_t at, int flags) {
+  if (failing_read > 0 && counting) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return real<ssize_t(int, const iovec*, int, off_t, int)>("preadv2")(file, parts, count, at, flags);
+}
+
+ssize_t pread(int file, void* data, std::size_t bytes, off_t at) {
+  if (failing_read > 0 && counting && ++reads == failing_read) {
+    errno = EIO;
+    return -1;
+  }
+  return real<ssize_t(int, void*, std::size_t, off_t)>("pread")(file, data, bytes, at);
 }
 
 int fflush(std::FILE* file) {

@@ -1,0 +1,67 @@
+// Rows of features that stay in their file and are read where a batch needs them.
+//
+// A data set in our folder maps its features. Training on mini-batches in less memory than they take must not touch
+// those pages: each would stay with the process. This reads rows by position instead, so that the process holds the
+// rows of the batches at hand, and what the system keeps of the file in its cache is the system's to drop. A read that
+// fails is an error with the file's name, where a page that cannot be read would end the process.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "data/dataset.h"
+
+namespace gneiss::data {
+
+class FeatureFile {
+ public:
+  /// The file that dense features are pages of. Null if they lie in memory, were changed or lent, or if their file has
+  /// no name any more.
+  static std::shared_ptr<const FeatureFile> of(const Features& features);
+  FeatureFile(const FeatureFile&) = delete;
+  FeatureFile& operator=(const FeatureFile&) = delete;
+  ~FeatureFile();
+
+  /// Reads the bytes of rows[i], as they are stored, to out + i * row_bytes().
+  /// Aliasing  rows in any order, also several times. For several threads at the same time.
+  /// Cost      O(rows log rows); rows that lie near each other are read at once, with what is between them. All reads
+  ///           that the system's cache cannot serve are asked for before the first is waited for.
+  /// Errors    kDisk where the system cannot read, kBadData where the file has become too short: with its name.
+  void read(std::span<const NodeId> rows, std::byte* out) const;
+
+  const std::string& path() const { return path_; }
+  std::int64_t row_bytes() const { return row_bytes_; }
+  /// What read() needs beside `out`, at most.
+  static std::int64_t scratch_bytes(std::int64_t rows);
+
+  /// What has been read so far.
+  struct Traffic {
+    std::int64_t rows = 0;
+    std::int64_t bytes = 0;         ///< of the file, rows and what lies between them
+    std::int64_t waited_bytes = 0;  ///< of these, in reads that the system's cache could not serve at once
+  };
+  Traffic traffic() const { return {rows_, bytes_, waited_bytes_}; }
+
+ private:
+  struct Run;
+
+  FeatureFile(int descriptor, std::string path, std::uint64_t begin, std::int64_t row_bytes)
+      : descriptor_(descriptor), path_(std::move(path)), begin_(begin), row_bytes_(row_bytes) {}
+
+  bool read_at_once(const Run& run, std::span<std::byte> to) const;
+  void wait_for(const Run& run, std::span<std::byte> to) const;
+
+  int descriptor_;
+  std::string path_;
+  std::uint64_t begin_;  ///< of the first row
+  std::int64_t row_bytes_;
+  mutable std::atomic<std::int64_t> rows_ = 0;
+  mutable std::atomic<std::int64_t> bytes_ = 0;
+  mutable std::atomic<std::int64_t> waited_bytes_ = 0;
+};
+
+}  // namespace gneiss::data

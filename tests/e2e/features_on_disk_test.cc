@@ -1,0 +1,75 @@
+// Mini-batches on features that stay in their file, because memory does not hold them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "e2e/command.h"
+#include "support/allocation_counter.h"
+
+namespace gneiss::testing {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr bool kSanitized = !kAllocationsAreCounted;
+constexpr double kFeatureBytes = 20000.0 * 3000 * 4;
+
+/// A graph whose features take 240 MB.
+class FeaturesOnDisk : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
+    const CommandResult made =
+        place_.gneiss({"data", "generate", "dcsbm:nodes=20000,degree=4,features=3000,classes=4", "--out", "graph"});
+    ASSERT_EQ(made.code, 0) << made.err;
+  }
+
+  CommandResult train(std::vector<std::string> more,
+                      const std::vector<std::pair<std::string, std::string>>& environment = {}) const {
+    std::vector<std::string> arguments = {"train",        "graph", "--model",  "sage", "--defaults", "plain",
+                                          "--batch-size", "64",    "--fanout", "3,2",  "--epochs",   "1",
+                                          "--threads",    "2",     "--hidden", "8",    "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return place_.gneiss(arguments, environment);
+  }
+
+  Workplace place_;
+};
+
+TEST_F(FeaturesOnDisk, AQuarterOfTheirMemoryTrainsTheSame) {
+  const CommandResult in_memory = train({"--no-save"});
+  ASSERT_EQ(in_memory.code, 0) << in_memory.err;
+  const CommandResult limited = train({"--mem", "150M", "--out", "run"});
+  ASSERT_EQ(limited.code, 0) << limited.err;
+  const Json whole = Json::parse(in_memory.out);
+  const Json part = Json::parse(limited.out);
+  EXPECT_EQ(part["losses"], whole["losses"]);
+  EXPECT_LE(part["peak_rss_bytes"].get<double>(), 150e6 * 1.05);
+  EXPECT_LT(part["peak_rss_bytes"].get<double>(), kFeatureBytes);
+  EXPECT_FALSE(whole.contains("routes"));
+  EXPECT_GT(part["routes"]["file"]["rows"].get<double>(), 20000);
+  const CommandResult plan = place_.gneiss({"plan", "graph", "--model", "sage", "--batch-size", "64", "--mem", "150M"});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.err, HasSubstr("would evaluate layer by layer"));
+  // What the run folder is good for keeps within the same memory, and says the same as without a limit.
+  const CommandResult scores = place_.gneiss({"eval", "run", "--mem", "150M"});
+  ASSERT_EQ(scores.code, 0) << scores.err;
+  EXPECT_EQ(scores.out, place_.gneiss({"eval", "run"}).out);
+}
+
+TEST_F(FeaturesOnDisk, AReadThatFailsIsNamedAndLeavesNoRun) {
+  const CommandResult failed =
+      train({"--mem", "150M", "--out", "run"}, {{"LD_PRELOAD", GNEISS_FAIL_NTH}, {"FAIL_READ", "3"}});
+  EXPECT_EQ(failed.code, 4) << failed.err;
+  EXPECT_THAT(failed.err, HasSubstr("of the features cannot be read: Input/output error"));
+  EXPECT_THAT(failed.err, HasSubstr("features.npy"));
+  EXPECT_THAT(place_.list(), Not(::testing::Contains("run")));
+}
+
+}  // namespace
+}  // namespace gneiss::testing

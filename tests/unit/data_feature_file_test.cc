@@ -1,0 +1,102 @@
+// Rows of features that are read from their file: the same bytes as in memory, and an error where they cannot be had.
+#include "data/feature_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "data/load.h"
+#include "data/readers.h"
+#include "support/data_fixtures.h"
+
+namespace gneiss::data {
+namespace {
+
+namespace fs = std::filesystem;
+using ::gneiss::testing::error_of;
+using ::gneiss::testing::TempFolder;
+using ::testing::HasSubstr;
+
+/// A folder with features that are mapped, not copied: 6000 rows of 100 numbers.
+fs::path write_folder(const TempFolder& folder, const std::string& type = "f32") {
+  LoadOptions options;
+  options.feature_dtype = type;
+  const fs::path path = folder.path() / "graph";
+  save(load("dcsbm:nodes=6000,classes=3,features=100", options), path, true, 2);
+  return path;
+}
+
+/// Rows apart, side by side, twice, and the last.
+std::vector<NodeId> some_rows() {
+  std::vector<NodeId> rows = {5999, 17, 0, 17, 1500, 1501, 1502, 1510, 3};
+  for (NodeId v = 2000; v < 2900; v += 7) rows.push_back(v);
+  return rows;
+}
+
+TEST(FeatureFileTest, ReadsTheRowsThatMemoryHolds) {
+  const TempFolder folder;
+  for (const char* type : {"f32", "bf16"}) {
+    LoadOptions options;
+    options.feature_dtype = type;
+    const Dataset dataset = load(write_folder(folder, type).string(), options);
+    const auto file = FeatureFile::of(dataset.features);
+    ASSERT_NE(file, nullptr) << type;
+    EXPECT_EQ(fs::path(file->path()).filename(), "features.npy");
+    const std::vector<NodeId> rows = some_rows();
+    std::vector<std::byte> got(rows.size() * static_cast<std::size_t>(file->row_bytes()));
+    file->read(rows, got.data());
+    const auto* const memory = dataset.features.dtype == HalfType::kNone
+                                   ? reinterpret_cast<const std::byte*>(dataset.features.dense.data())
+                                   : reinterpret_cast<const std::byte*>(dataset.features.halves.data());
+    EXPECT_EQ(file->row_bytes(), dataset.features.dtype == HalfType::kNone ? 400 : 200);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      ASSERT_EQ(std::memcmp(got.data() + static_cast<std::int64_t>(i) * file->row_bytes(),
+                            memory + rows[i] * file->row_bytes(), static_cast<std::size_t>(file->row_bytes())),
+                0)
+          << type << " row " << rows[i];
+    EXPECT_EQ(file->traffic().rows, std::ssize(rows));
+    EXPECT_GE(file->traffic().bytes, (std::ssize(rows) - 1) * file->row_bytes()) << "one row is wanted twice";
+    EXPECT_LT(file->traffic().bytes, 6000 * file->row_bytes()) << "gaps are left out";
+  }
+}
+
+TEST(FeatureFileTest, ThereIsNoneWhereFeaturesAreNoFile) {
+  const TempFolder folder;
+  EXPECT_EQ(FeatureFile::of(load("dcsbm:nodes=6000,features=100", {}).features), nullptr) << "generated";
+  const fs::path path = write_folder(folder);
+  Dataset dataset = load(path.string(), {});
+  ASSERT_NE(FeatureFile::of(dataset.features), nullptr);
+  dataset.features.dense[0] = 1;
+  EXPECT_EQ(FeatureFile::of(dataset.features), nullptr) << "changed in memory";
+  dataset = load(path.string(), {});
+  fs::copy_file(path / "features.npy", path / "other.npy");
+  fs::remove(path / "features.npy");
+  EXPECT_EQ(FeatureFile::of(dataset.features), nullptr) << "the name is gone";
+  fs::rename(path / "other.npy", path / "features.npy");
+  EXPECT_EQ(FeatureFile::of(dataset.features), nullptr) << "the name is another file's";
+}
+
+TEST(FeatureFileTest, AFileThatBecameTooShortIsNamed) {
+  const TempFolder folder;
+  const fs::path path = write_folder(folder) / "features.npy";
+  const Dataset dataset = load(path.parent_path().string(), {});
+  const auto file = FeatureFile::of(dataset.features);
+  ASSERT_NE(file, nullptr);
+  fs::resize_file(path, fs::file_size(path) - 1000 * 400);
+  std::vector<std::byte> out(400);
+  const std::vector<NodeId> there = {4999};
+  file->read(there, out.data());
+  const std::vector<NodeId> gone = {5500};
+  const Error error = error_of([&] { file->read(gone, out.data()); });
+  EXPECT_EQ(error.code(), ErrorCode::kBadData);
+  EXPECT_THAT(error.what(), HasSubstr("the file ends before row 5500 of the features"));
+  EXPECT_THAT(error.where(), HasSubstr("features.npy"));
+}
+
+}  // namespace
+}  // namespace gneiss::data
