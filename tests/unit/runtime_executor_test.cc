@@ -5,11 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <vector>
 
@@ -17,32 +14,7 @@
 #include "graph/graph.h"
 #include "passes/pipeline.h"
 #include "runtime/initialize.h"
-
-namespace {
-
-std::atomic<std::int64_t> allocations = 0;
-
-void* counted(std::size_t bytes) {
-  ++allocations;
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-// Buffers take their memory here.
-extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  ++allocations;
-  void* memory = nullptr;
-  return posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
-}
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#include "support/allocation_counter.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -258,15 +230,16 @@ TEST(Executor, BindingAgainAllocatesNothing) {
   for (std::uint64_t i = 0; i < 100; ++i) steps.push_back(make_step(i, sizes_of(i, most)));
   for (const Step& step : steps) inputs.push_back(step.inputs());
   for (std::size_t i = 0; i < 2; ++i) shared.step(inputs[i]);
-  const std::int64_t before = allocations;
+  testing::start_counting_allocations();
   for (const Inputs& step : inputs) shared.step(step);
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(testing::stop_counting_allocations(), 0);
 }
 
 TEST(Executor, TheCountSeesWhatABufferTakes) {
-  const std::int64_t before = allocations;
+  if (!testing::kAllocationsAreCounted) GTEST_SKIP() << "a sanitizer has its own allocator";
+  testing::start_counting_allocations();
   const Buffer<float> taken(1000);
-  EXPECT_GT(allocations - before, 0);
+  EXPECT_GT(testing::stop_counting_allocations(), 0);
 }
 
 TEST(Executor, AStepBeyondTheCapacityIsRefused) {
