@@ -11,8 +11,8 @@ BATCH_GRAPH ?= ogbn-products
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build demo check check-synth check-morphgl check-mgg check-tiering check-mpi check-partition \
-  check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers bench-batches format \
-  clean
+  check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers bench-batches bench-mpi \
+  format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,12 @@ bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table a
 	@bench/peers/run --graphs $(PEER_GRAPHS) --json build/peers.json
 	@bench/peers/report build/peers.json --results $(PEER_RESULTS)
 	@bench/results/render
+
+bench-mpi: ## measure two ranks under mpirun beside one of two threads (minutes); GLOO=PYTHON adds torch.distributed
+	@tools/install-deps check mpi
+	@tools/configure $(BUILD)-mpi -DGNEISS_BUILD_TESTS=OFF -DGNEISS_MPI=ON
+	@cmake --build $(BUILD)-mpi --parallel $(JOBS) --target gneiss
+	@bench/ranks --gneiss $(BUILD)-mpi/bin/gneiss $(if $(GLOO),--gloo $(GLOO)) --json $(BUILD)/ranks.json
 
 bench-batches: build ## measure mini-batches beside GraphBolt, if bench/peers/install has run; both routes beside one
 	@tools/install-deps bench

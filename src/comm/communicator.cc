@@ -9,26 +9,57 @@
 namespace gneiss::comm {
 
 void Communicator::exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive, std::int64_t row_bytes) {
+  wait(start_exchange(send, receive, row_bytes));
+}
+
+void Communicator::sum(std::span<float> values) { wait(start_sum(values)); }
+void Communicator::sum(std::span<double> values) { wait(start_sum(values)); }
+
+Request Communicator::start_exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive,
+                                     std::int64_t row_bytes) {
   const auto ends = static_cast<std::size_t>(ranks()) + 1;
   GNEISS_ASSERT(send.at.size() == ends && receive.at.size() == ends, "an exchange between {} ranks names {} and {}",
                 ranks(), send.at.size(), receive.at.size());
-  do_exchange(send, receive, row_bytes);
+  const Request request = do_start_exchange(send, receive, row_bytes);
+  ++open_;
   const auto self = static_cast<std::size_t>(rank());
   const std::int64_t kept = send.at[self + 1] - send.at[self];
   ++traffic_.exchanges;
   traffic_.exchanged_bytes += (send.at.back() - send.at.front() - kept) * row_bytes;
+  return request;
 }
 
-void Communicator::sum(std::span<float> values) {
-  do_sum(values);
-  ++traffic_.sums;
-  traffic_.summed_bytes += static_cast<std::int64_t>(values.size_bytes());
+Request Communicator::start_sum(std::span<float> values) {
+  const Request request = do_start_sum(values);
+  count_sum(values.size_bytes());
+  return request;
 }
 
-void Communicator::sum(std::span<double> values) {
-  do_sum(values);
+Request Communicator::start_sum(std::span<double> values) {
+  const Request request = do_start_sum(values);
+  count_sum(values.size_bytes());
+  return request;
+}
+
+void Communicator::count_sum(std::size_t bytes) {
+  ++open_;
   ++traffic_.sums;
-  traffic_.summed_bytes += static_cast<std::int64_t>(values.size_bytes());
+  traffic_.summed_bytes += static_cast<std::int64_t>(bytes);
+}
+
+void Communicator::progress() noexcept {
+  if (open_ == 0 || failed_) return;
+  try {
+    do_progress();
+  } catch (...) {
+    failed_ = std::current_exception();
+  }
+}
+
+void Communicator::wait(Request request) {
+  if (failed_) std::rethrow_exception(failed_);
+  do_wait(request);
+  --open_;
 }
 
 void share(Communicator& communicator, std::span<double> values) {

@@ -1,13 +1,15 @@
 // How the ranks of one training talk: a few collective operations behind one interface, injected where they are needed.
 //
-// All ranks make the same calls in the same order, whatever they hold, and all take part in every call. A rank that
-// fails says so with `abort`; everybody else's next or current call then ends with kPeerLost and names it. What is sent
-// is counted here, for every way of talking alike.
+// All ranks make the same calls in the same order, whatever they hold, and all take part in every call. A call can be
+// started and waited for later; in between data move only while somebody calls `progress`, `wait` or another call here:
+// no thread runs behind. A rank that fails says so with `abort`; everybody else's next or current call then ends with
+// kPeerLost and names it. What is sent is counted here, for every way of talking alike.
 // Source: the split into a pattern and an actor of Tpetra (Distributor) and dolfinx (IndexMap, Scatterer).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <span>
 #include <string>
@@ -27,6 +29,11 @@ template <class Byte>
 struct RowsByRank {
   std::span<Byte> bytes;
   std::span<const std::int64_t> at;  ///< [ranks + 1]
+};
+
+/// A call that was started; numbers go up from 1 and are never used again.
+struct Request {
+  std::uint64_t number = 0;
 };
 
 class Communicator {
@@ -49,18 +56,37 @@ class Communicator {
   void sum(std::span<float> values);
   void sum(std::span<double> values);
 
+  /// The same, started: `wait` ends it. Until then nobody writes to what is sent, and nobody reads or writes what is
+  /// received or summed. Calls are started in the same order on all ranks and may be waited for in any. Few are open at
+  /// a time (32 are safe).
+  Request start_exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive, std::int64_t row_bytes);
+  Request start_sum(std::span<float> values);
+  Request start_sum(std::span<double> values);
+  /// Moves what can be moved of all open calls, and does not wait. May be called where an exception could not be
+  /// caught: a fault is thrown by the next wait. Always from the thread that starts and waits.
+  void progress() noexcept;
+  /// Until the call is through. Each is waited for once. Errors: those of the call.
+  void wait(Request request);
+
   /// Tells the others that this rank cannot go on. What they wait for ends with kPeerLost and these words.
   virtual void abort(const std::string& why) noexcept = 0;
 
   const Traffic& traffic() const { return traffic_; }
 
  protected:
-  virtual void do_exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive, std::int64_t row_bytes) = 0;
-  virtual void do_sum(std::span<float> values) = 0;
-  virtual void do_sum(std::span<double> values) = 0;
+  virtual Request do_start_exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive,
+                                    std::int64_t row_bytes) = 0;
+  virtual Request do_start_sum(std::span<float> values) = 0;
+  virtual Request do_start_sum(std::span<double> values) = 0;
+  virtual void do_progress() = 0;
+  virtual void do_wait(Request request) = 0;
 
  private:
+  void count_sum(std::size_t bytes);
+
   Traffic traffic_;
+  int open_ = 0;               ///< calls that are started and not waited for
+  std::exception_ptr failed_;  ///< what progress ran into
 };
 
 /// The ranks of one training that live in this process.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/beside_exchange.h"
 #include "ir/text.h"
 
 namespace gneiss::ir {
@@ -148,6 +149,91 @@ std::int32_t Plan::loss_tiles_of(const Op& op) const {
       return static_cast<std::int32_t>(i);
   }
   return -1;
+}
+
+namespace {
+
+const Op& op_of_step(const Plan& plan, std::int32_t step) {
+  return plan.program.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(step)].op)];
+}
+
+bool contains(const std::vector<ValueId>& values, ValueId v) {
+  return std::find(values.begin(), values.end(), v) != values.end();
+}
+
+/// Does an op read `ghosts`, own rows and those of ghosts, only at the sources of the in-edges of its rows?
+bool reads_at_sources(const Program& program, const Op& op, ValueId ghosts) {
+  const Type& rows = program.type(row_value(op));
+  const auto graph = static_cast<std::size_t>(op.attrs.integer("graph", 0));
+  const GraphDef& walked = program.graphs[graph];
+  const auto at = [&](std::initializer_list<std::size_t> sources) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i] == ghosts && std::find(sources.begin(), sources.end(), i) == sources.end()) return false;
+    }
+    return true;
+  };
+  switch (op.kind) {
+    case OpKind::spmm:
+      return op.attrs.integer("transpose", 0) == 0 && rows.domain == Domain::kNode && rows.set == walked.dst_set &&
+             at({0});
+    case OpKind::attention:  // it looks at all scores of sources before its first row
+      return rows.domain == Domain::kNode && rows.set == walked.dst_set && at({0});
+    case OpKind::gather_src:
+      return rows.domain == Domain::kEdge && at({0});
+    case OpKind::sddmm:
+      return rows.domain == Domain::kEdge && at({1});
+    default:
+      return false;
+  }
+}
+
+bool sends_what_it_makes(const Plan& plan, const RowBand& band) {
+  if (band.last_step + 1 >= std::ssize(plan.steps)) return false;
+  const Op& next = op_of_step(plan, band.last_step + 1);
+  if (next.kind != OpKind::halo_add_start || next.phase != op_of_step(plan, band.first_step).phase) return false;
+  const Type& sent = plan.program.type(next.inputs[0]);
+  const Type& rows = plan.program.type(row_value(op_of_step(plan, band.last_step)));
+  if (rows.domain != sent.domain || rows.set != sent.set) return false;
+  for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
+    if (contains(op_of_step(plan, i).results, next.inputs[0])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+/// The first of the waits directly in front of a band that its rows of interior nodes can do without; the band's own
+/// first step if there is none.
+static std::int32_t first_wait(const Plan& plan, const RowBand& band) {
+  const Phase phase = op_of_step(plan, band.first_step).phase;
+  const auto can_be_late = [&](const Op& wait) {
+    if (wait.kind != OpKind::halo_wait || wait.phase != phase) return false;
+    for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
+      const Op& op = op_of_step(plan, i);
+      if (contains(op.inputs, wait.inputs[0]) && !reads_at_sources(plan.program, op, wait.inputs[0])) return false;
+    }
+    return true;
+  };
+  std::int32_t first = band.first_step;
+  while (first > 0 && can_be_late(op_of_step(plan, first - 1))) --first;
+  return first;
+}
+
+RowOrder row_order(const Plan& plan, const RowBand& band) {
+  if (sends_what_it_makes(plan, band)) return RowOrder::kGhostsFirst;
+  return first_wait(plan, band) < band.first_step ? RowOrder::kInteriorFirst : RowOrder::kAny;
+}
+
+std::pair<std::int32_t, std::int32_t> steps_with(const Plan& plan, const RowBand& band) {
+  switch (row_order(plan, band)) {
+    case RowOrder::kInteriorFirst:
+      return {first_wait(plan, band), band.last_step};
+    case RowOrder::kGhostsFirst:
+      return {band.first_step, band.last_step + 1};
+    case RowOrder::kAny:
+      break;
+  }
+  return {band.first_step, band.last_step};
 }
 
 bool is_made(const Plan& plan, std::size_t graph) {

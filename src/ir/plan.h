@@ -210,6 +210,15 @@ struct EdgeWalk {
 /// edges.
 std::optional<EdgeWalk> edge_walk(const Plan& plan, const RowBand& band);
 
+/// Which rows of a band go first where it stands beside an exchange between ranks that goes on meanwhile.
+enum class RowOrder : std::uint8_t {
+  kAny,
+  kInteriorFirst,  ///< the exchange is waited for in front of it, and its steps read ghosts at the sources of edges
+                   ///< alone: rows and edges of nodes all of whose in-edges come from own nodes can do without
+  kGhostsFirst,    ///< what it makes of the ghosts' rows is sent behind it
+};
+RowOrder row_order(const Plan& plan, const RowBand& band);
+
 /// Is a graph walked, or another one made from it that is?
 bool is_made(const Plan& plan, std::size_t graph);
 

@@ -94,7 +94,18 @@ ValueId row_value(const Op& op) {
 }
 
 bool is_between_ranks(OpKind kind) {
-  return kind == OpKind::halo || kind == OpKind::halo_add || kind == OpKind::rank_sum;
+  switch (kind) {
+    case OpKind::halo:
+    case OpKind::halo_add:
+    case OpKind::halo_start:
+    case OpKind::halo_wait:
+    case OpKind::halo_add_start:
+    case OpKind::halo_add_wait:
+    case OpKind::rank_sum:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool is_row_by_row(const Op& op) {

@@ -123,8 +123,9 @@ struct Attr {
 ///   loop        number of the loop over edges that the op is a part of (set by fuse_edges; any op)
 ///   loss        rows | sources: the ends of the edges where the rows of the loss are (set by loss_rows; spmm)
 ///   loss_edges  how many edges those are (with loss)
-///   to          the node set of the result (halo, halo_add)
+///   to          the node set of the result (halo, halo_add and their halves)
 ///   packed      rows that the rank sends to others and receives from them (halo, halo_add)
+///   packed_set  the node set of these rows (halo_start)
 ///   rows        over how many rows the statistics are; default: those that the rank has (batch_norm_update)
 ///   panel       columns that are copied and summed at a time (set by bind_kernels; spmm)
 class Attrs {

@@ -367,6 +367,23 @@ std::string rule_halo(const Call& call) {
   return {};
 }
 
+/// x -> own and ghost rows, packed rows.
+std::string rule_halo_start(const Call& call) {
+  std::string fault = rule_halo(call);
+  const std::int64_t packed = call.attrs.integer("packed_set", -1);
+  if (fault.empty() && (packed < 0 || packed >= std::ssize(call.program.node_sets)))
+    fault = fmt::format("{}: packed rows are node set {}", call.name(), packed);
+  if (fault.empty()) call.out->push_back(node_type(static_cast<std::int32_t>(packed), call.in[0].cols));
+  return fault;
+}
+
+/// Rows that are on their way, packed rows.
+std::string rule_halo_wait(const Call& call) {
+  if (call.in[0].domain != Domain::kNode || call.in[1].cols != call.in[0].cols)
+    return fmt::format("{}: {} with packed rows {}", call.name(), describe(call.in[0]), describe(call.in[1]));
+  return {};
+}
+
 std::string rule_rank_sum(const Call& call) {
   if (call.in[0].domain != Domain::kGlobal)
     return fmt::format("{}: {} is not a global value", call.name(), describe(call.in[0]));

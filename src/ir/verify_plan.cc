@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/beside_exchange.h"
 
 namespace gneiss::ir {
 namespace {
@@ -101,7 +102,10 @@ class PlanVerifier {
       band_of_[static_cast<std::size_t>(s.op)] = s.band;
       loop_of_[static_cast<std::size_t>(s.op)] = s.loop;
     }
-    for (const RowBand& band : plan_.bands) run_together(band.first_step, band.last_step);
+    for (const RowBand& band : plan_.bands) {
+      const auto [first, last] = steps_with(plan_, band);
+      run_together(first, last);
+    }
     for (const EdgeLoop& loop : plan_.loops) run_together(loop.first_step, loop.last_step);
     lives_.assign(program_.values.size(), {});
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(count); ++i) {

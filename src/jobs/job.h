@@ -15,6 +15,7 @@
 #include "jobs/device_plan.h"
 #include "jobs/given_data.h"
 #include "jobs/plan_batches.h"
+#include "jobs/rank_plan.h"
 #include "runs/report.h"
 #include "settings/config.h"
 #include "train/session.h"
@@ -69,6 +70,7 @@ struct PlanReport {
   std::optional<DevicePlan> devices;                         ///< how several devices would share the graph
   std::optional<CardPlan> card;                              ///< of a plan for a card: what it takes of that
   std::optional<BatchPlanReport> batches;                    ///< of mini-batches; what stands above is their evaluation
+  std::optional<RankPlan> ranks;                             ///< what several ranks would take
 };
 /// Loads the data and plans the training without allocating it. `print_after`: names of passes whose result is wanted.
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after, GivenData given = {});

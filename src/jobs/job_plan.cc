@@ -6,6 +6,7 @@
 #include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
+#include "jobs/partition.h"
 #include "jobs/plan_batches.h"
 #include "jobs/workload.h"
 #include "train/planned_bytes.h"
@@ -99,11 +100,7 @@ train::Blueprint blueprint_of(const settings::Config& config, const Workload& wo
 }  // namespace
 
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after, GivenData given) {
-  if (rank_count(config) != 1) {
-    throw Error(ErrorCode::kUnsupported, "plan does not know the parts of several ranks yet",
-                config.where("train.ranks"),
-                "leave --ranks out: what one rank takes is an upper bound for each of several");
-  }
+  if (rank_count(config) > 1) check_ranks(config, rank_count(config));
   check_machine(config, true);
   const bool for_card = plans_for_card(config);
   if (for_card && trains_batches(config)) {
@@ -144,6 +141,14 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   if (for_card) {
     report.card = plan_card(config, workload.dataset(), report.plan, options);
     report.peak_bytes = report.card->layout.bytes;
+  }
+  if (const int ranks = rank_count(config); ranks > 1) {
+    const train::Cutting cutting = {
+        config.text("train.partition"),
+        epoch_model(config, options.passes.rates, workload.dataset().graph, workload.gathered_width())};
+    data::Dataset dataset = workload.take_dataset();
+    report.ranks = plan_ranks(&dataset, options, cutting, ranks);
+    return report;
   }
   if (const int devices = device_count(config); devices > 1 && !report.batches) {
     report.devices = plan_devices(workload.dataset().graph, devices, config.text("train.machine"),
@@ -187,6 +192,7 @@ std::string describe(const PlanReport& report) {
   for (const auto& [name, seconds] : times) text += fmt::format("  {:37}{:10.3f} ms\n", name, 1e3 * seconds);
   if (report.devices) text += '\n' + describe(*report.devices);
   if (report.batches) text += '\n' + describe(*report.batches);
+  if (report.ranks) text += '\n' + describe(*report.ranks);
   return text;
 }
 
@@ -242,6 +248,25 @@ std::string to_json(const PlanReport& report, int indent) {
     json["releases"].push_back(Json::object({{"what", name_of(release, report.plan)},
                                              {"bytes", release.bytes},
                                              {"when", moment_of(release, report.plan)}}));
+  }
+  if (report.ranks) {
+    Json& ranks = json["ranks"];
+    ranks["cut"] = report.ranks->cut;
+    ranks["bytes_per_second"] = report.ranks->bytes_per_second;
+    ranks["latency"] = report.ranks->latency;
+    ranks["advised"] = report.ranks->advised;
+    ranks["table"] = Json::list();
+    for (const RanksEstimate& row : report.ranks->table) {
+      ranks["table"].push_back(Json::object({{"ranks", row.ranks},
+                                             {"bytes", row.bytes},
+                                             {"ghosts", row.ghosts},
+                                             {"sent_bytes", row.sent_bytes},
+                                             {"epoch_seconds", row.epoch_seconds()},
+                                             {"compute_seconds", row.compute_seconds},
+                                             {"communicate_seconds", row.communicate_seconds},
+                                             {"hidden_seconds", row.hidden_seconds()},
+                                             {"exposed_seconds", row.exposed_seconds}}));
+    }
   }
   for (const auto& [pass, program] : report.printed) json["printed"][pass] = program;
   if (report.card) {

@@ -262,6 +262,7 @@ train::SessionOptions session_options(const settings::Config& config, const data
   options.passes.source_tiles = source_tiling(config.text("passes.source_tiles"));
   options.passes.sparse_path = sparse_path(config.text("passes.sparse_path"));
   options.passes.edge_loops = config.flag("passes.jit");
+  options.overlap = config.flag("train.overlap");
   options.passes.file_room.scratch_bytes = scratch_file_limit();
   options.passes.most_dense_bytes = memory_limit_bytes() / 2;
   options.passes.repeats = repeats(config);

@@ -49,6 +49,18 @@ void for_each_band(int threads, std::span<const std::int64_t> cuts, std::int64_t
   for_each_band(threads, cuts, band_rows, body, [](std::int64_t) {});
 }
 
+/// The same for the tasks [first, last) alone, which keep their numbers.
+template <class Body, class After>
+void for_each_band_of(std::int64_t first, std::int64_t last, int threads, std::span<const std::int64_t> cuts,
+                      std::int64_t band_rows, const Body& body, const After& after) {
+  const auto renumbered = [&](Band band) {
+    band.task += first;
+    body(band);
+  };
+  for_each_band(threads, cuts.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first) + 1),
+                band_rows, renumbered, [&](std::int64_t task) { after(task + first); });
+}
+
 /// A call on the rows of a band alone.
 template <class Args>
 class RowCall {

@@ -369,22 +369,41 @@ class Binding {
   }
 
   void between_ranks() {
-    if (op_.kind == OpKind::rank_sum) return use_ranks(rank_sum<T>);
-    use_ranks(op_.kind == OpKind::halo ? halo<T> : halo_add<T>);
-  }
-
-  /// Ops between ranks have one way to run.
-  void use_ranks(void (*run)(const Context& context, const HaloArgs<T>& args)) {
     if constexpr (kOnHost) {
-      const HaloArgs<T> args{from_.communicator, from_.halo, matrix(op_.inputs[0]), matrix(op_.results[0]),
-                             from_.space};
-      call_.variant = "ranks";
-      if (op_.kind != OpKind::rank_sum)
-        call_.workspace_bytes = halo_workspace_bytes(op_.attrs.integer("packed", 0), args.x.cols, sizeof(T));
-      call_.run = [run, args](const Context& context) { run(context, args); };
+      HaloArgs<T> args{from_.communicator, from_.halo, matrix(op_.inputs[0]), {}, from_.space, {}, nullptr};
+      switch (op_.kind) {
+        case OpKind::rank_sum:
+          return use_ranks(rank_sum<T>, args, op_.results[0]);
+        case OpKind::halo_start:
+          return use_half(halo_start<T>, args, op_.results[0], op_.results[1]);
+        case OpKind::halo_wait:
+          return use_half(halo_wait<T>, args, op_.inputs[0], op_.inputs[1]);
+        case OpKind::halo_add_start:
+          return use_half(halo_add_start<T>, args, ir::kNoValue, op_.results[0]);
+        case OpKind::halo_add_wait:
+          return use_half(halo_add_wait<T>, args, op_.results[0], op_.inputs[1]);
+        default:
+          call_.workspace_bytes = halo_workspace_bytes(op_.attrs.integer("packed", 0), args.x.cols, sizeof(T));
+          return use_ranks(op_.kind == OpKind::halo ? halo<T> : halo_add<T>, args, op_.results[0]);
+      }
     } else {
       throw_no_kernel(ir::traits(op_.kind).name, "ranks talk on the host alone");
     }
+  }
+
+  using RankKernel = void (*)(const Context& context, const HaloArgs<T>& args);
+
+  /// Ops between ranks have one way to run.
+  void use_ranks(RankKernel run, HaloArgs<T> args, ir::ValueId y) {
+    if (y != ir::kNoValue) args.y = matrix(y);
+    call_.variant = "ranks";
+    call_.run = [run, args](const Context& context) { run(context, args); };
+  }
+
+  void use_half(RankKernel run, HaloArgs<T> args, ir::ValueId y, ir::ValueId packed) {
+    args.packed = matrix(packed);
+    if (from_.request) args.request = from_.request(packed);
+    use_ranks(run, args, y);
   }
 
   const Op& op_;

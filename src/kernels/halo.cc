@@ -43,6 +43,10 @@ struct Packed {
 template <class T>
 Packed<T> packed_rows(const Context& context, const HaloArgs<T>& args) {
   const std::int64_t rows = args.plan->sends() + args.plan->ghosts;
+  if (args.packed.data != nullptr) {
+    GNEISS_ASSERT(args.packed.contiguous() && args.packed.rows == rows, "{} packed rows of {}", args.packed.rows, rows);
+    return {args.packed.data, args.packed.data + args.plan->sends() * args.x.cols};
+  }
   GNEISS_ASSERT(context.workspace.size() >= halo_workspace_bytes(rows, args.x.cols, sizeof(T)),
                 "an exchange of {} rows has {} bytes of scratch", rows, context.workspace.size());
   T* const start = reinterpret_cast<T*>(context.workspace.data());
@@ -125,6 +129,15 @@ std::size_t halo_workspace_bytes(std::int64_t packed, std::int64_t cols, std::si
 
 template <class T>
 void halo(const Context& context, const HaloArgs<T>& args) {
+  comm::Request request;
+  HaloArgs<T> halves = args;
+  halves.request = &request;
+  halo_start(context, halves);
+  halo_wait(context, halves);
+}
+
+template <class T>
+void halo_start(const Context& context, const HaloArgs<T>& args) {
   if (args.space != nullptr) return fetch_ghosts(context, args);
   const comm::HaloPlan& plan = *args.plan;
   const std::int64_t cols = args.x.cols;
@@ -132,21 +145,37 @@ void halo(const Context& context, const HaloArgs<T>& args) {
   copy_rows<T>(
       context.threads, plan.sends(), cols, [&](std::int64_t i) { return packed.own + i * cols; },
       [&](std::int64_t i) { return args.x.row(plan.send_rows[static_cast<std::size_t>(i)]); });
+  T* const ghosts = args.y.contiguous() ? args.y.row(plan.owned) : packed.ghosts;
+  *args.request = args.communicator->start_exchange({bytes_of(packed.own, plan.sends(), cols), plan.send_at},
+                                                    {bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
+                                                    cols * static_cast<std::int64_t>(sizeof(T)));
   copy_own(context, args);
-  const bool in_place = args.y.contiguous();
-  T* const ghosts = in_place ? args.y.row(plan.owned) : packed.ghosts;
-  args.communicator->exchange({bytes_of(packed.own, plan.sends(), cols), plan.send_at},
-                              {bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
-                              cols * static_cast<std::int64_t>(sizeof(T)));
-  if (in_place) return;
+}
+
+template <class T>
+void halo_wait(const Context& context, const HaloArgs<T>& args) {
+  if (args.space != nullptr) return;
+  const comm::HaloPlan& plan = *args.plan;
+  args.communicator->wait(*args.request);
+  if (args.y.contiguous()) return;
+  const T* const ghosts = packed_rows(context, args).ghosts;
   copy_rows<T>(
-      context.threads, plan.ghosts, cols, [&](std::int64_t i) { return args.y.row(plan.owned + i); },
-      [&](std::int64_t i) { return ghosts + i * cols; });
+      context.threads, plan.ghosts, args.y.cols, [&](std::int64_t i) { return args.y.row(plan.owned + i); },
+      [&](std::int64_t i) { return ghosts + i * args.y.cols; });
 }
 
 template <class T>
 void halo_add(const Context& context, const HaloArgs<T>& args) {
-  if (args.space != nullptr) return fetch_and_add(context, args);
+  comm::Request request;
+  HaloArgs<T> halves = args;
+  halves.request = &request;
+  halo_add_start(context, halves);
+  halo_add_wait(context, halves);
+}
+
+template <class T>
+void halo_add_start(const Context& context, const HaloArgs<T>& args) {
+  if (args.space != nullptr) return;
   const comm::HaloPlan& plan = *args.plan;
   const std::int64_t cols = args.x.cols;
   const Packed<T> packed = packed_rows(context, args);
@@ -157,10 +186,19 @@ void halo_add(const Context& context, const HaloArgs<T>& args) {
         context.threads, plan.ghosts, cols, [&](std::int64_t i) { return ghosts + i * cols; },
         [&](std::int64_t i) { return args.x.row(plan.owned + i); });
   }
-  args.communicator->exchange({bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
-                              {bytes_of(packed.own, plan.sends(), cols), plan.send_at},
-                              cols * static_cast<std::int64_t>(sizeof(T)));
+  *args.request = args.communicator->start_exchange({bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
+                                                    {bytes_of(packed.own, plan.sends(), cols), plan.send_at},
+                                                    cols * static_cast<std::int64_t>(sizeof(T)));
+}
+
+template <class T>
+void halo_add_wait(const Context& context, const HaloArgs<T>& args) {
+  if (args.space != nullptr) return fetch_and_add(context, args);
+  const comm::HaloPlan& plan = *args.plan;
+  const std::int64_t cols = args.x.cols;
+  const Packed<T> packed = packed_rows(context, args);
   copy_own(context, args);
+  args.communicator->wait(*args.request);
   // One rank holds a row once: the rows of one rank are added side by side, ranks one after the other.
   for (std::size_t p = 0; p + 1 < plan.send_at.size(); ++p) {
     const std::int64_t first = plan.send_at[p];
@@ -181,6 +219,14 @@ template void halo<float>(const Context&, const HaloArgs<float>&);
 template void halo<double>(const Context&, const HaloArgs<double>&);
 template void halo_add<float>(const Context&, const HaloArgs<float>&);
 template void halo_add<double>(const Context&, const HaloArgs<double>&);
+template void halo_start<float>(const Context&, const HaloArgs<float>&);
+template void halo_start<double>(const Context&, const HaloArgs<double>&);
+template void halo_wait<float>(const Context&, const HaloArgs<float>&);
+template void halo_wait<double>(const Context&, const HaloArgs<double>&);
+template void halo_add_start<float>(const Context&, const HaloArgs<float>&);
+template void halo_add_start<double>(const Context&, const HaloArgs<double>&);
+template void halo_add_wait<float>(const Context&, const HaloArgs<float>&);
+template void halo_add_wait<double>(const Context&, const HaloArgs<double>&);
 template void rank_sum<float>(const Context&, const HaloArgs<float>&);
 template void rank_sum<double>(const Context&, const HaloArgs<double>&);
 

@@ -19,7 +19,9 @@ struct HaloArgs {
   const comm::HaloPlan* plan = nullptr;
   MatrixView<T> x;
   MatrixView<T> y;
-  pgas::Space* space = nullptr;  ///< of a device that reads rows where others have them; null: rows are sent
+  pgas::Space* space = nullptr;      ///< of a device that reads rows where others have them; null: rows are sent
+  MatrixView<T> packed{};            ///< of the halves: rows to send and rows received, which last from start to wait
+  comm::Request* request = nullptr;  ///< of the halves: what was started
 };
 
 /// Scratch of halo and halo_add, which pack `packed` rows: those sent to others and those received.
@@ -38,6 +40,27 @@ void halo(const Context& context, const HaloArgs<T>& args);
 /// Errors    kPeerLost
 template <class T>
 void halo_add(const Context& context, const HaloArgs<T>& args);
+
+/// The first half of halo: copies the own rows and starts the exchange.
+///   y[v,:] = x[v,:] for own rows; rows of ghosts are on their way until halo_wait
+/// Shapes    x: [owned, d]; y: [owned + ghosts, d]; packed: [sends + ghosts, d], which nobody else touches until then.
+/// Errors    kPeerLost
+template <class T>
+void halo_start(const Context& context, const HaloArgs<T>& args);
+
+/// The second half: the rows of y's ghosts are there when it returns. x is not used. Errors: kPeerLost
+template <class T>
+void halo_wait(const Context& context, const HaloArgs<T>& args);
+
+/// The first half of halo_add: sends the rows of the ghosts, which must be there; own rows of x may come later.
+/// Shapes    x: [owned + ghosts, d]; packed: [sends + ghosts, d]. Errors: kPeerLost
+template <class T>
+void halo_add_start(const Context& context, const HaloArgs<T>& args);
+
+/// The second half: waits and adds, as halo_add does and with its bits.
+/// Shapes    x: [owned + ghosts, d]; y: [owned, d]; packed: as halo_add_start had it. Errors: kPeerLost
+template <class T>
+void halo_add_wait(const Context& context, const HaloArgs<T>& args);
 
 /// Adds a matrix that every rank has, in the order of the ranks: y = sum over the ranks of x, the same everywhere.
 /// Shapes    x, y: [r, d]. Aliasing: y may be x. Errors: kPeerLost

@@ -116,6 +116,10 @@ class OpArguments {
         return to_.leaf();
       case OpKind::halo:
       case OpKind::halo_add:
+      case OpKind::halo_start:
+      case OpKind::halo_wait:
+      case OpKind::halo_add_start:
+      case OpKind::halo_add_wait:
       case OpKind::rank_sum:
         return to_.between_ranks();
       case OpKind::gemm:

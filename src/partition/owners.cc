@@ -30,4 +30,24 @@ PartOrder order_by_part(const Owners& owners, int parts) {
   return made;
 }
 
+PartOrder interior_first(const graph::Graph& graph, PartOrder by_part) {
+  std::vector<std::int32_t> owners(by_part.order.size());
+  for (std::size_t p = 0; p + 1 < by_part.starts.size(); ++p) {
+    for (std::int64_t i = by_part.starts[p]; i < by_part.starts[p + 1]; ++i)
+      owners[static_cast<std::size_t>(by_part.order[static_cast<std::size_t>(i)])] = static_cast<std::int32_t>(p);
+  }
+  const auto is_interior = [&](NodeId v) {
+    const auto row = static_cast<std::size_t>(v);
+    const auto sources =
+        graph.sources().subspan(static_cast<std::size_t>(graph.offsets()[row]),
+                                static_cast<std::size_t>(graph.offsets()[row + 1] - graph.offsets()[row]));
+    return std::all_of(sources.begin(), sources.end(),
+                       [&](NodeId u) { return owners[static_cast<std::size_t>(u)] == owners[row]; });
+  };
+  for (std::size_t p = 0; p + 1 < by_part.starts.size(); ++p)
+    std::stable_partition(by_part.order.begin() + by_part.starts[p], by_part.order.begin() + by_part.starts[p + 1],
+                          is_interior);
+  return by_part;
+}
+
 }  // namespace gneiss::partition

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "graph/graph.h"
 
 namespace gneiss::partition {
 
@@ -23,5 +24,9 @@ struct PartOrder {
 
 /// Cost: O(nodes + parts).
 PartOrder order_by_part(const Owners& owners, int parts);
+
+/// The same order with each part's interior nodes in front: those none of whose in-edges come from another part, which
+/// have all they need while rows of other parts are on their way. Else nodes keep their order. Cost: O(nodes + edges).
+PartOrder interior_first(const graph::Graph& graph, PartOrder by_part);
 
 }  // namespace gneiss::partition

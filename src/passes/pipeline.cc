@@ -31,6 +31,7 @@
 #include "passes/inference.h"
 #include "passes/loss.h"
 #include "passes/order.h"
+#include "passes/overlap.h"
 #include "passes/products_at_nodes.h"
 #include "passes/recompute.h"
 #include "passes/self_loops.h"
@@ -113,7 +114,7 @@ ir::Program run_loss_rows(const ir::Program& program, const Options& options, De
 ///   there are and whether the features are constant; cse when everything is there, then dce to sweep up, then
 ///   fuse_elementwise: what it joins, nothing has to see through; half_constants when it is known which ops read a
 ///   constant; use_symmetry before memory decides about transposes; group_rows when no pass adds an op any more, for
-///   fuse_rows. Passes on plans follow (planner/layout.cc).
+///   fuse_rows; overlap last, which must see where ops have come to stand. Passes on plans follow (planner/layout.cc).
 constexpr Pass kPasses[] = {
     {"products_at_nodes", true, "(a x@src + b x@dst) W -> a (x W)@src + b (x W)@dst",
      [](const ir::Program& p, const Options&, Decisions* d) { return eliminate_dead_code(products_at_nodes(p, d)); }},
@@ -175,6 +176,10 @@ constexpr Pass kPasses[] = {
      [](const ir::Program& p, const Options&, Decisions*) { return separate_gradients(p); }},
     {"group_rows", true, "ops on the same rows after one another",
      [](const ir::Program& p, const Options&, Decisions*) { return group_rows(p); }},
+    {"overlap", true, "exchanges between ranks start early and are waited for late",
+     [](const ir::Program& p, const Options& o, Decisions*) {
+       return o.distribution.ranks == 1 ? p : overlap_exchanges(p, o.distribution.sends + o.distribution.ghosts);
+     }},
 };
 
 void check_options(const Options& options) {

@@ -151,14 +151,18 @@ class Grouper {
 
   void close() {
     const bool streamed = std::any_of(open_.begin(), open_.end(), [&](std::int32_t i) { return streams(i); });
-    if (open_.size() > 1 || streamed) {
-      ir::RowBand band;
-      band.streams = streamed;
+    ir::RowBand band;
+    band.streams = streamed;
+    if (!open_.empty()) {
       band.first_step = open_.front();
       band.last_step = open_.back();
+    }
+    const bool beside_exchange = !open_.empty() && ir::row_order(plan_, band) != ir::RowOrder::kAny;
+    if (open_.size() > 1 || streamed || beside_exchange) {
       band.rows = step(open_[0]).band_rows;
       band.band_rows = std::clamp(kBandBytes / bytes_of_row() / kTileRows * kTileRows, kTileRows, kMostBandRows);
       band.tasks = ir::band_tasks(band.rows, band.band_rows);
+      if (beside_exchange && band.tasks < band.rows) ++band.tasks;  // for rows that go first end where no task would
       std::string names;
       for (const std::int32_t i : open_) {
         plan_.steps[static_cast<std::size_t>(i)].band = static_cast<std::int32_t>(plan_.bands.size());

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "ir/beside_exchange.h"
 #include "kernels/clip_norm.h"
 #include "planner/band_values.h"
 #include "planner/edge_loops.h"
@@ -74,8 +75,8 @@ class MemoryPlanner {
 
   std::int64_t feature_nonzeros() const { return plan_.feature_nonzeros; }
 
-  /// Ops that run together, in a band or a loop over edges: the first and the last of them for each op (or itself), and
-  /// its band.
+  /// Ops that run together, in a band and the halves of exchanges that it runs on its way or in a loop over edges: the
+  /// first and the last of them for each op (or itself), and its band.
   void find_bands() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.ops.size()); ++i) {
       starts_.push_back(i);
@@ -83,18 +84,21 @@ class MemoryPlanner {
       band_of_.push_back(-1);
     }
     for (std::size_t b = 0; b < plan_.bands.size(); ++b) {
-      run_together(plan_.bands[b].first_step, plan_.bands[b].last_step, static_cast<std::int32_t>(b));
+      const ir::RowBand& band = plan_.bands[b];
+      const auto [first, last] = ir::steps_with(plan_, band);
+      run_together(first, last);
+      std::fill(band_of_.begin() + op_of(band.first_step), band_of_.begin() + op_of(band.last_step) + 1,
+                static_cast<std::int32_t>(b));
     }
-    for (const ir::EdgeLoop& loop : plan_.loops) run_together(loop.first_step, loop.last_step, -1);
+    for (const ir::EdgeLoop& loop : plan_.loops) run_together(loop.first_step, loop.last_step);
   }
 
-  void run_together(std::int32_t first_step, std::int32_t last_step, std::int32_t band) {
-    const std::int32_t first = plan_.steps[static_cast<std::size_t>(first_step)].op;
-    const std::int32_t last = plan_.steps[static_cast<std::size_t>(last_step)].op;
-    for (std::int32_t i = first; i <= last; ++i) {
-      starts_[static_cast<std::size_t>(i)] = first;
-      ends_[static_cast<std::size_t>(i)] = last;
-      band_of_[static_cast<std::size_t>(i)] = band;
+  std::int32_t op_of(std::int32_t step) const { return plan_.steps[static_cast<std::size_t>(step)].op; }
+
+  void run_together(std::int32_t first_step, std::int32_t last_step) {
+    for (std::int32_t i = op_of(first_step); i <= op_of(last_step); ++i) {
+      starts_[static_cast<std::size_t>(i)] = op_of(first_step);
+      ends_[static_cast<std::size_t>(i)] = op_of(last_step);
     }
   }
 

@@ -106,8 +106,9 @@ class Splitter {
     second.first_step = where.step;
     plan->bands.insert(plan->bands.begin() + static_cast<std::ptrdiff_t>(where.band) + 1, second);
     for (ir::RowBand& band : plan->bands) band.streams = streams(*plan, band);
-    std::erase_if(plan->bands,
-                  [](const ir::RowBand& band) { return band.first_step == band.last_step && !band.streams; });
+    std::erase_if(plan->bands, [&](const ir::RowBand& band) {
+      return band.first_step == band.last_step && !band.streams && ir::row_order(*plan, band) == ir::RowOrder::kAny;
+    });
     for (ir::Step& step : plan->steps) step.band = -1;
     for (std::size_t b = 0; b < plan->bands.size(); ++b) {
       for (std::int32_t i = plan->bands[b].first_step; i <= plan->bands[b].last_step; ++i) {

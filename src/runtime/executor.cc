@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/pages.h"
+#include "ir/beside_exchange.h"
 #include "kernels/bands.h"
 #include "kernels/dropout_key.h"
 #include "kernels/labelled_entries.h"
@@ -57,8 +58,13 @@ Executor<T>::Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::
     if (op.kind == ir::OpKind::input && op.attrs.text("name", "features") == "constants")
       constants_input_ = op.results[0];
   }
+  exchanges_.resize(plan.program.values.size());
+  sums_.reserve(plan.program.params.size());
   make_operands();
   lay_out_steps();
+  if (!is_rank()) return;
+  find_row_orders();
+  find_gradients();
 }
 
 /// Which steps of the plan run together, and where the scratch of each call lies.
@@ -96,6 +102,55 @@ void Executor<T>::lay_out_steps() {
     step.workspaces.push_back(context_.workspace.subspan(used, static_cast<std::size_t>(bytes)));
     if (planned.band >= 0) used += static_cast<std::size_t>(bytes);
     step.calls.emplace_back();
+  }
+}
+
+/// Which bands run a wait or a start beside them on their way.
+template <class T>
+void Executor<T>::find_row_orders() {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (step.band < 0) continue;
+    step.order = ir::row_order(plan_, plan_.bands[static_cast<std::size_t>(step.band)]);
+    if (step.order == ir::RowOrder::kGhostsFirst) steps_[i + 1].within_band = true;
+    if (step.order != ir::RowOrder::kInteriorFirst) continue;
+    const std::int32_t first = ir::steps_with(plan_, plan_.bands[static_cast<std::size_t>(step.band)]).first;
+    for (std::size_t w = i; w > 0 && steps_[w - 1].planned[0] >= first; --w) steps_[w - 1].within_band = true;
+  }
+}
+
+/// Behind which step the sum of each gradient starts. Ranks may run other ops together, but all start their calls in
+/// one order: by the op that is the last to have to do with a gradient, behind the next exchange that starts after it.
+template <class T>
+void Executor<T>::find_gradients() {
+  const std::vector<ir::Param>& params = plan_.program.params;
+  std::vector<std::pair<std::int32_t, std::size_t>> by_op;
+  for (std::size_t p = 0; p < params.size(); ++p) {
+    const auto has = [&](const std::vector<ir::ValueId>& values) {
+      return std::count(values.begin(), values.end(), params[p].grad) > 0;
+    };
+    std::int32_t last = -1;
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_.steps.size()); ++i) {
+      if (has(op_of(i).results) || has(op_of(i).inputs)) last = i;
+    }
+    if (params[p].grad != ir::kNoValue && last >= 0) by_op.emplace_back(last, p);
+  }
+  std::sort(by_op.begin(), by_op.end());
+  for (const auto& [last, parameter] : by_op) {
+    const auto behind = std::find_if(steps_.begin(), steps_.end(), [&, last = last](const Step& step) {
+      const ir::OpKind kind = op_of(step.planned[0]).kind;
+      const bool starts = kind == ir::OpKind::halo_start || kind == ir::OpKind::halo_add_start;
+      return step.phase == ir::Phase::kBackward && step.planned[0] > last && starts;
+    });
+    const auto own = std::find_if(steps_.begin(), steps_.end(),
+                                  [last = last](const Step& step) { return step.planned.back() >= last; });
+    if (behind != steps_.end()) {
+      behind->made_gradients.push_back(parameter);
+    } else if (own->phase == ir::Phase::kForward) {
+      early_gradients_.push_back(parameter);
+    } else {
+      own->made_gradients.push_back(parameter);
+    }
   }
 }
 
@@ -242,31 +297,101 @@ void Executor<T>::cut_rows(Step* step) {
     offsets = (walk->out_edges ? structures_->out_edges(walk->graph) : structures_->in_edges(walk->graph))->offsets;
   }
   step->cuts.reserve(static_cast<std::size_t>(band.tasks) + 1);
-  kernels::cut_rows(offsets, rows, tasks, &step->cuts);
+  const bool beside_exchange = step->order != ir::RowOrder::kAny && tasks > 1;
+  kernels::cut_rows(offsets, rows, beside_exchange ? tasks - 1 : tasks, &step->cuts);
+  if (beside_exchange) {
+    const std::int64_t first = rows_that_go_first(*step);
+    const auto place = std::lower_bound(step->cuts.begin(), step->cuts.end(), first);
+    step->first_tasks = place - step->cuts.begin();
+    if (place == step->cuts.end() || *place != first) step->cuts.insert(place, first);
+  }
   if (!band.streams) return;
   GNEISS_ASSERT(rows == band.rows, "rows in files are those of a node set that stays");
   step->swept = std::make_unique<SweptRows>(file_rows(band), step->cuts);
 }
 
 template <class T>
-void Executor<T>::run_bands(const Step& step) const {
+bool Executor<T>::is_wait(const Step& step) const {
+  return op_of(step.planned[0]).kind == ir::OpKind::halo_wait;
+}
+
+/// The row of a band at which the order of its rows divides them: behind interior rows, or in front of ghosts.
+template <class T>
+std::int64_t Executor<T>::rows_that_go_first(const Step& step) const {
+  if (step.order == ir::RowOrder::kGhostsFirst) return resources_.halo->owned;
+  const ir::Type& rows = plan_.program.type(ir::row_value(op_of(step.planned[0])));
+  if (rows.domain == ir::Domain::kNode) return resources_.halo->interior;
+  return structures_->in_edges(rows.set)->offsets[static_cast<std::size_t>(resources_.halo->interior)];
+}
+
+template <class T>
+void Executor<T>::run_call(const Step& step) const {
+  if (step.calls[0].run) step.calls[0].run({context_.threads, step.workspaces[0]});
+}
+
+template <class T>
+void Executor<T>::run_bands(std::size_t at) const {
+  const Step& step = steps_[at];
   const std::size_t count = step.calls.size();
-  const std::int64_t band_rows = plan_.bands[static_cast<std::size_t>(step.band)].band_rows;
   const auto tasks = static_cast<std::int64_t>(step.cuts.size()) - 1;
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.prepare) step.calls[i].band.prepare({context_.threads, step.workspaces[i]});
   }
   if (step.swept != nullptr) step.swept->start();
-  const auto run_all = [&](const kernels::Band& band) {
-    if (step.swept != nullptr) step.swept->map(band.begin, band.end);
-    for (std::size_t i = 0; i < count; ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
-  };
-  kernels::for_each_band(context_.threads, step.cuts, band_rows, run_all, [&](std::int64_t task) {
-    if (step.swept != nullptr) step.swept->through(task);
-  });
+  if (step.order == ir::RowOrder::kInteriorFirst) {
+    if (resources_.overlap) run_tasks(step, 0, step.first_tasks);
+    std::size_t first = at;
+    while (first > 0 && steps_[first - 1].within_band && is_wait(steps_[first - 1])) --first;
+    for (; first < at; ++first) run_call(steps_[first]);
+    run_tasks(step, resources_.overlap ? step.first_tasks : 0, tasks);
+  } else if (step.order == ir::RowOrder::kGhostsFirst) {
+    run_tasks(step, step.first_tasks, tasks);
+    if (resources_.overlap) run_call(steps_[at + 1]);
+    run_tasks(step, 0, step.first_tasks);
+    if (!resources_.overlap) run_call(steps_[at + 1]);
+  } else {
+    run_tasks(step, 0, tasks);
+  }
   for (std::size_t i = 0; i < count; ++i) {
     if (step.calls[i].band.finish) step.calls[i].band.finish({context_.threads, step.workspaces[i]}, tasks);
   }
+}
+
+/// The tasks [first, last) of a band. What ranks have sent comes in between bands of rows.
+template <class T>
+void Executor<T>::run_tasks(const Step& step, std::int64_t first, std::int64_t last) const {
+  const std::int64_t band_rows = plan_.bands[static_cast<std::size_t>(step.band)].band_rows;
+  const auto run_all = [&](const kernels::Band& band) {
+    if (step.swept != nullptr) step.swept->map(band.begin, band.end);
+    for (std::size_t i = 0; i < step.calls.size(); ++i) step.calls[i].band.run({1, step.workspaces[i]}, band);
+    if (is_rank() && band.thread == 0) resources_.communicator->progress();
+  };
+  kernels::for_each_band_of(first, last, context_.threads, step.cuts, band_rows, run_all, [&](std::int64_t task) {
+    if (step.swept != nullptr) step.swept->through(task);
+  });
+}
+
+/// Starts the sums of these gradients. A communicator takes few calls at a time: the oldest sum is waited for first.
+template <class T>
+void Executor<T>::start_sums(const std::vector<std::size_t>& parameters) {
+  constexpr std::size_t kMostAtATime = 16;
+  for (const std::size_t p : parameters) {
+    if (sums_.size() == kMostAtATime) {
+      resources_.communicator->wait(sums_.front());
+      sums_.erase(sums_.begin());
+    }
+    const MatrixView<T> gradient = view(plan_.program.params[p].grad);
+    GNEISS_ASSERT(gradient.contiguous(), "a gradient has rows that lie apart");
+    sums_.push_back(
+        resources_.communicator->start_sum(std::span<T>(gradient.data, static_cast<std::size_t>(gradient.size()))));
+    if (!resources_.overlap) finish_sums();
+  }
+}
+
+template <class T>
+void Executor<T>::finish_sums() {
+  for (const comm::Request sum : sums_) resources_.communicator->wait(sum);
+  sums_.clear();
 }
 
 template <class T>
@@ -314,6 +439,7 @@ void Executor<T>::make_operands() {
   from.communicator = resources_.communicator;
   from.halo = resources_.halo;
   from.space = resources_.space;
+  from.request = [this](ir::ValueId packed) { return &exchanges_[static_cast<std::size_t>(packed)]; };
   from.real = [this](ir::ValueId v) { return view(v); };
   from.halves = [this](ir::ValueId v) { return halves(v); };
   from.index = [this](ir::ValueId v) {
@@ -456,15 +582,21 @@ void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
   if (poison && phase != ir::Phase::kBackward) std::memset(arena_.data(), 0xFF, arena_.size());
   if (poison) std::fill(bands_.begin(), bands_.end(), std::byte{0xFF});
   key_ = key;
-  for (const Step& step : steps_) {
+  if (phase == ir::Phase::kBackward) start_sums(early_gradients_);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
     if (step.phase != phase) continue;
     if (step.band >= 0) {
-      run_bands(step);
-    } else if (step.calls[0].run) {
-      step.calls[0].run({context_.threads, step.workspaces[0]});
+      run_bands(i);
+    } else if (!step.within_band) {
+      run_call(step);
     }
     if (phase == ir::Phase::kSetup) releases_.until(step.planned.back());
+    if (!is_rank()) continue;
+    resources_.communicator->progress();
+    start_sums(step.made_gradients);
   }
+  if (phase == ir::Phase::kBackward) finish_sums();
 }
 
 template class Executor<float>;

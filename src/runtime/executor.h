@@ -5,6 +5,10 @@
 // to the views of its inputs; binding again refills the same calls and allocates nothing. A full graph is bound once, a
 // mini-batch for every batch. `run` walks over the bound calls of a phase. Calls that the plan fuses by rows run
 // together: a task is a run of rows, cut by the data alone, and passes through all of them band by band.
+//
+// Of a rank of several, exchanges go on behind other ops. A band in front of which one is waited for runs its interior
+// rows first and waits then; one behind which rows of ghosts are sent runs those first. Gradients are summed over the
+// ranks, each as soon as it is made; the backward phase ends when all sums are there. Data move between bands of rows.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +39,8 @@ struct Resources {
   comm::Communicator* communicator = nullptr;        ///< of a rank of several, whose plan has ops between ranks
   const comm::HaloPlan* halo = nullptr;              ///< likewise; both outlive the executor
   pgas::Space* space = nullptr;                      ///< of a rank that fetches others' rows, which outlives the run
+  bool overlap = true;  ///< exchanges and sums of gradients go on behind the ops that do not need them; the bits are
+                        ///< the same without
 };
 
 template <class T>
@@ -89,6 +95,11 @@ class Executor {
     std::vector<std::int64_t> cuts;                ///< of a band: rows at which tasks start, and their number
     std::unique_ptr<SweptRows> swept;              ///< of a band that works on rows in files
     std::unique_ptr<Loop> loop;                    ///< of a loop over edges
+    // Of a rank of several:
+    ir::RowOrder order = ir::RowOrder::kAny;  ///< of a band
+    std::int64_t first_tasks = 0;             ///< tasks of the rows that come first in the order of rows
+    bool within_band = false;                 ///< a wait or a start that its neighbour, a band, runs on its way
+    std::vector<std::size_t> made_gradients;  ///< parameters whose gradients are summed from it on
   };
 
   void lay_out_steps();
@@ -102,7 +113,16 @@ class Executor {
   void* rows_of(ir::ValueId value);
   FileRows feature_rows() const;
   std::vector<FileRows> file_rows(const ir::RowBand& band);
-  void run_bands(const Step& step) const;
+  void find_row_orders();
+  void find_gradients();
+  bool is_wait(const Step& step) const;
+  std::int64_t rows_that_go_first(const Step& step) const;
+  void run_call(const Step& step) const;
+  void run_bands(std::size_t at) const;
+  void run_tasks(const Step& step, std::int64_t first, std::int64_t last) const;
+  void start_sums(const std::vector<std::size_t>& parameters);
+  void finish_sums();
+  bool is_rank() const { return resources_.communicator != nullptr; }
   void release(const ir::Release& release);
   MatrixView<T> input_view(ir::ValueId value);
   MatrixView<T> view(ir::ValueId value);
@@ -131,6 +151,9 @@ class Executor {
   kernels::Operands<T> operands_;
   std::vector<Step> steps_;
   Releases releases_;
+  std::vector<comm::Request> exchanges_;      ///< by value: of the packed rows of an exchange
+  std::vector<comm::Request> sums_;           ///< of gradients, under way
+  std::vector<std::size_t> early_gradients_;  ///< of parameters: what bands of the forward phase made
 };
 
 extern template class Executor<float>;

@@ -52,6 +52,17 @@ std::int64_t original_id(const data::Dataset& dataset, std::int64_t node) {
   return dataset.orig_id.empty() ? node : dataset.orig_id[static_cast<std::size_t>(node)];
 }
 
+/// Rows before the first that has an edge from a ghost.
+std::int64_t interior_rows(const graph::Graph& local, std::int64_t owned) {
+  for (std::int64_t v = 0; v < owned; ++v) {
+    // Ghosts come last in a row.
+    const EdgeId end = local.offsets()[static_cast<std::size_t>(v) + 1];
+    const bool any = end > local.offsets()[static_cast<std::size_t>(v)];
+    if (any && local.sources()[static_cast<std::size_t>(end) - 1] >= owned) return v;
+  }
+  return owned;
+}
+
 }  // namespace
 
 double loss_weight(const data::Labels& labels, std::span<const NodeId> rows, passes::LossSpec::Kind loss,
@@ -71,22 +82,23 @@ double loss_weight(const data::Labels& labels, std::span<const NodeId> rows, pas
   return weight;
 }
 
-RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> starts, comm::Communicator& communicator,
-                     passes::LossSpec::Kind loss, std::span<const float> class_weights) {
-  const auto self = static_cast<std::size_t>(communicator.rank());
-  const std::int64_t begin = starts[self];
-  const std::int64_t end = starts[self + 1];
+RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> starts, int rank,
+                  std::vector<NodeId>* ghosts) {
+  const std::int64_t begin = starts[static_cast<std::size_t>(rank)];
+  const std::int64_t end = starts[static_cast<std::size_t>(rank) + 1];
   RankData made;
   RankPart& part = made.part;
-  part.communicator = &communicator;
   part.starts.assign(starts.begin(), starts.end());
   part.edges = whole.graph.num_edges();
   part.feature_nonzeros = whole.features.sparse ? whole.features.nonzeros() : 0;
   part.weighted = whole.graph.weighted();
   part.symmetric = whole.graph.symmetric();
+  part.validates = !epochs::labelled_split(whole).val.empty();
 
   partition::LocalGraph local = partition::local_graph(whole.graph, begin, end);
-  part.halo = comm::make_halo_plan(communicator, starts, local.ghosts);
+  part.halo.owned = end - begin;
+  part.halo.ghosts = std::ssize(local.ghosts);
+  part.halo.interior = interior_rows(local.graph, end - begin);
   for (std::int64_t v = begin; v < end; ++v) part.ids.push_back(original_id(whole, v));
   for (const NodeId ghost : local.ghosts) part.ids.push_back(original_id(whole, ghost));
 
@@ -101,14 +113,25 @@ RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> s
   dataset.orig_id.assign(part.ids.begin(), part.ids.begin() + (end - begin));
   dataset.split.train = cut_rows(whole.split.train, begin, end);
   dataset.split.val = cut_rows(whole.split.val, begin, end);
+  *ghosts = std::move(local.ghosts);
+  return made;
+}
 
-  const double train = loss_weight(dataset.labels, dataset.split.train, loss, class_weights);
-  const double val = loss_weight(dataset.labels, dataset.split.val, loss, class_weights);
+RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> starts, comm::Communicator& communicator,
+                     passes::LossSpec::Kind loss, std::span<const float> class_weights) {
+  std::vector<NodeId> ghosts;
+  RankData made = cut_part(whole, starts, communicator.rank(), &ghosts);
+  RankPart& part = made.part;
+  part.communicator = &communicator;
+  const std::int64_t interior = part.halo.interior;
+  part.halo = comm::make_halo_plan(communicator, starts, ghosts);
+  part.halo.interior = interior;
+  const double train = loss_weight(made.dataset.labels, made.dataset.split.train, loss, class_weights);
+  const double val = loss_weight(made.dataset.labels, made.dataset.split.val, loss, class_weights);
   double all[] = {train, val};
   communicator.sum(all);
   part.loss_share = all[0] > 0 ? train / all[0] : 0;
   part.val_loss_share = all[1] > 0 ? val / all[1] : 0;
-  part.validates = !epochs::labelled_split(whole).val.empty();
   return made;
 }
 

@@ -36,6 +36,11 @@ struct RankData {
   RankPart part;
 };
 
+/// The part of rank `rank`, without what only the ranks together know: the lists of its halo and its shares of losses.
+/// Of the halo there are the numbers of own, interior and ghost rows. `*ghosts`: the nodes that its ghosts are.
+RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> starts, int rank,
+                  std::vector<NodeId>* ghosts);
+
 /// The part of the communicator's rank. All ranks call it, with the same data set and starts.
 ///   class_weights  of the cross entropy; empty: all one
 RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> starts, comm::Communicator& communicator,

@@ -14,7 +14,7 @@
 #include "data/preprocess.h"
 #include "partition/contiguous.h"
 #include "pgas/thread_space.h"
-#include "train/planned_bytes.h"
+#include "train/rank_plan.h"
 
 namespace gneiss::train {
 namespace {
@@ -33,7 +33,7 @@ std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pg
   return pgas::thread_space(communicator.rank(), communicator.ranks(), meet, link);
 }
 
-/// The first nodes of the parts. Nodes are renamed where a part is no run of them.
+/// The first nodes of the parts. Nodes are renamed so that a part is a run of them and its interior nodes come first.
 ///   *description   how the parts were found
 ///   *refused       the ways that `auto` could not try
 std::vector<std::int64_t> cut_nodes(int parts, const Cutting& cutting, int threads, data::Dataset* whole,
@@ -42,17 +42,22 @@ std::vector<std::int64_t> cut_nodes(int parts, const Cutting& cutting, int threa
     *description = "parts of the data set";
     return whole->part_starts;
   }
+  const auto rename = [&](const partition::Owners& owners) {
+    const partition::PartOrder by_part =
+        partition::interior_first(whole->graph, partition::order_by_part(owners, parts));
+    if (!std::is_sorted(by_part.order.begin(), by_part.order.end())) data::permute(by_part.order, threads, whole);
+    return by_part.starts;
+  };
   *description = "parts of consecutive nodes";
-  if (cutting.method == "contiguous") return partition::contiguous(whole->graph.offsets(), parts);
+  if (cutting.method == "contiguous")
+    return rename(partition::owners_of(partition::contiguous(whole->graph.offsets(), parts)));
   const auto start = std::chrono::steady_clock::now();
   const partition::Cut cut =
       partition::cut_graph(whole->graph, cutting.method, {.parts = parts, .threads = threads}, cutting.model, refused);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   *description = fmt::format("parts by {}{}{}{} ({:.2f} s)", cut.method, cutting.method == "auto" ? " (auto)" : "",
                              cut.remark.empty() ? "" : ", ", cut.remark, seconds);
-  const partition::PartOrder by_part = partition::order_by_part(cut.owners, parts);
-  if (!std::is_sorted(by_part.order.begin(), by_part.order.end())) data::permute(by_part.order, threads, whole);
-  return by_part.starts;
+  return rename(cut.owners);
 }
 
 }  // namespace
@@ -125,8 +130,7 @@ epochs::RunRecord RankTraining::run(const data::Split& split, const FullGraphOpt
 std::int64_t RankTraining::bytes() const {
   std::int64_t bytes = 0;
   for (const Member& here : members_) {
-    const std::int64_t label = label_bytes(here.session->dataset().labels);
-    bytes += here.data_bytes + planned_bytes(here.session->plan(), label, options_).peak_of_kept();
+    bytes += rank_bytes(here.session->plan(), here.part, here.data_bytes, here.session->dataset().labels, options_);
   }
   return bytes;
 }

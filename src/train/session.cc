@@ -270,7 +270,7 @@ struct Session<T>::Impl {
       return make_host_engine<T>(
           plan, &parameters, inputs.inputs(), {threads_of(options), {}},
           {std::move(blueprint.graphs), loops.functions, file.bytes(), part == nullptr ? nullptr : part->communicator,
-           part == nullptr ? nullptr : &part->halo, part == nullptr ? nullptr : part->space},
+           part == nullptr ? nullptr : &part->halo, part == nullptr ? nullptr : part->space, options.overlap},
           options.optimizer, std::move(ranges));
     }
     if constexpr (std::is_same_v<T, float>) {
@@ -503,11 +503,10 @@ double Session<T>::forward_backward(std::uint64_t epoch) {
   impl_->set_up();
   impl_->engine->run(ir::Phase::kForward, {impl_->seed, epoch});
   double loss[] = {static_cast<double>(impl_->output("loss").at(0, 0))};
-  impl_->engine->run(ir::Phase::kBackward, {impl_->seed, epoch});
-  if (impl_->part != nullptr) {
-    impl_->part->communicator->sum(loss);
-    impl_->part->communicator->sum(impl_->parameters.gradients());
-  }
+  comm::Request sum;
+  if (impl_->part != nullptr) sum = impl_->part->communicator->start_sum(loss);
+  impl_->engine->run(ir::Phase::kBackward, {impl_->seed, epoch});  // sums gradients over the ranks
+  if (impl_->part != nullptr) impl_->part->communicator->wait(sum);
   return loss[0];
 }
 

@@ -41,6 +41,8 @@ struct SessionOptions {
   bool by_layers = false;
   /// Where mini-batches and chunks of rows read features, whose pages nobody touches then; null: in the data set.
   std::shared_ptr<const data::FeatureFile> feature_file;
+  /// On ranks, exchanges and sums go on behind what does not need them; the bits are the same without.
+  bool overlap = true;
   std::uint64_t seed = 0;
   int threads = 0;                          ///< 0: all that the process may use
   std::shared_ptr<runtime::Device> device;  ///< null: the host; options are copied, the session keeps it

@@ -252,7 +252,6 @@ TEST(Ranks, WhatTheyDoNotDoIsRefusedByName) {
   refused({"train", kGraph, "--ranks", "2", "--mem", "1G"}, "--mem does not go with --ranks");
   refused({"train", kGraph, "--ranks", "2", "--jit"}, "--jit does not go with --ranks");
   refused({"train", kGraph, "--ranks", "0"}, "ranks");
-  refused({"plan", kGraph, "--ranks", "2"}, "parts of several ranks");
   refused({"synth", kGraph, "--ranks", "2", "-o", "program"}, "on one rank");
 }
 

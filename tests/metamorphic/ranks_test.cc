@@ -300,8 +300,8 @@ TEST(Ranks, BytesSentAreThoseOfThePlan) {
     for (const ir::Op& op : program.ops) {
       if (op.phase != ir::Phase::kForward && op.phase != ir::Phase::kBackward) continue;
       const std::int64_t row = op.inputs.empty() ? 0 : program.type(op.inputs[0]).cols * std::int64_t{sizeof(float)};
-      if (op.kind == ir::OpKind::halo) planned += here.part.halo.sends() * row;
-      if (op.kind == ir::OpKind::halo_add) planned += here.part.halo.ghosts * row;
+      if (op.kind == ir::OpKind::halo_start) planned += here.part.halo.sends() * row;
+      if (op.kind == ir::OpKind::halo_add_start) planned += here.part.halo.ghosts * row;
     }
     const std::int64_t before = communicator.traffic().exchanged_bytes;
     session.forward_backward(1);

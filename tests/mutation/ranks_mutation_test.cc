@@ -31,19 +31,65 @@ class Damaged final : public comm::Communicator {
   int ranks() const override { return inner_.ranks(); }
   void abort(const std::string& why) noexcept override { inner_.abort(why); }
 
+  bool delivers_another = false;  ///< a wait brings what an earlier one should have brought
+
  private:
-  void do_exchange(comm::RowsByRank<const std::byte> send, comm::RowsByRank<std::byte> receive,
-                   std::int64_t row_bytes) override {
-    inner_.exchange(send, receive, row_bytes);
-    if (after_exchange) after_exchange(receive);
+  /// A call that was started. Received rows lie here until the wait for it.
+  struct Open {
+    comm::Request request;
+    comm::Request inner;
+    comm::RowsByRank<std::byte> receive;
+    std::vector<std::byte> rows;
+    std::span<double> sums;
+  };
+
+  comm::Request do_start_exchange(comm::RowsByRank<const std::byte> send, comm::RowsByRank<std::byte> receive,
+                                  std::int64_t row_bytes) override {
+    auto open = std::make_unique<Open>();
+    open->receive = receive;
+    open->rows.resize(receive.bytes.size());
+    open->inner = inner_.start_exchange(send, {open->rows, receive.at}, row_bytes);
+    return keep(std::move(open));
   }
-  void do_sum(std::span<float> values) override { inner_.sum(values); }
-  void do_sum(std::span<double> values) override {
-    if (forgets_sum && forgets_sum(values)) return;
-    inner_.sum(values);
-    if (after_sum) after_sum(values, ranks());
+  comm::Request do_start_sum(std::span<float> values) override {
+    auto open = std::make_unique<Open>();
+    open->inner = inner_.start_sum(values);
+    return keep(std::move(open));
+  }
+  comm::Request do_start_sum(std::span<double> values) override {
+    auto open = std::make_unique<Open>();
+    if (!forgets_sum || !forgets_sum(values)) {
+      open->inner = inner_.start_sum(values);
+      open->sums = values;
+    }
+    return keep(std::move(open));
+  }
+  void do_progress() override { inner_.progress(); }
+
+  comm::Request keep(std::unique_ptr<Open> open) {
+    open->request = {++last_};
+    open_.push_back(std::move(open));
+    return open_.back()->request;
   }
 
+  void do_wait(comm::Request request) override {
+    const auto at = std::find_if(open_.begin(), open_.end(),
+                                 [&](const auto& open) { return open->request.number == request.number; });
+    ASSERT_NE(at, open_.end());
+    std::unique_ptr<Open> open = std::move(*at);
+    open_.erase(at);
+    if (open->inner.number != 0) inner_.wait(open->inner);
+    if (!open->sums.empty() && after_sum) after_sum(open->sums, ranks());
+    if (open->rows.empty()) return;
+    if (delivers_another) std::swap(open, before_);
+    if (open == nullptr) return;
+    std::copy(open->rows.begin(), open->rows.end(), open->receive.bytes.begin());
+    if (after_exchange) after_exchange(open->receive);
+  }
+
+  std::uint64_t last_ = 0;
+  std::vector<std::unique_ptr<Open>> open_;
+  std::unique_ptr<Open> before_;
   comm::Communicator& inner_;
 };
 
@@ -97,6 +143,8 @@ std::vector<Mutant> all_mutants() {
                          if (out) std::fill(received.bytes.begin(), received.bytes.end(), std::byte{0});
                        };
                      }});
+  mutants.push_back({"another exchange is waited for than the one whose rows are read", gcn,
+                     [](train::RankData*, Damaged* c) { c->delivers_another = true; }});
   mutants.push_back({"dropout is keyed by the rank's own numbers", dropping, [](train::RankData* here, Damaged*) {
                        std::iota(here->part.ids.begin(), here->part.ids.end(), std::int64_t{0});
                        std::iota(here->dataset.orig_id.begin(), here->dataset.orig_id.end(), std::int64_t{0});

@@ -77,10 +77,13 @@ double difference(const Step& a, const Step& b) {
   double worst = 0;
   if (a.gradients.size() != b.gradients.size()) return 1;
   for (const double g : a.gradients) largest = std::max(largest, std::abs(g));
-  for (std::size_t i = 0; i < a.gradients.size(); ++i)
+  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
+    if (!std::isfinite(a.gradients[i]) || !std::isfinite(b.gradients[i])) return 1;  // no maximum takes NaN up
     worst = std::max(worst, std::abs(a.gradients[i] - b.gradients[i]) / largest);
+  }
+  if (!std::isfinite(a.loss) || !std::isfinite(b.loss)) return 1;
   worst = std::max(worst, std::abs(a.loss - b.loss) / std::max(1e-3, std::abs(a.loss)));
-  return std::isfinite(worst) ? worst : 1;
+  return worst;
 }
 
 }  // namespace gneiss::testing

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -81,6 +82,84 @@ TEST(Loopback, RanksAgreeOrAllSayWhoDiffers) {
       [] { comm::loopback(3)->run([](comm::Communicator& c) { comm::agree(c, "data set", c.rank() == 2 ? 8 : 7); }); });
   EXPECT_EQ(error.code(), ErrorCode::kBadData);
   EXPECT_THAT(error.message(), HasSubstr("rank 2 has another data set than rank 0"));
+}
+
+TEST(Loopback, StartedCallsAreThroughWhenTheyAreWaitedForInAnyOrder) {
+  constexpr int kRounds = 100;  // more than there are slots for calls
+  comm::loopback(3)->run([&](comm::Communicator& c) {
+    const std::vector<std::int64_t> one_each = {0, 1, 2, 3};
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<int> send(3, 10 * round + c.rank());
+      std::vector<int> got(3, -1);
+      std::vector<float> floats(5, static_cast<float>(round + c.rank()));
+      std::vector<double> doubles(2, 1.0);
+      const comm::Request rows = c.start_exchange({bytes(send), one_each}, {room(&got), one_each}, sizeof(int));
+      const comm::Request sum = c.start_sum(std::span<float>(floats));
+      const comm::Request other = c.start_sum(std::span<double>(doubles));
+      if (round % 3 == c.rank()) c.progress();
+      std::vector<comm::Request> order = {rows, sum, other};
+      std::rotate(order.begin(), order.begin() + (round + c.rank()) % 3, order.end());
+      for (const comm::Request& request : order) c.wait(request);
+      EXPECT_THAT(got, ElementsAre(10 * round, 10 * round + 1, 10 * round + 2));
+      EXPECT_THAT(floats, ::testing::Each(static_cast<float>(3 * round + 3)));
+      EXPECT_THAT(doubles, ::testing::Each(3.0));
+    }
+    EXPECT_EQ(c.traffic().exchanges, kRounds);
+    EXPECT_EQ(c.traffic().sums, 2 * kRounds);
+  });
+}
+
+TEST(Loopback, AFaultDuringProgressIsThrownByTheNextWait) {
+  const Error error = testing::error_of([] {
+    comm::loopback(2)->run([](comm::Communicator& c) {
+      std::vector<float> values(c.rank() == 0 ? 3 : 4);
+      const comm::Request sum = c.start_sum(std::span<float>(values));
+      for (int i = 0; i < 1000; ++i) c.progress();
+      c.wait(sum);
+    });
+  });
+  EXPECT_THAT(error.message(), HasSubstr("rank 0 makes a sum of floats of 3, rank 1 a sum of floats of 4"));
+}
+
+TEST(Loopback, NothingIsTouchedOnceARankIsLost) {
+  std::atomic<int> started = 0;
+  std::atomic<bool> is_known = false;
+  std::vector<std::vector<float>> values(3, {1, 1, 1});
+  std::vector<float> more(3, 1);
+  const Error error = testing::error_of([&] {
+    comm::loopback(3)->run([&](comm::Communicator& c) {
+      const comm::Request sum = c.start_sum(std::span<float>(values[static_cast<std::size_t>(c.rank())]));
+      ++started;
+      while (started < 3) std::this_thread::yield();
+      if (c.rank() == 2) throw Error(ErrorCode::kNumeric, "no number");
+      if (c.rank() == 1) {
+        try {
+          c.sum(std::span<float>(more));  // rank 2 does not come
+        } catch (const Error&) {
+          is_known = true;
+          throw;
+        }
+      }
+      while (!is_known) std::this_thread::yield();
+      c.progress();
+      EXPECT_EQ(values[0][0], 1);  // of rank 0's piece: rank 2's numbers may be gone
+      c.wait(sum);
+    });
+  });
+  EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+  EXPECT_THAT(error.message(), HasSubstr("rank 2 of 3 is lost: no number"));
+}
+
+TEST(Loopback, ACallThatIsNotOpenIsNotWaitedFor) {
+  const Error error = testing::error_of([] {
+    comm::loopback(2)->run([](comm::Communicator& c) {
+      std::vector<float> values(1);
+      const comm::Request sum = c.start_sum(std::span<float>(values));
+      c.wait(sum);
+      c.wait(sum);
+    });
+  });
+  EXPECT_THAT(error.message(), HasSubstr("which is not open"));
 }
 
 /// What rank 0's caller sees when `rank` does something else than to sum with the others.

@@ -1,0 +1,192 @@
+// What ranks take: no allocation from the second epoch on, sparse features that stay sparse, and the bytes of a rank
+// that `gneiss plan --ranks` promises.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "comm/loopback.h"
+#include "data/load.h"
+#include "e2e/command.h"
+#include "epochs/metrics.h"
+#include "language/compile.h"
+#include "partition/contiguous.h"
+#include "partition/owners.h"
+#include "support/allocation_counter.h"
+#include "train/rank_plan.h"
+#include "train/rank_training.h"
+
+namespace gneiss::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kRanks = 3;
+
+train::SessionOptions options_for(const data::Dataset& dataset, const std::string& model) {
+  train::SessionOptions options;
+  options.model = model;
+  options.loss.kind = train::default_loss(dataset.labels);
+  options.threads = kRanks;
+  return options;
+}
+
+struct Trained {
+  epochs::RunRecord record;
+  long allocations = -1;  ///< of all ranks, in the epochs behind the second
+  std::int64_t bytes = 0;
+};
+
+Trained train_on_ranks(const std::string& data, const train::SessionOptions& options, std::int64_t epochs) {
+  const std::unique_ptr<comm::Ranks> world = comm::loopback(kRanks);
+  train::RankTraining training(world.get(), data::load(data, {}), options);
+  const data::Split split = training.dataset().split;
+  train::FullGraphOptions driver;
+  driver.epochs = epochs;
+  driver.metric = epochs::default_metric(training.dataset());
+  epochs::Evaluator evaluator(driver.metric, training.dataset().labels);
+  std::vector<float> weights(training.session().snapshot_size());
+  Trained made;
+  const train::Watcher watcher{[&](const epochs::EpochRecord& epoch) {
+                                 if (epoch.epoch == 2) start_counting_allocations();
+                                 if (epoch.epoch == epochs) made.allocations = stop_counting_allocations();
+                               },
+                               {}};
+  made.record = training.run(split, driver, evaluator, 1, watcher, weights);
+  made.bytes = training.bytes();
+  return made;
+}
+
+class RankAllocations : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RankAllocations, NoneAfterTheSecondEpoch) {
+  if (!kAllocationsAreCounted) GTEST_SKIP() << "memory is not counted under a sanitizer";
+  const std::string data = "dcsbm:nodes=600,classes=4,features=40,seed=3";
+  train::SessionOptions options = options_for(data::load(data, {}), GetParam());
+  options.model_args = {{"norm", std::string("batch")}, {"dropout", 0.5}};
+  options.optimizer.clip_norm = 1;
+  EXPECT_EQ(train_on_ranks(data, options, 8).allocations, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RankAllocations, ::testing::Values("gcn", "sage", "gin", "gat"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(RankMemory, SparseFeaturesStaySparse) {
+  const std::string data = "nell:scale=0.02";
+  const data::Dataset dataset = data::load(data, {});
+  const train::SessionOptions options = options_for(dataset, "gcn");
+  const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), kRanks);
+  comm::loopback(kRanks)->run([&](comm::Communicator& communicator) {
+    train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
+    const train::Session<float> session(here.dataset, options, &here.part);
+    const ir::Program& program = session.plan().program;
+    for (const ir::Op& op : program.ops) {
+      EXPECT_NE(op.kind, ir::OpKind::to_dense);
+      for (const ir::ValueId v : op.results) {
+        if (v == ir::kNoValue || program.type(v).domain == ir::Domain::kGlobal) continue;
+        if (program.type(v).layout == ir::Layout::kSparse) continue;
+        EXPECT_LT(program.type(v).cols, dataset.features.cols) << ir::traits(op.kind).name;
+      }
+    }
+  });
+  train::Session<float> alone(dataset, options);
+  alone.reset(1);
+  const double expected = alone.forward_backward(1);
+  EXPECT_NEAR(train_on_ranks(data, options, 1).record.epochs[0].loss, expected, 1e-5 * expected);
+}
+
+/// The most that was resident since the last call of reset_peak(), bytes.
+std::int64_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  std::int64_t kib = 0;
+  while (status >> word) {
+    if (word == "VmHWM:") status >> kib;
+  }
+  return kib * 1024;
+}
+
+bool reset_peak() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << "5" << std::flush;
+  return static_cast<bool>(file);
+}
+
+TEST(RankMemory, ARankTakesWhatItsPlanSays) {
+  if (!kAllocationsAreCounted) GTEST_SKIP() << "a sanitizer has memory of its own";
+  constexpr int kTwo = 2;
+  const data::Dataset dataset = data::load("dcsbm:nodes=60000,edges=600000,classes=8,features=64,seed=3", {});
+  train::SessionOptions options = options_for(dataset, "gcn");
+  options.model_args = {{"num_layers", std::int64_t{3}}, {"hidden_channels", std::int64_t{64}}};
+  options.threads = 1;
+  const auto session = std::make_unique<train::Session<float>>(data::load("karate", {}), options_for(dataset, "gcn"));
+  session->forward_backward(1);  // what the process takes once
+  language::CompileOptions compile;
+  compile.inputs = train::program_inputs(dataset);
+  compile.args = options.model_args;
+  options.compiled =
+      std::make_shared<const language::CompileResult>(language::compile(*language::builtin_model("gcn"), compile));
+  const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), kTwo);
+  const std::vector<partition::PartTraffic> traffic =
+      partition::part_traffic(dataset.graph, partition::owners_of(starts), kTwo);
+  const train::RankPlanner planner(dataset, options);
+  double planned = 0;
+  for (int rank = 0; rank < kTwo; ++rank) {
+    const train::PlannedRank one = planner.plan(starts, traffic, rank);
+    planned += static_cast<double>(one.bytes);
+    EXPECT_GT(one.ghosts, 0);
+  }
+  malloc_trim(0);
+  if (!reset_peak()) GTEST_SKIP() << "/proc/self/clear_refs cannot be written here";
+  const std::int64_t before = peak_bytes();
+  comm::loopback(kTwo)->run([&](comm::Communicator& communicator) {
+    train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
+    train::Session<float> mine(std::move(here.dataset), options, &here.part);
+    for (int e = 1; e <= 2; ++e) {
+      mine.forward_backward(static_cast<std::uint64_t>(e));
+      mine.update(0.01);
+    }
+  });
+  const auto taken = static_cast<double>(peak_bytes() - before);
+  EXPECT_NEAR(planned / taken, 1, 0.05) << planned << " bytes planned, " << taken << " taken";
+}
+
+TEST(RankMemory, PlansOfRanksAreATable) {
+  const Workplace place;
+  const std::vector<std::string> arguments = {
+      "plan", "dcsbm:nodes=3000,classes=4,features=64,seed=3", "--ranks", "6", "--network", "1GB/s,20us"};
+  std::vector<std::string> with_json = arguments;
+  with_json.emplace_back("--json");
+  const CommandResult result = place.gneiss(with_json);
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json ranks = Json::parse(result.out)["ranks"];
+  std::vector<int> counts;
+  double least = 0;
+  int fastest = 0;
+  for (const Json& row : ranks["table"]) {
+    counts.push_back(row["ranks"].get<int>());
+    const auto seconds = row["epoch_seconds"].get<double>();
+    EXPECT_NEAR(seconds, row["compute_seconds"].get<double>() + row["exposed_seconds"].get<double>(), 1e-12);
+    EXPECT_NEAR(row["communicate_seconds"].get<double>(),
+                row["hidden_seconds"].get<double>() + row["exposed_seconds"].get<double>(), 1e-12);
+    EXPECT_GE(row["exposed_seconds"].get<double>(), 0);
+    if (fastest == 0 || seconds < least) {
+      least = seconds;
+      fastest = counts.back();
+    }
+  }
+  EXPECT_THAT(counts, ::testing::ElementsAre(1, 2, 4, 6));
+  EXPECT_EQ(ranks["advised"], fastest);
+  EXPECT_EQ(ranks["table"][0]["communicate_seconds"], 0.0);
+  EXPECT_GT(ranks["table"][1]["communicate_seconds"], 0.0);
+  EXPECT_LT(ranks["table"][3]["bytes"], ranks["table"][0]["bytes"]);
+  EXPECT_THAT(place.gneiss(arguments).out, ::testing::HasSubstr("on several ranks, each a machine like this one"));
+}
+
+}  // namespace
+}  // namespace gneiss::testing

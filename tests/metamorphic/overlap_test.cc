@@ -1,0 +1,372 @@
+// Exchanges that go on behind other work: the bits of waiting at once, and most of the time of the exchanges gone.
+//
+// Times are virtual. A rank's clock is the processor time of its thread and the time that it would have waited for a
+// link. Both schedules compute the same, so that their times differ by what they wait: that is compared, because other
+// programs on the machine change processor times too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/loopback.h"
+#include "data/preprocess.h"
+#include "partition/contiguous.h"
+#include "partition/owners.h"
+#include "support/awkward_graph.h"
+#include "support/rank_models.h"
+#include "train/rank_training.h"
+
+namespace gneiss {
+namespace {
+
+using testing::RankModel;
+
+/// A link of one rank that moves data only inside calls: of the time since the last call, a little.
+class LazyLink final : public comm::Communicator {
+ public:
+  explicit LazyLink(comm::Communicator* inner) : inner_(*inner) {}
+
+  double seconds_per_byte = 0;
+  double most_at_a_call = 0;  ///< seconds of transfer that one call moves at most: what buffers hold
+  bool driven = true;         ///< else progress moves nothing
+
+  int rank() const override { return inner_.rank(); }
+  int ranks() const override { return inner_.ranks(); }
+  void abort(const std::string& why) noexcept override { inner_.abort(why); }
+
+  /// Processor time of this thread, and what it would have waited.
+  double now() const {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec) + waited_;
+  }
+  double waited_seconds() const { return waited_; }
+  double transfer_seconds() const { return transfers_; }
+  double bytes() const { return bytes_; }
+
+ private:
+  struct Open {
+    comm::Request request;
+    double left = 0;
+  };
+
+  comm::Request do_start_exchange(comm::RowsByRank<const std::byte> send, comm::RowsByRank<std::byte> receive,
+                                  std::int64_t row_bytes) override {
+    const std::int64_t kept =
+        receive.at[static_cast<std::size_t>(rank()) + 1] - receive.at[static_cast<std::size_t>(rank())];
+    return keep(inner_.start_exchange(send, receive, row_bytes), (receive.at.back() - kept) * row_bytes);
+  }
+  comm::Request do_start_sum(std::span<float> values) override {
+    return keep(inner_.start_sum(values), 2 * static_cast<std::int64_t>(values.size_bytes()));
+  }
+  comm::Request do_start_sum(std::span<double> values) override {
+    return keep(inner_.start_sum(values), 2 * static_cast<std::int64_t>(values.size_bytes()));
+  }
+
+  comm::Request keep(comm::Request request, std::int64_t bytes) {
+    move();
+    const double seconds = seconds_per_byte * static_cast<double>(bytes);
+    open_.push_back({request, seconds});
+    transfers_ += seconds;
+    bytes_ += static_cast<double>(bytes);
+    return request;
+  }
+
+  /// What went over the link since the last call.
+  void move() {
+    double budget = std::min(now() - last_, most_at_a_call);
+    for (Open& open : open_) {
+      const double moved = std::min(budget, open.left);
+      open.left -= moved;
+      budget -= moved;
+    }
+    last_ = now();
+  }
+
+  void do_progress() override {
+    if (!driven) return;
+    move();
+    inner_.progress();
+  }
+
+  void do_wait(comm::Request request) override {
+    move();
+    const auto at = std::find_if(open_.begin(), open_.end(),
+                                 [&](const Open& open) { return open.request.number == request.number; });
+    for (auto open = open_.begin(); open <= at; ++open) {  // one transfer after the other
+      waited_ += open->left;
+      open->left = 0;
+    }
+    open_.erase(at);
+    inner_.wait(request);
+    last_ = now();
+  }
+
+  comm::Communicator& inner_;
+  std::vector<Open> open_;
+  double waited_ = 0;
+  double transfers_ = 0;
+  double bytes_ = 0;
+  double last_ = 0;
+};
+
+/// Nodes in a ring with edges from near ones, and to one in `every` also from far ones.
+data::Dataset ring(std::int64_t nodes, int degree, int every) {
+  std::mt19937 random(7);
+  data::Dataset dataset;
+  dataset.name = "ring";
+  Buffer<EdgeId> offsets(static_cast<std::size_t>(nodes) + 1);
+  Buffer<NodeId> sources(static_cast<std::size_t>(nodes * degree));
+  std::size_t at = 0;
+  for (std::int64_t v = 0; v < nodes; ++v) {
+    offsets[static_cast<std::size_t>(v)] = static_cast<EdgeId>(at);
+    const std::size_t begin = at;
+    for (int k = 0; k < degree; ++k) {
+      const bool far = k == 0 && v % every == 0;
+      const auto step = static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(far ? nodes : 2 * degree));
+      sources[at++] = static_cast<NodeId>((v + (far ? step : step - degree) + nodes) % nodes);
+    }
+    std::sort(sources.begin() + begin, sources.begin() + at);
+  }
+  offsets[static_cast<std::size_t>(nodes)] = static_cast<EdgeId>(at);
+  dataset.graph = graph::Graph(nodes, std::move(offsets), std::move(sources), {}, false);
+  constexpr std::int64_t kFeatures = 16;
+  constexpr std::int64_t kClasses = 8;
+  dataset.features.rows = nodes;
+  dataset.features.cols = kFeatures;
+  dataset.features.dense = Buffer<float>(static_cast<std::size_t>(nodes * kFeatures));
+  for (float& x : dataset.features.dense) x = static_cast<float>(random() % 1000) / 1000.0F;
+  dataset.labels.kind = data::LabelKind::kSingle;
+  dataset.labels.num_classes = kClasses;
+  dataset.labels.classes = Buffer<std::int32_t>(static_cast<std::size_t>(nodes));
+  for (std::int64_t v = 0; v < nodes; ++v) {
+    dataset.labels.classes[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(v * kClasses / nodes);
+    dataset.split.train.push_back(static_cast<NodeId>(v));
+  }
+  return dataset;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// A session of one rank and the link that it talks through.
+class Side {
+ public:
+  Side(const train::RankData& here, train::SessionOptions options, bool overlap)
+      : part_(here.part), link_(here.part.communicator) {
+    options.overlap = overlap;
+    part_.communicator = &link_;
+    session_ = std::make_unique<train::Session<float>>(here.dataset, options, &part_);
+    session_->set_up();
+  }
+
+  void epoch() {
+    const double start = link_.now();
+    const double waited = link_.waited_seconds();
+    const double transfers = link_.transfer_seconds();
+    losses_.push_back(session_->forward_backward(losses_.size() + 1));
+    session_->update(0.01);
+    waits_.push_back(link_.waited_seconds() - waited);
+    computes_.push_back(link_.now() - start - waits_.back());
+    transfers_ = link_.transfer_seconds() - transfers;
+  }
+
+  LazyLink& link() { return link_; }
+  train::Session<float>& session() { return *session_; }
+  const std::vector<double>& losses() const { return losses_; }
+  double waits() const { return median(waits_); }
+  double computes() const { return median(computes_); }
+  double transfers() const { return transfers_; }
+  void forget_times() {
+    waits_.clear();
+    computes_.clear();
+  }
+
+ private:
+  train::RankPart part_;
+  LazyLink link_;
+  std::unique_ptr<train::Session<float>> session_;
+  std::vector<double> losses_;
+  std::vector<double> waits_;     ///< of each epoch: for the link,
+  std::vector<double> computes_;  ///< and the rest
+  double transfers_ = 0;          ///< of the last epoch
+};
+
+/// Renames nodes so that each part has its interior nodes first; the first nodes of the parts.
+std::vector<std::int64_t> interior_first(int parts, data::Dataset* dataset) {
+  const partition::Owners owners = partition::owners_of(partition::contiguous(dataset->graph.offsets(), parts));
+  const partition::PartOrder order = partition::interior_first(dataset->graph, partition::order_by_part(owners, parts));
+  data::permute(order.order, 1, dataset);
+  return order.starts;
+}
+
+/// What share of what could be hidden is hidden.
+struct Efficiency {
+  double driven = 0;
+  double not_driven = 0;
+};
+
+Efficiency measure(const RankModel& model) {
+  constexpr int kRanks = 2;
+  constexpr int kEpochs = 7;
+  constexpr double kTransferShare = 0.3;  ///< of the time of computing
+  constexpr double kOneCall = 0.05;       ///< of an epoch's transfers
+  data::Dataset dataset = ring(24000, 60, 20);
+  train::SessionOptions options = testing::rank_options(model, dataset);
+  options.passes.order = passes::OrderChoice::kTransformFirst;
+  options.passes.source_tiles = planner::SourceTiling::kOff;  // in tiles, an aggregation runs in one go
+  const std::vector<std::int64_t> starts = interior_first(kRanks, &dataset);
+  std::vector<Efficiency> of_ranks(kRanks);
+  comm::loopback(kRanks)->run([&](comm::Communicator& communicator) {
+    const train::RankData here =
+        train::cut_dataset(dataset, starts, communicator, options.loss.kind, options.class_weights);
+    Side blocking(here, options, false);
+    Side driven(here, options, true);
+    Side not_driven(here, options, true);
+    Side* const sides[] = {&blocking, &driven, &not_driven};
+    not_driven.link().driven = false;
+    for (Side* side : sides) {
+      for (int e = 0; e < 3; ++e) side->epoch();
+    }
+    // The same rate on both ranks: that of the slower one's computing.
+    double times[] = {0, 0};
+    times[static_cast<std::size_t>(communicator.rank())] = blocking.computes();
+    communicator.sum(times);
+    const double compute = std::max(times[0], times[1]);
+    const double before = blocking.link().bytes();
+    blocking.epoch();
+    const double rate = kTransferShare * compute / (blocking.link().bytes() - before);
+    driven.epoch();
+    not_driven.epoch();
+    for (Side* side : sides) {
+      side->link().seconds_per_byte = rate;
+      side->link().most_at_a_call = kOneCall * kTransferShare * compute;
+      side->forget_times();
+    }
+    for (int e = 0; e < kEpochs; ++e) {
+      for (Side* side : sides) side->epoch();
+    }
+    EXPECT_THAT(driven.losses(), ::testing::ElementsAreArray(blocking.losses()));
+    EXPECT_THAT(not_driven.losses(), ::testing::ElementsAreArray(blocking.losses()));
+    EXPECT_LT(blocking.losses().back(), blocking.losses().front());
+    const double hideable = std::min(blocking.transfers(), blocking.computes());
+    of_ranks[static_cast<std::size_t>(communicator.rank())] = {(blocking.waits() - driven.waits()) / hideable,
+                                                               (blocking.waits() - not_driven.waits()) / hideable};
+  });
+  return {(of_ranks[0].driven + of_ranks[1].driven) / kRanks,
+          (of_ranks[0].not_driven + of_ranks[1].not_driven) / kRanks};
+}
+
+TEST(Overlap, MostOfTheExchangesHideBehindComputing) {
+  const RankModel gcn = {"gcn", "gcn", {{"hidden_channels", std::int64_t{64}}, {"dropout", 0.0}}};
+  const Efficiency efficiency = measure(gcn);
+  RecordProperty("driven", fmt::format("{:.3f}", efficiency.driven));
+  RecordProperty("not_driven", fmt::format("{:.3f}", efficiency.not_driven));
+  EXPECT_GE(efficiency.driven, 0.7);
+  EXPECT_LT(efficiency.not_driven, 0.5);
+}
+
+std::vector<float> weights_of(train::Session<float>& session) {
+  const std::span<float> values = session.parameters().values();
+  return {values.begin(), values.end()};
+}
+
+std::int64_t count(const ir::Program& program, ir::OpKind kind) {
+  return std::count_if(program.ops.begin(), program.ops.end(), [&](const ir::Op& op) { return op.kind == kind; });
+}
+
+/// Makes values again wherever that saves a byte.
+void recompute_all(train::SessionOptions* options) {
+  passes::RecomputeLimits& limits = options->passes.recompute_limits;
+  limits.least_arena_bytes = limits.least_more_bytes = 0;
+  limits.least_saving = limits.exchange = 0;
+  limits.most_time = limits.time_for_more = 10;
+}
+
+TEST(Overlap, ValuesThatAreMadeAgainLeaveTheWaitsWhereTheyAre) {
+  constexpr int kRanks = 3;
+  data::Dataset dataset = testing::awkward_dataset({.nodes = 60});
+  const std::vector<std::int64_t> starts = interior_first(kRanks, &dataset);
+  bool any = false;
+  for (const RankModel& model : testing::rank_models()) {
+    SCOPED_TRACE(model.what);
+    const train::SessionOptions options = testing::rank_options(model, dataset);
+    train::SessionOptions again = options;
+    recompute_all(&again);
+    comm::loopback(kRanks)->run([&](comm::Communicator& communicator) {
+      const train::RankData here =
+          train::cut_dataset(dataset, starts, communicator, options.loss.kind, options.class_weights);
+      Side keeping(here, options, true);
+      Side remaking(here, again, true);
+      const ir::Program& program = remaking.session().plan().program;
+      EXPECT_EQ(count(program, ir::OpKind::halo_wait), count(program, ir::OpKind::halo_start));
+      EXPECT_EQ(count(program, ir::OpKind::halo_add_wait), count(program, ir::OpKind::halo_add_start));
+      const bool more = program.ops.size() > keeping.session().plan().program.ops.size();
+      if (communicator.rank() == 0) any |= more && count(program, ir::OpKind::halo_wait) > 0;
+      for (int e = 0; e < 3; ++e) {
+        keeping.epoch();
+        remaking.epoch();
+      }
+      for (std::size_t e = 0; e < 3; ++e)
+        EXPECT_NEAR(remaking.losses()[e], keeping.losses()[e], 1e-6 * std::abs(keeping.losses()[e]));
+    });
+  }
+  EXPECT_TRUE(any) << "no value was made again beside an exchange";
+}
+
+TEST(Overlap, AModelMayHaveMoreGradientsThanCallsMayBeOpen) {
+  constexpr int kRanks = 2;
+  data::Dataset dataset = testing::awkward_dataset({.nodes = 60});
+  const std::vector<std::int64_t> starts = interior_first(kRanks, &dataset);
+  const RankModel deep = {"deep gcn",
+                          "gcn",
+                          {{"num_layers", std::int64_t{24}},
+                           {"hidden_channels", std::int64_t{4}},
+                           {"norm", std::string("batch")},
+                           {"dropout", 0.0}}};
+  const train::SessionOptions options = testing::rank_options(deep, dataset);
+  comm::loopback(kRanks)->run([&](comm::Communicator& communicator) {
+    const train::RankData here =
+        train::cut_dataset(dataset, starts, communicator, options.loss.kind, options.class_weights);
+    Side blocking(here, options, false);
+    Side overlapping(here, options, true);
+    EXPECT_GT(overlapping.session().params().size(), 64U);
+    blocking.epoch();
+    overlapping.epoch();
+    EXPECT_THAT(overlapping.losses(), ::testing::ElementsAreArray(blocking.losses()));
+    EXPECT_EQ(weights_of(overlapping.session()), weights_of(blocking.session()));
+  });
+}
+
+TEST(Overlap, EveryModelHasTheBitsOfTheBlockingSchedule) {
+  constexpr int kRanks = 3;
+  data::Dataset dataset = testing::awkward_dataset({.nodes = 60});
+  const std::vector<std::int64_t> starts = interior_first(kRanks, &dataset);
+  for (const RankModel& model : testing::rank_models()) {
+    SCOPED_TRACE(model.what);
+    const train::SessionOptions options = testing::rank_options(model, dataset);
+    comm::loopback(kRanks)->run([&](comm::Communicator& communicator) {
+      const train::RankData here =
+          train::cut_dataset(dataset, starts, communicator, options.loss.kind, options.class_weights);
+      Side blocking(here, options, false);
+      Side overlapping(here, options, true);
+      for (int e = 0; e < 3; ++e) {
+        blocking.epoch();
+        overlapping.epoch();
+      }
+      EXPECT_THAT(overlapping.losses(), ::testing::ElementsAreArray(blocking.losses()));
+      EXPECT_EQ(weights_of(overlapping.session()), weights_of(blocking.session()));
+    });
+  }
+}
+
+}  // namespace
+}  // namespace gneiss
