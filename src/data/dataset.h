@@ -80,12 +80,15 @@ struct Dataset {
   Features features;
   Labels labels;
   Split split;
-  std::vector<std::int64_t> orig_id;       ///< node id in the file; empty = identity
-  std::vector<std::string> class_names;    ///< may be empty
-  std::vector<std::string> notes;          ///< what the reader did or found odd, for `data info`
-  std::vector<std::string> doubts;         ///< those of the notes that `data validate` warns of
-  std::vector<std::int64_t> part_starts;   ///< [parts + 1] first nodes, if nodes lie by parts of a cut; else empty
-  int num_splits = 1;                      ///< splits that the file offers (`--split K`)
+  std::vector<std::int64_t> orig_id;      ///< node id in the file; empty = identity
+  std::vector<std::string> class_names;   ///< may be empty
+  std::vector<std::string> notes;         ///< what the reader did or found odd, for `data info`
+  std::vector<std::string> doubts;        ///< those of the notes that `data validate` warns of
+  std::vector<std::int64_t> part_starts;  ///< [parts + 1] first nodes, if nodes lie by parts of a cut; else empty
+  bool by_parts = false;         ///< edges and features lie in files, and nobody has looked at them (data/parts.h)
+  bool allows_nan = false;       ///< by parts: features may be NaN or infinite
+  std::uint64_t files_hash = 0;  ///< by parts: of the files' checksums in the manifest, which nobody has compared
+  int num_splits = 1;            ///< splits that the file offers (`--split K`)
   std::vector<std::string> node_names;     ///< ids that were text in the file; empty when they were numbers
   std::vector<std::string> feature_names;  ///< of the columns, where a table's header names them; else empty
   FeatureStatistics feature_statistics;    ///< what features were normalised by

@@ -25,6 +25,7 @@
 #include "data/checksum.h"
 #include "data/half_features.h"
 #include "data/manifest.h"
+#include "data/parts.h"
 #include "data/readers.h"
 #include "data/validate.h"
 
@@ -125,14 +126,15 @@ bool keeps_type(const LoadOptions& options, HalfType type) {
          options.feature_norm == "none" && options.feature_form != "sparse";
 }
 
-Features read_features(const fs::path& folder, const Manifest& manifest, std::int64_t nodes,
-                       const LoadOptions& options) {
+Features read_features(const fs::path& folder, const Manifest& manifest, std::int64_t nodes, const LoadOptions& options,
+                       bool by_parts) {
   if (fs::exists(folder / "features.npy")) {
     const NpyArray array = checked_length(load_npy(folder / "features.npy"), nodes, "feature rows");
     const HalfType type = manifest.feature_dtype;
     return type == HalfType::kNone ? dense_features(array) : half_features(array, type, keeps_type(options, type));
   }
   if (!fs::exists(folder / "features_indptr.npy")) return {};
+  if (by_parts) return sparse_features_in_files(folder, manifest);
   const NpyArray indices = load_npy(folder / "features_indices.npy");
   const Buffer<std::int64_t> columns = to_int64(indices);
   const std::int64_t widest = columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
@@ -336,30 +338,46 @@ void save_checked(const Dataset& dataset, const fs::path& path, bool force, int 
   temporary.keep = true;
 }
 
+/// May edges and features stay unread? If not, and the folder has the parts that are asked for, a note says why.
+void read_by_parts(const fs::path& folder, const Manifest& manifest, const LoadOptions& options, Dataset* out) {
+  if (options.parts == 0 || !is_cut_into(options.parts, folder, manifest)) return;
+  const std::string option = asks_for_all(options, manifest);
+  if (!option.empty()) {
+    out->notes.push_back(fmt::format("{} looks at all edges or features: every rank reads the whole data set", option));
+    return;
+  }
+  out->by_parts = true;
+  out->allows_nan = options.allow_nan;
+  out->files_hash = files_hash(manifest);
+}
+
 }  // namespace
 
 Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   const fs::path folder = given.filename() == "manifest.json" ? given.parent_path() : given;
   const Manifest manifest = read_manifest(folder);
   check_sizes(folder, manifest);
-  if (options.verify_checksums) {
+  Dataset out;
+  read_by_parts(folder, manifest, options, &out);
+  if (options.verify_checksums && !out.by_parts) {
     for (const Finding& finding : verify_files(folder, options.threads)) {
       fail(folder.string(), finding.message, "the folder is damaged; copy or convert it again");
     }
   }
-  Dataset out;
   out.name = manifest.name;
   out.format = "gneiss";
   out.class_names = manifest.class_names;
-  out.notes = manifest.notes;
+  out.notes.insert(out.notes.begin(), manifest.notes.begin(), manifest.notes.end());
   out.suggested_metric = manifest.suggested_metric;
-  out.graph = read_graph(folder, manifest.num_nodes, known_symmetry(folder, manifest, options), options.threads);
+  out.graph = out.by_parts
+                  ? graph_in_files(folder, manifest)
+                  : read_graph(folder, manifest.num_nodes, known_symmetry(folder, manifest, options), options.threads);
   if (options.ignore_weights && out.graph.weighted()) {
     out.graph = graph::Graph(out.num_nodes(), Buffer<EdgeId>::copy_of(out.graph.offsets()),
                              Buffer<NodeId>::copy_of(out.graph.sources()), {}, {}, options.threads);
   }
   const std::int64_t nodes = out.num_nodes();
-  out.features = read_features(folder, manifest, nodes, options);
+  out.features = read_features(folder, manifest, nodes, options, out.by_parts);
   if (out.features.sparse) out.features.cols = std::max(out.features.cols, manifest.feature_width);
   out.labels = read_labels(folder, manifest, nodes);
   out.split = {read_part(folder, "train", nodes), read_part(folder, "val", nodes), read_part(folder, "test", nodes)};

@@ -20,8 +20,9 @@ void own_values(Features* features) {
 
 Dataset share(const std::shared_ptr<const Dataset>& source) {
   // All members by name: one that is added is missing here, and the compiler says so.
-  const auto& [name, format, graph, features, labels, split, orig_id, class_names, notes, doubts, part_starts,
-               num_splits, node_names, feature_names, feature_statistics, suggested_metric] = *source;
+  const auto& [name, format, graph, features, labels, split, orig_id, class_names, notes, doubts, part_starts, by_parts,
+               allows_nan, files_hash, num_splits, node_names, feature_names, feature_statistics, suggested_metric] =
+      *source;
   Dataset shared;
   shared.name = name;
   shared.format = format;
@@ -45,6 +46,9 @@ Dataset share(const std::shared_ptr<const Dataset>& source) {
   shared.class_names = class_names;
   shared.notes = notes;
   shared.doubts = doubts;
+  shared.by_parts = by_parts;
+  shared.allows_nan = allows_nan;
+  shared.files_hash = files_hash;
   shared.num_splits = num_splits;
   shared.node_names = node_names;
   shared.feature_names = feature_names;

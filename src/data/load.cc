@@ -137,7 +137,7 @@ Dataset finish(Dataset dataset, const LoadOptions& options, bool binarize_habit,
     }
     dataset = induced(std::move(dataset), nodes, options.threads);
   }
-  check_finite(dataset, options.allow_nan, options.threads);
+  if (!dataset.by_parts) check_finite(dataset, options.allow_nan, options.threads);
   apply_split(options, split_habit, &dataset);
   dataset.feature_statistics = options.feature_statistics;
   dataset.feature_statistics.binary_first = options.binarize.value_or(binarize_habit);

@@ -57,6 +57,10 @@ struct LoadOptions {
   std::string label_kind = "auto";  ///< of labels_path: auto, class, multi or regression
   TableOptions tables;
 
+  /// A Gneiss folder that was cut into so many parts keeps its edges and features in their files, unread, where no
+  /// option asks for all of them: who takes a part reads and checks it (data/parts.h). 0: everything is read.
+  int parts = 0;
+
   bool verify_checksums = true;  ///< of a Gneiss folder's files; costs about a second per gigabyte
   bool allow_nan = false;        ///< accept NaN and infinity in features
   std::int64_t max_bytes = 0;    ///< refuse data larger than this; 0 = the memory that the process may use

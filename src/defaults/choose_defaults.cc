@@ -21,6 +21,8 @@
 #include <array>
 #include <cmath>
 
+#include "data/parts.h"
+
 namespace gneiss::defaults {
 namespace {
 
@@ -82,7 +84,9 @@ Facts facts_of(const data::Dataset& dataset) {
   const auto count = [&](const std::vector<NodeId>& nodes) {
     return std::count_if(nodes.begin(), nodes.end(), has_label);
   };
-  return {dataset.features.cols, count(dataset.split.train), count(dataset.split.val) > 0, adjusted_homophily(dataset)};
+  Facts facts{dataset.features.cols, count(dataset.split.train), count(dataset.split.val) > 0};
+  if (scarce_labels(facts)) facts.homophily = adjusted_homophily(dataset);
+  return facts;
 }
 
 std::optional<double> adjusted_homophily(const data::Dataset& dataset) {
@@ -100,6 +104,7 @@ std::optional<double> adjusted_homophily(const data::Dataset& dataset) {
   for (const NodeId node : dataset.split.train) {
     const auto v = static_cast<std::size_t>(node);
     if (known[v] < 0) continue;
+    if (dataset.by_parts) data::check_in_edges(dataset, node, node + 1);
     for (EdgeId e = graph.offsets()[v]; e < graph.offsets()[v + 1]; ++e) {
       const auto u = static_cast<std::size_t>(graph.sources()[static_cast<std::size_t>(e)]);
       if (u == v || known[u] < 0) continue;

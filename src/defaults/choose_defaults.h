@@ -21,7 +21,7 @@ struct Facts {
   std::int64_t features = 0;                       ///< columns of the features
   std::int64_t train_nodes = 0;                    ///< nodes to train on that have a label
   bool validates = false;                          ///< whether there are validation nodes
-  std::optional<double> homophily = std::nullopt;  ///< see adjusted_homophily
+  std::optional<double> homophily = std::nullopt;  ///< see adjusted_homophily; where labels are scarce
 };
 
 /// How much oftener than by chance an edge between two training nodes joins one class: 1 always, 0 as often as if

@@ -46,20 +46,28 @@ class Hash {
   std::uint64_t hash_ = 0;
 };
 
+void add_edges_and_features(const data::Dataset& dataset, Hash* hash) {
+  hash->add(dataset.graph.offsets());
+  hash->add(dataset.graph.sources());
+  hash->add(dataset.graph.weights());
+  const data::Features& features = dataset.features;
+  hash->add_number(static_cast<std::uint64_t>(features.cols));
+  hash->add_some(features.dense);
+  hash->add_some(features.halves);
+  hash->add(features.offsets.span());
+  hash->add(features.indices.span());
+  hash->add(features.values.span());
+}
+
 }  // namespace
 
 std::uint64_t data_hash(const data::Dataset& dataset) {
   Hash hash;
-  hash.add(dataset.graph.offsets());
-  hash.add(dataset.graph.sources());
-  hash.add(dataset.graph.weights());
-  const data::Features& features = dataset.features;
-  hash.add_number(static_cast<std::uint64_t>(features.cols));
-  hash.add_some(features.dense);
-  hash.add_some(features.halves);
-  hash.add(features.offsets.span());
-  hash.add(features.indices.span());
-  hash.add(features.values.span());
+  if (dataset.by_parts) {
+    hash.add_number(dataset.files_hash);
+  } else {
+    add_edges_and_features(dataset, &hash);
+  }
   hash.add_number(static_cast<std::uint64_t>(dataset.labels.num_classes));
   hash.add(dataset.labels.classes.span());
   hash.add(dataset.labels.targets.span());

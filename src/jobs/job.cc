@@ -95,7 +95,8 @@ class Trainer {
     if (device_count(config_) > 1 && !trains_batches(config_)) world_ = comm::loopback(device_count(config_));
     report_.rank = world_ == nullptr ? 0 : world_->first();
     device_ = choose_device(config_, &device_notes_);  // before the data are read
-    workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_);
+    workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_, KeepOrder::kIfNeeded,
+                                           world_ == nullptr ? 0 : world_->count());
     check_that_ranks_agree();
     look_at_numbers();
     checkpoints_.look_at_model(workload_->source().text);
@@ -127,11 +128,11 @@ class Trainer {
     if (world_ == nullptr || world_->here() == world_->count()) return;
     std::string settings;
     for (const auto& [key, value] : config_.values()) settings += key + "=" + value + ";";
-    const std::string data = fingerprint(dataset());
+    const std::uint64_t data = hash_text(fmt::format("{} {:x}", fingerprint(dataset()), dataset().files_hash));
     world_->run([&](comm::Communicator& communicator) {
       comm::agree(communicator, "version of gneiss", hash_text(version_text()));
       comm::agree(communicator, "configuration", hash_text(settings));
-      comm::agree(communicator, "data set", hash_text(data));
+      comm::agree(communicator, "data set", data);
     });
   }
 
@@ -253,6 +254,9 @@ class Trainer {
       const train::Cutting cutting = cutting_options();  // by the data set, which goes then
       ranks_ = std::make_unique<train::RankTraining>(world_.get(), workload_->take_dataset(), workload_->session(),
                                                      train::RowExchange{device_count(config_) > 1, {}}, cutting);
+      if (!ranks_->dataset().by_parts) return;
+      negative_weights_ = ranks_->negative_weights();
+      large_numbers_ = ranks_->large_numbers();
       return;
     }
     if (trains_batches(config_)) {
@@ -271,12 +275,14 @@ class Trainer {
                                 workload_->gathered_width())};
   }
 
-  /// Before a session frees edges and features.
+  /// Before a session frees edges and features. Ranks that read their parts look at the numbers there.
   void look_at_numbers() {
     const data::Dataset& dataset = this->dataset();
     report_.data_bytes = dataset.bytes();
-    negative_weights_ = data::negative_weights(dataset);
-    large_numbers_ = data::large_numbers(dataset);
+    if (!dataset.by_parts) {
+      negative_weights_ = data::negative_weights(dataset);
+      large_numbers_ = data::large_numbers(dataset);
+    }
     chance_ = chance_score(dataset, workload_->driver().metric);
   }
 

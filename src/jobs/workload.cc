@@ -74,11 +74,12 @@ void check_batches(const settings::Config& config) {
 
 }  // namespace
 
-Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given, KeepOrder keep)
+Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given, KeepOrder keep, int parts)
     : config_(config),
       plan_for_(plan_for),
       keep_(keep),
       given_(std::move(given)),
+      parts_(parts),
       baseline_bytes_(current_rss_bytes()) {
   check_batches(*config);
   model_source(resolve_file(*config, "model.name"),
@@ -106,9 +107,17 @@ Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given, 
   }
 }
 
-data::Dataset Workload::read(const data::LoadOptions& options, bool first) const {
+data::Dataset Workload::read(data::LoadOptions options, bool first) const {
+  options.parts = parts_;
   if (given_.dataset == nullptr || (given_.as_loaded && !first)) return data::load(config_->text("data.name"), options);
   return given_.as_loaded ? data::share(given_.dataset) : data::load_given(given_.dataset, options);
+}
+
+void Workload::read_all(const std::string& why) {
+  parts_ = 0;
+  dataset_ = data::Dataset();
+  dataset_ = read(load_options(*config_, 0, 1), false);
+  dataset_.notes.push_back(why + ": every rank reads the whole data set");
 }
 
 void Workload::choose_defaults() {
@@ -185,6 +194,7 @@ void Workload::choose_hot_rows() {
 
 void Workload::find_order() {
   const std::string& method = config_->text("train.reorder");
+  if (dataset_.by_parts && method != "auto" && method != "none") read_all("--reorder moves all edges and features");
   const data::Features& features = dataset_.features;
   const std::int64_t memory = memory_limit();
   const bool fit =
@@ -274,7 +284,8 @@ void Workload::set_session() {
 void Workload::measure_load() {
   malloc_trim(0);  // what reading took and gave back need not stay resident
   load_peak_bytes_ = peak_rss_bytes();
-  const std::int64_t own_bytes = given_.dataset == nullptr ? dataset_.bytes() : 0;  // given ones were there before
+  std::int64_t own_bytes = given_.dataset == nullptr ? dataset_.bytes() : 0;  // given ones were there before
+  if (dataset_.by_parts) own_bytes -= dataset_.graph.bytes() + dataset_.features.bytes();  // ranks read their parts
   const std::int64_t resident = current_rss_bytes();
   loaded_bytes_ = std::max(resident, baseline_bytes_ + own_bytes);
   loaded_besides_features_ = std::max(resident, baseline_bytes_ + own_bytes - dataset_.features.bytes());

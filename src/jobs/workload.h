@@ -28,9 +28,10 @@ class Workload {
  public:
   /// Loads the data for the first run and completes `config`: paths become absolute, defaults are chosen for the data,
   /// a training script in the model's text adds its settings, `--split all` its number of runs. `config` must outlive
-  /// the workload. `given`, if there is one, stands for the data set that the config names. Errors: as load and the
-  /// options.
-  Workload(settings::Config* config, PlanFor plan_for, GivenData given = {}, KeepOrder keep = KeepOrder::kIfNeeded);
+  /// the workload. `given`, if there is one, stands for the data set that the config names. `parts`: a
+  /// folder of so many parts is left for ranks to read (data::LoadOptions::parts). Errors: as load and the options.
+  Workload(settings::Config* config, PlanFor plan_for, GivenData given = {}, KeepOrder keep = KeepOrder::kIfNeeded,
+           int parts = 0);
 
   /// Loads the data with the split of another run, also where they were taken. No session may hold the old ones.
   void reload(std::int64_t run);
@@ -76,7 +77,9 @@ class Workload {
 
  private:
   /// The data set; `first`: for the first time.
-  data::Dataset read(const data::LoadOptions& options, bool first) const;
+  data::Dataset read(data::LoadOptions options, bool first) const;
+  /// All edges and features, where ranks were to read their parts; `why` begins a note.
+  void read_all(const std::string& why);
   void choose_defaults();
   void compile_model();
   void put_in_order();
@@ -91,6 +94,7 @@ class Workload {
   PlanFor plan_for_;
   KeepOrder keep_;
   GivenData given_;
+  int parts_;
   std::int64_t baseline_bytes_ = 0;
   std::int64_t load_peak_bytes_ = 0;
   std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read

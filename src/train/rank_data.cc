@@ -90,7 +90,6 @@ RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> star
   RankPart& part = made.part;
   part.starts.assign(starts.begin(), starts.end());
   part.edges = whole.graph.num_edges();
-  part.feature_nonzeros = whole.features.sparse ? whole.features.nonzeros() : 0;
   part.weighted = whole.graph.weighted();
   part.symmetric = whole.graph.symmetric();
   part.validates = !epochs::labelled_split(whole).val.empty();
@@ -107,6 +106,7 @@ RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> star
   dataset.format = whole.format;
   dataset.graph = std::move(local.graph);
   dataset.features = cut_features(whole.features, begin, end);
+  part.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
   std::vector<NodeId> rows(static_cast<std::size_t>(end - begin));
   std::iota(rows.begin(), rows.end(), static_cast<NodeId>(begin));
   dataset.labels = data::labels_of(whole.labels, rows);
@@ -128,8 +128,9 @@ RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> s
   part.halo.interior = interior;
   const double train = loss_weight(made.dataset.labels, made.dataset.split.train, loss, class_weights);
   const double val = loss_weight(made.dataset.labels, made.dataset.split.val, loss, class_weights);
-  double all[] = {train, val};
+  double all[] = {train, val, static_cast<double>(part.feature_nonzeros)};
   communicator.sum(all);
+  part.feature_nonzeros = static_cast<std::int64_t>(all[2]);
   part.loss_share = all[0] > 0 ? train / all[0] : 0;
   part.val_loss_share = all[1] > 0 ? val / all[1] : 0;
   return made;

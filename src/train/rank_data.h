@@ -36,8 +36,9 @@ struct RankData {
   RankPart part;
 };
 
-/// The part of rank `rank`, without what only the ranks together know: the lists of its halo and its shares of losses.
-/// Of the halo there are the numbers of own, interior and ghost rows. `*ghosts`: the nodes that its ghosts are.
+/// The part of rank `rank`, without what only the ranks together know: the lists of its halo, its shares of losses, and
+/// of feature_nonzeros only its own. Of edges and features no row of others is read. Of the halo there are the numbers
+/// of own, interior and ghost rows. `*ghosts`: the nodes that its ghosts are.
 RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> starts, int rank,
                   std::vector<NodeId>* ghosts);
 

@@ -57,7 +57,8 @@ std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t
   return data_bytes + lists + planned.peak_of_kept();
 }
 
-RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& options) : whole_(whole), options_(options) {
+RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& options)
+    : whole_(whole), options_(options), nonzeros_(whole.features.sparse ? whole.features.nonzeros() : 0) {
   GNEISS_ASSERT(options.compiled != nullptr, "ranks are planned for a model that was compiled");
   ir::Program program = options.compiled->program;
   runtime::derive_graphs(whole.graph, &program, threads_of(options));
@@ -74,6 +75,7 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   RankData here = cut_part(whole_, starts, rank, &ghosts);
   Stand stand(rank, static_cast<int>(starts.size()) - 1, edges_);
   here.part.communicator = &stand;
+  here.part.feature_nonzeros = nonzeros_;
   here.part.loss_share = here.part.val_loss_share = 1.0 / stand.ranks();
   std::int64_t sends = 0;
   for (const partition::PartTraffic& other : traffic) sends += other.halo_rows[static_cast<std::size_t>(rank)];

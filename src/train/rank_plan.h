@@ -41,6 +41,7 @@ class RankPlanner {
  private:
   const data::Dataset& whole_;
   SessionOptions options_;
+  std::int64_t nonzeros_;      ///< of all features, if they are sparse
   std::vector<double> edges_;  ///< of each graph of the program
 };
 

@@ -11,7 +11,10 @@
 #include "base/error.h"
 #include "base/hash_bytes.h"
 #include "base/names.h"
+#include "data/parts.h"
 #include "data/preprocess.h"
+#include "data/ranges.h"
+#include "data/validate.h"
 #include "partition/contiguous.h"
 #include "pgas/thread_space.h"
 #include "train/rank_plan.h"
@@ -83,7 +86,7 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
     // Each process has cut by itself; METIS and measured rates are not the same on all machines.
     if (ranks_->here() < ranks_->count()) comm::agree(communicator, "cut of the graph (--partition)", cut_hash);
     Member& here = member(communicator);
-    RankData cut = cut_dataset(whole_, starts, communicator, options.loss.kind, options.class_weights);
+    RankData cut = cut_checked(communicator, starts);
     here.part = std::move(cut.part);
     here.data_bytes = cut.dataset.bytes();
     part_of(communicator) = std::move(cut.dataset);
@@ -104,6 +107,24 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
     if (communicator.rank() != ranks_->first()) here.weights = Buffer<float>(here.session->snapshot_size());
     here.session->set_up();
   });
+}
+
+/// Of data that nobody has looked at, a rank looks at its part, and the ranks count together whose numbers are odd.
+RankData RankTraining::cut_checked(comm::Communicator& communicator, std::span<const std::int64_t> starts) {
+  if (!whole_.by_parts) return cut_dataset(whole_, starts, communicator, options_.loss.kind, options_.class_weights);
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  data::check_in_edges(whole_, starts[rank], starts[rank + 1]);
+  data::check_feature_rows(whole_, starts[rank], starts[rank + 1]);
+  RankData cut = cut_dataset(whole_, starts, communicator, options_.loss.kind, options_.class_weights);
+  data::check_finite(cut.dataset, whole_.allows_nan);
+  double odd[] = {data::negative_weights(cut.dataset).empty() ? 0.0 : 1.0,
+                  data::large_numbers(cut.dataset).empty() ? 0.0 : 1.0};
+  communicator.sum(odd);
+  if (communicator.rank() == ranks_->first()) {
+    negative_parts_ = static_cast<int>(odd[0]);
+    large_parts_ = static_cast<int>(odd[1]);
+  }
+  return cut;
 }
 
 /// Gets of one device may be under way in another's memory: all spaces end first.
@@ -154,6 +175,22 @@ std::vector<std::string> RankTraining::notes() const {
   for (const partition::Refusal& way : refused_) refused.push_back(fmt::format("{}: {}", way.method, way.reason));
   if (!refused.empty()) notes.push_back("--partition auto could not take " + join(refused, "; "));
   return notes;
+}
+
+std::string RankTraining::negative_weights() const {
+  if (negative_parts_ == 0) return {};
+  return fmt::format(
+      "{} of {} parts have edges of negative weights: a normalisation by degrees, as gcn's, cuts nodes off whose "
+      "weights "
+      "sum to 0 or less; gneiss data validate says how many",
+      negative_parts_, ranks_->count());
+}
+
+std::vector<std::string> RankTraining::large_numbers() const {
+  if (large_parts_ == 0) return {};
+  return {
+      fmt::format("{} of {} parts have large numbers, on which networks train badly; gneiss data validate says which",
+                  large_parts_, ranks_->count())};
 }
 
 }  // namespace gneiss::train

@@ -37,7 +37,8 @@ struct Cutting {
 class RankTraining {
  public:
   /// Cuts `whole` into a part for each rank, its nodes renamed so that parts are runs of them, and makes a session for
-  /// each; its own edges and features go then. A data set that was cut into as many parts keeps those. `ranks` must
+  /// each; its own edges and features go then. Of a data set that is read by parts, each rank reads and checks its own
+  /// alone. A data set that was cut into as many parts keeps those. `ranks` must
   /// outlive this. `options.threads` are shared by the ranks of this process. Errors: as Session; kUnsupported where
   /// the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks are here.
   RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const SessionOptions& options,
@@ -60,6 +61,10 @@ class RankTraining {
   pgas::Traffic fetched() const;
   /// How the graph was cut, and what `auto` could not try.
   std::vector<std::string> notes() const;
+  /// Of a data set that is read by parts: what data::negative_weights and large_numbers would say of all of it, as far
+  /// as a count of parts can say it.
+  std::string negative_weights() const;
+  std::vector<std::string> large_numbers() const;
 
  private:
   struct Member {
@@ -69,6 +74,8 @@ class RankTraining {
     std::int64_t data_bytes = 0;  ///< of the part's dataset before anything of it was freed
     std::unique_ptr<pgas::Space> space;
   };
+
+  RankData cut_checked(comm::Communicator& communicator, std::span<const std::int64_t> starts);
 
   Member& member(const comm::Communicator& communicator) {
     return members_[static_cast<std::size_t>(communicator.rank() - ranks_->first())];
@@ -80,6 +87,8 @@ class RankTraining {
   SessionOptions options_;  ///< with a rank's share of the threads
   std::vector<Member> members_;
   std::int64_t ghosts_ = 0;                  ///< of all ranks
+  int negative_parts_ = 0;                   ///< with edges of negative weights; where the data are read by parts
+  int large_parts_ = 0;                      ///< with large numbers; likewise
   std::string cut_;                          ///< how nodes were dealt out, for people
   std::vector<partition::Refusal> refused_;  ///< what --partition auto could not try
 };

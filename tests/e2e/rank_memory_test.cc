@@ -12,12 +12,14 @@
 
 #include "comm/loopback.h"
 #include "data/load.h"
+#include "data/parts.h"
 #include "e2e/command.h"
 #include "epochs/metrics.h"
 #include "language/compile.h"
 #include "partition/contiguous.h"
 #include "partition/owners.h"
 #include "support/allocation_counter.h"
+#include "support/data_fixtures.h"
 #include "train/rank_plan.h"
 #include "train/rank_training.h"
 
@@ -154,6 +156,51 @@ TEST(RankMemory, ARankTakesWhatItsPlanSays) {
   });
   const auto taken = static_cast<double>(peak_bytes() - before);
   EXPECT_NEAR(planned / taken, 1, 0.05) << planned << " bytes planned, " << taken << " taken";
+}
+
+/// Resident bytes of what is mapped of a file.
+std::int64_t resident_bytes(const std::string& file) {
+  std::ifstream maps("/proc/self/smaps");
+  std::int64_t kib = 0;
+  bool counts = false;
+  for (std::string line; std::getline(maps, line);) {
+    const bool opens = line.find('-') != std::string::npos && line.find('-') < line.find(' ');
+    if (opens) counts = line.ends_with(file);
+    if (counts && line.starts_with("Rss:")) kib += std::stoll(line.substr(4));
+  }
+  return kib * 1024;
+}
+
+TEST(RankMemory, OfAFolderThatWasCutARankTouchesItsPartAlone) {
+  constexpr int kParts = 4;
+  constexpr std::int64_t kSlack = std::int64_t{1} << 20;  // pages come in by groups
+  const TempFolder folder;
+  const std::string path = (folder.path() / "parts").string();
+  data::Dataset made = data::load("dcsbm:nodes=48000,edges=1200000,classes=8,features=64,seed=3", {});
+  made.part_starts = partition::contiguous(made.graph.offsets(), kParts);
+  data::save(made, path);
+  data::LoadOptions options;
+  options.parts = kParts;
+  const data::Dataset parts = data::load(path, options);
+  ASSERT_TRUE(parts.by_parts);
+  const std::pair<const char*, std::int64_t> files[] = {
+      {"parts/in_indices.npy", static_cast<std::int64_t>(made.graph.sources().size_bytes())},
+      {"parts/features.npy", static_cast<std::int64_t>(made.features.dense.size_bytes())}};
+  for (const auto& [file, bytes] : files) {
+    EXPECT_GT(bytes, 4 * kSlack) << file;
+    EXPECT_LT(resident_bytes(file), kSlack) << file << ", once it is loaded";
+  }
+  constexpr int kRank = 2;
+  data::check_in_edges(parts, parts.part_starts[kRank], parts.part_starts[kRank + 1]);
+  std::vector<NodeId> ghosts;
+  const train::RankData mine = train::cut_part(parts, parts.part_starts, kRank, &ghosts);
+  for (const auto& [file, bytes] : files) {
+    EXPECT_GT(resident_bytes(file), 0) << file;
+    EXPECT_LT(resident_bytes(file), bytes / kParts + kSlack) << file;
+  }
+  const train::RankData expected = train::cut_part(made, made.part_starts, kRank, &ghosts);
+  EXPECT_EQ(list(mine.dataset.graph.sources()), list(expected.dataset.graph.sources()));
+  EXPECT_EQ(list(mine.dataset.features.dense), list(expected.dataset.features.dense));
 }
 
 TEST(RankMemory, PlansOfRanksAreATable) {

@@ -87,6 +87,12 @@ TEST(Partition, AFolderKeepsItsPartsAndNodesTheirNames) {
   const Json together = run("parts", {"--ranks", "3", "--out", "together"});
   expect_same_losses(together, alone);
   EXPECT_THAT(together["notes"].dump(), HasSubstr("parts of the data set"));
+  const Json normed = run("parts", {"--ranks", "3", "--no-save", "--normalize-features", "standard"});
+  expect_same_losses(normed, run(kGraph, {"--no-save", "--normalize-features", "standard"}));
+  EXPECT_THAT(normed["notes"].dump(), HasSubstr("--normalize-features looks at all edges or features"));
+  const Json moved = run("parts", {"--ranks", "3", "--no-save", "--reorder", "degree"});
+  expect_same_losses(moved, alone);
+  EXPECT_THAT(moved["notes"].dump(), HasSubstr("--reorder moves all edges and features"));
   EXPECT_THAT(run(kGraph, {"--ranks", "3", "--partition", "degree", "--no-save"})["notes"].dump(),
               HasSubstr("parts by degree"));
   // Predictions name nodes as the data did before they were cut.

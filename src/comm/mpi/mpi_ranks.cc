@@ -72,8 +72,9 @@ class StartLimit {
           if (done_.wait_for(lock, limit, [this] { return through_; })) return;
           const std::string who = ranks == 2 ? fmt::format("rank {}", 1 - rank) : "another rank";
           fmt::print(stderr, "gneiss: rank {} of {} waited {} s for {} to start\n", rank, ranks, limit.count(), who);
-          fmt::print(stderr, "  hint: each process that says this is there; look at the others, and start all with the "
-                             "same gneiss\n");
+          fmt::print(stderr,
+                     "  hint: each process that says this is there; look at the others, and start all with the "
+                     "same gneiss\n");
           _exit(exit_code(ErrorCode::kPeerLost));
         }) {}
   ~StartLimit() {
