@@ -15,10 +15,13 @@ import json
 import pathlib
 import statistics
 import time
+import warnings
 
 import numpy as np
 import torch
 import torch.distributed as dist
+
+warnings.filterwarnings("ignore")  # of CSR tensors: beta
 
 
 def load(folder):
