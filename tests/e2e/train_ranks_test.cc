@@ -211,9 +211,6 @@ TEST(Devices, RefuseWhatTheyCannot) {
     EXPECT_EQ(machine.code, 2) << machine.err;
     EXPECT_THAT(machine.err, HasSubstr("use it with gneiss plan --devices N"));
   }
-  const CommandResult batches = place.gneiss({"train", kGraph, "--devices", "2", "--batch-size", "8"});
-  EXPECT_EQ(batches.code, 2) << batches.err;
-  EXPECT_THAT(batches.err, HasSubstr("--batch-size does not go with --devices"));
 }
 
 TEST(Ranks, LeaveOneRunFolderThatPredictsAsItScored) {
