@@ -402,7 +402,7 @@ class Binding {
 
   void use_half(RankKernel run, HaloArgs<T> args, ir::ValueId y, ir::ValueId packed) {
     args.packed = matrix(packed);
-    if (from_.request) args.request = from_.request(packed);
+    if (from_.exchange) args.exchange = from_.exchange(packed);
     use_ranks(run, args, y);
   }
 

@@ -17,6 +17,7 @@
 #include "comm/halo.h"
 #include "ir/program.h"
 #include "kernels/cuda/device_kernels.h"
+#include "kernels/halo.h"
 #include "kernels/kernel.h"
 #include "pgas/space.h"
 
@@ -58,10 +59,10 @@ struct Operands {
   std::function<SpanIn<const T, S>()> transposed_values;
   std::function<SpanIn<const float, S>(std::int32_t graph)> edge_weights;  ///< empty: all ones
   std::function<SpanIn<const std::int64_t, S>(std::int32_t node_set)> row_ids;
-  comm::Communicator* communicator = nullptr;                 ///< of a rank; null while planning
-  const comm::HaloPlan* halo = nullptr;                       ///< likewise
-  pgas::Space* space = nullptr;                               ///< of a device that fetches rows; else null
-  std::function<comm::Request*(ir::ValueId packed)> request;  ///< of the exchange that these packed rows are for
+  comm::Communicator* communicator = nullptr;                     ///< of a rank; null while planning
+  const comm::HaloPlan* halo = nullptr;                           ///< likewise
+  pgas::Space* space = nullptr;                                   ///< of a device that fetches rows; else null
+  std::function<ExchangeUnderWay*(ir::ValueId packed)> exchange;  ///< of the exchange that these packed rows are for
   LossOperandsIn<S> training;
   LossOperandsIn<S> validation;
   SpanIn<const float, S> class_weights;

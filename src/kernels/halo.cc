@@ -1,6 +1,7 @@
 // Rows to send are packed one behind the other, by receiver. What comes in lies packed too: ghosts are in the order of
 // their owners, so that rows without gaps between them are received where they belong. Where devices share an address
-// space nothing is packed for others: each fetches what it wants from where it is, and copies its own rows meanwhile.
+// space nothing is packed for others: each fetches what it wants from where it is. What others fetch from must stay
+// until the second half: halo shows the own rows of its result, halo_add its operand.
 #include "kernels/halo.h"
 
 #include <algorithm>
@@ -54,33 +55,30 @@ Packed<T> packed_rows(const Context& context, const HaloArgs<T>& args) {
 }
 
 template <class T>
-pgas::SharedRows shared_rows(const MatrixView<T>& x) {
-  return {reinterpret_cast<const std::byte*>(x.data), x.rows, x.stride * static_cast<std::int64_t>(sizeof(T))};
-}
-
-template <class T>
 pgas::LocalRows rows_at(T* first, std::int64_t count, std::int64_t stride) {
   return {reinterpret_cast<std::byte*>(first), count, stride * static_cast<std::int64_t>(sizeof(T))};
 }
 
-/// halo, by gets.
+/// halo_start, by gets.
 template <class T>
 void fetch_ghosts(const Context& context, const HaloArgs<T>& args) {
   const comm::HaloPlan& plan = *args.plan;
-  const std::int64_t row_bytes = args.x.cols * static_cast<std::int64_t>(sizeof(T));
-  args.space->open(shared_rows(args.x));
-  pgas::Token last = 0;
+  const std::int64_t row_bytes = args.y.cols * static_cast<std::int64_t>(sizeof(T));
+  copy_own(context, args);
+  const pgas::SharedRows own = {reinterpret_cast<const std::byte*>(args.y.data), plan.owned,
+                                args.y.stride * static_cast<std::int64_t>(sizeof(T))};
+  ExchangeUnderWay made;
+  made.frame = args.space->open(own);
   for (int p = 0; p < args.space->devices(); ++p) {
     const std::int64_t first = plan.receive_at[static_cast<std::size_t>(p)];
     const std::int64_t count = plan.receive_at[static_cast<std::size_t>(p) + 1] - first;
     if (count == 0) continue;
     const auto rows =
         std::span(plan.ghost_rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-    last = args.space->get_rows(p, rows, row_bytes, rows_at(args.y.row(plan.owned + first), count, args.y.stride));
+    made.last_get = args.space->get_rows(made.frame, p, rows, row_bytes,
+                                         rows_at(args.y.row(plan.owned + first), count, args.y.stride));
   }
-  copy_own(context, args);
-  args.space->wait(last);
-  args.space->close();
+  *args.exchange = made;
 }
 
 /// Adds `count` packed rows to the own rows that `rows` names.
@@ -95,30 +93,39 @@ void add_rows(int threads, const NodeId* rows, const T* packed, std::int64_t cou
   });
 }
 
-/// halo_add, by gets: the rows of one device are added while those of the next are on their way.
+/// halo_add_start, by gets.
 template <class T>
-void fetch_and_add(const Context& context, const HaloArgs<T>& args) {
+void fetch_sums(const Context& context, const HaloArgs<T>& args) {
   const comm::HaloPlan& plan = *args.plan;
   const std::int64_t cols = args.x.cols;
   const Packed<T> packed = packed_rows(context, args);
-  const int devices = args.space->devices();
-  args.space->open(shared_rows(args.x));
-  pgas::Token last = 0;
-  for (int p = 0; p < devices; ++p) {  // a get of no rows too, so that get p is the (devices - 1 - p)-th from the last
+  ExchangeUnderWay made;
+  made.frame = args.space->open({reinterpret_cast<const std::byte*>(args.x.data), args.x.rows,
+                                 args.x.stride * static_cast<std::int64_t>(sizeof(T))});
+  for (int p = 0; p < args.space->devices(); ++p) {  // a get of no rows too: the wait counts them back from the last
     const std::int64_t first = plan.send_at[static_cast<std::size_t>(p)];
     const std::int64_t count = plan.send_at[static_cast<std::size_t>(p) + 1] - first;
-    last =
-        args.space->get_range(p, plan.held_at[static_cast<std::size_t>(p)], cols * static_cast<std::int64_t>(sizeof(T)),
-                              rows_at(packed.own + first * cols, count, cols));
+    made.last_get = args.space->get_range(made.frame, p, plan.held_at[static_cast<std::size_t>(p)],
+                                          cols * static_cast<std::int64_t>(sizeof(T)),
+                                          rows_at(packed.own + first * cols, count, cols));
   }
+  *args.exchange = made;
+}
+
+/// halo_add_wait, by gets: the rows of one device are added while those of the next are on their way.
+template <class T>
+void add_fetched(const Context& context, const HaloArgs<T>& args) {
+  const comm::HaloPlan& plan = *args.plan;
+  const Packed<T> packed = packed_rows(context, args);
+  const int devices = args.space->devices();
   copy_own(context, args);
   for (int p = 0; p < devices; ++p) {
-    args.space->wait(last - static_cast<pgas::Token>(devices - 1 - p));
+    args.space->wait(args.exchange->last_get - static_cast<pgas::Token>(devices - 1 - p));
     const std::int64_t first = plan.send_at[static_cast<std::size_t>(p)];
-    add_rows(context.threads, plan.send_rows.data() + first, packed.own + first * cols,
+    add_rows(context.threads, plan.send_rows.data() + first, packed.own + first * args.y.cols,
              plan.send_at[static_cast<std::size_t>(p) + 1] - first, args.y);
   }
-  args.space->close();
+  args.space->close(args.exchange->frame);
 }
 
 }  // namespace
@@ -129,9 +136,9 @@ std::size_t halo_workspace_bytes(std::int64_t packed, std::int64_t cols, std::si
 
 template <class T>
 void halo(const Context& context, const HaloArgs<T>& args) {
-  comm::Request request;
+  ExchangeUnderWay exchange;
   HaloArgs<T> halves = args;
-  halves.request = &request;
+  halves.exchange = &exchange;
   halo_start(context, halves);
   halo_wait(context, halves);
 }
@@ -146,17 +153,20 @@ void halo_start(const Context& context, const HaloArgs<T>& args) {
       context.threads, plan.sends(), cols, [&](std::int64_t i) { return packed.own + i * cols; },
       [&](std::int64_t i) { return args.x.row(plan.send_rows[static_cast<std::size_t>(i)]); });
   T* const ghosts = args.y.contiguous() ? args.y.row(plan.owned) : packed.ghosts;
-  *args.request = args.communicator->start_exchange({bytes_of(packed.own, plan.sends(), cols), plan.send_at},
-                                                    {bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
-                                                    cols * static_cast<std::int64_t>(sizeof(T)));
+  args.exchange->request = args.communicator->start_exchange({bytes_of(packed.own, plan.sends(), cols), plan.send_at},
+                                                             {bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
+                                                             cols * static_cast<std::int64_t>(sizeof(T)));
   copy_own(context, args);
 }
 
 template <class T>
 void halo_wait(const Context& context, const HaloArgs<T>& args) {
-  if (args.space != nullptr) return;
+  if (args.space != nullptr) {
+    args.space->wait(args.exchange->last_get);
+    return args.space->close(args.exchange->frame);
+  }
   const comm::HaloPlan& plan = *args.plan;
-  args.communicator->wait(*args.request);
+  args.communicator->wait(args.exchange->request);
   if (args.y.contiguous()) return;
   const T* const ghosts = packed_rows(context, args).ghosts;
   copy_rows<T>(
@@ -166,16 +176,16 @@ void halo_wait(const Context& context, const HaloArgs<T>& args) {
 
 template <class T>
 void halo_add(const Context& context, const HaloArgs<T>& args) {
-  comm::Request request;
+  ExchangeUnderWay exchange;
   HaloArgs<T> halves = args;
-  halves.request = &request;
+  halves.exchange = &exchange;
   halo_add_start(context, halves);
   halo_add_wait(context, halves);
 }
 
 template <class T>
 void halo_add_start(const Context& context, const HaloArgs<T>& args) {
-  if (args.space != nullptr) return;
+  if (args.space != nullptr) return fetch_sums(context, args);
   const comm::HaloPlan& plan = *args.plan;
   const std::int64_t cols = args.x.cols;
   const Packed<T> packed = packed_rows(context, args);
@@ -186,19 +196,19 @@ void halo_add_start(const Context& context, const HaloArgs<T>& args) {
         context.threads, plan.ghosts, cols, [&](std::int64_t i) { return ghosts + i * cols; },
         [&](std::int64_t i) { return args.x.row(plan.owned + i); });
   }
-  *args.request = args.communicator->start_exchange({bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
-                                                    {bytes_of(packed.own, plan.sends(), cols), plan.send_at},
-                                                    cols * static_cast<std::int64_t>(sizeof(T)));
+  args.exchange->request = args.communicator->start_exchange({bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
+                                                             {bytes_of(packed.own, plan.sends(), cols), plan.send_at},
+                                                             cols * static_cast<std::int64_t>(sizeof(T)));
 }
 
 template <class T>
 void halo_add_wait(const Context& context, const HaloArgs<T>& args) {
-  if (args.space != nullptr) return fetch_and_add(context, args);
+  if (args.space != nullptr) return add_fetched(context, args);
   const comm::HaloPlan& plan = *args.plan;
   const std::int64_t cols = args.x.cols;
   const Packed<T> packed = packed_rows(context, args);
   copy_own(context, args);
-  args.communicator->wait(*args.request);
+  args.communicator->wait(args.exchange->request);
   // One rank holds a row once: the rows of one rank are added side by side, ranks one after the other.
   for (std::size_t p = 0; p + 1 < plan.send_at.size(); ++p) {
     const std::int64_t first = plan.send_at[p];

@@ -13,15 +13,22 @@
 
 namespace gneiss::kernels {
 
+/// What the first half of an exchange started, for the second: a call of the communicator, or gets in a frame.
+struct ExchangeUnderWay {
+  comm::Request request;
+  pgas::Frame frame = 0;
+  pgas::Token last_get = 0;
+};
+
 template <class T>
 struct HaloArgs {
   comm::Communicator* communicator = nullptr;
   const comm::HaloPlan* plan = nullptr;
   MatrixView<T> x;
   MatrixView<T> y;
-  pgas::Space* space = nullptr;      ///< of a device that reads rows where others have them; null: rows are sent
-  MatrixView<T> packed{};            ///< of the halves: rows to send and rows received, which last from start to wait
-  comm::Request* request = nullptr;  ///< of the halves: what was started
+  pgas::Space* space = nullptr;  ///< of a device that reads rows where others have them; null: rows are sent
+  MatrixView<T> packed{};        ///< of the halves: rows to send and rows received, which last from start to wait
+  ExchangeUnderWay* exchange = nullptr;  ///< of the halves: what was started
 };
 
 /// Scratch of halo and halo_add, which pack `packed` rows: those sent to others and those received.

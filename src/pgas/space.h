@@ -1,8 +1,9 @@
 // One address space over the memories of several devices: each reads rows where another holds them.
 //
 // Two calls frame every use. `open` shows all devices where each one's rows lie; until `close` they stay there and keep
-// their values, and anybody reads them. Reads do not block: get_rows says what is wanted, wait says when it has come,
-// and what a device does in between hides the way. Rows that are shared lie here; edges stay private.
+// their values, and anybody reads them. Several frames may be open at a time. Reads do not block: get_rows says what is
+// wanted, wait says when it has come, and what a device does in between hides the way. Rows that are shared lie here;
+// edges stay private.
 // Source: OpenSHMEM's symmetric heap and nbi calls; MGG (OSDI 2023), section 3.3.
 #pragma once
 
@@ -35,10 +36,13 @@ struct Traffic {
   std::int64_t gets = 0;
   std::int64_t rows = 0;
   std::int64_t bytes = 0;
+  double waited_seconds = 0;
 };
 
-/// Stands for a get under way.
+/// Stands for a get under way; numbers of one device go up by one.
 using Token = std::uint64_t;
+/// Stands for what open began, on one device.
+using Frame = std::size_t;
 
 class Space {
  public:
@@ -50,38 +54,44 @@ class Space {
   virtual int device() const = 0;
   virtual int devices() const = 0;
 
-  /// Shows the others this device's rows and sees theirs. All devices call it. The rows must outlive the spaces of all
-  /// devices: where one of them fails, gets of others may be under way. Errors: kPeerLost
-  virtual void open(SharedRows rows) = 0;
+  /// Shows the others this device's rows and sees theirs. All devices open and close in one order. The rows must
+  /// outlive the spaces of all devices: where one of them fails, gets of others may be under way. Errors: kPeerLost
+  virtual Frame open(SharedRows rows) = 0;
   /// Waits until all devices have read what they wanted: rows may change again. All devices call it, each after it has
   /// waited for its gets. Errors: kPeerLost
-  virtual void close() = 0;
+  virtual void close(Frame frame) = 0;
 
   /// Where a row of a device lies, between open and close. Errors: kInternal if the device has no such row.
-  virtual const std::byte* row_address(int device, std::int64_t row) const = 0;
+  const std::byte* row_address(Frame frame, int device, std::int64_t row) const;
 
   /// Begins to copy rows of a device, `row_bytes` each: to row i goes rows[i]. Does not block. `rows` and `to` must
   /// stay as they are until the token was waited for. Errors: kInternal if the device has no such row.
-  Token get_rows(int device, std::span<const NodeId> rows, std::int64_t row_bytes, LocalRows to);
+  Token get_rows(Frame frame, int device, std::span<const NodeId> rows, std::int64_t row_bytes, LocalRows to);
   /// The same of the consecutive rows first, first + 1, … as many as `to` has.
-  Token get_range(int device, std::int64_t first, std::int64_t row_bytes, LocalRows to);
+  Token get_range(Frame frame, int device, std::int64_t first, std::int64_t row_bytes, LocalRows to);
   /// Returns when the rows of that get, and of all before it, have come.
-  virtual void wait(Token token) = 0;
+  void wait(Token token);
 
   const Traffic& traffic() const { return traffic_; }
 
  protected:
   /// A get as it is carried out: the rows that `list` names, or a range where that is empty.
   struct Get {
+    Frame frame = 0;
     int device = 0;
+    SharedRows from;  ///< of that device
     std::span<const NodeId> list;
     std::int64_t first = 0;
     std::int64_t row_bytes = 0;
     LocalRows to;
   };
   virtual Token begin(const Get& get) = 0;
+  virtual void do_wait(Token token) = 0;
+  /// What a device shows. Errors: kInternal if the frame is not open.
+  virtual SharedRows shown(Frame frame, int device) const = 0;
 
  private:
+  SharedRows rows_of(Frame frame, int device) const;
   Token counted(const Get& get);
 
   Traffic traffic_;

@@ -6,6 +6,7 @@
 // hardware.
 #include "pgas/thread_space.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -25,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 class ThreadSpace final : public Space {
  public:
   ThreadSpace(int device, int devices, Meet meet, const Link& link)
-      : device_(device), meet_(std::move(meet)), link_(link), shown_(static_cast<std::size_t>(devices)) {
+      : device_(device), devices_(devices), meet_(std::move(meet)), link_(link) {
     try {
       copier_ = std::thread([this] { copy_until_stopped(); });
     } catch (const std::system_error& error) {
@@ -43,41 +44,58 @@ class ThreadSpace final : public Space {
   }
 
   int device() const override { return device_; }
-  int devices() const override { return static_cast<int>(shown_.size()); }
+  int devices() const override { return devices_; }
 
-  void open(SharedRows rows) override {
-    meet_(rows, shown_);
-    open_ = true;
+  Frame open(SharedRows rows) override {
+    const auto unused = std::find_if(frames_.begin(), frames_.end(), [](const Opened& frame) { return !frame.open; });
+    const auto made = static_cast<Frame>(unused - frames_.begin());
+    if (made == frames_.size()) frames_.emplace_back().shown.resize(static_cast<std::size_t>(devices_));
+    meet_(rows, frames_[made].shown);
+    frames_[made].open = true;
+    frames_[made].last = 0;
+    return made;
   }
 
-  void close() override {
+  void close(Frame frame) override {
+    expect_open(frame);
+    Opened& opened = frames_[frame];
     {
       const std::lock_guard lock(mutex_);
-      GNEISS_ASSERT(done_ == begun_, "device {} closes while {} gets are under way", device(), begun_ - done_);
+      GNEISS_ASSERT(done_ >= opened.last, "device {} closes while {} gets are under way", device(),
+                    opened.last - done_);
     }
-    open_ = false;
-    meet_({}, shown_);
+    opened.open = false;
+    meet_({}, opened.shown);
   }
 
-  const std::byte* row_address(int device, std::int64_t row) const override {
-    GNEISS_ASSERT(open_, "rows of others are read between open and close");
-    GNEISS_ASSERT(device >= 0 && device < devices(), "there is no device {} of {}", device, devices());
-    const SharedRows& rows = shown_[static_cast<std::size_t>(device)];
-    GNEISS_ASSERT(row >= 0 && row < rows.count, "device {} has no row {} of {}", device, row, rows.count);
-    return rows.first + row * rows.stride_bytes;
+ private:
+  /// What all devices show from open to close.
+  struct Opened {
+    std::vector<SharedRows> shown;  ///< by device
+    Token last = 0;                 ///< the last get in it
+    bool open = false;
+  };
+
+  void expect_open(Frame frame) const {
+    GNEISS_ASSERT(frame < frames_.size() && frames_[frame].open, "rows of others are read between open and close");
   }
 
-  void wait(Token token) override {
+  SharedRows shown(Frame frame, int device) const override {
+    expect_open(frame);
+    return frames_[frame].shown[static_cast<std::size_t>(device)];
+  }
+
+  void do_wait(Token token) override {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [&] { return done_ >= token; });
   }
 
- private:
   Token begin(const Get& get) override {
     const std::lock_guard lock(mutex_);
     if (begun_ - done_ == ring_.size()) grow();
     ring_[begun_ % ring_.size()] = get;
     ++begun_;
+    frames_[get.frame].last = begun_;
     changed_.notify_one();
     return begun_;
   }
@@ -120,16 +138,16 @@ class ThreadSpace final : public Space {
   void copy(const Get& get) const {
     for (std::int64_t i = 0; i < get.to.count; ++i) {
       const std::int64_t row = get.list.empty() ? get.first + i : get.list[static_cast<std::size_t>(i)];
-      std::memcpy(get.to.first + i * get.to.stride_bytes, row_address(get.device, row),
+      std::memcpy(get.to.first + i * get.to.stride_bytes, get.from.first + row * get.from.stride_bytes,
                   static_cast<std::size_t>(get.row_bytes));
     }
   }
 
   const int device_;
+  const int devices_;
   Meet meet_;
   const Link link_;
-  std::vector<SharedRows> shown_;  ///< by device, from open on
-  bool open_ = false;
+  std::vector<Opened> frames_;  ///< the device's own thread alone looks at them
 
   std::mutex mutex_;
   std::condition_variable changed_;  ///< there is something to copy, or it is time to end

@@ -439,7 +439,7 @@ void Executor<T>::make_operands() {
   from.communicator = resources_.communicator;
   from.halo = resources_.halo;
   from.space = resources_.space;
-  from.request = [this](ir::ValueId packed) { return &exchanges_[static_cast<std::size_t>(packed)]; };
+  from.exchange = [this](ir::ValueId packed) { return &exchanges_[static_cast<std::size_t>(packed)]; };
   from.real = [this](ir::ValueId v) { return view(v); };
   from.halves = [this](ir::ValueId v) { return halves(v); };
   from.index = [this](ir::ValueId v) {

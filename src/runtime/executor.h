@@ -151,9 +151,9 @@ class Executor {
   kernels::Operands<T> operands_;
   std::vector<Step> steps_;
   Releases releases_;
-  std::vector<comm::Request> exchanges_;      ///< by value: of the packed rows of an exchange
-  std::vector<comm::Request> sums_;           ///< of gradients, under way
-  std::vector<std::size_t> early_gradients_;  ///< of parameters: what bands of the forward phase made
+  std::vector<kernels::ExchangeUnderWay> exchanges_;  ///< by value: of the packed rows of an exchange
+  std::vector<comm::Request> sums_;                   ///< of gradients, under way
+  std::vector<std::size_t> early_gradients_;          ///< of parameters: what bands of the forward phase made
 };
 
 extern template class Executor<float>;

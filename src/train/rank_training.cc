@@ -22,20 +22,6 @@
 namespace gneiss::train {
 namespace {
 
-/// The space of a rank, whose devices meet through the communicator.
-std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link) {
-  const auto devices = static_cast<std::size_t>(communicator.ranks());
-  std::vector<std::int64_t> one_each(devices + 1);
-  std::iota(one_each.begin(), one_each.end(), std::int64_t{0});
-  const auto meet = [&communicator, one_each, copies = std::vector<pgas::SharedRows>(devices)](
-                        const pgas::SharedRows& mine, std::span<pgas::SharedRows> all) mutable {
-    std::fill(copies.begin(), copies.end(), mine);
-    communicator.exchange({std::as_bytes(std::span(copies)), one_each}, {std::as_writable_bytes(all), one_each},
-                          sizeof(pgas::SharedRows));
-  };
-  return pgas::thread_space(communicator.rank(), communicator.ranks(), meet, link);
-}
-
 /// The first nodes of the parts. Nodes are renamed so that a part is a run of them and its interior nodes come first.
 ///   *description   how the parts were found
 ///   *refused       the ways that `auto` could not try
@@ -64,6 +50,19 @@ std::vector<std::int64_t> cut_nodes(int parts, const Cutting& cutting, int threa
 }
 
 }  // namespace
+
+std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link) {
+  const auto devices = static_cast<std::size_t>(communicator.ranks());
+  std::vector<std::int64_t> one_each(devices + 1);
+  std::iota(one_each.begin(), one_each.end(), std::int64_t{0});
+  const auto meet = [&communicator, one_each, copies = std::vector<pgas::SharedRows>(devices)](
+                        const pgas::SharedRows& mine, std::span<pgas::SharedRows> all) mutable {
+    std::fill(copies.begin(), copies.end(), mine);
+    communicator.exchange({std::as_bytes(std::span(copies)), one_each}, {std::as_writable_bytes(all), one_each},
+                          sizeof(pgas::SharedRows));
+  };
+  return pgas::thread_space(communicator.rank(), communicator.ranks(), meet, link);
+}
 
 RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const SessionOptions& options,
                            const RowExchange& exchange, const Cutting& cutting)

@@ -28,6 +28,10 @@ struct RowExchange {
   pgas::Link link;       ///< how fast they are fetched
 };
 
+/// The space of the communicator's rank, whose devices are all threads of this process and meet through it, which must
+/// outlive it. All ranks call it.
+std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link);
+
 /// How nodes are dealt out to ranks.
 struct Cutting {
   std::string method = "contiguous";  ///< one of partition::cut_methods()

@@ -79,64 +79,27 @@ TEST(Space, EveryDeviceReadsEveryRow) {
       const int self = space->device();
       std::int64_t bytes = 0;
       for (std::uint64_t round = 0; round < 20; ++round) {
-        space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+        const pgas::Frame frame = space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
         for (int d = 0; d < devices; ++d) {
           const std::vector<NodeId> rows = random_rows(5 + d, 100 * round + static_cast<std::uint64_t>(10 * self + d));
           std::vector<float> got(rows.size() * kCols, -2);
           std::vector<float> range(2 * kCols, -2);
-          space->get_rows(d, rows, kCols * 4, local(&got));
-          space->wait(space->get_range(d, 3, kCols * 4, local(&range)));
+          space->get_rows(frame, d, rows, kCols * 4, local(&got));
+          space->wait(space->get_range(frame, d, 3, kCols * 4, local(&range)));
           for (std::size_t i = 0; i < rows.size(); ++i)
             for (std::int64_t c = 0; c < kCols; ++c)
               EXPECT_EQ(got[i * kCols + static_cast<std::size_t>(c)], value(d, rows[i], c));
           EXPECT_EQ(range[0], value(d, 3, 0));
           EXPECT_EQ(range[kCols + 2], value(d, 4, 2));
-          EXPECT_EQ(*reinterpret_cast<const float*>(space->row_address(d, 4) + 4), value(d, 4, 1));
+          EXPECT_EQ(*reinterpret_cast<const float*>(space->row_address(frame, d, 4) + 4), value(d, 4, 1));
           if (d != self) bytes += (std::ssize(rows) + 2) * kCols * 4;
         }
-        space->close();
+        space->close(frame);
       }
       EXPECT_EQ(space->traffic().bytes, bytes);
       EXPECT_EQ(space->traffic().gets, 20 * 2 * (devices - 1));
     });
   }
-}
-
-TEST(Space, ManyGetsMayBeUnderWay) {
-  const auto arenas = arenas_of(2, 100);
-  comm::loopback(2)->run([&](comm::Communicator& communicator) {
-    const auto space = space_of(communicator, {.seconds = 0.0002});
-    const std::vector<float> arena = arena_of(space->device(), 100);
-    std::vector<std::vector<float>> got(100, std::vector<float>(kCols, -2));
-    space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
-    pgas::Token last = 0;
-    for (std::int64_t r = 0; r < 100; ++r)
-      last = space->get_range(1 - space->device(), r, kCols * 4, local(&got[static_cast<std::size_t>(r)]));
-    space->wait(last);
-    for (std::int64_t r = 0; r < 100; ++r)
-      EXPECT_EQ(got[static_cast<std::size_t>(r)][1], value(1 - space->device(), r, 1));
-    space->close();
-  });
-}
-
-TEST(Space, GetsDoNotBlockAndShareTheLink) {
-  const auto arenas = arenas_of(2, 2);
-  comm::loopback(2)->run([&](comm::Communicator& communicator) {
-    const auto space = space_of(communicator, {.seconds = 0.1, .bytes_per_second = 120});
-    const std::vector<float> arena = arena_of(space->device(), 2);
-    std::vector<float> got(kCols, -2);
-    std::vector<float> more(kCols, -2);
-    space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
-    const auto start = Clock::now();
-    space->get_range(1 - space->device(), 0, kCols * 4, local(&got));
-    const pgas::Token second = space->get_range(1 - space->device(), 1, kCols * 4, local(&more));
-    EXPECT_LT(std::chrono::duration<double>(Clock::now() - start).count(), 0.1);
-    space->wait(second);
-    // Two gets of 12 bytes: 0.1 s and 0.1 s each, one after the other.
-    EXPECT_GE(std::chrono::duration<double>(Clock::now() - start).count(), 0.399);
-    EXPECT_EQ(more[0], value(1 - space->device(), 1, 0));
-    space->close();
-  });
 }
 
 /// What a device's body fails with, on device 0.
@@ -149,16 +112,95 @@ std::string failure_of(const comm::Ranks::Body& body) {
   return "nothing";
 }
 
+TEST(Space, FramesMayBeOpenSideBySide) {
+  const auto first = arenas_of(2, 3);
+  const auto arenas = arenas_of(4, 3);  // the second frame shows devices 2 and 3 of these
+  comm::loopback(2)->run([&](comm::Communicator& communicator) {
+    const auto space = space_of(communicator, {.seconds = 0.001});
+    const int other = 1 - space->device();
+    const auto self = static_cast<std::size_t>(space->device());
+    std::vector<float> got_a(kCols, -2);
+    std::vector<float> got_b(kCols, -2);
+    std::vector<float> got_c(kCols, -2);
+    const pgas::Frame a = space->open(shared(first[self]));
+    const pgas::Token from_a = space->get_range(a, other, 0, kCols * 4, local(&got_a));
+    const pgas::Frame b = space->open(shared(arenas[self + 2]));
+    const pgas::Token from_b = space->get_range(b, other, 1, kCols * 4, local(&got_b));
+    space->wait(from_a);
+    space->close(a);
+    space->wait(from_b);
+    const pgas::Frame c = space->open(shared(first[self]));  // the place of a is free again
+    EXPECT_EQ(c, a);
+    space->wait(space->get_range(c, other, 2, kCols * 4, local(&got_c)));
+    space->close(b);
+    space->close(c);
+    EXPECT_EQ(got_a[0], value(other, 0, 0));
+    EXPECT_EQ(got_b[0], value(other + 2, 1, 0));
+    EXPECT_EQ(got_c[0], value(other, 2, 0));
+    EXPECT_GT(space->traffic().waited_seconds, 0.0005);
+  });
+}
+
+TEST(Space, NobodyReadsInAClosedFrame) {
+  const auto arenas = arenas_of(2, 2);
+  std::vector<std::vector<float>> room(2, std::vector<float>(kCols));
+  EXPECT_THAT(failure_of([&](comm::Communicator& communicator) {
+                const auto space = space_of(communicator);
+                const auto self = static_cast<std::size_t>(space->device());
+                const pgas::Frame frame = space->open(shared(arenas[self]));
+                space->close(frame);
+                space->get_range(frame, 1 - space->device(), 0, kCols * 4, local(&room[self]));
+              }),
+              HasSubstr("between open and close"));
+}
+
+TEST(Space, ManyGetsMayBeUnderWay) {
+  const auto arenas = arenas_of(2, 100);
+  comm::loopback(2)->run([&](comm::Communicator& communicator) {
+    const auto space = space_of(communicator, {.seconds = 0.0002});
+    const std::vector<float> arena = arena_of(space->device(), 100);
+    std::vector<std::vector<float>> got(100, std::vector<float>(kCols, -2));
+    const pgas::Frame frame = space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+    pgas::Token last = 0;
+    for (std::int64_t r = 0; r < 100; ++r)
+      last = space->get_range(frame, 1 - space->device(), r, kCols * 4, local(&got[static_cast<std::size_t>(r)]));
+    space->wait(last);
+    for (std::int64_t r = 0; r < 100; ++r)
+      EXPECT_EQ(got[static_cast<std::size_t>(r)][1], value(1 - space->device(), r, 1));
+    space->close(frame);
+  });
+}
+
+TEST(Space, GetsDoNotBlockAndShareTheLink) {
+  const auto arenas = arenas_of(2, 2);
+  comm::loopback(2)->run([&](comm::Communicator& communicator) {
+    const auto space = space_of(communicator, {.seconds = 0.1, .bytes_per_second = 120});
+    const std::vector<float> arena = arena_of(space->device(), 2);
+    std::vector<float> got(kCols, -2);
+    std::vector<float> more(kCols, -2);
+    const pgas::Frame frame = space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+    const auto start = Clock::now();
+    space->get_range(frame, 1 - space->device(), 0, kCols * 4, local(&got));
+    const pgas::Token second = space->get_range(frame, 1 - space->device(), 1, kCols * 4, local(&more));
+    EXPECT_LT(std::chrono::duration<double>(Clock::now() - start).count(), 0.1);
+    space->wait(second);
+    // Two gets of 12 bytes: 0.1 s and 0.1 s each, one after the other.
+    EXPECT_GE(std::chrono::duration<double>(Clock::now() - start).count(), 0.399);
+    EXPECT_EQ(more[0], value(1 - space->device(), 1, 0));
+    space->close(frame);
+  });
+}
+
 TEST(Space, WhatIsAskedForIsLookedAt) {
   const auto arenas = arenas_of(2, 2);
   const auto asks = [&](int device, NodeId row) {
     return failure_of([&](comm::Communicator& communicator) {
       const auto space = space_of(communicator);
       std::vector<float> got(kCols);
-      space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+      const pgas::Frame frame = space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
       const std::vector<NodeId> rows = {row};
-      if (space->device() == 0) space->wait(space->get_rows(device, rows, kCols * 4, local(&got)));
-      space->close();
+      if (space->device() == 0) space->wait(space->get_rows(frame, device, rows, kCols * 4, local(&got)));
+      space->close(frame);
     });
   };
   EXPECT_EQ(asks(1, 1), "nothing");
@@ -172,9 +214,9 @@ TEST(Space, NobodyClosesWithAGetUnderWay) {
   EXPECT_THAT(failure_of([&](comm::Communicator& communicator) {
                 const auto space = space_of(communicator, {.seconds = 0.05});
                 std::vector<float>& got = room[static_cast<std::size_t>(space->device())];
-                space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
-                space->get_range(1 - space->device(), 0, kCols * 4, local(&got));
-                space->close();
+                const pgas::Frame frame = space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+                space->get_range(frame, 1 - space->device(), 0, kCols * 4, local(&got));
+                space->close(frame);
               }),
               HasSubstr("gets are under way"));
 }
@@ -183,9 +225,9 @@ TEST(Space, ALostDeviceEndsTheOthers) {
   const auto arenas = arenas_of(2, 2);
   EXPECT_THAT(failure_of([&](comm::Communicator& communicator) {
                 const auto space = space_of(communicator);
-                space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
+                const pgas::Frame frame = space->open(shared(arenas[static_cast<std::size_t>(space->device())]));
                 if (space->device() == 1) throw Error(ErrorCode::kOutOfMemory, "no memory");
-                space->close();
+                space->close(frame);
               }),
               HasSubstr("rank 1 of 2 is lost: no memory"));
 }
