@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "comm/loopback.h"
 #include "data/half_features.h"
 #include "data/load.h"
 #include "ir/text.h"
 #include "support/awkward_graph.h"
 #include "support/data_fixtures.h"
+#include "train/rank_data.h"
 #include "train/session.h"
 
 namespace gneiss {
@@ -198,8 +200,34 @@ TEST(PassSwitches, EachChangesSomePlanAndRoundingOnly) {
   }
   for (const passes::PassInfo& pass : passes::list_passes()) {
     const bool sweeps = pass.name == "dce";  // the passes around it sweep up after themselves and leave it nothing
-    EXPECT_TRUE(!pass.optional || sweeps || changed[pass.name] > 0) << pass.name << " has nothing to do in any case";
+    const bool of_ranks = pass.name == "overlap";  // the next test
+    EXPECT_TRUE(!pass.optional || sweeps || of_ranks || changed[pass.name] > 0)
+        << pass.name << " has nothing to do in any case";
   }
+}
+
+TEST(PassSwitches, OverlapChangesThePlanOfARankAndNoBit) {
+  const Case one = in_f32("ranks", "gcn", {{"dropout", 0.5}}, "dcsbm:nodes=300,classes=4,features=20,degree=8,seed=3");
+  const std::vector<std::int64_t> starts = {0, 150, 300};
+  comm::loopback(2)->run([&](comm::Communicator& communicator) {
+    const train::RankData here = train::cut_dataset(one.dataset, starts, communicator, one.options.loss.kind, {});
+    std::vector<std::string> texts;
+    std::vector<std::vector<double>> losses;
+    for (const bool off : {false, true}) {
+      train::SessionOptions options = one.options;
+      if (off) options.passes.disabled.insert("overlap");
+      train::Session<float> session(here.dataset, options, &here.part);
+      session.set_up();
+      losses.emplace_back();
+      for (std::uint64_t epoch = 1; epoch <= kSteps; ++epoch) {
+        losses.back().push_back(session.forward_backward(epoch));
+        session.update(0.01);
+      }
+      texts.push_back(text_of(session.plan()));
+    }
+    EXPECT_NE(texts[0], texts[1]);
+    EXPECT_EQ(losses[0], losses[1]);
+  });
 }
 
 TEST(PassSwitches, TheOrderOfProductAndSumChangesRoundingOnly) {
