@@ -125,6 +125,22 @@ def test_a_forked_child_of_a_training_process_is_told_so():
     assert out == ""
 
 
+def test_a_forked_child_of_a_process_that_has_made_a_data_set_is_told_so():
+    out = in_process(
+        """
+        child = os.fork()  # data is there
+        if child == 0:
+            try:
+                gneiss.train(data, epochs=2, progress=False)
+                os._exit(3)
+            except gneiss.UnsupportedError as error:
+                os._exit(0 if "spawn" in error.hint else 4)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        """
+    )
+    assert out == ""
+
+
 def test_a_forked_child_of_a_process_that_has_planned_is_told_so():
     out = in_process(
         """

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from . import _core
+from . import _core, _process
 from ._arrays import as_array, compressed, is_scipy, need
 from ._settings import describe, pairs
 from ._tables import column_of, features_of, labels_of
@@ -91,6 +91,7 @@ class Dataset:
             names = ("indptr", "indices", "data")
             return tuple(as_array(part, f"{argument}.{what}", self._notes) for part, what in zip(rows, names))
 
+        _process.before_work()
         self._core = _core.dataset(
             {
                 "name": str(name),
@@ -387,6 +388,7 @@ class Dataset:
 def load(what, **settings):
     """Loads a data set: a file, a folder, or a generator's name such as "karate" or "dcsbm:nodes=1000,classes=5"."""
     given = [("data.name", os.fspath(what), "gneiss.load")]
+    _process.before_work()
     return Dataset._of(_core.load(given + pairs(settings, only="data.")))
 
 
@@ -413,6 +415,7 @@ def _of_arrays(arrays, notes):
         "class_names": arrays["class_names"],
         **parts,
     }
+    _process.before_work()
     dataset = Dataset._of(_core.dataset(given))
     dataset._notes = notes
     return dataset

@@ -379,6 +379,7 @@ class Plan:
 
 def plan(data, model="gcn", **settings):
     """Plans a training without doing it: memory to the byte, modelled times, kernels. Settings as for :func:`train`."""
+    _process.before_work()
     dataset = core_of(data)
     with tempfile.TemporaryDirectory(prefix="gneiss-") as texts:
         model = model_file(model, texts)
