@@ -15,8 +15,9 @@ using ::testing::HasSubstr;
 
 constexpr const char* kGraph = "dcsbm:nodes=2000,classes=4,seed=5";
 
-Json train(const Workplace& place, std::vector<std::string> more) {
+Json train(const Workplace& place, const std::vector<std::string>& words, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"train", kGraph, "--json", "--model"};
+  arguments.insert(arguments.end(), words.begin(), words.end());
   arguments.insert(arguments.end(), more.begin(), more.end());
   const CommandResult result = place.gneiss(arguments);
   EXPECT_EQ(result.code, 0) << result.err;
@@ -125,11 +126,7 @@ TEST(Batches, TheSameSeedGivesTheSameRunForAnyNumberOfThreads) {
 TEST(Batches, ASimulatedMachineTrainsTheSameAndTellsItsSchedule) {
   const Workplace place;
   const std::vector<std::string> common = {"sage", "--epochs", "2", "--batch-size", "16", "--fanout", "5,5"};
-  const auto with = [&](std::vector<std::string> more) {
-    std::vector<std::string> all = common;
-    all.insert(all.end(), more.begin(), more.end());
-    return train(place, all);
-  };
+  const auto with = [&](const std::vector<std::string>& more) { return train(place, common, more); };
   const Json plain = with({"--out", "plain"});
   EXPECT_FALSE(plain.contains("routes"));
   const Json paper =
@@ -154,11 +151,7 @@ TEST(Batches, ASimulatedMachineTrainsTheSameAndTellsItsSchedule) {
 TEST(Batches, HotRowsTrainTheSameAndAreCounted) {
   const Workplace place;
   const std::vector<std::string> common = {"sage", "--epochs", "2", "--batch-size", "16", "--fanout", "5,5"};
-  const auto with = [&](std::vector<std::string> more) {
-    std::vector<std::string> all = common;
-    all.insert(all.end(), more.begin(), more.end());
-    return train(place, all);
-  };
+  const auto with = [&](const std::vector<std::string>& more) { return train(place, common, more); };
   const Json plain = with({"--device", "sim:v100", "--hot", "0", "--out", "plain"});
   EXPECT_FALSE(plain["routes"].contains("rows"));
   const CommandResult predicted = place.gneiss({"predict", "plain", "--out", "plain.csv"});
@@ -208,11 +201,7 @@ TEST(Batches, HotRowsFillTheDevice) {
 TEST(Batches, SeveralDevicesShareEachBatch) {
   const Workplace place;
   const std::vector<std::string> common = {"sage", "--epochs", "2", "--fanout", "5,5"};
-  const auto with = [&](std::vector<std::string> more) {
-    std::vector<std::string> all = common;
-    all.insert(all.end(), more.begin(), more.end());
-    return train(place, all);
-  };
+  const auto with = [&](const std::vector<std::string>& more) { return train(place, common, more); };
   const Json one = with({"--batch-size", "32", "--no-save"});
   const Json two = with({"--batch-size", "16", "--devices", "2", "--out", "two"});
   const auto losses = [](const Json& run) { return run["losses"].get<std::vector<std::vector<double>>>().front(); };

@@ -108,54 +108,33 @@ def test_arrays_outlive_their_owner_while_training():
     )
 
 
-def test_a_forked_child_of_a_training_process_is_told_so():
-    out = in_process(
-        """
-        gneiss.train(data, epochs=2, progress=False)
+@pytest.mark.parametrize(
+    "work",
+    [
+        'gneiss.load("karate")',
+        "gneiss.Dataset(np.array([[0, 1], [1, 0]]), np.ones((2, 3), np.float32), np.array([0, 1]))",
+        'gneiss.plan("karate")',
+        'gneiss.train("karate", epochs=2, progress=False)',
+    ],
+)
+def test_a_forked_child_of_a_process_that_has_computed_is_told_so(work):
+    in_process(
+        f"""
+        import os
+        import numpy as np
+        import gneiss
+        {work}
         child = os.fork()
         if child == 0:
             try:
-                gneiss.train(data, epochs=2, progress=False)
+                {work}
                 os._exit(3)
             except gneiss.UnsupportedError as error:
                 os._exit(0 if "spawn" in error.hint else 4)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        """
+        """,
+        head="",
     )
-    assert out == ""
-
-
-def test_a_forked_child_of_a_process_that_has_made_a_data_set_is_told_so():
-    out = in_process(
-        """
-        child = os.fork()  # data is there
-        if child == 0:
-            try:
-                gneiss.train(data, epochs=2, progress=False)
-                os._exit(3)
-            except gneiss.UnsupportedError as error:
-                os._exit(0 if "spawn" in error.hint else 4)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        """
-    )
-    assert out == ""
-
-
-def test_a_forked_child_of_a_process_that_has_planned_is_told_so():
-    out = in_process(
-        """
-        gneiss.plan(data)
-        child = os.fork()
-        if child == 0:
-            try:
-                gneiss.plan(data)
-                os._exit(3)
-            except gneiss.UnsupportedError as error:
-                os._exit(0 if "spawn" in error.hint else 4)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        """
-    )
-    assert out == ""
 
 
 def test_importing_is_quick_and_brings_nothing_along():
