@@ -197,8 +197,9 @@ void Workload::find_order() {
   if (dataset_.by_parts && method != "auto" && method != "none") read_all("--reorder moves all edges and features");
   const data::Features& features = dataset_.features;
   const std::int64_t memory = memory_limit();
-  const bool fit =
-      features.bytes() <= memory / kMemoryToFeatures || (suit_scratch_file(features) && features.bytes() <= memory);
+  // Mini-batches read a file that has a name, which a scratch file has not.
+  const bool to_scratch = !trains_batches(*config_) && suit_scratch_file(features) && features.bytes() <= memory;
+  const bool fit = features.bytes() <= memory / kMemoryToFeatures || to_scratch;
   if (method == "auto" && !fit && (in_file(features) || data::is_lent(features))) {
     reorder_.asked = method;
     reorder_.reason = fmt::format("features of {:.0f} MB stay {}", 1e-6 * static_cast<double>(features.bytes()),

@@ -70,10 +70,10 @@ class Workload {
   std::int64_t peak_bytes(const ir::Plan& plan) const;
   /// The same where the data set stays whole: mini-batches read all of it in every epoch.
   std::int64_t peak_bytes_of_kept(const ir::Plan& plan) const;
-  /// --mem, or what the machine has.
-  std::int64_t memory_limit() const;
   /// The same of a training that takes so much besides the data set as it was loaded.
   std::int64_t peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const;
+  /// --mem, or what the machine has.
+  std::int64_t memory_limit() const;
 
  private:
   /// The data set; `first`: for the first time.

@@ -344,10 +344,14 @@ void BatchInputs::complete(Slab* slab) const {
 void BatchInputs::read_rows(std::span<const NodeId> rows, std::span<float> out) const {
   const HalfType type = dataset_.features.dtype;
   if (type == HalfType::kNone) return file_->read(rows, std::as_writable_bytes(out).data());
-  thread_local std::vector<std::uint16_t> halves;
-  halves.resize(out.size());
-  file_->read(rows, std::as_writable_bytes(std::span(halves)).data());
-  std::ranges::transform(halves, out.begin(), [&](std::uint16_t bits) { return from_half(type, bits); });
+  // Read into the back half of `out` and widened from the front: no number is written over bits that are still to come.
+  std::byte* const bits = std::as_writable_bytes(out).data() + out.size() * sizeof(std::uint16_t);
+  file_->read(rows, bits);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint16_t half;
+    std::memcpy(&half, bits + i * sizeof half, sizeof half);
+    out[i] = from_half(type, half);
+  }
 }
 
 void BatchInputs::read(const Slab& slab, runtime::Inputs* inputs) const {
