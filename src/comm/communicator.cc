@@ -1,4 +1,5 @@
-// What every communicator does alike: counting what is sent, and small collectives made of the sum.
+// What every communicator does alike: counting what is sent and which calls are open, and small collectives made of the
+// sum.
 #include "comm/communicator.h"
 
 #include <algorithm>
@@ -31,17 +32,17 @@ Request Communicator::start_exchange(RowsByRank<const std::byte> send, RowsByRan
 
 Request Communicator::start_sum(std::span<float> values) {
   const Request request = do_start_sum(values);
-  count_sum(values.size_bytes());
+  opened_sum(values.size_bytes());
   return request;
 }
 
 Request Communicator::start_sum(std::span<double> values) {
   const Request request = do_start_sum(values);
-  count_sum(values.size_bytes());
+  opened_sum(values.size_bytes());
   return request;
 }
 
-void Communicator::count_sum(std::size_t bytes) {
+void Communicator::opened_sum(std::size_t bytes) {
   ++open_;
   ++traffic_.sums;
   traffic_.summed_bytes += static_cast<std::int64_t>(bytes);

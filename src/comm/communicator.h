@@ -57,7 +57,8 @@ class Communicator {
   void sum(std::span<double> values);
 
   /// The same, started: `wait` ends it. Until then nobody writes to what is sent, and nobody reads or writes what is
-  /// received or summed. Calls are started in the same order on all ranks and may be waited for in any. Few are open at
+  /// received or summed, and it outlives a rank that throws: others may use it until they know that the rank is lost.
+  /// Calls are started in the same order on all ranks and may be waited for in any. Few are open at
   /// a time (32 are safe).
   Request start_exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive, std::int64_t row_bytes);
   Request start_sum(std::span<float> values);
@@ -82,7 +83,7 @@ class Communicator {
   virtual void do_wait(Request request) = 0;
 
  private:
-  void count_sum(std::size_t bytes);
+  void opened_sum(std::size_t bytes);
 
   Traffic traffic_;
   int open_ = 0;               ///< calls that are started and not waited for

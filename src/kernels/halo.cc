@@ -34,7 +34,8 @@ std::span<std::byte> bytes_of(T* data, std::int64_t rows, std::int64_t cols) {
   return std::as_writable_bytes(std::span<T>(data, static_cast<std::size_t>(rows * cols)));
 }
 
-/// Where packed rows lie in the workspace: those of own rows that others hold, and those of ghosts.
+/// Where packed rows lie, in `packed` or else in the workspace: those of own rows that others hold, and those of
+/// ghosts.
 template <class T>
 struct Packed {
   T* own = nullptr;

@@ -50,16 +50,20 @@ void halo_add(const Context& context, const HaloArgs<T>& args);
 
 /// The first half of halo: copies the own rows and starts the exchange.
 ///   y[v,:] = x[v,:] for own rows; rows of ghosts are on their way until halo_wait
+/// With a space all devices have come when it returns; the own rows of y, which others read, keep their values until
+/// then, and packed is not used.
 /// Shapes    x: [owned, d]; y: [owned + ghosts, d]; packed: [sends + ghosts, d], which nobody else touches until then.
 /// Errors    kPeerLost
 template <class T>
 void halo_start(const Context& context, const HaloArgs<T>& args);
 
-/// The second half: the rows of y's ghosts are there when it returns. x is not used. Errors: kPeerLost
+/// The second half: the rows of y's ghosts are there when it returns, and with a space all devices have theirs. x is
+/// not used. Errors: kPeerLost
 template <class T>
 void halo_wait(const Context& context, const HaloArgs<T>& args);
 
-/// The first half of halo_add: sends the rows of the ghosts, which must be there; own rows of x may come later.
+/// The first half of halo_add: sends the rows of the ghosts, which must be there; own rows of x may come later. With a
+/// space it shows them, and they keep their values until halo_add_wait.
 /// Shapes    x: [owned + ghosts, d]; packed: [sends + ghosts, d]. Errors: kPeerLost
 template <class T>
 void halo_add_start(const Context& context, const HaloArgs<T>& args);

@@ -16,13 +16,13 @@ using Owners = std::vector<std::int32_t>;
 /// Of parts that are runs of nodes. `starts`: [parts + 1].
 Owners owners_of(std::span<const std::int64_t> starts);
 
-/// Part by part; within a part nodes keep their order.
+/// Part by part.
 struct PartOrder {
   std::vector<NodeId> order;         ///< [nodes] old id by new id
   std::vector<std::int64_t> starts;  ///< [parts + 1] first new ids
 };
 
-/// Cost: O(nodes + parts).
+/// Within a part nodes keep their order. Cost: O(nodes + parts).
 PartOrder order_by_part(const Owners& owners, int parts);
 
 /// The same order with each part's interior nodes in front: those none of whose in-edges come from another part, which

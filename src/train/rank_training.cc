@@ -155,17 +155,6 @@ std::int64_t RankTraining::bytes() const {
   return bytes;
 }
 
-pgas::Traffic RankTraining::fetched() const {
-  pgas::Traffic all;
-  for (const Member& here : members_) {
-    if (here.space == nullptr) continue;
-    all.gets += here.space->traffic().gets;
-    all.rows += here.space->traffic().rows;
-    all.bytes += here.space->traffic().bytes;
-  }
-  return all;
-}
-
 std::vector<std::string> RankTraining::notes() const {
   std::vector<std::string> notes = {fmt::format("{} {} with {}: they {} {} copies of others' nodes, of {} nodes",
                                                 ranks_->count(), exchange_.fetched ? "devices" : "ranks", cut_,
@@ -180,8 +169,7 @@ std::string RankTraining::negative_weights() const {
   if (negative_parts_ == 0) return {};
   return fmt::format(
       "{} of {} parts have edges of negative weights: a normalisation by degrees, as gcn's, cuts nodes off whose "
-      "weights "
-      "sum to 0 or less; gneiss data validate says how many",
+      "weights sum to 0 or less; gneiss data validate says how many",
       negative_parts_, ranks_->count());
 }
 

@@ -61,8 +61,6 @@ class RankTraining {
 
   /// What the ranks of this process take besides the whole data set: their parts, plans and weights.
   std::int64_t bytes() const;
-  /// What the ranks here have fetched so far.
-  pgas::Traffic fetched() const;
   /// How the graph was cut, and what `auto` could not try.
   std::vector<std::string> notes() const;
   /// Of a data set that is read by parts: what data::negative_weights and large_numbers would say of all of it, as far

@@ -238,6 +238,7 @@ struct Session<T>::Impl {
   runtime::Releases releases;  ///< of parts of the session's own dataset
   DatasetInputs inputs;
   runtime::Parameters<T> parameters;
+  double loss = 0;                    ///< of a rank, while the ranks sum it up
   LayerwiseEngine* layers = nullptr;  ///< the engine, where it evaluates layer by layer; before that, which sets it
   std::unique_ptr<Engine<T>> engine;
   std::uint64_t seed = 0;
@@ -502,12 +503,13 @@ template <class T>
 double Session<T>::forward_backward(std::uint64_t epoch) {
   impl_->set_up();
   impl_->engine->run(ir::Phase::kForward, {impl_->seed, epoch});
-  double loss[] = {static_cast<double>(impl_->output("loss").at(0, 0))};
+  double& loss = impl_->loss;
+  loss = static_cast<double>(impl_->output("loss").at(0, 0));
   comm::Request sum;
-  if (impl_->part != nullptr) sum = impl_->part->communicator->start_sum(loss);
+  if (impl_->part != nullptr) sum = impl_->part->communicator->start_sum(std::span<double>(&loss, 1));
   impl_->engine->run(ir::Phase::kBackward, {impl_->seed, epoch});  // sums gradients over the ranks
   if (impl_->part != nullptr) impl_->part->communicator->wait(sum);
-  return loss[0];
+  return loss;
 }
 
 template <class T>
