@@ -90,7 +90,7 @@ class Epoch {
       case OpKind::halo:
       case OpKind::halo_add:
         work(seconds);
-        return wait(exchange(plan_.program.type(only.inputs[0]).cols));
+        return wait(exchange(only, plan_.program.type(only.inputs[0]).cols));
       case OpKind::rank_sum:
         return wait(sum_over_ranks(plan_.program.elements(only.inputs[0])));
       default:
@@ -100,13 +100,14 @@ class Epoch {
 
   void start(const Op& exchange_start) {
     const ir::ValueId packed = exchange_start.results.back();
-    if (arrives_.count(packed) == 0) arrives_[packed] = exchange(plan_.program.type(packed).cols);
+    if (arrives_.count(packed) == 0) arrives_[packed] = exchange(exchange_start, plan_.program.type(packed).cols);
   }
 
-  /// A rank sends and receives at once; what takes longer counts.
-  double exchange(std::int64_t cols) {
+  /// A rank sends and receives at once; what takes longer counts. Rows of nodes go out, their gradients come back.
+  double exchange(const Op& op, std::int64_t cols) {
     const std::int64_t rows = std::max(rank_.ghosts, rank_.sends);
-    made_.sent_bytes += rank_.sends * cols * std::int64_t{sizeof(float)};
+    const bool out = op.kind == OpKind::halo || op.kind == OpKind::halo_start;
+    made_.sent_bytes += (out ? rank_.sends : rank_.ghosts) * cols * std::int64_t{sizeof(float)};
     return transfer(static_cast<double>(rows * cols) * sizeof(float), static_cast<double>(rank_.partners));
   }
 
@@ -162,7 +163,8 @@ class Epoch {
   RanksEstimate made_;
 };
 
-/// The ranks that may be the slowest: of most work, of most ghosts; and rank 0, which takes the scores.
+/// The ranks that may be the slowest: of most work, of most ghosts, of most rows to send; and rank 0, which takes the
+/// scores.
 std::set<int> candidates(const std::vector<partition::PartTraffic>& parts, double node_work) {
   const auto work = [&](const partition::PartTraffic& part) {
     return static_cast<double>(part.edges()) + node_work * static_cast<double>(part.nodes);
@@ -171,7 +173,13 @@ std::set<int> candidates(const std::vector<partition::PartTraffic>& parts, doubl
       std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) { return work(a) < work(b); });
   const auto most = std::max_element(parts.begin(), parts.end(),
                                      [](const auto& a, const auto& b) { return a.ghosts() < b.ghosts(); });
-  return {0, static_cast<int>(busiest - parts.begin()), static_cast<int>(most - parts.begin())};
+  std::vector<std::int64_t> sends(parts.size());
+  for (const partition::PartTraffic& part : parts) {
+    for (std::size_t p = 0; p < parts.size(); ++p) sends[p] += part.halo_rows[p];
+  }
+  const auto sender = std::max_element(sends.begin(), sends.end());
+  return {0, static_cast<int>(busiest - parts.begin()), static_cast<int>(most - parts.begin()),
+          static_cast<int>(sender - sends.begin())};
 }
 
 /// Runs of nodes by the method asked for; nodes are renamed where parts are none.
@@ -226,7 +234,6 @@ RankPlan plan_ranks(data::Dataset* dataset, const train::SessionOptions& options
   plan.latency = cutting.model.latency;
   plan.cut = cutting.method;
   plan.rates = options.passes.rates.source;
-  plan.asked = ranks;
   const RanksEstimate asked = estimate(dataset, options, cutting, ranks);  // first: a data set keeps parts of its own
   for (int count = 1; count < ranks; count *= 2) plan.table.push_back(estimate(dataset, options, cutting, count));
   plan.table.push_back(asked);
@@ -244,7 +251,7 @@ std::string describe(const RankPlan& plan) {
                       "copies", "epoch, ms", "compute, ms", "sent, ms", "hidden, ms", "exposed, ms", "speed-up");
   for (const RanksEstimate& row : plan.table) {
     text += fmt::format("{} {:6} {:12.2f} {:10} {:12.4g} {:12.4g} {:11.4g} {:11.4g} {:11.4g} {:8.2f}\n",
-                        row.ranks == plan.asked ? "*" : " ", row.ranks,
+                        row.ranks == plan.advised ? "*" : " ", row.ranks,
                         static_cast<double>(row.bytes) / (1024.0 * 1024.0), row.ghosts, 1e3 * row.epoch_seconds(),
                         1e3 * row.compute_seconds, 1e3 * row.communicate_seconds, 1e3 * row.hidden_seconds(),
                         1e3 * row.exposed_seconds, plan.table[0].epoch_seconds() / row.epoch_seconds());

@@ -31,8 +31,7 @@ struct RankPlan {
   std::string cut;                   ///< by which method
   std::string rates;                 ///< of which machine
   std::vector<RanksEstimate> table;  ///< on 1, 2, 4, … ranks and on those asked for, ascending
-  int asked = 1;
-  int advised = 1;  ///< ranks of the shortest epoch
+  int advised = 1;                   ///< ranks of the shortest epoch
 
   const RanksEstimate& of(int ranks) const;
 };

@@ -9,9 +9,9 @@ namespace gneiss::train {
 namespace {
 
 /// In place of the others: their edges and this rank's are those of the whole graphs.
-class Stand final : public comm::Communicator {
+class StandIn final : public comm::Communicator {
  public:
-  Stand(int rank, int ranks, std::span<const double> edges) : rank_(rank), ranks_(ranks), edges_(edges) {}
+  StandIn(int rank, int ranks, std::span<const double> edges) : rank_(rank), ranks_(ranks), edges_(edges) {}
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
   void abort(const std::string&) noexcept override {}
@@ -73,10 +73,10 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
                               int rank) const {
   std::vector<NodeId> ghosts;
   RankData here = cut_part(whole_, starts, rank, &ghosts);
-  Stand stand(rank, static_cast<int>(starts.size()) - 1, edges_);
-  here.part.communicator = &stand;
+  StandIn stand_in(rank, static_cast<int>(starts.size()) - 1, edges_);
+  here.part.communicator = &stand_in;
   here.part.feature_nonzeros = nonzeros_;
-  here.part.loss_share = here.part.val_loss_share = 1.0 / stand.ranks();
+  here.part.loss_share = here.part.val_loss_share = 1.0 / stand_in.ranks();
   std::int64_t sends = 0;
   for (const partition::PartTraffic& other : traffic) sends += other.halo_rows[static_cast<std::size_t>(rank)];
   here.part.halo.send_rows.resize(static_cast<std::size_t>(sends));
