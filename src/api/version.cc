@@ -39,7 +39,7 @@ std::vector<Fact> machine_facts() {
       {"resident now", gib(current_rss_bytes())},
       {"vectors", fmt::format("{}", fmt::join(kernels::vector_targets(), ", "))},
       {"rates", rates_in_use()},
-      {"devices", "sim:PROFILE and host:FILE, for mini-batches (docs/batches.md)"},
+      {"devices", "sim:NAME and host:FILE, for mini-batches (docs/batches.md)"},
       {"oneDNN", onednn.empty() ? "not installed" : onednn},
       {"zlib", zlibVersion()},
       {"libdeflate", LIBDEFLATE_VERSION_STRING},

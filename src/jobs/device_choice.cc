@@ -32,10 +32,11 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
     return nullptr;
   }
   const bool several = rank_count(config) > 1 || device_count(config) > 1;
+  const char* const others = rank_count(config) > 1 ? "several ranks" : "several virtual devices";
   if (name == "auto") {
     if (trains_batches(config) || several) {
       notes->push_back(fmt::format("--device auto: the CPU, because {} do not run on devices yet",
-                                   several ? "several ranks" : "mini-batches"));
+                                   several ? others : "mini-batches"));
       return nullptr;
     }
     try {
@@ -51,7 +52,7 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
                 "use --device cpu, or leave out --batch-size");
   }
   if (several) {
-    throw Error(ErrorCode::kUnsupported, "several ranks do not run on devices yet", config.where("device.name"),
+    throw Error(ErrorCode::kUnsupported, fmt::format("{} do not run on cards yet", others), config.where("device.name"),
                 "use --device cpu, or leave out --ranks and --devices");
   }
   return open(config, name);

@@ -318,9 +318,11 @@ int device_count(const settings::Config& config) { return static_cast<int>(confi
 
 void check_machine(const settings::Config& config, bool plans) {
   // Run files hold every setting, asked for or not.
-  if (config.origin("train.machine") != settings::Origin::kFlag || (plans && device_count(config) > 1)) return;
+  const bool shares_graph = device_count(config) > 1 && !trains_batches(config);
+  if (config.origin("train.machine") != settings::Origin::kFlag || (plans && shares_graph)) return;
   throw Error(ErrorCode::kUsage, "--machine says whose links several devices have that are planned",
-              config.where("train.machine"), "use it with gneiss plan --devices N");
+              config.where("train.machine"),
+              "use it with gneiss plan --devices N; with --batch-size the machine is --device sim:NAME");
 }
 
 void check_ranks(const settings::Config& config, int ranks) {

@@ -59,7 +59,8 @@ BatchPlanReport plan_batches(const settings::Config& config, const Workload& wor
   report.steps = (std::ssize(seeds) + all - 1) / all;
   report.plan = train::plan_batches(compiled.program, train::probed_room(source), dataset, workload.session(), options);
   const tiers::HotRows& hot = workload.hot_rows();
-  report.tier_map = tiers::plain_map(dataset.num_nodes(), std::max<std::int64_t>(0, hot.count), options.devices, true);
+  report.tier_map = tiers::plain_map(dataset.num_nodes(), std::max<std::int64_t>(0, hot.count), options.devices,
+                                     options.links().peer_link > 0);
   const std::int64_t memory = options.device ? options.device->memory_bytes : -1;
   report.budget = train::device_budget(report.plan, dataset, memory, options.device ? options.device->plan.gbs : 0);
   report.as_fits = hot.count == train::kAsManyHotRowsAsFit;

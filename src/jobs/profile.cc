@@ -14,6 +14,7 @@ namespace gneiss::jobs {
 ProfileReport profile(settings::Config config, int workers, bool contended, const std::filesystem::path& out) {
   GNEISS_CHECK(trains_batches(config), ErrorCode::kUsage,
                "stages are those of mini-batches: add --batch-size, e.g. --batch-size 1024");
+  GNEISS_CHECK(device_count(config) == 1, ErrorCode::kUsage, "stages are those of one device: leave --devices out");
   for (const settings::Setting& setting : settings::settings()) {
     if (setting.key.starts_with("device.")) config.unset(setting.key);  // whoever trains by the profile names one
   }

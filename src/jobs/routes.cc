@@ -1,4 +1,4 @@
-// Texts and numbers are made from the records that the scheduler's loop keeps; nothing is computed anew.
+// Texts and numbers of how an epoch went: its schedule, where rows were read, and what that takes by a machine's rates.
 #include "jobs/routes.h"
 
 #include <cmath>
@@ -130,7 +130,8 @@ std::string describe_place(const data::FeatureFile& file, const data::Features& 
 std::string describe_traffic(const data::FeatureFile& file) {
   const data::FeatureFile::Traffic traffic = file.traffic();
   return fmt::format(
-      "features in a file: {} rows read ({:.1f} MB), with what lies between them {:.1f} MB, {:.1f} MB of it not in the "
+      "features in a file: {} rows read in the last run ({:.1f} MB), with what lies between them {:.1f} MB, {:.1f} MB "
+      "of it not in the "
       "system's cache\n",
       traffic.rows, megabytes(traffic.rows * file.row_bytes()), megabytes(traffic.bytes),
       megabytes(traffic.waited_bytes));

@@ -91,7 +91,7 @@ int card_number(const std::string& name) {
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (digits.empty() || status != std::errc() || end != digits.data() + digits.size() || number < 0) {
     throw Error(ErrorCode::kUsage, fmt::format("there is no device '{}'", name), "--device",
-                "one of cpu, cuda, cuda:N with the number of a card, auto, emulated; with mini-batches sim:PROFILE or "
+                "one of cpu, cuda, cuda:N with the number of a card, auto, emulated; with mini-batches sim:NAME or "
                 "host:FILE");
   }
   return number;

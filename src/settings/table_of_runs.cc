@@ -106,7 +106,8 @@ std::vector<Setting> train_settings() {
        .flag = "devices",
        .type = kInteger,
        .initial = "1",
-       .help = "train on so many virtual devices, which read rows of others' nodes where those have them",
+       .help = "train on so many virtual devices, which read rows of others' nodes where those have them; with "
+               "--batch-size they share each batch",
        .least = 1,
        .most = 1024},
       {.key = "train.machine",
@@ -184,7 +185,7 @@ std::vector<Setting> device_settings() {
       {.key = "device.name",
        .flag = "device",
        .help = "cuda, cuda:N: a card; auto: a card if one can be used; emulated: a card's kernels on the CPU; with "
-               "mini-batches sim:PROFILE, a simulated machine (gneiss help profiles), or host:FILE, threads",
+               "mini-batches sim:NAME, a simulated machine (gneiss help profiles), or host:FILE, threads",
        .unset = "cpu"},
       {.key = "device.mem",
        .flag = "device-mem",
