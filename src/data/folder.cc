@@ -351,6 +351,19 @@ void read_by_parts(const fs::path& folder, const Manifest& manifest, const LoadO
   out->files_hash = files_hash(manifest);
 }
 
+/// Of a file that may be larger than the memory: its pages do not stay.
+std::uint32_t checksum_of(const MappedFile& file, int threads) {
+  constexpr std::size_t kAtOnce = std::size_t{64} << 20;
+  const std::span<const std::byte> bytes = file.bytes();
+  std::uint32_t crc = 0;
+  for (std::size_t begin = 0; begin < bytes.size(); begin += kAtOnce) {
+    const std::span<const std::byte> part = bytes.subspan(begin, std::min(kAtOnce, bytes.size() - begin));
+    crc = checksum(part, crc, threads);
+    give_back_tail(const_cast<std::byte*>(part.data()), 0, part.size());
+  }
+  return crc;
+}
+
 }  // namespace
 
 Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
@@ -399,23 +412,6 @@ void save(const Dataset& dataset, const fs::path& path, bool force, int threads)
                 path.string(), "check the path and its permissions");
   }
 }
-
-namespace {
-
-/// Of a file that may be larger than the memory: its pages do not stay.
-std::uint32_t checksum_of(const MappedFile& file, int threads) {
-  constexpr std::size_t kAtOnce = std::size_t{64} << 20;
-  const std::span<const std::byte> bytes = file.bytes();
-  std::uint32_t crc = 0;
-  for (std::size_t begin = 0; begin < bytes.size(); begin += kAtOnce) {
-    const std::span<const std::byte> part = bytes.subspan(begin, std::min(kAtOnce, bytes.size() - begin));
-    crc = checksum(part, crc, threads);
-    give_back_tail(const_cast<std::byte*>(part.data()), 0, part.size());
-  }
-  return crc;
-}
-
-}  // namespace
 
 std::vector<Finding> verify_files(const fs::path& folder, int threads) {
   std::vector<Finding> findings;

@@ -297,6 +297,7 @@ void Executor<T>::cut_rows(Step* step) {
     offsets = (walk->out_edges ? structures_->out_edges(walk->graph) : structures_->in_edges(walk->graph))->offsets;
   }
   step->cuts.reserve(static_cast<std::size_t>(band.tasks) + 1);
+  step->first_tasks = 0;
   const bool beside_exchange = step->order != ir::RowOrder::kAny && tasks > 1;
   kernels::cut_rows(offsets, rows, beside_exchange ? tasks - 1 : tasks, &step->cuts);
   if (beside_exchange) {

@@ -60,7 +60,7 @@ inline constexpr std::int64_t kAsManyHotRowsAsFit = -1;
 struct ParallelEpoch {
   int devices = 1;
   tiers::TierMap tier_map;                     ///< all rows in main memory where none is hot
-  std::vector<tiers::TierTraffic> read;        ///< by device, which reads through the tiers; empty without hot rows
+  std::vector<tiers::TierTraffic> read;        ///< by device, which reads through the tiers; zeros without hot rows
   const schedule::Machine* machine = nullptr;  ///< whose rates say what that would take; null: none was named
 };
 
@@ -72,7 +72,8 @@ struct BatchOptions {
   int workers = 0;                      ///< threads that prepare batches; 0: half of the session's, at least one
   std::optional<DeviceOptions> device;  ///< none: batches are prepared ahead as fast as this machine can
   int devices = 1;                      ///< that train in parallel, each on batches of that size
-  /// The first rows of features, which the device keeps, or each of several, which share them. Needs a device.
+  /// The first rows of features, which the device keeps, or each of several, which share them. Needs a device, or
+  /// several.
   std::int64_t hot_rows = 0;
   std::vector<double> heat;  ///< of kAsManyHotRowsAsFit: reads of each row a batch, hottest first
 
@@ -109,7 +110,7 @@ class BatchTraining {
  public:
   /// Plans the session's model over blocks and starts to prepare batches. `session` and `dataset` must outlive this;
   /// the dataset keeps its edges and features. Errors: kUsage where the fanout has not one number for each hop of the
-  /// model; kUnsupported as to_blocks, and for features in 16 bits.
+  /// model; kUnsupported as to_blocks, and for hot rows of features that are not dense in 32 bits.
   BatchTraining(Session<float>* session, const data::Dataset& dataset, const SessionOptions& options,
                 const BatchOptions& batches);
   ~BatchTraining();
@@ -119,8 +120,8 @@ class BatchTraining {
   /// Begins with the first epoch anew, its order and draws by `seed`; or in `epoch`, of which `batches` are done.
   void restart(std::uint64_t seed, std::int64_t epoch = 1, std::int64_t batches = 0);
   /// One epoch (counted from 1, in order) at learning rate `lr`, or what is left of it behind `done`; the mean loss of
-  /// its training nodes, each before the update of its batch. `after` is called by this thread. Errors: a worker's;
-  /// kNumeric where a batch's loss is not finite.
+  /// its training nodes, each before the update of its batch; not finite where a batch's loss was not, and the epoch
+  /// ends there. `after` is called by this thread. Errors: a worker's.
   double epoch(std::int64_t number, double lr, const epochs::StepSums& done = {}, const AfterBatch& after = {});
   /// The most nodes and edges that the plan has room for; batches beyond it have made it larger.
   const minibatch::BatchShape& room() const;

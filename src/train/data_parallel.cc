@@ -189,7 +189,12 @@ void DataParallel::run(comm::Communicator& communicator, const AfterBatch& after
     std::optional<minibatch::Loader::Held> held = device.loader->next();
     GNEISS_ASSERT(held.has_value(), "the loader ended before the training");
     device.shape = {};
-    if (!seeds.empty()) device.shape = minibatch::MiniBatch<NodeId>(held->slab()).shape();
+    if (!seeds.empty()) {
+      const minibatch::MiniBatch<NodeId> batch(held->slab());
+      GNEISS_ASSERT(batch.key().epoch == epoch_ && batch.key().index == index, "part of batch {} came, expected {}",
+                    batch.key().index, index);
+      device.shape = batch.shape();
+    }
     fit(communicator, index, &held);
     const std::int64_t number = (epoch_ - 1) * count + index + 1;
     const double weight =

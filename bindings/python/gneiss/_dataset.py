@@ -138,10 +138,12 @@ class Dataset:
 
     def validate(self, allow_nan=False):
         """[(is_error, message)]: everything that a training would stumble over."""
+        _process.before_work()
         return self._core.validate(allow_nan)
 
     def save(self, path, force=False):
         """Writes a Gneiss folder, which :func:`load` and the command read."""
+        _process.before_work()
         self._core.save(os.fspath(path), force)
 
     def arrays(self):
