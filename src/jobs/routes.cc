@@ -158,9 +158,18 @@ std::string describe_plan(const train::RoutedEpoch& epoch) {
 }
 
 std::string describe_epoch(const train::RoutedEpoch& epoch) {
+  const schedule::StageTimes& times = epoch.profile.times;
+  const std::string again =
+      epoch.replanned == 0
+          ? ""
+          : fmt::format(
+                "  again    planned {} times anew, by the means of the stages: {:.3f} ms a batch of the CPU, "
+                "{:.3f} of a copy, {:.3f} of the device, {:.3f} of a step\n",
+                epoch.replanned, schedule::to_ms(times.cpu_batch), schedule::to_ms(times.dma),
+                schedule::to_ms(times.route1()), schedule::to_ms(times.train));
   const std::string of = epoch.before == 0 ? "an epoch" : fmt::format("behind the first {} batches", epoch.before);
   return fmt::format("{} {}\n{}  run      {:.3f} s {}\n{}", kind(epoch), epoch.profile.name,
-                     schedule::describe(epoch.planned), schedule::to_seconds(epoch.run.epoch), of,
+                     schedule::describe(epoch.planned) + again, schedule::to_seconds(epoch.run.epoch), of,
                      schedule::describe(epoch.run, epoch.profile, epoch.planned.plan)) +
          (has_hot_rows(epoch.tier_map) ? describe_tiers(epoch) : "");
 }
@@ -180,7 +189,13 @@ Json to_json(const train::RoutedEpoch& epoch) {
                             {"predicted_seconds", schedule::to_seconds(planned.epoch)},
                             {"bound_seconds", schedule::to_seconds(planned.bound)},
                             {"epoch_seconds", schedule::to_seconds(run.epoch)},
-                            {"why", planned.why}});
+                            {"why", planned.why},
+                            {"replanned", epoch.replanned}});
+  const schedule::StageTimes& times = epoch.profile.times;
+  json["stage_ms"] = Json::object({{"cpu_batch", schedule::to_ms(times.cpu_batch)},
+                                   {"copy", schedule::to_ms(times.dma)},
+                                   {"device_batch", schedule::to_ms(times.route1())},
+                                   {"train", schedule::to_ms(times.train)}});
   if (epoch.before > 0) json["resumed_behind"] = epoch.before;
   json["batches"] = Json::object({{"cpu", run.batches[0]}, {"device", run.batches[1]}});
   json["bytes"] = Json::object(

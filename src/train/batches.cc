@@ -23,6 +23,7 @@
 #include "passes/to_blocks.h"
 #include "runtime/executor.h"
 #include "schedule/host_device.h"
+#include "schedule/replanner.h"
 #include "schedule/replay.h"
 #include "schedule/sim_device.h"
 #include "schedule/watched.h"
@@ -92,11 +93,13 @@ struct BatchTraining::Impl {
   std::unique_ptr<Planned> planned;
   std::unique_ptr<minibatch::Loader> loader;  ///< after what its workers use
   runtime::Inputs step_inputs;
-  std::unique_ptr<DataParallel> parallel;     ///< of several devices, in place of the one plan; null: one device
-  std::unique_ptr<ParallelEpoch> shared;      ///< theirs
-  std::unique_ptr<RoutedEpoch> routed;        ///< null: no device
-  std::unique_ptr<HostWork> work;             ///< of the device
-  std::unique_ptr<schedule::Work> operators;  ///< its four stages
+  std::unique_ptr<DataParallel> parallel;          ///< of several devices, in place of the one plan; null: one device
+  std::unique_ptr<ParallelEpoch> shared;           ///< theirs
+  std::unique_ptr<RoutedEpoch> routed;             ///< null: no device
+  std::unique_ptr<schedule::Replanner> replanner;  ///< of whole epochs on a device of threads; null: another device
+  bool is_new = false;                             ///< the last epoch's run, to the replanner
+  std::unique_ptr<HostWork> work;                  ///< of the device
+  std::unique_ptr<schedule::Work> operators;       ///< its four stages
   minibatch::Prepare sample_alone;
   minibatch::Prepare sample_together;
   int spare_worker = 0;
@@ -157,20 +160,40 @@ struct BatchTraining::Impl {
     routed->profile =
         measured ? device.profile : stage_times(device, mean_batch(source(), *planned, routed->tier_map.replicated));
     routed->threads = batches.device->threads;
-    plan_routes((std::ssize(seeds) + batches.batch_size - 1) / batches.batch_size, 0);
+    schedule::PlanOptions asked = batches.device->plan;
+    asked.batches = (std::ssize(seeds) + batches.batch_size - 1) / batches.batch_size;
+    if (routed->threads) replanner = std::make_unique<schedule::Replanner>(routed->profile, asked);
+    plan_routes(asked.batches, 0);
   }
 
-  /// Who prepares which batch of an epoch; every epoch goes by it, but for the rest of one whose first batches ran
-  /// before this process. No thread may be at work.
+  /// Who prepares which batch of an epoch; every epoch goes by it until stage times lead to another plan, but for the
+  /// rest of one whose first batches ran before this process. No thread may be at work.
   void plan_routes(std::int64_t batches_per_epoch, std::int64_t before) {
     schedule::PlanOptions asked = batches.device->plan;
     asked.batches = batches_per_epoch - before;
     routed->before = before;
-    routed->planned = schedule::make_plan(routed->profile, asked);
+    const bool whole = before == 0 && replanner != nullptr;
+    routed->planned = whole ? replanner->planned() : schedule::make_plan(routed->profile, asked);
     routed->simulated = schedule::simulate(routed->planned.plan, routed->profile);
     const schedule::Plan& plan = routed->planned.plan;
     work = make_work(std::min(plan.host_slabs, plan.batches), std::min(plan.gbs + 1, plan.batches));
     operators = work->operators().work("Device", "Link");
+  }
+
+  /// The epoch before told what the stages take here: the next one goes by that. Its whole batches are ahead.
+  void plan_again() {
+    if (!std::exchange(is_new, false)) return;
+    const bool other_plan = replanner->observe(routed->run);
+    routed->profile = replanner->profile();
+    routed->replanned = replanner->changes();
+    if (other_plan) {
+      threads_device.reset();
+      plan_routes(seed_order->batches_per_epoch(), 0);
+      begin_threads();
+    } else {
+      routed->planned = replanner->planned();
+      routed->simulated = schedule::simulate(routed->planned.plan, routed->profile);
+    }
   }
 
   std::unique_ptr<HostWork> make_work(std::int64_t host_slabs, std::int64_t device_slabs) {
@@ -224,9 +247,13 @@ struct BatchTraining::Impl {
   /// A device for epochs behind their first `before` batches.
   void begin_routes(std::int64_t before) {
     threads_device.reset();
+    is_new = false;
     if (routed->before != before) plan_routes(seed_order->batches_per_epoch(), before);
-    if (routed->threads)
-      threads_device = std::make_unique<schedule::HostDevice>(operators.get(), routed->profile.workers);
+    if (routed->threads) begin_threads();
+  }
+
+  void begin_threads() {
+    threads_device = std::make_unique<schedule::HostDevice>(operators.get(), routed->profile.workers);
   }
 
   schedule::Measured measure(const schedule::ProfilerOptions& asked) {
@@ -334,7 +361,11 @@ struct BatchTraining::Impl {
     if (routed == nullptr) {
       run_loader(after);
     } else if (done.steps < seed_order->batches_per_epoch()) {
-      if (routed->before != done.steps) begin_routes(done.steps);
+      if (routed->before != done.steps) {
+        begin_routes(done.steps);
+      } else {
+        plan_again();
+      }
       run_device(after);
     } else {
       routed->run = routed->simulated;  // it ran before this process
@@ -391,6 +422,7 @@ struct BatchTraining::Impl {
       schedule::Replay planned_order(plan, routed->simulated.commands);
       schedule::Watched watched(&planned_order, stops);
       routed->run = schedule::run(watched, plan, routed->profile, *threads_device);
+      is_new = routed->before == 0;
     }
     routed->copied_bytes = work->copied_bytes();
     if (tiered == nullptr) return;

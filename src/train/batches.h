@@ -46,6 +46,7 @@ struct RoutedEpoch {
   schedule::Planned planned;
   schedule::Record simulated;    ///< without work, before the training
   schedule::Record run;          ///< the last epoch
+  int replanned = 0;             ///< times that means of the stages led to another plan; see schedule::Replanner
   std::int64_t before = 0;       ///< its first batches, which ran before this process: plan and run are of the others
   tiers::TierMap tier_map;       ///< where rows of features lie; all in main memory where no row is hot
   tiers::TierTraffic by_cpu;     ///< rows that the CPU gathered for the device in the last epoch; none without hot rows

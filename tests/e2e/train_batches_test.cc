@@ -284,6 +284,16 @@ TEST(Batches, AMeasuredDeviceOfThreadsTrainsTheSame) {
     EXPECT_EQ(Json::parse(run.out)["routes"]["device"], "host");
     EXPECT_EQ(place.read(std::string(schedule) + "/model.safetensors"), place.read("plain/model.safetensors"));
   }
+  Json slow = Json::parse(place.read("here.json"));
+  for (const char* stage : {"cpu_batch_ms", "device_batch_ms", "uva_ms", "train_ms"}) slow[stage] = 1000;
+  place.write("slow.json", slow.dump());
+  const CommandResult learned =
+      with({"train", kGraph}, {"--epochs", "2", "--out", "learned", "--device", "host:slow.json", "--json"});
+  ASSERT_EQ(learned.code, 0) << learned.err;
+  const Json routes = Json::parse(learned.out)["routes"];
+  EXPECT_LT(routes["stage_ms"]["train"].get<double>(), 500) << "the second epoch is planned by the first";
+  EXPECT_LT(routes["predicted_seconds"].get<double>(), 0.5 * routes["batches"]["cpu"].get<double>());
+  EXPECT_EQ(place.read("learned/model.safetensors"), place.read("plain/model.safetensors"));
   const CommandResult beside =
       with({"profile", kGraph}, {"-o", "beside.json", "--workers", "1", "--contended", "--epochs", "1"});
   ASSERT_EQ(beside.code, 0) << beside.err;

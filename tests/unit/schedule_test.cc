@@ -24,6 +24,7 @@
 #include "schedule/profile.h"
 #include "schedule/profiler.h"
 #include "schedule/registry.h"
+#include "schedule/replanner.h"
 #include "schedule/replay.h"
 #include "schedule/run.h"
 #include "schedule/sim_device.h"
@@ -455,6 +456,69 @@ TEST(SimDevice, RefusesWhatIsNotThere) {
          "the 2 slabs of main memory");
   refuse({{Action::kWait}}, "nothing has begun");
   refuse({{Action::kPrepareOnCpu, 9}}, "batch 9 of 9");
+}
+
+// ---- planning anew
+
+/// An epoch of a plan on a machine whose stages take other times than those that it was made with.
+Record run_on(const Profile& truth, const Replanner& replanner) {
+  const Plan& plan = replanner.planned().plan;
+  Replay replay(plan, simulate(plan, replanner.profile()).commands);
+  SimDevice device(truth, plan);
+  return run(replay, plan, truth, device);
+}
+
+TEST(Replanner, AMachineThatIsAsItsProfileSaysKeepsItsPlan) {
+  const Profile profile = find_profile("uk-sage-b");
+  Replanner replanner(profile, {{Mode::kBest}, 100});
+  const Planned first = replanner.planned();
+  for (int epoch = 0; epoch < 4; ++epoch) EXPECT_FALSE(replanner.observe(run_on(profile, replanner)));
+  EXPECT_EQ(replanner.changes(), 0);
+  EXPECT_NEAR(to_seconds(replanner.planned().epoch), to_seconds(first.epoch), 1e-3 * to_seconds(first.epoch));
+}
+
+TEST(Replanner, LearnsTheTimesOfAnotherMachineAndPlansByThem) {
+  RandomStream random(11, 0);
+  const auto time = [&] { return 1 + 9 * random.uniform(); };
+  int changed = 0;
+  for (int round = 0; round < 50; ++round) {
+    const Profile truth = machine(time(), time(), time(), time(), 2);
+    Replanner replanner(machine(time(), time(), time(), time(), 2), {{Mode::kBest}, 60});
+    const Nanoseconds first = run_on(truth, replanner).epoch;
+    const Plan began = replanner.planned().plan;
+    for (int epoch = 0; epoch < 6; ++epoch) replanner.observe(run_on(truth, replanner));
+    const Nanoseconds last = run_on(truth, replanner).epoch;
+    EXPECT_LE(to_ms(last), 1.001 * to_ms(first)) << round;
+    EXPECT_NEAR(to_ms(replanner.planned().epoch), to_ms(last), 0.02 * to_ms(last)) << "predicted, round " << round;
+    const bool both_ran = began.cpu_batches > 0 && began.device_batches() > 0;  // or else one was not measured
+    const Nanoseconds best = make_plan(truth, {{Mode::kBest}, 60}).epoch;
+    if (both_ran && replanner.changes() < 2) EXPECT_LE(to_ms(last), 1.06 * to_ms(best)) << round;
+    changed += replanner.changes() > 0 ? 1 : 0;
+  }
+  EXPECT_GE(changed, 10);
+}
+
+TEST(Replanner, GoesBackFromAPlanWhoseEpochIsLongerThanTheLast) {
+  const Profile truth = machine(2, 9, 1, 1);
+  Replanner replanner(machine(9, 2, 1, 1), {{Mode::kBest}, 60});
+  const std::int64_t began = replanner.planned().plan.cpu_batches;
+  ASSERT_TRUE(replanner.observe(run_on(truth, replanner)));
+  EXPECT_GT(replanner.planned().plan.cpu_batches, began);
+  Record disturbed = run_on(truth, replanner);
+  disturbed.epoch *= 100;
+  EXPECT_TRUE(replanner.observe(disturbed));
+  EXPECT_EQ(replanner.planned().plan.cpu_batches, began);
+  for (int epoch = 0; epoch < 3; ++epoch) EXPECT_FALSE(replanner.observe(run_on(truth, replanner)));
+  EXPECT_EQ(replanner.changes(), 2);
+}
+
+TEST(Replanner, AnEpochThatWasStoppedSaysNothing) {
+  const Profile truth = machine(2, 9, 1, 1);
+  Replanner replanner(machine(9, 2, 1, 1), {{Mode::kBest}, 60});
+  Record stopped = run_on(truth, replanner);
+  stopped.order.pop_back();
+  EXPECT_FALSE(replanner.observe(stopped));
+  EXPECT_EQ(replanner.profile().times.cpu_batch, from_ms(9));
 }
 
 // ---- other times, and devices of threads
