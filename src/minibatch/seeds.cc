@@ -38,14 +38,20 @@ typename SeedOrder<Id>::Epoch SeedOrder<Id>::epoch(std::int64_t number) const {
   const std::lock_guard lock(mutex_);
   for (const Kept& kept : kept_)
     if (kept.order != nullptr && kept.number == number) return kept.order;
-  auto order = std::make_shared<std::vector<Id>>(nodes_);
+  std::swap(kept_[0], kept_[1]);
+  std::shared_ptr<std::vector<Id>>& order = kept_[0].order;
+  if (order == nullptr || order.use_count() > 1) {
+    order = std::make_shared<std::vector<Id>>(nodes_);
+  } else {
+    const Epoch after_all_readers = order;  // counting one more comes behind what the last of them did
+    std::ranges::copy(nodes_, order->begin());
+  }
+  kept_[0].number = number;
   if (options_.shuffle) {
     const std::uint64_t key = epoch_key(options_.seed, number, Purpose::kSeedOrder);
     for (std::uint64_t i = order->size(); i > 1; --i) std::swap((*order)[i - 1], (*order)[below(draw(key, i), i)]);
   }
-  std::swap(kept_[0], kept_[1]);
-  kept_[0] = {number, std::move(order)};
-  return kept_[0].order;
+  return order;
 }
 
 template <class Id>

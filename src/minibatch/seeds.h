@@ -32,7 +32,8 @@ class SeedOrder {
 
   std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
   std::int64_t batches_per_epoch() const;
-  /// All seeds of an epoch. The last two asked for are kept, so that batches may run ahead into the next.
+  /// All seeds of an epoch. The last two asked for are kept, so that batches may run ahead into the next; a third takes
+  /// the memory of the first, where nobody reads that any more.
   Epoch epoch(std::int64_t number) const;
   /// Those of one batch; `epoch` keeps them.
   std::span<const Id> batch(const Epoch& epoch, std::int64_t index) const;
@@ -40,7 +41,7 @@ class SeedOrder {
  private:
   struct Kept {
     std::int64_t number = 0;
-    Epoch order;
+    std::shared_ptr<std::vector<Id>> order;
   };
 
   std::vector<Id> nodes_;

@@ -74,6 +74,16 @@ TEST(SeedOrder, EveryEpochAndSeedHasAnOrderOfItsOwnAndAllOrdersAreAsLikely) {
   EXPECT_NE(*other.epoch(4), *third.epoch(4));
 }
 
+TEST(SeedOrder, AnEpochThatSomebodyReadsStaysWhileOthersCome) {
+  const SeedOrder<NodeId> order(every(1, 100), 100, {}, {.seed = 2});
+  const SeedOrder<NodeId> fresh(every(1, 100), 100, {}, {.seed = 2});
+  const SeedOrder<NodeId>::Epoch read = order.epoch(1);
+  const std::vector<NodeId> before = *read;
+  for (std::int64_t epoch = 2; epoch < 8; ++epoch) EXPECT_EQ(*order.epoch(epoch), *fresh.epoch(epoch));
+  EXPECT_EQ(*read, before);
+  EXPECT_EQ(*order.epoch(1), before);
+}
+
 TEST(SeedOrder, FollowsTheNodesThroughNewNames) {
   const std::vector<std::int64_t> orig_id = {4, 2, 0, 1, 3};  // of the renamed nodes
   const std::vector<NodeId> given = {0, 1, 2, 4};
