@@ -89,7 +89,7 @@ struct TrainResult {
   int rank = 0;               ///< of several processes that a launcher started; only rank 0's results are to be shown
   std::string run_folder;     ///< empty if nothing was written
   std::string advice;         ///< what to try when the model has hardly learnt; empty if it has
-  std::string routes;         ///< lines about the simulated machine; empty without one
+  std::string routes;         ///< lines about mini-batches and their devices; empty without batches
   std::string json;           ///< all of it and more as one JSON object
 };
 

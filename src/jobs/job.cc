@@ -367,13 +367,14 @@ class Trainer {
     if (!report_.interrupted)
       report_.advice = advice_on(report_.runs[static_cast<std::size_t>(report_.saved_run)], chance_,
                                  workload_->driver().metric, large, config_);
+    if (batches_ != nullptr) report_.routes_text = batches_->describe() + "\n";
     if (batches_ != nullptr && batches_->routed() != nullptr) {
-      report_.routes_text = describe_epoch(*batches_->routed());
+      report_.routes_text += describe_epoch(*batches_->routed());
       report_.routes = to_json(*batches_->routed());
       trace();
     }
     if (batches_ != nullptr && batches_->parallel() != nullptr) {
-      report_.routes_text = describe_epoch(*batches_->parallel());
+      report_.routes_text += describe_epoch(*batches_->parallel());
       report_.routes = to_json(*batches_->parallel());
     }
     if (const auto& file = workload_->session().feature_file) {

@@ -25,6 +25,7 @@ ProfileReport profile(settings::Config config, int workers, bool contended, cons
   ProfileReport report;
   report.model = config.text("model.name");
   report.dataset = workload.dataset().name;
+  report.sampling = made.batches->describe_sampling();
   const int threads = train::threads_of(workload.session());
   report.measured =
       made.batches->measure({.workers = workers > 0 ? workers : std::max(1, threads / 2), .contended = contended});
@@ -35,8 +36,8 @@ ProfileReport profile(settings::Config config, int workers, bool contended, cons
 
 std::string describe(const ProfileReport& report) {
   const schedule::Profile& profile = report.measured.profile;
-  return fmt::format("stages of {} on {}, {} batches an epoch, {} CPU worker{}\n{}", report.model, report.dataset,
-                     profile.batches, profile.workers, profile.workers == 1 ? "" : "s",
+  return fmt::format("stages of {} on {}, {} batches an epoch, {} CPU worker{}; {}\n{}", report.model, report.dataset,
+                     profile.batches, profile.workers, profile.workers == 1 ? "" : "s", report.sampling,
                      schedule::describe(report.measured));
 }
 

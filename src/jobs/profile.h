@@ -12,6 +12,7 @@ namespace gneiss::jobs {
 struct ProfileReport {
   std::string model;
   std::string dataset;
+  std::string sampling;
   schedule::Measured measured;
 };
 /// Prepares and trains batches as `train` with these settings would, a stage at a time, and writes the means to `out`

@@ -48,7 +48,8 @@ struct Report {
   std::string run_folder;  ///< empty if nothing was written
   std::map<std::string, std::string> config;
   std::string defaults;     ///< one line about those that were chosen for the data; empty if there are none
-  std::string routes_text;  ///< lines about schedules, devices and features in a file; empty: there were none
+  std::string routes_text;  ///< lines about mini-batches: how they are drawn, schedules, devices, features in a file;
+                            ///< else empty
   Json routes;              ///< the same for programs
   std::vector<std::string> notes;
   std::vector<std::string> warnings;  ///< what went wrong and did not stop the training

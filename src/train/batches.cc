@@ -528,6 +528,7 @@ const minibatch::BatchShape& BatchTraining::room() const { return impl_->block_p
 void BatchTraining::make_room(const minibatch::BatchShape& room) { impl_->make_room(room); }
 std::int64_t BatchTraining::bytes() const { return impl_->bytes(); }
 std::string BatchTraining::describe() const { return impl_->describe(); }
+std::string BatchTraining::describe_sampling() const { return impl_->sampler->describe(); }
 const BatchStats& BatchTraining::stats() const { return impl_->stats; }
 const ir::Plan& BatchTraining::plan() const { return impl_->block_plan().plan; }
 schedule::Measured BatchTraining::measure(const schedule::ProfilerOptions& options) { return impl_->measure(options); }

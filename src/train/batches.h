@@ -132,8 +132,10 @@ class BatchTraining {
   const BatchStats& stats() const;
   /// What it takes beside the session, bytes: the plan over blocks, the slabs, the sampler's copies of edges.
   std::int64_t bytes() const;
-  /// "mini-batches: 12 an epoch of 1024 seeds, …": for reports.
+  /// "mini-batches: 12 an epoch, of 1024 training nodes at most; uniform without replacement, mfg, …": for reports.
   std::string describe() const;
+  /// How batches are drawn: "uniform without replacement, mfg, fanout 15,10".
+  std::string describe_sampling() const;
   const ir::Plan& plan() const;
   /// Runs batches through both routes of a device of threads, and says how long the stages take. Weights are void then.
   schedule::Measured measure(const schedule::ProfilerOptions& options);

@@ -275,8 +275,11 @@ TEST(Batches, AMeasuredDeviceOfThreadsTrainsTheSame) {
   const CommandResult profile = with({"profile", kGraph}, {"-o", "here.json", "--workers", "2"});
   ASSERT_EQ(profile.code, 0) << profile.err;
   EXPECT_THAT(profile.out, HasSubstr("CPU batch"));
+  EXPECT_THAT(profile.out, HasSubstr("uniform without replacement, mfg, fanout 5,5"));
   EXPECT_EQ(Json::parse(place.read("here.json"))["workers"], 2);
-  EXPECT_EQ(with({"train", kGraph}, {"--epochs", "2", "--out", "plain"}).code, 0);
+  const CommandResult plain = with({"train", kGraph}, {"--epochs", "2", "--out", "plain"});
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  EXPECT_THAT(plain.out, HasSubstr("uniform without replacement, mfg, fanout 5,5"));
   for (const char* schedule : {"best", "paper", "coinflip:0.5"}) {
     const CommandResult run = with({"train", kGraph}, {"--epochs", "2", "--out", schedule, "--device", "host:here.json",
                                                        "--schedule", schedule, "--json"});
