@@ -488,7 +488,7 @@ TEST(Replanner, LearnsTheTimesOfAnotherMachineAndPlansByThem) {
     const Plan began = replanner.planned().plan;
     for (int epoch = 0; epoch < 6; ++epoch) replanner.observe(run_on(truth, replanner));
     const Nanoseconds last = run_on(truth, replanner).epoch;
-    EXPECT_LE(to_ms(last), 1.001 * to_ms(first)) << round;
+    EXPECT_LE(to_ms(last), 1.03 * to_ms(first)) << "the same plan goes in another order, round " << round;
     EXPECT_NEAR(to_ms(replanner.planned().epoch), to_ms(last), 0.02 * to_ms(last)) << "predicted, round " << round;
     const bool both_ran = began.cpu_batches > 0 && began.device_batches() > 0;  // or else one was not measured
     const Nanoseconds best = make_plan(truth, {{Mode::kBest}, 60}).epoch;
