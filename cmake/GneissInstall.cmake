@@ -31,9 +31,11 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gneiss)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gneissConfig.cmake.in ${PROJECT_BINARY_DIR}/package/gneissConfig.cmake
                               INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gneissConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/Findlibdeflate.cmake ${PROJECT_BINARY_DIR}/package/Findlibdeflate.cmake COPYONLY)
+foreach(library libdeflate liburing)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/Find${library}.cmake ${PROJECT_BINARY_DIR}/package/Find${library}.cmake COPYONLY)
+endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/package/gneissConfig.cmake ${PROJECT_BINARY_DIR}/package/gneissConfigVersion.cmake
-              ${PROJECT_BINARY_DIR}/package/Findlibdeflate.cmake
+              ${PROJECT_BINARY_DIR}/package/Findlibdeflate.cmake ${PROJECT_BINARY_DIR}/package/Findliburing.cmake
         DESTINATION ${package_folder})
 install(EXPORT gneissTargets NAMESPACE gneiss:: DESTINATION ${package_folder})
 export(EXPORT gneissTargets NAMESPACE gneiss:: FILE ${PROJECT_BINARY_DIR}/package/gneissTargets.cmake)

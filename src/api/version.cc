@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "cost/calibrate.h"
 #include "cost/rates_file.h"
+#include "data/ring_reads.h"
 #include "kernels/kernel.h"
 #include "kernels/onednn/onednn.h"
 #include "train/host_work.h"
@@ -40,6 +41,7 @@ std::vector<Fact> machine_facts() {
       {"vectors", fmt::format("{}", fmt::join(kernels::vector_targets(), ", "))},
       {"rates", rates_in_use()},
       {"devices", "sim:NAME and host:FILE, for mini-batches (docs/batches.md)"},
+      {"file reads", data::ring_fault().empty() ? "io_uring" : "one at a time: " + data::ring_fault()},
       {"oneDNN", onednn.empty() ? "not installed" : onednn},
       {"zlib", zlibVersion()},
       {"libdeflate", LIBDEFLATE_VERSION_STRING},

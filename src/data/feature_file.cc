@@ -1,7 +1,11 @@
-// Rows are sorted and cut into runs: a gap of less than a page costs less to read than another call does. Each run is
-// first read without waiting (RWF_NOWAIT); where that fails, the system is asked to read ahead (POSIX_FADV_WILLNEED),
-// and the run is read again once all others were tried. So a disk sees all reads of a batch at the same time, without a
-// ring of requests. The system's own read-ahead is off: it would read what nobody asks for.
+// Rows are sorted and cut into runs: a gap of less than a page costs less to read than another call does. A run is one
+// read that puts each row where it belongs and gaps into a page that nobody looks at.
+//
+// By io_uring all runs are handed over before any is waited for. Without it each is first read without waiting
+// (RWF_NOWAIT); where that fails, the system is asked to read ahead (POSIX_FADV_WILLNEED), and the run is read again
+// once all others were tried. A disk sees all reads of a batch at the same time either way. What did not come whole is
+// read once more by plain reads, in the order of the file, and they name what is wrong: so errors do not depend on the
+// way. The system's own read-ahead is off: it would read what nobody asks for.
 #include "data/feature_file.h"
 
 #include <fcntl.h>
@@ -16,14 +20,15 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file_pages.h"
 #include "data/given.h"
+#include "data/ring_reads.h"
 
 namespace gneiss::data {
 namespace {
 
 constexpr std::int64_t kGapBytes = 4096;
 constexpr std::int64_t kRunBytes = std::int64_t{256} << 10;
+constexpr std::int64_t kRunRows = kMostParts / 2;  ///< each may bring a gap
 
 /// A row to read, and its place in the result.
 struct Wanted {
@@ -40,103 +45,141 @@ const void* in_file(const Buffer<T>& buffer) {
 
 /// Wanted rows that are read at once.
 struct FeatureFile::Run {
-  std::span<const Wanted> rows;
-  std::int64_t begin = 0;  ///< bytes behind the first row of the file
-  std::int64_t bytes = 0;
+  NodeId first = 0;
+  NodeId last = 0;
+  RingRead read;
 };
 
-std::shared_ptr<const FeatureFile> FeatureFile::of(const Features& features) {
+/// What a thread keeps from call to call.
+struct FeatureFile::Scratch {
+  std::vector<Wanted> wanted;
+  std::vector<iovec> parts;
+  std::vector<Run> runs;
+  std::vector<RingRead> reads;
+  std::vector<std::byte> gap = std::vector<std::byte>(kGapBytes);
+};
+
+std::shared_ptr<const FeatureFile> FeatureFile::of(const Features& features, FileReads reads) {
   if (features.sparse || features.empty() || is_lent(features)) return nullptr;
   const bool halves = features.dtype != HalfType::kNone;
   const void* const data = halves ? in_file(features.halves) : in_file(features.dense);
   if (data == nullptr) return nullptr;
-  std::optional<FilePlace> place = file_behind(data);
+  const std::optional<FilePlace> place = file_behind(data);
   if (!place) return nullptr;
-  const int descriptor = open(place->path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return nullptr;
-  posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
   const std::int64_t row_bytes =
       features.cols * static_cast<std::int64_t>(halves ? sizeof(std::uint16_t) : sizeof(float));
-  return std::shared_ptr<const FeatureFile>(
-      new FeatureFile(descriptor, std::move(place->path), place->offset, row_bytes));
+  return at(*place, row_bytes, reads);
+}
+
+std::shared_ptr<const FeatureFile> FeatureFile::at(const FilePlace& place, std::int64_t row_bytes, FileReads reads) {
+  const int descriptor = open(place.path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
+  return std::shared_ptr<const FeatureFile>(new FeatureFile(descriptor, place, row_bytes, reads));
 }
 
 FeatureFile::~FeatureFile() { close(descriptor_); }
 
 std::int64_t FeatureFile::scratch_bytes(std::int64_t rows) {
-  return rows * static_cast<std::int64_t>(sizeof(Wanted) + sizeof(Run)) + kRunBytes;
+  return rows * static_cast<std::int64_t>(sizeof(Wanted) + 2 * sizeof(iovec) + sizeof(Run) + sizeof(RingRead)) +
+         kGapBytes;
 }
 
-/// False where that would have to wait, or where the system cannot say so.
-bool FeatureFile::read_at_once(const Run& run, std::span<std::byte> to) const {
-  const iovec where{to.data(), to.size()};
-  const ssize_t got = preadv2(descriptor_, &where, 1, static_cast<off_t>(begin_) + run.begin, RWF_NOWAIT);
-  return got == std::ssize(to);
+std::string FeatureFile::describe_reads() const {
+  if (way_ == FileReads::kByPosition) return "single reads (as asked for)";
+  return ring_fault().empty() ? "io_uring" : "single reads (" + ring_fault() + ")";
 }
 
-void FeatureFile::wait_for(const Run& run, std::span<std::byte> to) const {
-  std::size_t done = 0;
-  while (done < to.size()) {
-    const off_t at = static_cast<off_t>(begin_) + run.begin + static_cast<off_t>(done);
-    const ssize_t got = pread(descriptor_, to.data() + done, to.size() - done, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      throw Error(ErrorCode::kDisk,
-                  fmt::format("row {} of the features cannot be read: {}", run.rows.front().row, std::strerror(errno)),
-                  path_, "the disk or the connection to it may be failing; copy the data elsewhere");
+void FeatureFile::cut_into_runs(std::span<const NodeId> rows, std::byte* out, Scratch* scratch) const {
+  std::vector<Wanted>& wanted = scratch->wanted;
+  wanted.clear();
+  for (std::size_t i = 0; i < rows.size(); ++i) wanted.push_back({rows[i], static_cast<std::uint32_t>(i)});
+  std::ranges::sort(
+      wanted, [](const Wanted& a, const Wanted& b) { return a.row != b.row ? a.row < b.row : a.place < b.place; });
+  scratch->runs.clear();
+  scratch->parts.clear();
+  scratch->parts.reserve(2 * wanted.size());  // runs point into it
+  std::size_t next = 0;
+  while (next < wanted.size()) {
+    const std::int64_t begin = static_cast<std::int64_t>(wanted[next].row) * row_bytes_;
+    const std::size_t first_part = scratch->parts.size();
+    std::int64_t end = begin;
+    const std::size_t first = next;
+    for (; next < wanted.size(); ++next) {
+      const std::int64_t at = static_cast<std::int64_t>(wanted[next].row) * row_bytes_;
+      // A row that is wanted twice is read twice: its second place begins a run of its own.
+      const bool is_far = at < end || at - end > kGapBytes || at + row_bytes_ - begin > kRunBytes;
+      if (next > first && (is_far || static_cast<std::int64_t>(next - first) >= kRunRows)) break;
+      if (at > end) scratch->parts.push_back({scratch->gap.data(), static_cast<std::size_t>(at - end)});
+      scratch->parts.push_back(
+          {out + static_cast<std::int64_t>(wanted[next].place) * row_bytes_, static_cast<std::size_t>(row_bytes_)});
+      end = at + row_bytes_;
     }
-    if (got == 0) {
-      throw Error(ErrorCode::kBadData,
-                  fmt::format("the file ends before row {} of the features: it was cut short while in use",
-                              run.rows.back().row),
-                  path_, "bring the whole file back, and leave it alone while it is trained on");
+    const std::span<const iovec> parts = std::span<const iovec>(scratch->parts).subspan(first_part);
+    scratch->runs.push_back({wanted[first].row,
+                             wanted[next - 1].row,
+                             {static_cast<std::int64_t>(begin_) + begin, end - begin, parts, false, false}});
+  }
+}
+
+void FeatureFile::read_by_ring(Scratch* scratch) const {
+  Ring* const ring = ring_of_this_thread();
+  if (ring == nullptr) return read_by_position(scratch);
+  scratch->reads.clear();
+  for (const Run& run : scratch->runs) scratch->reads.push_back(run.read);
+  ring->read(descriptor_, scratch->reads);
+  for (std::size_t i = 0; i < scratch->runs.size(); ++i) scratch->runs[i].read = scratch->reads[i];
+}
+
+/// What the system's cache has; the rest is asked for.
+void FeatureFile::read_by_position(Scratch* scratch) const {
+  for (Run& run : scratch->runs) {
+    RingRead& read = run.read;
+    const auto count = static_cast<int>(read.parts.size());
+    read.whole = read.at_once =
+        preadv2(descriptor_, read.parts.data(), count, static_cast<off_t>(read.at), RWF_NOWAIT) == read.bytes;
+    if (!read.whole)
+      posix_fadvise(descriptor_, static_cast<off_t>(read.at), static_cast<off_t>(read.bytes), POSIX_FADV_WILLNEED);
+  }
+}
+
+void FeatureFile::wait_for(const Run& run) const {
+  auto at = static_cast<off_t>(run.read.at);
+  for (const iovec& part : run.read.parts) {
+    auto* const to = static_cast<std::byte*>(part.iov_base);
+    std::size_t done = 0;
+    while (done < part.iov_len) {
+      const ssize_t got = pread(descriptor_, to + done, part.iov_len - done, at);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) {
+        throw Error(ErrorCode::kDisk,
+                    fmt::format("row {} of the features cannot be read: {}", run.first, std::strerror(errno)), path_,
+                    "the disk or the connection to it may be failing; copy the data elsewhere");
+      }
+      if (got == 0) {
+        throw Error(ErrorCode::kBadData,
+                    fmt::format("the file ends before row {} of the features: it was cut short while in use", run.last),
+                    path_, "bring the whole file back, and leave it alone while it is trained on");
+      }
+      done += static_cast<std::size_t>(got);
+      at += got;
     }
-    done += static_cast<std::size_t>(got);
   }
 }
 
 void FeatureFile::read(std::span<const NodeId> rows, std::byte* out) const {
-  thread_local std::vector<Wanted> wanted;
-  thread_local std::vector<Run> late;
-  thread_local std::vector<std::byte> bounce;
-  wanted.clear();
-  late.clear();
-  for (std::size_t i = 0; i < rows.size(); ++i) wanted.push_back({rows[i], static_cast<std::uint32_t>(i)});
-  std::ranges::sort(wanted, {}, &Wanted::row);
-  bounce.resize(static_cast<std::size_t>(std::max(kRunBytes, row_bytes_)));
-  const auto deal = [&](const Run& run) {
-    for (const Wanted& one : run.rows)
-      std::memcpy(out + static_cast<std::int64_t>(one.place) * row_bytes_,
-                  bounce.data() + (static_cast<std::int64_t>(one.row) * row_bytes_ - run.begin),
-                  static_cast<std::size_t>(row_bytes_));
-  };
+  thread_local Scratch scratch;
+  cut_into_runs(rows, out, &scratch);
+  way_ == FileReads::kRing ? read_by_ring(&scratch) : read_by_position(&scratch);
   std::int64_t bytes = 0;
   std::int64_t waited = 0;
-  for (std::size_t first = 0; first < wanted.size();) {
-    const std::int64_t begin = static_cast<std::int64_t>(wanted[first].row) * row_bytes_;
-    std::int64_t end = begin + row_bytes_;
-    std::size_t last = first + 1;
-    for (; last < wanted.size(); ++last) {
-      const std::int64_t next = static_cast<std::int64_t>(wanted[last].row) * row_bytes_;
-      if (next - end > kGapBytes || next + row_bytes_ - begin > kRunBytes) break;
-      end = next + row_bytes_;
-    }
-    const Run run{std::span<const Wanted>(wanted).subspan(first, last - first), begin, end - begin};
-    first = last;
-    bytes += run.bytes;
-    if (read_at_once(run, std::span(bounce).first(static_cast<std::size_t>(run.bytes)))) {
-      deal(run);
-      continue;
-    }
-    posix_fadvise(descriptor_, static_cast<off_t>(begin_) + run.begin, run.bytes, POSIX_FADV_WILLNEED);
-    late.push_back(run);
-  }
-  for (const Run& run : late) {
-    wait_for(run, std::span(bounce).first(static_cast<std::size_t>(run.bytes)));
-    deal(run);
-    waited += run.bytes;
+  for (const Run& run : scratch.runs) {
+    if (!run.read.whole) wait_for(run);
+    bytes += run.read.bytes;
+    if (!run.read.at_once || !run.read.whole) waited += run.read.bytes;
   }
   rows_ += std::ssize(rows);
+  reads_ += std::ssize(scratch.runs);
   bytes_ += bytes;
   waited_bytes_ += waited;
 }

@@ -13,27 +13,38 @@
 #include <span>
 #include <string>
 
+#include "base/file_pages.h"
 #include "data/dataset.h"
 
 namespace gneiss::data {
+
+/// How rows are asked for. Both bring the same bytes and the same errors.
+enum class FileReads : std::uint8_t {
+  kRing,        ///< by io_uring, many at a time (data/ring_reads.h); by position where there is no ring
+  kByPosition,  ///< by preadv2, one after the other
+};
 
 class FeatureFile {
  public:
   /// The file that dense features are pages of. Null if they lie in memory, were changed or lent, or if their file has
   /// no name any more.
-  static std::shared_ptr<const FeatureFile> of(const Features& features);
+  static std::shared_ptr<const FeatureFile> of(const Features& features, FileReads reads = FileReads::kRing);
+  /// Rows from a place in a file on. Null if that cannot be opened.
+  static std::shared_ptr<const FeatureFile> at(const FilePlace& place, std::int64_t row_bytes, FileReads reads);
   FeatureFile(const FeatureFile&) = delete;
   FeatureFile& operator=(const FeatureFile&) = delete;
   ~FeatureFile();
 
   /// Reads the bytes of rows[i], as they are stored, to out + i * row_bytes().
   /// Aliasing  rows in any order, also several times. For several threads at the same time.
-  /// Cost      O(rows log rows); rows that lie near each other are read at once, with what is between them. All reads
-  ///           that the system's cache cannot serve are asked for before the first is waited for.
+  /// Cost      O(rows log rows); rows that lie near each other are read at once, with what is between them. Reads that
+  ///           the system's cache cannot serve are asked for before the first is waited for.
   /// Errors    kDisk where the system cannot read, kBadData where the file has become too short: with its name.
   void read(std::span<const NodeId> rows, std::byte* out) const;
 
   const std::string& path() const { return path_; }
+  /// "io_uring", or "single reads (why)".
+  std::string describe_reads() const;
   std::int64_t row_bytes() const { return row_bytes_; }
   /// What read() needs beside `out`, at most.
   static std::int64_t scratch_bytes(std::int64_t rows);
@@ -41,25 +52,31 @@ class FeatureFile {
   /// What has been read so far.
   struct Traffic {
     std::int64_t rows = 0;
+    std::int64_t reads = 0;         ///< of one or several rows
     std::int64_t bytes = 0;         ///< of the file, rows and what lies between them
     std::int64_t waited_bytes = 0;  ///< of these, in reads that the system's cache could not serve at once
   };
-  Traffic traffic() const { return {rows_, bytes_, waited_bytes_}; }
+  Traffic traffic() const { return {rows_, reads_, bytes_, waited_bytes_}; }
 
  private:
   struct Run;
+  struct Scratch;
 
-  FeatureFile(int descriptor, std::string path, std::uint64_t begin, std::int64_t row_bytes)
-      : descriptor_(descriptor), path_(std::move(path)), begin_(begin), row_bytes_(row_bytes) {}
+  FeatureFile(int descriptor, const FilePlace& place, std::int64_t row_bytes, FileReads reads)
+      : descriptor_(descriptor), path_(place.path), begin_(place.offset), row_bytes_(row_bytes), way_(reads) {}
 
-  bool read_at_once(const Run& run, std::span<std::byte> to) const;
-  void wait_for(const Run& run, std::span<std::byte> to) const;
+  void cut_into_runs(std::span<const NodeId> rows, std::byte* out, Scratch* scratch) const;
+  void read_by_ring(Scratch* scratch) const;
+  void read_by_position(Scratch* scratch) const;
+  void wait_for(const Run& run) const;
 
   int descriptor_;
   std::string path_;
   std::uint64_t begin_;  ///< of the first row
   std::int64_t row_bytes_;
+  FileReads way_;
   mutable std::atomic<std::int64_t> rows_ = 0;
+  mutable std::atomic<std::int64_t> reads_ = 0;
   mutable std::atomic<std::int64_t> bytes_ = 0;
   mutable std::atomic<std::int64_t> waited_bytes_ = 0;
 };

@@ -123,18 +123,17 @@ Json to_json(const train::ParallelEpoch& epoch) {
 }
 
 std::string describe_place(const data::FeatureFile& file, const data::Features& features) {
-  return fmt::format("features: {:.1f} MB stay in {}; batches and evaluations read their rows from there",
-                     megabytes(features.bytes()), file.path());
+  return fmt::format("features: {:.1f} MB stay in {}; batches and evaluations read their rows from there, by {}",
+                     megabytes(features.bytes()), file.path(), file.describe_reads());
 }
 
 std::string describe_traffic(const data::FeatureFile& file) {
   const data::FeatureFile::Traffic traffic = file.traffic();
   return fmt::format(
-      "features in a file: {} rows read in the last run ({:.1f} MB), with what lies between them {:.1f} MB, {:.1f} MB "
-      "of it not in the "
-      "system's cache\n",
-      traffic.rows, megabytes(traffic.rows * file.row_bytes()), megabytes(traffic.bytes),
-      megabytes(traffic.waited_bytes));
+      "features in a file: {} rows read in the last run ({:.1f} MB), with what lies between them {:.1f} MB in {} reads "
+      "by {}, {:.1f} MB of it not in the system's cache\n",
+      traffic.rows, megabytes(traffic.rows * file.row_bytes()), megabytes(traffic.bytes), traffic.reads,
+      file.describe_reads(), megabytes(traffic.waited_bytes));
 }
 
 Json to_json(const data::FeatureFile& file) {
@@ -143,6 +142,8 @@ Json to_json(const data::FeatureFile& file) {
                        {"rows", traffic.rows},
                        {"row_bytes", file.row_bytes()},
                        {"bytes", traffic.bytes},
+                       {"reads", traffic.reads},
+                       {"by", file.describe_reads()},
                        {"waited_bytes", traffic.waited_bytes}});
 }
 

@@ -3,7 +3,8 @@
 //
 //   FAIL_ALLOCATION=n   the n-th call of aligned_alloc, by which every Buffer is made, finds no memory
 //   FAIL_DISK=n         the n-th call that makes, grows, flushes or renames a file or folder ends in ENOSPC
-//   FAIL_READ=n         the n-th read by position ends in EIO; none is served from memory at once
+//   FAIL_READ=n         the n-th read by position ends in EIO; none is served from memory at once, nor by io_uring
+//   FAIL_RING=1         the system refuses io_uring, as those of containers do
 //   FAIL_REPORT=path    at the end, how many such calls there were: "ALLOCATIONS DISK"
 //
 // Calls are counted while main runs. Calls of malloc and operator new are left alone: OpenMP and oneDNN give up by
@@ -11,13 +12,19 @@
 // stdout and stderr, and flushing a folder, which some file systems refuse.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 
@@ -51,6 +58,17 @@ void report() {
   }
 }
 
+/// From now on io_uring_setup ends in EPERM. The filter looks at the number of the call alone.
+void refuse_rings() {
+  std::array<sock_filter, 4> filter = {{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+  const sock_fprog program = {filter.size(), filter.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    std::perror("io_uring cannot be refused");
+}
+
 using Main = int(int, char**, char**);
 Main* real_main = nullptr;
 
@@ -58,6 +76,7 @@ int counted_main(int argc, char** argv, char** environment) {
   failing_allocation = number("FAIL_ALLOCATION");
   failing_disk_call = number("FAIL_DISK");
   failing_read = number("FAIL_READ");
+  if (failing_read > 0 || number("FAIL_RING") > 0) refuse_rings();
   counting = true;
   const int code = real_main(argc, argv, environment);
   counting = false;

@@ -61,6 +61,23 @@ TEST_F(FeaturesOnDisk, LessMemoryThanTheyTakeTrainsTheSame) {
   EXPECT_EQ(scores.out, place_.gneiss({"eval", "run"}).out);
 }
 
+TEST_F(FeaturesOnDisk, ARefusedRingIsSaidAndChangesNothing) {
+  const CommandResult limited = train({"--mem", "150M", "--no-save"});
+  const CommandResult refused =
+      train({"--mem", "150M", "--no-save"}, {{"LD_PRELOAD", GNEISS_FAIL_NTH}, {"FAIL_RING", "1"}});
+  ASSERT_EQ(refused.code, 0) << refused.err;
+  const Json with = Json::parse(limited.out);
+  const Json without = Json::parse(refused.out);
+  EXPECT_EQ(without["losses"], with["losses"]);
+  EXPECT_EQ(without["test"], with["test"]);
+  const std::string by = without["routes"]["file"]["by"];
+  EXPECT_THAT(by, ::testing::AnyOf("single reads (the system refuses io_uring: Operation not permitted)",
+                                   "single reads (this gneiss was built without liburing)"));
+  EXPECT_THAT(without["notes"].dump(), HasSubstr("by single reads ("));
+  const CommandResult doctor = place_.gneiss({"doctor"}, {{"LD_PRELOAD", GNEISS_FAIL_NTH}, {"FAIL_RING", "1"}});
+  EXPECT_THAT(doctor.out + doctor.err, HasSubstr("one at a time: "));
+}
+
 TEST_F(FeaturesOnDisk, SixteenBitsAreReadAsTheyAreStored) {
   const CommandResult made = place_.gneiss({"data", "convert", "graph", "halves", "--feature-dtype", "bf16"});
   ASSERT_EQ(made.code, 0) << made.err;

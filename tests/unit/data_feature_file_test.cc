@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -44,24 +46,27 @@ TEST(FeatureFileTest, ReadsTheRowsThatMemoryHolds) {
     LoadOptions options;
     options.feature_dtype = type;
     const Dataset dataset = load(write_folder(folder, type).string(), options);
-    const auto file = FeatureFile::of(dataset.features);
-    ASSERT_NE(file, nullptr) << type;
-    EXPECT_EQ(fs::path(file->path()).filename(), "features.npy");
-    const std::vector<NodeId> rows = some_rows();
-    std::vector<std::byte> got(rows.size() * static_cast<std::size_t>(file->row_bytes()));
-    file->read(rows, got.data());
-    const auto* const memory = dataset.features.dtype == HalfType::kNone
-                                   ? reinterpret_cast<const std::byte*>(dataset.features.dense.data())
-                                   : reinterpret_cast<const std::byte*>(dataset.features.halves.data());
-    EXPECT_EQ(file->row_bytes(), dataset.features.dtype == HalfType::kNone ? 400 : 200);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      ASSERT_EQ(std::memcmp(got.data() + static_cast<std::int64_t>(i) * file->row_bytes(),
-                            memory + rows[i] * file->row_bytes(), static_cast<std::size_t>(file->row_bytes())),
-                0)
-          << type << " row " << rows[i];
-    EXPECT_EQ(file->traffic().rows, std::ssize(rows));
-    EXPECT_GE(file->traffic().bytes, (std::ssize(rows) - 1) * file->row_bytes()) << "one row is wanted twice";
-    EXPECT_LT(file->traffic().bytes, 6000 * file->row_bytes()) << "gaps are left out";
+    for (const FileReads way : {FileReads::kRing, FileReads::kByPosition}) {
+      const auto file = FeatureFile::of(dataset.features, way);
+      ASSERT_NE(file, nullptr) << type;
+      EXPECT_EQ(fs::path(file->path()).filename(), "features.npy");
+      const std::vector<NodeId> rows = some_rows();
+      std::vector<std::byte> got(rows.size() * static_cast<std::size_t>(file->row_bytes()));
+      file->read(rows, got.data());
+      const auto* const memory = dataset.features.dtype == HalfType::kNone
+                                     ? reinterpret_cast<const std::byte*>(dataset.features.dense.data())
+                                     : reinterpret_cast<const std::byte*>(dataset.features.halves.data());
+      EXPECT_EQ(file->row_bytes(), dataset.features.dtype == HalfType::kNone ? 400 : 200);
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        ASSERT_EQ(std::memcmp(got.data() + static_cast<std::int64_t>(i) * file->row_bytes(),
+                              memory + rows[i] * file->row_bytes(), static_cast<std::size_t>(file->row_bytes())),
+                  0)
+            << type << " row " << rows[i];
+      EXPECT_EQ(file->traffic().rows, std::ssize(rows));
+      EXPECT_GE(file->traffic().bytes, (std::ssize(rows) - 1) * file->row_bytes()) << "one row is wanted twice";
+      EXPECT_LT(file->traffic().bytes, 6000 * file->row_bytes()) << "gaps are left out";
+      EXPECT_LT(file->traffic().reads, 9) << "neighbours come in one read";
+    }
   }
 }
 
@@ -85,17 +90,67 @@ TEST(FeatureFileTest, AFileThatBecameTooShortIsNamed) {
   const TempFolder folder;
   const fs::path path = write_folder(folder) / "features.npy";
   const Dataset dataset = load(path.parent_path().string(), {});
+  const std::uintmax_t whole = fs::file_size(path);
+  for (const FileReads way : {FileReads::kRing, FileReads::kByPosition}) {
+    fs::resize_file(path, whole);
+    const auto file = FeatureFile::at({path.string(), 128 * 32}, 400, way);
+    ASSERT_NE(file, nullptr);
+    fs::resize_file(path, fs::file_size(path) - 1000 * 400);
+    std::vector<std::byte> out(400);
+    const std::vector<NodeId> there = {4999};
+    file->read(there, out.data());
+    const std::vector<NodeId> gone = {5500};
+    const Error error = error_of([&] { file->read(gone, out.data()); });
+    EXPECT_EQ(error.code(), ErrorCode::kBadData);
+    EXPECT_THAT(error.what(), HasSubstr("the file ends before row 5500 of the features"));
+    EXPECT_THAT(error.where(), HasSubstr("features.npy"));
+  }
+}
+
+/// The memory of this process is a file whose pages can be taken away: reading them then ends in EIO.
+TEST(FeatureFileTest, ADiskThatFailsIsNamedAlikeBothWays) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const pages = mmap(nullptr, 64 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  std::memset(pages, 7, 64 * page);
+  munmap(static_cast<std::byte*>(pages) + 32 * page, page);
+  std::vector<std::string> said;
+  for (const FileReads way : {FileReads::kRing, FileReads::kByPosition}) {
+    const FilePlace place = {"/proc/self/mem", reinterpret_cast<std::uintptr_t>(pages)};
+    const auto file = FeatureFile::at(place, static_cast<std::int64_t>(page), way);
+    ASSERT_NE(file, nullptr);
+    std::vector<std::byte> out(3 * page);
+    const std::vector<NodeId> there = {40, 3, 4};
+    file->read(there, out.data());
+    EXPECT_EQ(out.back(), std::byte{7});
+    const std::vector<NodeId> bad = {40, 32, 3};
+    const Error error = error_of([&] { file->read(bad, out.data()); });
+    EXPECT_EQ(error.code(), ErrorCode::kDisk);
+    EXPECT_EQ(error.where(), "/proc/self/mem");
+    said.push_back(error.message());
+  }
+  EXPECT_EQ(said[0], "row 32 of the features cannot be read: Input/output error");
+  EXPECT_EQ(said[1], said[0]);
+  munmap(pages, 32 * page);
+  munmap(static_cast<std::byte*>(pages) + 33 * page, 31 * page);
+}
+
+TEST(FeatureFileTest, MoreReadsThanARingHasPlaces) {
+  const TempFolder folder;
+  const Dataset dataset = load(write_folder(folder).string(), {});
+  std::vector<NodeId> rows;
+  for (NodeId v = 5999; v >= 0; v -= 12) rows.push_back(v);  // 4400 bytes apart
+  std::vector<std::vector<std::byte>> got;
+  for (const FileReads way : {FileReads::kRing, FileReads::kByPosition}) {
+    const auto file = FeatureFile::of(dataset.features, way);
+    got.emplace_back(rows.size() * 400);
+    file->read(rows, got.back().data());
+    EXPECT_EQ(file->traffic().reads, 500);
+  }
+  EXPECT_EQ(got[0], got[1]);
+  EXPECT_EQ(std::memcmp(got[0].data(), &dataset.features.dense[5999 * 100], 400), 0);
   const auto file = FeatureFile::of(dataset.features);
-  ASSERT_NE(file, nullptr);
-  fs::resize_file(path, fs::file_size(path) - 1000 * 400);
-  std::vector<std::byte> out(400);
-  const std::vector<NodeId> there = {4999};
-  file->read(there, out.data());
-  const std::vector<NodeId> gone = {5500};
-  const Error error = error_of([&] { file->read(gone, out.data()); });
-  EXPECT_EQ(error.code(), ErrorCode::kBadData);
-  EXPECT_THAT(error.what(), HasSubstr("the file ends before row 5500 of the features"));
-  EXPECT_THAT(error.where(), HasSubstr("features.npy"));
+  EXPECT_THAT(file->describe_reads(), ::testing::AnyOf("io_uring", HasSubstr("single reads (")));
 }
 
 }  // namespace
