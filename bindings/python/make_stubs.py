@@ -18,7 +18,7 @@ TRAIN = """def train(
     *,
     init: Any = None,
     out: _Path | None = None,
-    callbacks: Iterable[Callable[[Epoch], bool | None]] = (),
+    callbacks: _Callback | Iterable[_Callback] = (),
     progress: bool | None = None,
 """
 PLAN = """def plan(

@@ -1,5 +1,7 @@
 """Arrays in: the right result, or an error that names the argument, the element and what to do."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -171,6 +173,30 @@ def test_labels_by_type_and_shape(small):
     assert kind(small.x) == ("regression", 3)
     words = gneiss.Dataset(small.edge_index, small.x, np.array(["b", "a", "c"])[small.y])
     assert words.arrays()["class_names"] == ["a", "b", "c"]
+
+
+def test_words_may_be_missing(small):
+    words = np.array(["b", "a", "c"], object)[small.y]
+    words[[0, 5]] = None, float("nan")
+    dataset = small.dataset(y=words)
+    expected = np.array([1, 0, 2])[small.y]
+    expected[[0, 5]] = -1
+    assert dataset.arrays()["class_names"] == ["a", "b", "c"] and (dataset.arrays()["y"] == expected).all()
+    words[7] = 3
+    assert error_of(**small.arguments(y=words)).message == "element [7] is 3, a int, among words"
+    assert "leave class_names out" in error_of(**small.arguments(y=words[:5], class_names=["a"])).hint
+
+
+def test_classes_that_came_as_floats_are_warned_of(small):
+    floats = np.where(small.y == 2, np.nan, small.y)
+    with pytest.warns(UserWarning, match="label_kind='class' takes them for classes"):
+        assert small.dataset(y=floats).info()["labels"] == "regression"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert small.dataset(y=floats, label_kind="regression").info()["labels"] == "regression"
+        assert small.dataset(y=small.x[:, 0]).info()["labels"] == "regression"
+        classes = small.dataset(y=floats, label_kind="class")
+    assert (classes.arrays()["y"] == np.where(small.y == 2, -1, small.y)).all()
 
 
 def test_arrays_that_speak_dlpack_alone(small):

@@ -47,6 +47,12 @@ def test_tables_of_pandas():
     assert "there is none" in refused(from_pandas, edges, y="kind")
     nodes.loc["q", "kind"] = None
     assert from_pandas(edges, nodes, y="kind").arrays()["y"].tolist() == [0, -1, 0]
+    nodes["size"] = pandas.array([7, None, 4], dtype="Int64")
+    sized = from_pandas(edges, nodes, x=["a"], y="size")
+    assert sized.arrays()["y"].tolist() == [1, -1, 0] and sized.arrays()["class_names"] == ["4", "7"]
+    series = gneiss.Dataset([[0], [1]], nodes[["a"]], nodes["kind"], train_mask=nodes["a"] > 1)
+    assert series.arrays()["y"].tolist() == [0, -1, 0] and series.arrays()["train"].tolist() == [1, 2]
+    assert refused(from_pandas, np.zeros((3, 2))) == "expected a table of pandas, got ndarray"
     edges.loc[1, "target"] = "z"
     assert refused(from_pandas, edges, nodes) == "row 1: target 'z' is no row of nodes"
     edges.loc[1, "target"] = None
@@ -60,9 +66,10 @@ def test_what_a_dgl_graph_offers_is_taken(small):
         ndata = {"feat": small.x, "label": small.y, "train_mask": small.train, "val_mask": small.val}
         edata = {"w": small.weight}
 
-        def edges(self, order):
-            assert order == "eid"
-            return small.edge_index[0], small.edge_index[1]
+        def edges(self, form, order):
+            assert form == "all" and order is None
+            turn = np.arange(300)[::-1]
+            return small.edge_index[0][turn], small.edge_index[1][turn], turn
 
         def num_nodes(self):
             return 60
@@ -72,6 +79,7 @@ def test_what_a_dgl_graph_offers_is_taken(small):
     assert "the graph has no data 'x'" in refused(gneiss.Dataset.from_dgl, Graph(), x="x")
     assert "the graph has no data 'v'" in refused(gneiss.Dataset.from_dgl, Graph(), edge_weight="v")
     assert gneiss.Dataset.from_dgl(Graph(), x=None, y=None).num_features == 0
+    assert refused(gneiss.Dataset.from_dgl, 5) == "expected a DGL graph, got int"
 
 
 def test_what_a_pyg_object_lacks_is_absent(small):
@@ -85,10 +93,21 @@ def test_what_a_pyg_object_lacks_is_absent(small):
     assert "train_mask has 2 columns: column 1 was taken" in dataset.notes
     assert any("edge_attr was left out" in note for note in dataset.notes)
     assert "train_mask has 2 columns, there is none 2" in refused(gneiss.Dataset.from_pyg, data, split=2)
+    data.train_mask = small.train.astype(np.uint8)
+    assert (gneiss.Dataset.from_pyg(data).arrays()["train"] == np.flatnonzero(small.train)).all()
+    data.train_mask[3] = 2
+    assert refused(gneiss.Dataset.from_pyg, data) == "element [3] is 2, expected a mask of 0 and 1"
     assert "got list" in refused(gneiss.Dataset.from_pyg, [data])
     sparse = types.SimpleNamespace(adj_t=None, num_nodes=60)
     assert "has no edge_index" in refused(gneiss.Dataset.from_pyg, sparse)
     assert "got list" in refused(gneiss.Dataset.from_scipy, [[0, 1]])
+
+
+def test_a_pyg_object_of_several_types_is_refused():
+    data = pytest.importorskip("torch_geometric.data")
+    with pytest.raises(gneiss.UsageError, match="got HeteroData") as caught:
+        gneiss.Dataset.from_pyg(data.HeteroData())
+    assert "to_homogeneous()" in caught.value.hint
 
 
 def test_a_partner_that_is_broken_says_so_itself(tmp_path, monkeypatch):

@@ -24,6 +24,7 @@ __version__: str
 _Data = Dataset | str | os.PathLike[str] | Any
 _Path = str | os.PathLike[str]
 _Rows = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike | None]
+_Callback = Callable[["Epoch"], bool | None]
 
 class Dataset:
     name: str
@@ -53,7 +54,13 @@ class Dataset:
     def from_pyg(cls, data: Any, split: int = 0, name: str | None = None) -> Dataset: ...
     @classmethod
     def from_dgl(
-        cls, graph: Any, x: str = "feat", y: str = "label", edge_weight: str | None = None, name: str | None = None
+        cls,
+        graph: Any,
+        x: str | None = "feat",
+        y: str | None = "label",
+        edge_weight: str | None = None,
+        split: int = 0,
+        name: str | None = None,
     ) -> Dataset: ...
     @classmethod
     def from_scipy(
@@ -164,7 +171,7 @@ def resume(
     run: Run | _Path,
     data: _Data | None = None,
     *,
-    callbacks: Iterable[Callable[[Epoch], bool | None]] = (),
+    callbacks: _Callback | Iterable[_Callback] = (),
     progress: bool | None = None,
     threads: int | None = None,
     checkpoint_every: str | Any | None = None,
@@ -215,7 +222,7 @@ def train(
     *,
     init: Any = None,
     out: _Path | None = None,
-    callbacks: Iterable[Callable[[Epoch], bool | None]] = (),
+    callbacks: _Callback | Iterable[_Callback] = (),
     progress: bool | None = None,
     format: str | Any | None = None,
     split: str | Any | None = None,

@@ -77,7 +77,7 @@ def as_array(value, name, notes=None, text=False):
             raise
         raise DataError(f"this is no array: {error}", name, "give rows of equal length, as a NumPy array") from None
     kind = array.dtype.kind
-    if kind in "US" and text:
+    if text and (kind in "US" or (kind == "O" and any(isinstance(one, str) for one in array.flat))):
         return array
     if kind == "O":
         _refuse_objects(array, name)

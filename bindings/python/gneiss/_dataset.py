@@ -8,8 +8,9 @@ import numpy as np
 
 from . import _core, _process
 from ._arrays import as_array, compressed, is_scipy, need
+from ._graphs import MASKS, column_as_row, dgl_arguments, is_dgl, mask_of
 from ._settings import describe, pairs
-from ._tables import column_of, features_of, labels_of
+from ._tables import column_of, features_of, labels_of, warn_of_floats, words_of
 from .errors import DataError, UsageError
 
 
@@ -27,17 +28,17 @@ def _node_count(num_nodes):
     return count
 
 
-def _labels(y, class_names):
-    """Words become numbers of classes, in the order of the words."""
-    y = as_array(y, "y", text=True)
-    if y is None or y.dtype.kind not in "US":
-        return y, class_names
-    if y.ndim != 1:
-        raise DataError(f"labels of text have the shape {y.shape}", "y", "give one word a node")
-    names, numbers = np.unique(y, return_inverse=True)
-    if class_names:
+def _labels(y, class_names, kind):
+    """Words become numbers of classes, in the order of the words. What is missing has no class."""
+    if hasattr(y, "isna") and hasattr(y, "dtype"):
+        y, names = labels_of(y)
+    else:
+        y, names = words_of(as_array(y, "y", text=True))
+    if names and class_names:
         raise UsageError("y holds the names of the classes itself", "class_names", "leave class_names out")
-    return numbers.astype(np.int64), [str(name) for name in names]
+    if kind == "auto":
+        warn_of_floats(y)
+    return y, names or class_names
 
 
 class Dataset:
@@ -79,7 +80,7 @@ class Dataset:
             rows = x.tocsr()
             sparse_x, columns = (rows.indptr, rows.indices, as_array(rows.data, "x")), int(rows.shape[1])
             x = None
-        y, class_names = _labels(y, list(class_names) if class_names is not None else [])
+        y, class_names = _labels(y, list(class_names) if class_names is not None else [], label_kind)
 
         def rows_of(rows, argument):
             if rows is None:
@@ -186,71 +187,36 @@ class Dataset:
         """From a ``torch_geometric.data.Data``. Of masks with several columns, column ``split`` is taken."""
         if not hasattr(data, "edge_index") and not hasattr(data, "adj_t"):
             kind = type(data).__name__
-            hint = "give one graph, e.g. dataset[0]"
+            hint = "one graph with one type of nodes and edges, e.g. dataset[0] or hetero_data.to_homogeneous()"
             raise UsageError(f"expected a torch_geometric Data object, got {kind}", "data", hint)
         if getattr(data, "edge_index", None) is None:
             raise UsageError("the Data object has no edge_index", "data", "undo the transform ToSparseTensor")
         notes = []
-
-        def mask(which):
-            value = as_array(getattr(data, which, None), which)
-            if value is None or value.ndim != 2:
-                return value
-            splits = value.shape[1]
-            if not 0 <= split < splits:
-                raise UsageError(f"{which} has {splits} columns, there is none {split}", "split", "they count from 0")
-            if splits > 1:
-                notes.append(f"{which} has {splits} columns: column {split} was taken")
-            return value[:, split]
-
         weight = getattr(data, "edge_weight", None)
         if getattr(data, "edge_attr", None) is not None:
             notes.append("edge_attr was left out: edges have weights (edge_weight) and no features")
-        y = as_array(getattr(data, "y", None), "y")
-        if y is not None and y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
         dataset = cls(
             data.edge_index,
             getattr(data, "x", None),
-            y,
+            column_as_row(getattr(data, "y", None)),
             edge_weight=weight,
-            train_mask=mask("train_mask"),
-            val_mask=mask("val_mask"),
-            test_mask=mask("test_mask"),
             num_nodes=data.num_nodes,
             name=name or "pyg",
+            **{which: mask_of(getattr(data, which, None), which, split, notes) for which in MASKS},
         )
         dataset._notes += notes
         return dataset
 
     @classmethod
-    def from_dgl(cls, graph, x="feat", y="label", edge_weight=None, name=None):
+    def from_dgl(cls, graph, x="feat", y="label", edge_weight=None, split=0, name=None):
         """From a homogeneous DGL graph; ``x``, ``y`` and ``edge_weight`` name its data, masks go by their names.
 
-        None for a name: the graph has no such data.
+        None for a name: the graph has no such data. Of masks with several columns, column ``split`` is taken.
         """
-        source, target = graph.edges(order="eid")
-        nodes = graph.ndata
-
-        def named(data, key, argument):
-            if key is None:
-                return None
-            if key not in data:
-                there = ", ".join(data) or "nothing"
-                raise DataError(f"the graph has no data {key!r}", argument, f"there is {there}; None stands for none")
-            return data[key]
-
-        return cls(
-            np.stack([as_array(source, "edge_index"), as_array(target, "edge_index")]),
-            named(nodes, x, "x"),
-            named(nodes, y, "y"),
-            edge_weight=named(graph.edata, edge_weight, "edge_weight"),
-            train_mask=nodes.get("train_mask"),
-            val_mask=nodes.get("val_mask"),
-            test_mask=nodes.get("test_mask"),
-            num_nodes=graph.num_nodes(),
-            name=name or "dgl",
-        )
+        notes = []
+        dataset = cls(name=name or "dgl", **dgl_arguments(graph, x, y, edge_weight, split, notes))
+        dataset._notes += notes
+        return dataset
 
     @classmethod
     def from_scipy(cls, adjacency, x=None, y=None, name=None, **masks):
@@ -343,9 +309,7 @@ class Dataset:
         if nodes is not None:
             features = features_of(nodes, x, y, notes)
             if y is not None:
-                labels, names = labels_of(column_of(nodes, y, "y"))
-                if names:
-                    masks["class_names"] = names
+                labels = column_of(nodes, y, "y")
         dataset = cls(
             np.stack(ends).astype(np.int64),
             features,
@@ -431,9 +395,11 @@ def core_of(data):
         return load(data)
     if hasattr(data, "edge_index") and hasattr(data, "num_nodes"):
         return Dataset.from_pyg(data)
+    if is_dgl(data):
+        return Dataset.from_dgl(data)
     raise UsageError(
         f"expected a gneiss.Dataset, a name or a path, got {type(data).__name__}",
         "data",
         "gneiss.Dataset(edge_index=…, x=…, y=…) makes one of arrays; "
-        "from_dgl, from_scipy, from_networkx, from_pandas of others",
+        "from_scipy, from_networkx, from_pandas of others",
     )
