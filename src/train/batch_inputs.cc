@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/prefetch.h"
 
 namespace gneiss::train {
 namespace {
@@ -24,6 +25,11 @@ std::span<const std::byte> bytes_of(const data::Features& features) {
                                 : "leave --hot out");
   }
   return std::as_bytes(features.dense.span());
+}
+
+void prefetch_row(const void* row, std::int64_t bytes) {
+  constexpr std::int64_t kLine = 64;
+  for (std::int64_t byte = 0; byte < bytes; byte += kLine) prefetch(static_cast<const char*>(row) + byte);
 }
 
 }  // namespace
@@ -291,9 +297,21 @@ std::int64_t BatchInputs::add_features(std::span<const NodeId> nodes, Slab* slab
     read_rows(rows, {out, static_cast<std::size_t>(count * features.cols)});
     return at;
   }
-  for (const NodeId node : rows) {
-    const auto v = static_cast<std::size_t>(node);
-    const std::size_t begin = v * static_cast<std::size_t>(features.cols);
+  constexpr std::size_t kAhead = 4;  // rows that are on their way
+  const auto begin_of = [&](NodeId node) {
+    return static_cast<std::size_t>(node) * static_cast<std::size_t>(features.cols);
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!features.sparse && i + kAhead < rows.size()) {
+      const std::size_t ahead = begin_of(rows[i + kAhead]);
+      if (features.dtype == HalfType::kNone) {
+        prefetch_row(features.dense.data() + ahead, features.cols * std::int64_t{sizeof(float)});
+      } else {
+        prefetch_row(features.halves.data() + ahead, features.cols * std::int64_t{sizeof(std::uint16_t)});
+      }
+    }
+    const auto v = static_cast<std::size_t>(rows[i]);
+    const std::size_t begin = begin_of(rows[i]);
     if (features.sparse) {
       std::fill_n(out, features.cols, 0.0F);
       for (EdgeId k = features.offsets[v]; k < features.offsets[v + 1]; ++k)
