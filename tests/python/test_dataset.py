@@ -187,6 +187,12 @@ def test_words_may_be_missing(small):
     assert "leave class_names out" in error_of(**small.arguments(y=words[:5], class_names=["a"])).hint
 
 
+def test_notes_speak_of_keywords(small):
+    notes = gneiss.Dataset(small.edge_index, small.x, np.eye(3, dtype=int)[small.y]).notes
+    assert any("label_kind" in note for note in notes), notes
+    assert not any("--" in note for note in notes)
+
+
 def test_classes_that_came_as_floats_are_warned_of(small):
     floats = np.where(small.y == 2, np.nan, small.y)
     with pytest.warns(UserWarning, match="label_kind='class' takes them for classes"):

@@ -180,3 +180,27 @@ def test_features_are_not_copied_to_train_on_them():
         assert peak() - before < x.nbytes / 2, (peak() - before) / x.nbytes
         """
     )
+
+
+def test_the_wheel_brings_its_libraries():
+    """Outside the package, the module and the command load what every Linux with Python has, and nothing else."""
+    out = in_process(
+        """
+        import pathlib, re, subprocess
+        import gneiss
+        gneiss.train("karate", epochs=1, progress=False)
+        package = pathlib.Path(gneiss.__file__).resolve().parent
+        libraries = package.parent / "gneiss.libs"
+        everywhere = r"(linux-vdso|ld-linux[^/]*|lib(c|m|z|dl|rt|pthread|gcc_s|stdc\\+\\+))\\.so.*"
+        for program in [*package.glob("_core*.so"), package / "bin" / "gneiss"]:
+            said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+            for line in said.splitlines():
+                name, _, path = line.strip().partition(" => ")
+                name = pathlib.Path(name.split(" (")[0]).name
+                inside = libraries in pathlib.Path(path.split(" (")[0]).resolve().parents
+                assert inside or re.fullmatch(everywhere, name), line
+            print(len(said.splitlines()))
+        """,
+        head="",
+    )
+    assert len(out.split()) == 2

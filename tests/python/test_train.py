@@ -7,13 +7,16 @@ import os
 import pathlib
 import pickle
 import subprocess
+import sys
+import types
 
 import numpy as np
 import pytest
 from conftest import QUICK
 
 import gneiss
-from gneiss._progress import Bar
+from gneiss._progress import Bar, wanted
+from gneiss._words import in_python
 
 COMMAND = pathlib.Path(gneiss.__file__).parent / "bin" / "gneiss"
 
@@ -64,6 +67,22 @@ def test_a_run_has_history_scores_and_outputs(small):
     assert "<svg" in run._repr_html_() and "<table>" in small.dataset()._repr_html_()
     run.predict()[:] = -1
     assert (run.predict() >= 0).all()
+
+
+def test_a_history_is_a_table_of_pandas(small):
+    pandas = pytest.importorskip("pandas")
+    run = gneiss.train(small.dataset(), **QUICK)
+    table = run.history.to_pandas()
+    assert isinstance(table, pandas.DataFrame) and table["loss"].tolist() == run.losses.tolist()
+
+
+def test_numbers_of_classes_with_gaps(small):
+    given = np.array([1, 4, 7])[small.y]
+    run = gneiss.train(small.dataset(y=given), epochs=30, hidden_channels=8, progress=False)
+    assert run.class_names == ["1", "4", "7"]
+    assert gneiss.train(small.dataset(), **QUICK).class_names == ["0", "1", "2"]
+    named = np.array(run.class_names, int)[run.predict()]
+    assert np.mean(named == given) > 0.5 and set(run.predict()) <= {0, 1, 2}
 
 
 def test_outputs_follow_the_order_of_the_nodes(small):
@@ -121,7 +140,7 @@ def test_settings_are_those_of_the_command(small):
     assert "lr" in inspect.signature(gneiss.train).parameters
 
 
-def test_a_model_may_be_text(small):
+def test_a_model_may_be_text_or_a_file(small, tmp_path):
     text = """model mine(width: int = 8) {
   h = relu(linear(features, width) as "first");
   y = mean(h@src) over in_edges;
@@ -130,6 +149,10 @@ def test_a_model_may_be_text(small):
 """
     run = gneiss.train(small.dataset(), text, width=4, **QUICK)
     assert run.state_dict()["first.weight"].shape == (4, 3)
+    file = tmp_path / "mine.gneiss"
+    file.write_text(text)
+    for path in (file, str(file)):
+        assert gneiss.train(small.dataset(), path, width=4, **QUICK).losses.tolist() == run.losses.tolist()
     with pytest.raises(gneiss.UsageError, match="the text of a model, got int"):
         gneiss.train(small.dataset(), 5, **QUICK)
     with pytest.raises(gneiss.UsageError, match="model.gneiss:1"):
@@ -146,6 +169,43 @@ def test_callbacks_watch_and_stop(small):
     run = gneiss.train(small.dataset(), epochs=20, progress=False, callbacks=[watch])
     assert len(seen) == len(run.history) == 5 and run.interrupted  # True after the fourth: the fifth is the last
     assert seen == run.losses.tolist()
+
+
+def test_callbacks_are_functions(small):
+    seen = []
+    gneiss.train(small.dataset(), callbacks=lambda epoch: seen.append(epoch.epoch), **QUICK)
+    assert seen == [1, 2, 3, 4, 5]
+    with pytest.raises(gneiss.UsageError, match="expected functions, got 3"):
+        gneiss.train(small.dataset(), callbacks=[3], **QUICK)
+
+
+def test_errors_speak_of_keywords(small):
+    with pytest.raises(gneiss.UsageError, match="fanout has 3 numbers") as caught:
+        gneiss.train(small.dataset(), batch_size=8, fanout=(5, 5, 5), num_layers=2, **QUICK)
+    assert caught.value.where == "fanout" and "fanout=(15, 10) for two layers" in caught.value.hint
+    with pytest.raises(gneiss.DataError, match=r"labels=FILE \(y= of gneiss.Dataset\)"):
+        gneiss.train(small.dataset(y=None, train_mask=None, val_mask=None, test_mask=None), **QUICK)
+    with pytest.raises(gneiss.UsageError) as caught:
+        gneiss.train(small.dataset(), device="cudda", **QUICK)
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "command, python",
+    [
+        ("use --device cpu; or build with -DGNEISS_CUDA=ON", 'use device="cpu"; or build with -DGNEISS_CUDA=ON'),
+        ("allow them with --allow-nan", "allow them with allow_nan=True"),
+        ("--no-header says which", "header=False says which"),
+        ("use --split ratio:60/20/20", 'use split="ratio:60/20/20"'),
+        ("use --monitor metric, loss or both", 'use monitor="metric", loss or both'),
+        ("lower it or raise --lr", "lower it or raise lr"),
+        ("as gneiss plan --devices 2 says", "as gneiss plan --devices 2 says"),
+        ("give some with --features FILE", "give some with features=FILE (x= of gneiss.Dataset)"),
+        ("there is no --such-flag", "there is no --such-flag"),
+    ],
+)
+def test_flags_become_keywords(command, python):
+    assert in_python(command) == python
 
 
 def test_an_exception_of_a_callback_ends_the_training(small, tmp_path):
@@ -241,6 +301,28 @@ def test_the_bar_says_how_far_it_is():
     first, second = out.getvalue().strip().split("\r")[-2:]
     assert first.startswith("run 1/2 [############............] epoch 2/4  loss 0.5000  val accuracy 0.7500")
     assert second.startswith("run 2/2 [########################] epoch 4/4  loss 0.2500") and "val" not in second
+
+
+def test_a_bar_is_there_where_somebody_looks(small, monkeypatch, capsys):
+    assert not wanted(None) and wanted(True) and not wanted(False)
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))  # a notebook
+    gneiss.train(small.dataset(), epochs=5, threads=1)
+    assert "] epoch 5/5  loss" in capsys.readouterr().err
+    monkeypatch.delitem(sys.modules, "ipykernel")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert wanted(None)
+
+
+def test_notebooks_show_tables(small):
+    run = gneiss.train(small.dataset(), **QUICK)
+    for shown, words in (
+        (run, ("<svg", "val accuracy", "parameters")),
+        (small.dataset(), ("<table>", "nodes", "30 train, 15 val, 15 test")),
+        (gneiss.plan(small.dataset()), ("<table>", "peak memory")),
+    ):
+        html = shown._repr_html_()
+        assert all(word in html for word in words), html
+    assert "&lt;b&gt;" in gneiss.Dataset([[0], [1]], name="<b>")._repr_html_()
 
 
 def test_a_run_is_plotted(small):

@@ -65,7 +65,7 @@ def test_threads_step_one_after_the_other(small):
 
 
 def test_what_a_model_does_not_do_is_said(small):
-    with pytest.raises(gneiss.UnsupportedError, match="batch-size is not for a model that is stepped"):
+    with pytest.raises(gneiss.UnsupportedError, match="batch_size is not for a model that is stepped"):
         gneiss.Model(small.dataset(), batch_size=16)
     with pytest.raises(gneiss.UsageError, match="there is no setting 'hiden_channels'"):
         gneiss.Model(small.dataset(), hiden_channels=4)

@@ -11,6 +11,7 @@ from ._arrays import as_array, compressed, is_scipy, need
 from ._graphs import MASKS, column_as_row, dgl_arguments, is_dgl, mask_of
 from ._settings import describe, pairs
 from ._tables import column_of, features_of, labels_of, warn_of_floats, words_of
+from ._words import in_python
 from .errors import DataError, UsageError
 
 
@@ -131,7 +132,10 @@ class Dataset:
     num_edges = property(lambda self: self._core.num_edges, doc="Directed edges.")
     num_features = property(lambda self: self._core.num_features)
     num_classes = property(lambda self: self._core.num_classes, doc="Classes, labels or outputs.")
-    notes = property(lambda self: self._notes + self._core.notes, doc="What was done to the data on the way in.")
+    notes = property(
+        lambda self: self._notes + [in_python(note) for note in self._core.notes],
+        doc="What was done to the data on the way in.",
+    )
 
     def info(self):
         """Counts and properties, as a dict."""

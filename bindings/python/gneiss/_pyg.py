@@ -43,9 +43,9 @@ def model_of(run):
     models = need("torch_geometric.nn.models", "to_pyg")
     model, a = _arguments(run)
     if a.get("residual"):
-        _refuse("residual connections", "train with residual=False")
+        _refuse("residual connections", 'train with defaults="plain", or residual=False')
     if a["norm"] not in _NORMS:
-        _refuse(f"norm='{a['norm']}'", "train with norm='batch' or 'none'")
+        _refuse(f"norm='{a['norm']}'", "train with defaults='plain', or norm='batch'")
     common = {
         "in_channels": run.report["features"],
         "hidden_channels": a["hidden_channels"],

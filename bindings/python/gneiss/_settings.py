@@ -26,6 +26,11 @@ for _one in _TABLE:
         _BY_NAME[_name] = _one
 
 
+def setting_named(name):
+    """The setting with this keyword, or None."""
+    return _BY_NAME.get(name)
+
+
 def text_of(value, name):
     """A value as the table reads it."""
     if isinstance(value, (bool, np.bool_)):

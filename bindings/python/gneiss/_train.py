@@ -19,6 +19,7 @@ from ._pyg import model_like
 from ._settings import describe, pairs
 from ._text import model_file
 from ._weights import init_file
+from ._words import in_python
 from .errors import DataError, DiskError, UsageError
 
 class Epoch:
@@ -130,9 +131,11 @@ class Run:
     metric = property(lambda self: self.report["metric"], doc="What the scores are.")
     interrupted = property(lambda self: self.report["interrupted"], doc="Did Ctrl-C or a callback end it early?")
     settings = property(lambda self: dict(self.report["config"]), doc="Every setting that had a value.")
-    warnings = property(lambda self: list(self.report["warnings"]))
-    notes = property(lambda self: list(self.report["notes"]))
-    advice = property(lambda self: self.report.get("advice", ""), doc="What to try if the model has hardly learnt.")
+    warnings = property(lambda self: [in_python(one) for one in self.report["warnings"]])
+    notes = property(lambda self: [in_python(one) for one in self.report["notes"]])
+    advice = property(
+        lambda self: in_python(self.report.get("advice", "")), doc="What to try if the model has hardly learnt."
+    )
 
     def _outputs(self, data):
         if data is None and self._own is not None:
@@ -141,7 +144,7 @@ class Run:
         _process.before_work()
         found = _core.outputs(self.folder, None if dataset is None else dataset._core, [])
         for warning in found["warnings"]:
-            warnings.warn(warning, stacklevel=3)
+            warnings.warn(in_python(warning), stacklevel=3)
         if data is None:
             self._own = found
         return found
@@ -151,7 +154,7 @@ class Run:
         return self._outputs(data)["logits"].copy()
 
     def predict(self, data=None):
-        """The class of every node; 0 and 1 for many labels a node; the values of a regression."""
+        """The class of every node, as its place in ``class_names``; 0 and 1 for many labels; values of a regression."""
         found = self._outputs(data)
         if found["classes"] is not None:
             return found["classes"].copy()
@@ -172,8 +175,8 @@ class Run:
 
     @property
     def class_names(self):
-        """Names of the classes by number; numbers where the data had none."""
-        return self._outputs(None)["class_names"]
+        """Names of the classes by number. Where ``y`` had numbers with gaps between them, these, as text."""
+        return self._outputs(None)["class_names"] or [str(number) for number in range(self.report["classes"])]
 
     def evaluate(self, data=None):
         """Scores on the run's own split, or on ``data``."""
@@ -181,7 +184,7 @@ class Run:
         _process.before_work()
         found = _core.evaluate(self.folder, None if dataset is None else dataset._core, [])
         for warning in found["warnings"]:
-            warnings.warn(warning, stacklevel=2)
+            warnings.warn(in_python(warning), stacklevel=2)
         report = json.loads(found["json"])
         return {part: report[part][report["metric"]] for part in ("train", "val", "test")}
 
@@ -256,7 +259,10 @@ def open(folder, data=None):  # noqa: A001, as the word for what it does
 def _watched(train_it, callbacks, progress):
     """What ``train_it(on_start, on_epoch)`` gives, watched by callbacks and a bar."""
     bar = Bar() if wanted(progress) else None
-    callbacks = list(callbacks)
+    callbacks = [callbacks] if callable(callbacks) else list(callbacks)
+    for callback in callbacks:
+        if not callable(callback):
+            raise UsageError(f"expected functions, got {callback!r}", "callbacks", "each is called with an Epoch")
 
     def on_epoch(*values):
         epoch = Epoch(*values)
@@ -276,7 +282,7 @@ def _watched(train_it, callbacks, progress):
 
 def _finished(result, dataset, temporary):
     run = Run(result["folder"], dataset, temporary)
-    for warning in dict.fromkeys(run.warnings + result["warnings"]):
+    for warning in dict.fromkeys(run.warnings + [in_python(one) for one in result["warnings"]]):
         warnings.warn(warning, stacklevel=3)
     return run
 
@@ -284,14 +290,14 @@ def _finished(result, dataset, temporary):
 def train(data, model=None, *, init=None, out=None, callbacks=(), progress=None, **settings):
     """Trains a model and returns its :class:`Run`.
 
-    data: a :class:`Dataset`, a PyG Data object, or a name or path for :func:`load`.
+    data: a :class:`Dataset`, a Data object of PyG, a graph of DGL, or a name or path for :func:`load`.
     model: a built-in model's name ("gcn", "sage", "gin", "gat", "mlp"), a .gneiss file, or a model's text. By default
         what ``init`` is, if that is a model of torch_geometric.nn, else "gcn".
     init: weights that every run begins with: a model of torch_geometric.nn, which also says what its settings are, a
         :class:`Run`, a path, or a dict of arrays by PyG's names. By default they are drawn from the seed.
     out: the run folder to write; without it nothing is left on disk, and ``run.save(path)`` writes one later.
-    callbacks: functions that are called with an :class:`Epoch` after each; where one returns True, the next epoch is
-        the last.
+    callbacks: a function, or several, called with an :class:`Epoch` after each; where one returns True, the next epoch
+        is the last.
     progress: a bar on standard error; by default where that is a terminal or a notebook.
 
     Ctrl-C ends the training after the epoch at hand, within a callback too: the run is returned as it is, with
@@ -385,6 +391,7 @@ def plan(data, model="gcn", **settings):
         model = model_file(model, texts)
         given = [("model.name", model, f"model={model}")] + pairs(settings, model)
         text, table, peak_bytes, warned = _core.plan(dataset._core, given)
+    warned = [in_python(warning) for warning in warned]
     for warning in warned:
         warnings.warn(warning, stacklevel=2)
     return Plan(text, json.loads(table), peak_bytes, warned)

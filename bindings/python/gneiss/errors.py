@@ -64,3 +64,10 @@ class StoppedError(Error, RuntimeError):
 
 class InternalError(Error, RuntimeError):
     """A defect of Gneiss."""
+
+
+def from_core(kind, message, where, hint):
+    """The error that the library raised, in the words of Python: it speaks of the command's flags."""
+    from ._words import in_python
+
+    return globals()[kind](in_python(message), in_python(where), in_python(hint))

@@ -43,8 +43,9 @@ void translate_errors() {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
-      const nb::object made = nb::module_::import_("gneiss.errors")
-                                  .attr(class_of(error.code()))(error.message(), error.where(), error.hint());
+      const nb::object made =
+          nb::module_::import_("gneiss.errors")
+              .attr("from_core")(class_of(error.code()), error.message(), error.where(), error.hint());
       PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
     }
   });
