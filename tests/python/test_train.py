@@ -81,6 +81,7 @@ def test_numbers_of_classes_with_gaps(small):
     run = gneiss.train(small.dataset(y=given), epochs=30, hidden_channels=8, progress=False)
     assert run.class_names == ["1", "4", "7"]
     assert gneiss.train(small.dataset(), **QUICK).class_names == ["0", "1", "2"]
+    assert gneiss.open(run.folder).class_names == run.class_names  # the data set is not asked for
     named = np.array(run.class_names, int)[run.predict()]
     assert np.mean(named == given) > 0.5 and set(run.predict()) <= {0, 1, 2}
 

@@ -159,11 +159,11 @@ class Run:
         if found["classes"] is not None:
             return found["classes"].copy()
         values = found["probabilities"]
-        return values.copy() if self._label_kind() == "regression" else (values > 0.5).astype(np.int64)
+        return values.copy() if self._data_facts()["label_kind"] == "regression" else (values > 0.5).astype(np.int64)
 
-    def _label_kind(self):
+    def _data_facts(self):
         with builtins.open(os.path.join(self.folder, "data.json"), encoding="utf-8") as file:
-            return json.load(file)["label_kind"]
+            return json.load(file)
 
     def predict_proba(self, data=None):
         """Probabilities, (nodes, classes)."""
@@ -176,7 +176,7 @@ class Run:
     @property
     def class_names(self):
         """Names of the classes by number. Where ``y`` had numbers with gaps between them, these, as text."""
-        return self._outputs(None)["class_names"] or [str(number) for number in range(self.report["classes"])]
+        return self._data_facts()["class_names"] or [str(number) for number in range(self.report["classes"])]
 
     def evaluate(self, data=None):
         """Scores on the run's own split, or on ``data``."""
