@@ -1,8 +1,10 @@
 """Writes the settings into gneiss/__init__.pyi: keyword arguments that type checkers and editors know.
 
-usage: python make_stubs.py FILE, with the package installed. What stands above the mark is kept. A test holds the file
-that is in the tree against the table of settings. Each function lists its keywords itself: `**settings` of a TypedDict
-would leave no room for the arguments of a model, which are keywords too.
+usage: python -P make_stubs.py FILE, with the package installed (-P, of Python 3.11: not the one beside this file)
+
+What stands above the mark is kept. A test holds the file that is in the tree against the table of settings. Each
+function lists its keywords itself: `**settings` of a TypedDict would leave no room for the arguments of a model, which
+are keywords too.
 """
 
 import pathlib
