@@ -17,6 +17,7 @@ BatchSession make(const settings::Config& config, const Workload& workload, std:
   train::BatchOptions options = batch_options(config, hops);
   options.in_place = in_place;
   options.hot_rows = workload.hot_rows().count;
+  options.hot_edges = hot_edge_count(config, workload.dataset().num_nodes());
   options.heat = workload.hot_rows().heat;
   made.batches =
       std::make_unique<train::BatchTraining>(made.session.get(), workload.dataset(), workload.session(), options);

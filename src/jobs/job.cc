@@ -228,6 +228,8 @@ class Trainer {
         report_.notes.push_back(describe_place(*file, workload_->dataset().features));
       if (workload_->hot_rows().count != 0)
         report_.notes.push_back(describe_hot_rows(workload_->hot_rows(), batches_->tier_map()));
+      if (const train::KeptEdges kept = batches_->kept_edges(); kept.rows > 0)
+        report_.notes.push_back(describe_hot_edges(kept, workload_->dataset().num_nodes()));
       trace();  // a file that cannot be written shows before the training
     } else if (ranks_ != nullptr) {
       report_.plan_peak_bytes = workload_->peak_bytes_with(ranks_->bytes(), session.plan());

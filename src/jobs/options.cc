@@ -428,8 +428,8 @@ std::optional<train::DeviceOptions> device_options(const settings::Config& confi
       unnamed.memory_bytes = config.integer("device.mem");
       return unnamed;
     }
-    for (const char* key :
-         {"device.schedule", "device.batches", "device.hot", "device.mem", "device.hot_score", "device.trace"}) {
+    for (const char* key : {"device.schedule", "device.batches", "device.hot", "device.mem", "device.hot_score",
+                            "device.hot_edges", "device.trace"}) {
       if (!config.has(key) || (key == std::string_view("device.mem") && !trains_batches(config))) continue;
       throw Error(ErrorCode::kUsage,
                   fmt::format("--{} is for a device that prepares batches, and there is none",
@@ -453,14 +453,12 @@ std::optional<train::DeviceOptions> device_options(const settings::Config& confi
   return machine;
 }
 
-std::int64_t hot_row_count(const settings::Config& config, std::int64_t nodes) {
-  if (!config.has("device.hot")) {
-    if (config.has("device.hot_score"))
-      throw Error(ErrorCode::kUsage, "--hot-score chooses hot rows, and there are none",
-                  config.where("device.hot_score"), "add --hot, e.g. --hot 10%, or leave it out");
-    return 0;
-  }
-  std::string text = config.text("device.hot");
+namespace {
+
+/// A share of `rows` or a number of them, as a setting says: "10%", "5000"; "auto".
+std::int64_t count_of_rows(const settings::Config& config, std::string_view key, std::int64_t rows) {
+  const std::string_view flag = settings::find_setting(key)->flag;
+  std::string text = config.text(key);
   if (text == "auto") {
     const std::optional<train::DeviceOptions> device = device_options(config);
     if (!device || device->memory_bytes < 0)
@@ -468,7 +466,7 @@ std::int64_t hot_row_count(const settings::Config& config, std::int64_t nodes) {
                   device && names_batch_device(config)
                       ? fmt::format("how much memory '{}' has is not known", config.text("device.name"))
                       : "how much memory a device has is not known",
-                  config.where("device.hot"), "say it with --device-mem, e.g. 16G, or give a number of rows");
+                  config.where(key), "say it with --device-mem, e.g. 16G, or give a number of rows");
     return train::kAsManyHotRowsAsFit;
   }
   const bool is_share = text.ends_with('%');
@@ -480,11 +478,25 @@ std::int64_t hot_row_count(const settings::Config& config, std::int64_t nodes) {
   const double most = is_share ? 100 : 1e18;
   if (failure != std::errc() || end != text.data() + text.size() || !(number >= 0 && number <= most) || !whole) {
     throw Error(ErrorCode::kUsage,
-                fmt::format("expected a share of the rows or a number of them, got '{}'", config.text("device.hot")),
-                config.where("device.hot"), "write e.g. --hot 10% or --hot 5000");
+                fmt::format("expected a share of the rows or a number of them, got '{}'", config.text(key)),
+                config.where(key), fmt::format("write e.g. --{0} 10% or --{0} 5000", flag));
   }
-  if (is_share) return tiers::hot_rows(number / 100, nodes);
-  return std::min(nodes, static_cast<std::int64_t>(number));
+  if (is_share) return tiers::hot_rows(number / 100, rows);
+  return std::min(rows, static_cast<std::int64_t>(number));
+}
+
+}  // namespace
+
+std::int64_t hot_row_count(const settings::Config& config, std::int64_t nodes) {
+  if (config.has("device.hot")) return count_of_rows(config, "device.hot", nodes);
+  if (config.has("device.hot_score"))
+    throw Error(ErrorCode::kUsage, "--hot-score chooses hot rows, and there are none", config.where("device.hot_score"),
+                "add --hot, e.g. --hot 10%, or leave it out");
+  return 0;
+}
+
+std::int64_t hot_edge_count(const settings::Config& config, std::int64_t nodes) {
+  return config.has("device.hot_edges") ? count_of_rows(config, "device.hot_edges", nodes) : 0;
 }
 
 std::string resolve_file(const settings::Config& config, std::string_view key) {

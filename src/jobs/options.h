@@ -68,6 +68,9 @@ std::optional<train::DeviceOptions> device_options(const settings::Config& confi
 /// how much memory the device has.
 std::int64_t hot_row_count(const settings::Config& config, std::int64_t nodes);
 
+/// The same of rows of the graph, as --hot-edges says.
+std::int64_t hot_edge_count(const settings::Config& config, std::int64_t nodes);
+
 /// Where the data set of a config lies: what `--data` or the command line named, taken as the data set itself or as a
 /// folder that holds the run file's data set by name; what a run file names, seen from here or from the run file's
 /// folder; a generator's spec as it is.

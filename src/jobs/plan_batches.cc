@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "epochs/metrics.h"
@@ -30,10 +32,18 @@ PredictedReads predict(const schedule::BatchSize& batch, const tiers::TierMap& m
   return {copies + shared * pooled, (1 - shared) * pooled, batch.rows - batch.hot_rows};
 }
 
-void split_memory(const train::BatchOptions& options, const tiers::HotRows& hot, BatchPlanReport* report) {
-  const tiers::Split split = train::split_rows(report->budget, hot.heat, options.devices, options.links());
-  report->tier_map = split.map(report->budget.rows, options.devices);
-  report->reads = {split.own_rows, split.peer_rows, split.host_rows};
+/// What rows of the graph a device keeps, and which share of the pieces that sampling reads they are.
+void count_graph(std::span<const tiers::GraphRow> rows, std::int64_t hot, const train::BatchOptions& options,
+                 BatchPlanReport* report) {
+  const std::int64_t owners = options.links().peer_link > 0 ? options.devices : 1;
+  std::vector<std::int64_t> held(static_cast<std::size_t>(owners), 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool is_hot = static_cast<std::int64_t>(i) < hot;
+    (is_hot ? report->graph_reads_on_devices : report->graph_reads_on_host) += rows[i].reads;
+    if (is_hot) held[i % held.size()] += rows[i].bytes;
+  }
+  report->graph_rows = hot;
+  report->graph_bytes = *std::ranges::max_element(held);
 }
 
 }  // namespace
@@ -59,12 +69,17 @@ BatchPlanReport plan_batches(const settings::Config& config, const Workload& wor
   report.steps = (std::ssize(seeds) + all - 1) / all;
   report.plan = train::plan_batches(compiled.program, train::probed_room(source), dataset, workload.session(), options);
   const tiers::HotRows& hot = workload.hot_rows();
-  report.tier_map = tiers::plain_map(dataset.num_nodes(), std::max<std::int64_t>(0, hot.count), options.devices,
-                                     options.links().peer_link > 0);
   const std::int64_t memory = options.device ? options.device->memory_bytes : -1;
   report.budget = train::device_budget(report.plan, dataset, memory, options.device ? options.device->plan.gbs : 0);
   report.as_fits = hot.count == train::kAsManyHotRowsAsFit;
-  if (report.as_fits) split_memory(options, hot, &report);
+  const std::int64_t hot_edges = hot_edge_count(config, dataset.num_nodes());
+  std::vector<tiers::GraphRow> graph_rows;
+  if (hot_edges != 0) graph_rows = train::hot_graph_rows(source, threads);
+  const tiers::Split split = train::split_memory(
+      {report.budget, options.devices, hot.count, hot.heat, hot_edges, graph_rows}, options.links());
+  report.tier_map = split.map(report.budget.rows, options.devices);
+  if (report.as_fits) report.reads = {split.own_rows, split.peer_rows, split.host_rows};
+  count_graph(graph_rows, split.graph_rows, options, &report);
   const schedule::BatchSize batch =
       train::mean_batch(source, report.plan, report.tier_map.replicated + report.tier_map.pooled);
   if (!report.as_fits) report.reads = predict(batch, report.tier_map);
@@ -107,12 +122,19 @@ std::string describe(const BatchPlanReport& report) {
                            report.devices > 1 ? fmt::format(": {} on each device, its part of {} that all share",
                                                             map.replicated, map.pooled)
                                               : ""));
+  if (report.graph_rows > 0)
+    text += line("rows of the graph that it keeps", report.graph_bytes,
+                 fmt::format("{} of {}{}", report.graph_rows, map.rows, report.devices > 1 ? " on all devices" : ""));
   const PredictedReads& reads = report.reads;
   const auto share = [&](double rows) { return reads.all() == 0 ? 0 : 100 * rows / reads.all(); };
   text += fmt::format("\na batch of a device reads {:.0f} rows: {:.1f} % its own", reads.all(), share(reads.own));
   if (report.devices > 1) text += fmt::format(", {:.1f} % of other devices", share(reads.peer));
   text += fmt::format(", {:.1f} % from main memory ({:.2f} MB over the link, {:.2f} MB without hot rows)\n",
                       share(reads.host), 1e-6 * report.link_bytes, 1e-6 * report.all_bytes);
+  if (const double pieces = report.graph_reads_on_devices + report.graph_reads_on_host; pieces > 0)
+    text +=
+        fmt::format("to sample it, a device reads {:.0f} pieces of the graph, {:.1f} % of them in devices' memories\n",
+                    pieces, 100 * report.graph_reads_on_devices / pieces);
   if (!report.machine.empty())
     text +=
         fmt::format("on {}: {:.3f} ms to read them, one after the other\n", report.machine, 1e3 * report.read_seconds);
@@ -133,6 +155,10 @@ Json to_json(const BatchPlanReport& report) {
   json["row_bytes"] = report.budget.row_bytes;
   json["replicated_rows"] = report.tier_map.replicated;
   json["shared_rows"] = report.tier_map.pooled;
+  json["graph_rows"] = report.graph_rows;
+  json["graph_bytes"] = report.graph_bytes;
+  json["graph_reads"] =
+      Json::object({{"devices", report.graph_reads_on_devices}, {"host", report.graph_reads_on_host}});
   json["reads"] = Json::object({{"own", report.reads.own}, {"peer", report.reads.peer}, {"host", report.reads.host}});
   json["link_bytes"] = report.link_bytes;
   json["link_bytes_without"] = report.all_bytes;

@@ -66,7 +66,36 @@ Json to_json(const tiers::TierCount& count) {
       {{"rows", count.rows}, {"bytes", count.bytes}, {"pieces_32", count.pieces_32}, {"pieces_128", count.pieces_128}});
 }
 
+/// What devices drew from: pooled rows are a device's, its own or another's.
+std::string describe_drawn(const tiers::TierTraffic& drawn) {
+  const tiers::TierCount& kept = drawn.of(tiers::Tier::kPooled);
+  const tiers::TierCount& host = drawn.of(tiers::Tier::kHost);
+  const std::int64_t rows = kept.rows + host.rows;
+  return fmt::format(
+      "rows of the graph: {} drawn from an epoch, {} in devices' memories ({:.1f} %, {:.1f} MB), {} through the link "
+      "({:.1f} MB)",
+      rows, kept.rows, rows == 0 ? 0 : 100 * static_cast<double>(kept.rows) / static_cast<double>(rows),
+      megabytes(kept.bytes), host.rows, megabytes(host.bytes));
+}
+
+Json to_json(const train::KeptEdges& kept, std::span<const tiers::TierTraffic> drawn) {
+  Json::List devices;
+  for (const tiers::TierTraffic& of : drawn) {
+    Json::List owners;
+    for (const std::int64_t bytes : of.pooled_bytes) owners.emplace_back(bytes);
+    devices.push_back(Json::object({{"devices", to_json(of.of(tiers::Tier::kPooled))},
+                                    {"bytes_by_owner", owners},
+                                    {"host", to_json(of.of(tiers::Tier::kHost))}}));
+  }
+  return Json::object({{"hot", kept.rows}, {"device_bytes", kept.device_bytes}, {"read", devices}});
+}
+
 }  // namespace
+
+std::string describe_hot_edges(const train::KeptEdges& kept, std::int64_t rows) {
+  return fmt::format("hot rows of the graph: {} of {} ({:.1f} %), {:.2f} MB on the fullest device", kept.rows, rows,
+                     100 * static_cast<double>(kept.rows) / static_cast<double>(rows), megabytes(kept.device_bytes));
+}
 
 std::string describe_hot_rows(const tiers::HotRows& hot, const tiers::TierMap& map) {
   const std::int64_t count = map.replicated + map.pooled;
@@ -83,7 +112,12 @@ std::string describe_hot_rows(const tiers::HotRows& hot, const tiers::TierMap& m
 
 std::string describe_epoch(const train::ParallelEpoch& epoch) {
   std::string text = fmt::format("{} devices, data parallel\n", epoch.devices);
-  if (!has_hot_rows(epoch.tier_map)) return text + "  rows     all from main memory\n";
+  if (!has_hot_rows(epoch.tier_map)) text += "  rows     all from main memory\n";
+  if (epoch.kept_edges.rows > 0) {
+    for (std::size_t d = 0; d < epoch.drawn.size(); ++d)
+      text += fmt::format("  device {:<2} {}\n", d, describe_drawn(epoch.drawn[d]));
+  }
+  if (!has_hot_rows(epoch.tier_map)) return text;
   for (std::size_t d = 0; d < epoch.read.size(); ++d) {
     const DeviceReads reads = reads_of(epoch, d);
     text += fmt::format(
@@ -104,6 +138,7 @@ Json to_json(const train::ParallelEpoch& epoch) {
   json["replicated_rows"] = epoch.tier_map.replicated;
   json["shared_rows"] = epoch.tier_map.pooled;
   json["read"] = Json::list();
+  if (epoch.kept_edges.rows > 0) json["graph"] = to_json(epoch.kept_edges, epoch.drawn);
   if (!has_hot_rows(epoch.tier_map)) return json;
   for (std::size_t d = 0; d < epoch.read.size(); ++d) {
     const tiers::TierTraffic& read = epoch.read[d];
@@ -172,7 +207,8 @@ std::string describe_epoch(const train::RoutedEpoch& epoch) {
   return fmt::format("{} {}\n{}  run      {:.3f} s {}\n{}", kind(epoch), epoch.profile.name,
                      schedule::describe(epoch.planned) + again, schedule::to_seconds(epoch.run.epoch), of,
                      schedule::describe(epoch.run, epoch.profile, epoch.planned.plan)) +
-         (has_hot_rows(epoch.tier_map) ? describe_tiers(epoch) : "");
+         (has_hot_rows(epoch.tier_map) ? describe_tiers(epoch) : "") +
+         (epoch.kept_edges.rows > 0 ? "  graph    " + describe_drawn(epoch.drawn) + "\n" : "");
 }
 
 Json to_json(const train::RoutedEpoch& epoch) {
@@ -211,6 +247,7 @@ Json to_json(const train::RoutedEpoch& epoch) {
                                  {"cpu", to_json(epoch.by_cpu.of(tiers::Tier::kHost))},
                                  {"copied_bytes", epoch.copied_bytes}});
   }
+  if (epoch.kept_edges.rows > 0) json["graph"] = to_json(epoch.kept_edges, std::span(&epoch.drawn, 1));
   json["blocked"] = Json::object({{"device_for_cpu", part(run.device_waits_for_cpu, run.epoch)},
                                   {"device_for_link", part(run.device_waits_for_link, run.epoch)},
                                   {"cpu_for_room", part(run.cpu_waits_for_room, of_workers)}});

@@ -16,6 +16,8 @@ std::string describe_plan(const train::RoutedEpoch& epoch);
 std::string describe_epoch(const train::RoutedEpoch& epoch);
 /// "hot rows: 500 of 5000 (10.0 %) by vip, …": one line about which rows devices keep.
 std::string describe_hot_rows(const tiers::HotRows& hot, const tiers::TierMap& map);
+/// "hot rows of the graph: 500 of 5000 (10.0 %), 0.12 MB on the fullest device".
+std::string describe_hot_edges(const train::KeptEdges& kept, std::int64_t rows);
 Json to_json(const train::RoutedEpoch& epoch);
 /// What several devices read in their last epoch, from where: lines for people.
 std::string describe_epoch(const train::ParallelEpoch& epoch);

@@ -57,6 +57,7 @@ void replace_text(settings::Config* config, std::string_view key, const std::str
 void check_batches(const settings::Config& config) {
   device_options(config);
   hot_row_count(config, 0);
+  hot_edge_count(config, 0);
   if (config.has("device.hot_score"))
     tiers::parse_scores(config.text("device.hot_score"), config.where("device.hot_score"));
   if (trains_batches(config)) return;

@@ -213,6 +213,11 @@ std::vector<Setting> device_settings() {
        .flag = "hot-score",
        .help = "what makes a row hot: degree, rpr, wrpr, vip, presample, some of them with commas between, or auto",
        .unset = "auto: the best of all on batches apart"},
+      {.key = "device.hot_edges",
+       .flag = "hot-edges",
+       .help = "rows of the graph that the device keeps and samples from, those with most reads a byte, e.g. 10%, 5000 "
+               "or auto, as many as are worth more there than rows of features",
+       .unset = "0"},
       {.key = "device.trace", .flag = "trace", .help = "file for plan and run, as Perfetto reads it", .unset = "none"},
   };
 }

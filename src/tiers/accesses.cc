@@ -15,6 +15,7 @@
 #include "minibatch/capacity.h"
 #include "minibatch/loader.h"
 #include "tiers/split.h"
+#include "tiers/tiered_edges.h"
 
 namespace gneiss::tiers {
 namespace {
@@ -39,31 +40,57 @@ graph::Order by_original_id(std::span<const std::int64_t> orig_id) {
 
 }  // namespace
 
-Accesses count_accesses(const Batches& batches, std::uint64_t seed, std::int64_t first_epoch, std::int64_t epochs,
-                        int threads) {
-  const auto began = std::chrono::steady_clock::now();
+namespace {
+
+/// Calls visit(batch) for each batch of some epochs, in order. How many they were.
+template <class Visit>
+std::int64_t walk(const Batches& batches, std::uint64_t seed, std::int64_t first_epoch, std::int64_t epochs,
+                  int threads, const Visit& visit) {
   const minibatch::InEdges<NodeId>& graph = batches.sampler.graph();
   const minibatch::SeedOrder<NodeId> order(batches.seeds, graph.num_nodes(), graph.orig_id,
                                            {batches.batch_size, seed, true});
-  Accesses accesses;
-  accesses.counts.assign(at(graph.num_nodes()), 0);
-  accesses.batches = epochs * order.batches_per_epoch();
   minibatch::LoaderOptions options;
-  options.workers = static_cast<int>(std::clamp<std::int64_t>(accesses.batches, 1, std::max(threads, 1)));
+  options.batches = epochs * order.batches_per_epoch();
+  options.workers = static_cast<int>(std::clamp<std::int64_t>(options.batches, 1, std::max(threads, 1)));
   options.seed = seed;
   options.batches_per_epoch = order.batches_per_epoch();
   options.first_epoch = first_epoch;
-  options.batches = accesses.batches;
-  if (accesses.batches == 0) return accesses;
+  if (options.batches == 0) return 0;
   options.slab_bytes = minibatch::capacity(batches.sampler, order, {seed, first_epoch, 0}, 2).bytes;
   minibatch::Loader loader(minibatch::sampling(batches.sampler, order, options.workers), options);
-  for (std::optional<minibatch::Loader::Held> held; (held.reset(), held = loader.next());) {
-    const auto nodes = minibatch::MiniBatch<NodeId>(held->slab()).nodes();
-    for (const NodeId v : nodes) ++accesses.counts[at(v)];
-    accesses.rows += std::ssize(nodes);
-  }
+  for (std::optional<minibatch::Loader::Held> held; (held.reset(), held = loader.next());)
+    visit(minibatch::MiniBatch<NodeId>(held->slab()));
+  return options.batches;
+}
+
+}  // namespace
+
+Accesses count_accesses(const Batches& batches, std::uint64_t seed, std::int64_t first_epoch, std::int64_t epochs,
+                        int threads) {
+  const auto began = std::chrono::steady_clock::now();
+  Accesses accesses;
+  accesses.counts.assign(at(batches.sampler.graph().num_nodes()), 0);
+  accesses.batches = walk(batches, seed, first_epoch, epochs, threads, [&](const minibatch::MiniBatch<NodeId>& batch) {
+    for (const NodeId v : batch.nodes()) ++accesses.counts[at(v)];
+    accesses.rows += std::ssize(batch.nodes());
+  });
   accesses.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return accesses;
+}
+
+std::vector<double> graph_reads(const Batches& batches, std::uint64_t seed, std::int64_t epochs, int threads) {
+  const std::span<const EdgeId> offsets = batches.sampler.graph().offsets;
+  std::vector<std::int64_t> pieces(at(batches.sampler.graph().num_nodes()), 0);
+  const minibatch::Semantics semantics = batches.sampler.options().semantics;
+  const std::int64_t count = walk(batches, seed, 1, epochs, threads, [&](const minibatch::MiniBatch<NodeId>& batch) {
+    for_rows_drawn_from(batch, semantics, [&](NodeId v, std::int64_t drawn) {
+      pieces[at(v)] += graph_pieces(drawn, offsets[at(v) + 1] - offsets[at(v)], 128);
+    });
+  });
+  std::vector<double> reads;
+  for (const std::int64_t sum : pieces)
+    reads.push_back(static_cast<double>(sum) / static_cast<double>(std::max<std::int64_t>(1, count)));
+  return reads;
 }
 
 graph::Order hot_order(std::span<const double> scores, std::span<const std::int64_t> orig_id) {

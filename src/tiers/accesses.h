@@ -33,6 +33,10 @@ struct Accesses {
 Accesses count_accesses(const Batches& batches, std::uint64_t seed, std::int64_t first_epoch, std::int64_t epochs,
                         int threads);
 
+/// Pieces of 128 bytes that a batch reads of each row of the graph, in the mean of `epochs` epochs under `seed`: those
+/// of TieredEdges::count. The same for any number of threads. Errors: the sampler's.
+std::vector<double> graph_reads(const Batches& batches, std::uint64_t seed, std::int64_t epochs, int threads);
+
 /// Nodes by descending score, equal ones by original id (`orig_id`: [n], or empty: nodes were never renamed).
 /// Errors    kShape if there is not a score for each node; kInternal for one that is no number
 graph::Order hot_order(std::span<const double> scores, std::span<const std::int64_t> orig_id);

@@ -50,6 +50,8 @@ Score parse_score(std::string_view name, const std::string& where) {
 
 }  // namespace
 
+std::uint64_t choice_seed(std::uint64_t seed) { return seed_for(seed, Use::kChoice); }
+
 std::string_view score_name(Score score) {
   return std::find_if(kNames.begin(), kNames.end(), [&](const Named& named) { return named.score == score; })->name;
 }
@@ -121,8 +123,7 @@ Accesses Scorer::held_out(std::int64_t first_epoch, std::int64_t epochs) const {
 
 const Accesses& Scorer::to_choose_by() {
   if (!to_choose_by_)
-    to_choose_by_ =
-        count_accesses(batches_, seed_for(options_.seed, Use::kChoice), 1, options_.choice_epochs, threads_);
+    to_choose_by_ = count_accesses(batches_, choice_seed(options_.seed), 1, options_.choice_epochs, threads_);
   return *to_choose_by_;
 }
 

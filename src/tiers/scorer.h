@@ -44,6 +44,9 @@ struct ScorerOptions {
   std::int64_t choice_epochs = 1;     ///< that a choice is made by
 };
 
+/// Of batches to choose by, which neither presampling nor a run with this seed has.
+std::uint64_t choice_seed(std::uint64_t seed);
+
 /// An order of the nodes by a score.
 struct Ranking {
   Score score = Score::kDegree;

@@ -19,12 +19,6 @@ EdgeId degree_of(const minibatch::InEdges<NodeId>& graph, std::int64_t v) {
   return graph.offsets[at(v) + 1] - graph.offsets[at(v)];
 }
 
-/// The word that says where a row begins, and a piece for each source drawn, as there are no more in the row.
-std::int64_t pieces_read(std::int64_t drawn, EdgeId degree, std::int64_t size) {
-  const std::int64_t in_row = (degree * std::int64_t{sizeof(NodeId)} + size - 1) / size;
-  return 1 + std::min(drawn, in_row);
-}
-
 }  // namespace
 
 TieredEdges::TieredEdges(const minibatch::InEdges<NodeId>& graph, std::span<const GraphRow> hot, std::int64_t devices,
@@ -101,8 +95,8 @@ void TieredEdges::count_row(NodeId v, std::int64_t drawn, TierTraffic* traffic) 
   const std::int64_t bytes = std::int64_t{sizeof(EdgeId)} + drawn * std::int64_t{sizeof(NodeId)};
   ++counted.rows;
   counted.bytes += bytes;
-  counted.pieces_32 += pieces_read(drawn, degree_of(graph_, v), 32);
-  counted.pieces_128 += pieces_read(drawn, degree_of(graph_, v), 128);
+  counted.pieces_32 += graph_pieces(drawn, degree_of(graph_, v), 32);
+  counted.pieces_128 += graph_pieces(drawn, degree_of(graph_, v), 128);
   if (place.device < 0) return;
   if (std::ssize(traffic->pooled_bytes) <= place.device) traffic->pooled_bytes.resize(at(place.device) + 1);
   traffic->pooled_bytes[at(place.device)] += bytes;
@@ -110,15 +104,7 @@ void TieredEdges::count_row(NodeId v, std::int64_t drawn, TierTraffic* traffic) 
 
 void TieredEdges::count(const minibatch::MiniBatch<NodeId>& batch, minibatch::Semantics semantics,
                         TierTraffic* traffic) const {
-  const std::span<const NodeId> nodes = batch.nodes();
-  std::int64_t done = 0;  // rows of earlier hops, where a node draws once
-  for (int hop = 0; hop < batch.shape().hops; ++hop) {
-    const minibatch::Block block = batch.hop(hop);
-    const std::int64_t first = semantics == minibatch::Semantics::kSubgraph ? done : 0;
-    for (std::int64_t i = first; i < block.num_dst; ++i)
-      count_row(nodes[at(i)], block.offsets[at(i) + 1] - block.offsets[at(i)], traffic);
-    done = block.num_dst;
-  }
+  for_rows_drawn_from(batch, semantics, [&](NodeId v, std::int64_t drawn) { count_row(v, drawn, traffic); });
 }
 
 }  // namespace gneiss::tiers

@@ -23,6 +23,29 @@
 
 namespace gneiss::tiers {
 
+/// Pieces of `size` bytes that drawing from a row reads: the word that says where it begins, and one for each source
+/// drawn, as long as the row has so many.
+constexpr std::int64_t graph_pieces(std::int64_t drawn, EdgeId degree, std::int64_t size) {
+  const std::int64_t in_row = (degree * std::int64_t{sizeof(NodeId)} + size - 1) / size;
+  return 1 + (drawn < in_row ? drawn : in_row);
+}
+
+/// visit(node, drawn) for each row of the graph that sampling a batch read: once for each time that its node drew.
+template <class Visit>
+void for_rows_drawn_from(const minibatch::MiniBatch<NodeId>& batch, minibatch::Semantics semantics,
+                         const Visit& visit) {
+  const std::span<const NodeId> nodes = batch.nodes();
+  std::int64_t done = 0;  // rows of earlier hops, where a node draws once
+  for (int hop = 0; hop < batch.shape().hops; ++hop) {
+    const minibatch::Block block = batch.hop(hop);
+    for (std::int64_t i = semantics == minibatch::Semantics::kSubgraph ? done : 0; i < block.num_dst; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      visit(nodes[at], block.offsets[at + 1] - block.offsets[at]);
+    }
+    done = block.num_dst;
+  }
+}
+
 /// Where a node's row of the graph lies.
 struct EdgePlace {
   std::int64_t device = -1;  ///< -1: main memory
@@ -42,8 +65,7 @@ class TieredEdges {
   /// Of a device's rows, with a word each that says where they begin.
   std::int64_t device_bytes(std::int64_t device) const { return device_bytes_[static_cast<std::size_t>(device)]; }
 
-  /// Adds what sampling a batch read: a row for each node that drew. A row's word is a piece of memory, and so is each
-  /// source drawn, as long as the row has so many pieces.
+  /// Adds what sampling a batch read: a row for each node that drew, in pieces as graph_pieces says.
   void count(const minibatch::MiniBatch<NodeId>& batch, minibatch::Semantics semantics, TierTraffic* traffic) const;
 
  private:

@@ -104,15 +104,4 @@ tiers::DeviceBudget device_budget(const BlockPlan& plan, const data::Dataset& da
           .row_bytes = row_bytes_of(dataset)};
 }
 
-tiers::Split split_rows(const tiers::DeviceBudget& budget, std::span<const double> heat, std::int64_t devices,
-                        const schedule::Machine& machine) {
-  return tiers::best_split({.device_bytes = tiers::bytes_left(budget),
-                            .devices = devices,
-                            .linked = machine.peer_link > 0,
-                            .row_bytes = budget.row_bytes,
-                            .heat = heat,
-                            .row = read_seconds(machine, budget.row_bytes),
-                            .graph_read = {}});
-}
-
 }  // namespace gneiss::train

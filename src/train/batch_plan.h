@@ -52,9 +52,4 @@ tiers::ReadSeconds read_seconds(const schedule::Machine& machine, std::int64_t r
 tiers::DeviceBudget device_budget(const BlockPlan& plan, const data::Dataset& dataset, std::int64_t memory_bytes,
                                   std::int64_t waiting);
 
-/// How the memory that is left is split between rows that every device keeps and rows that the devices share. `heat`:
-/// reads of each row a batch, hottest first. Devices are linked where the machine has links between them.
-tiers::Split split_rows(const tiers::DeviceBudget& budget, std::span<const double> heat, std::int64_t devices,
-                        const schedule::Machine& machine);
-
 }  // namespace gneiss::train

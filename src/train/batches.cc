@@ -86,6 +86,7 @@ struct BatchTraining::Impl {
   std::optional<minibatch::OriginalOrder> order;  ///< of in-edges that do not lie in that of the original ids
   std::unique_ptr<Sampler> sampler;
   std::unique_ptr<TieredFeatures> tiered;  ///< null: no row is hot
+  std::unique_ptr<GraphTier> graph_tier;   ///< null: no row of the graph is
   std::vector<float> constants;
   std::int64_t constant_columns = 0;
   std::uint64_t seed = 0;
@@ -123,38 +124,57 @@ struct BatchTraining::Impl {
     if (batches.workers <= 0) batches.workers = std::max(1, threads_of(options) / 2);
     compute_constants();
     make_plan(probed_room(source()));
-    keep_hot_rows();
+    split_device_memory();
     if (batches.device && batches.devices == 1) begin_device();
   }
 
   BatchSource source() const { return {dataset, *sampler, seeds, batches.batch_size, options.seed}; }
 
-  /// The first rows go to the device, as many as was asked for or as there is room.
-  void keep_hot_rows() {
-    const tiers::TierMap map = map_of_rows();
+  /// The first rows of features and the hottest rows of the graph go to devices, as many as was asked for or as there
+  /// is room.
+  void split_device_memory() {
+    if (batches.hot_rows == 0 && batches.hot_edges == 0) return;
+    const int threads = threads_of(options);
+    std::vector<tiers::GraphRow> graph_rows;
+    if (batches.hot_edges != 0) graph_rows = hot_graph_rows(source(), threads);
+    const std::int64_t memory = batches.device ? batches.device->memory_bytes : -1;
+    const tiers::DeviceBudget budget =
+        device_budget(block_plan(), dataset, memory, batches.device ? batches.device->plan.gbs : 0);
+    const tiers::Split split = split_memory(
+        {budget, batches.devices, batches.hot_rows, batches.heat, batches.hot_edges, graph_rows}, batches.links());
+    keep_hot_rows(split.map(dataset.num_nodes(), batches.devices));
+    graph_rows.resize(static_cast<std::size_t>(split.graph_rows));
+    if (graph_rows.empty()) return;
+    const std::int64_t owners = batches.links().peer_link > 0 ? batches.devices : 1;
+    graph_tier = std::make_unique<GraphTier>(*sampler, graph_rows, owners, threads);
+    if (parallel != nullptr) parallel->set_graph(graph_tier.get());
+  }
+
+  void keep_hot_rows(const tiers::TierMap& map) {
     if (map.replicated + map.pooled == 0) return;
     tiered = std::make_unique<TieredFeatures>(dataset.features, map);
     if (planned != nullptr) planned->inputs->set_tiers(tiered.get());
     if (parallel != nullptr) parallel->set_tiers(tiered->shared_rows());
   }
 
+  KeptEdges kept_edges() const {
+    if (graph_tier == nullptr) return {};
+    return {graph_tier->rows(), graph_tier->device_bytes()};
+  }
+
+  /// Of the device, which samples for Route 1.
+  const Sampler& device_sampler() const { return graph_tier == nullptr ? *sampler : graph_tier->sampler(); }
+
   tiers::TierMap tier_map() const {
     if (tiered != nullptr) return tiered->rows().map();
     return tiers::plain_map(dataset.num_nodes(), 0, batches.devices, false);
-  }
-
-  tiers::TierMap map_of_rows() const {
-    if (batches.hot_rows != kAsManyHotRowsAsFit)
-      return tiers::plain_map(dataset.num_nodes(), batches.hot_rows, batches.devices, batches.links().peer_link > 0);
-    const tiers::DeviceBudget budget =
-        device_budget(block_plan(), dataset, batches.device->memory_bytes, batches.device->plan.gbs);
-    return split_rows(budget, batches.heat, batches.devices, batches.links()).map(dataset.num_nodes(), batches.devices);
   }
 
   /// Stage times and the plan of its routes.
   void begin_device() {
     routed = std::make_unique<RoutedEpoch>();
     routed->tier_map = tier_map();
+    routed->kept_edges = kept_edges();
     const DeviceOptions& device = *batches.device;
     const bool measured = device.machine == nullptr && tiered == nullptr;
     routed->profile =
@@ -203,6 +223,7 @@ struct BatchTraining::Impl {
                          },
                          [this](std::int64_t index, int, minibatch::Slab* slab) {
                            prepare(sample_together, index, 0, Filler::kDevice, slab);
+                           if (graph_tier != nullptr && !failed) graph_tier->count(*slab);
                          },
                          [this](std::int64_t index, int, minibatch::Slab* slab) { train_prepared(index, slab); }},
         host_slabs, device_slabs);
@@ -211,7 +232,7 @@ struct BatchTraining::Impl {
   /// As many workers as sample alone at the same time, and one more for what a larger plan makes anew.
   void make_samplers(int workers) {
     sample_alone = minibatch::sampling(*sampler, *seed_order, workers + 1);
-    sample_together = minibatch::sampling_together(*sampler, *seed_order, threads_of(options));
+    sample_together = minibatch::sampling_together(device_sampler(), *seed_order, threads_of(options));
     spare_worker = workers;
   }
 
@@ -379,6 +400,8 @@ struct BatchTraining::Impl {
     shared->devices = batches.devices;
     shared->tier_map = tier_map();
     shared->read = parallel->traffic();
+    shared->kept_edges = kept_edges();
+    shared->drawn = parallel->drawn();
     if (batches.device) shared->machine = batches.device->machine;
     return sums.loss / sums.seeds;
   }
@@ -412,6 +435,7 @@ struct BatchTraining::Impl {
     const schedule::Plan& plan = routed->planned.plan;
     work->start_epoch(routed->simulated.order, routed->before);
     if (tiered != nullptr) tiered->reset();
+    if (graph_tier != nullptr) graph_tier->reset();
     const auto stops = [&] { return failed || (after && after(now.sums)); };
     if (threads_device == nullptr) {
       schedule::Scheduler scheduler(plan);
@@ -425,6 +449,7 @@ struct BatchTraining::Impl {
       is_new = routed->before == 0;
     }
     routed->copied_bytes = work->copied_bytes();
+    if (graph_tier != nullptr) routed->drawn = graph_tier->traffic();
     if (tiered == nullptr) return;
     routed->by_cpu = tiered->by_cpu();
     routed->by_device = tiered->by_device();
@@ -489,6 +514,7 @@ struct BatchTraining::Impl {
       const minibatch::BatchShape& room = block_plan().room;
       bytes += batches.workers * data::FeatureFile::scratch_bytes(room.nodes[static_cast<std::size_t>(room.hops)]);
     }
+    if (graph_tier != nullptr) bytes += graph_tier->bytes();
     for (int d = 0; tiered != nullptr && d < batches.devices; ++d) bytes += tiered->rows().device_bytes(d);
     return bytes;
   }
@@ -535,5 +561,6 @@ schedule::Measured BatchTraining::measure(const schedule::ProfilerOptions& optio
 const RoutedEpoch* BatchTraining::routed() const { return impl_->routed.get(); }
 const ParallelEpoch* BatchTraining::parallel() const { return impl_->shared.get(); }
 tiers::TierMap BatchTraining::tier_map() const { return impl_->tier_map(); }
+KeptEdges BatchTraining::kept_edges() const { return impl_->kept_edges(); }
 
 }  // namespace gneiss::train

@@ -26,6 +26,7 @@
 #include "schedule/run.h"
 #include "tiers/tiered_rows.h"
 #include "train/batch_plan.h"
+#include "train/device_split.h"
 #include "train/session.h"
 
 namespace gneiss::train {
@@ -37,6 +38,12 @@ struct DeviceOptions {
   bool threads = false;            ///< a device made of threads of this machine, in real time; or else a simulated one
   std::int64_t memory_bytes = -1;  ///< of the device; -1: not known
   const schedule::Machine* machine = nullptr;  ///< whose rates make the profile, by the sizes of the batches at hand
+};
+
+/// Rows of the graph that devices keep.
+struct KeptEdges {
+  std::int64_t rows = 0;          ///< of all devices
+  std::int64_t device_bytes = 0;  ///< of the fullest
 };
 
 /// How an epoch went on a device.
@@ -51,17 +58,18 @@ struct RoutedEpoch {
   tiers::TierMap tier_map;       ///< where rows of features lie; all in main memory where no row is hot
   tiers::TierTraffic by_cpu;     ///< rows that the CPU gathered for the device in the last epoch; none without hot rows
   tiers::TierTraffic by_device;  ///< rows that the device read: its own, and others through the link
+  KeptEdges kept_edges;
+  tiers::TierTraffic drawn;       ///< rows of the graph that Route 1 drew from; none where no such row is kept
   std::int64_t copied_bytes = 0;  ///< of the last epoch, by Route 0: blocks, labels and the rows that it carried
 };
-
-/// As a number of hot rows: what the device's memory has room for beside the plan and the batches that wait there.
-inline constexpr std::int64_t kAsManyHotRowsAsFit = -1;
 
 /// What several devices read in an epoch.
 struct ParallelEpoch {
   int devices = 1;
-  tiers::TierMap tier_map;                     ///< all rows in main memory where none is hot
-  std::vector<tiers::TierTraffic> read;        ///< by device, which reads through the tiers; zeros without hot rows
+  tiers::TierMap tier_map;               ///< all rows in main memory where none is hot
+  std::vector<tiers::TierTraffic> read;  ///< by device, which reads through the tiers; zeros without hot rows
+  KeptEdges kept_edges;
+  std::vector<tiers::TierTraffic> drawn;  ///< by device: rows of the graph that it drew from; zeros without hot ones
   const schedule::Machine* machine = nullptr;  ///< whose rates say what that would take; null: none was named
 };
 
@@ -76,7 +84,8 @@ struct BatchOptions {
   /// The first rows of features, which the device keeps, or each of several, which share them. Needs a device, or
   /// several.
   std::int64_t hot_rows = 0;
-  std::vector<double> heat;  ///< of kAsManyHotRowsAsFit: reads of each row a batch, hottest first
+  std::int64_t hot_edges = 0;  ///< rows of the graph that devices keep, those with most reads a byte; as hot_rows
+  std::vector<double> heat;    ///< of kAsManyHotRowsAsFit: reads of each row a batch, hottest first
 
   /// Whose links rows are split by.
   const schedule::Machine& links() const {
@@ -145,6 +154,7 @@ class BatchTraining {
   const ParallelEpoch* parallel() const;
   /// Where rows of features lie.
   tiers::TierMap tier_map() const;
+  KeptEdges kept_edges() const;
 
  private:
   struct Impl;

@@ -41,7 +41,8 @@ struct DataParallel::Device {
   std::unique_ptr<runtime::Executor<float>> executor;
   runtime::Inputs step_inputs;
   std::unique_ptr<TieredFeatures> tiered;
-  tiers::TierTraffic read;  ///< of the epoch's steps; what is prepared ahead is not counted yet
+  tiers::TierTraffic read;   ///< of the epoch's steps; what is prepared ahead is not counted yet
+  tiers::TierTraffic drawn;  ///< the same of rows of the graph
   bool is_set_up = false;
   minibatch::BatchShape shape;  ///< of the batch at hand; no hops: it has none
   std::vector<std::unique_ptr<minibatch::Workspace<NodeId>>> workspaces;
@@ -126,7 +127,7 @@ std::span<const NodeId> DataParallel::part_of(const minibatch::SeedOrder<NodeId>
 
 void DataParallel::start_loader(int index, const minibatch::BatchKey& first) {
   Device& device = *devices_[static_cast<std::size_t>(index)];
-  while (std::ssize(device.workspaces) < workers_) device.workspaces.push_back(parts_.sampler.make_workspace());
+  while (std::ssize(device.workspaces) < workers_) device.workspaces.push_back(sampler().make_workspace());
   minibatch::LoaderOptions made;
   made.workers = workers_;
   made.seed = seed_;
@@ -138,7 +139,7 @@ void DataParallel::start_loader(int index, const minibatch::BatchKey& first) {
         const auto epoch = order_->epoch(key.epoch);
         const std::span<const NodeId> seeds = part_of(epoch, key.index, index);
         if (seeds.empty()) return;
-        parts_.sampler.sample(key, seeds, device.workspaces[static_cast<std::size_t>(worker)].get(), slab);
+        sampler().sample(key, seeds, device.workspaces[static_cast<std::size_t>(worker)].get(), slab);
         device.inputs->add(slab, Filler::kDevice);
       },
       made);
@@ -152,7 +153,7 @@ epochs::StepSums DataParallel::epoch(std::int64_t number, double lr, const epoch
   stops_ = false;
   stats_ = stats;
   for (const auto& device : devices_) {
-    device->read = {};
+    device->read = device->drawn = {};
     if (device->own != nullptr) copy_weights(device.get());
   }
   const double waited = devices_.front()->loader->stats().consumer_seconds;
@@ -242,6 +243,9 @@ double DataParallel::step(comm::Communicator& communicator, std::int64_t number,
   if (slab != nullptr) {
     if (device.tiered != nullptr)
       device.tiered->rows().count(minibatch::MiniBatch<NodeId>(*slab).nodes(), &device.read);
+    if (graph_ != nullptr) {
+      graph_->edges().count(minibatch::MiniBatch<NodeId>(*slab), sampler().options().semantics, &device.drawn);
+    }
     device.inputs->read(*slab, &device.step_inputs);
     device.step_inputs.class_weights = parts_.options.class_weights;
     device.executor->bind(device.step_inputs);
@@ -303,6 +307,12 @@ std::int64_t DataParallel::bytes() const {
 std::vector<tiers::TierTraffic> DataParallel::traffic() const {
   std::vector<tiers::TierTraffic> all;
   for (const auto& device : devices_) all.push_back(device->read);
+  return all;
+}
+
+std::vector<tiers::TierTraffic> DataParallel::drawn() const {
+  std::vector<tiers::TierTraffic> all;
+  for (const auto& device : devices_) all.push_back(device->drawn);
   return all;
 }
 

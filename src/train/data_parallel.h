@@ -22,6 +22,7 @@
 #include "train/batch_inputs.h"
 #include "train/batch_plan.h"
 #include "train/batches.h"
+#include "train/device_split.h"
 
 namespace gneiss::train {
 
@@ -46,6 +47,8 @@ class DataParallel {
 
   /// Features through tiers from now on; null: from main memory. To be followed by restart.
   void set_tiers(std::shared_ptr<const tiers::TieredRows> rows);
+  /// Samples through rows of the graph that devices keep from now on; must outlive this. To be followed by restart.
+  void set_graph(const GraphTier* graph) { graph_ = graph; }
   void make_room(const minibatch::BatchShape& room);
   /// As BatchTraining.
   void restart(std::uint64_t seed, std::int64_t epoch, std::int64_t done);
@@ -59,10 +62,13 @@ class DataParallel {
   std::int64_t bytes() const;
   /// Rows that each device has read in the last epoch.
   std::vector<tiers::TierTraffic> traffic() const;
+  /// Rows of the graph that each device drew from in the last epoch, where some are kept.
+  std::vector<tiers::TierTraffic> drawn() const;
 
  private:
   struct Device;
 
+  const minibatch::Sampler<NodeId>& sampler() const { return graph_ == nullptr ? parts_.sampler : graph_->sampler(); }
   void make_plans();
   void start_loader(int index, const minibatch::BatchKey& first);
   std::span<const NodeId> part_of(const minibatch::SeedOrder<NodeId>::Epoch& epoch, std::int64_t step, int index) const;
@@ -80,6 +86,7 @@ class DataParallel {
   int workers_;              ///< of each device, that sample ahead
   int threads_;              ///< of each device, that step
   std::unique_ptr<BlockPlan> planned_;
+  const GraphTier* graph_ = nullptr;
   std::unique_ptr<comm::Ranks> ranks_;
   std::uint64_t seed_ = 0;
   std::unique_ptr<minibatch::SeedOrder<NodeId>> order_;  ///< of global batches

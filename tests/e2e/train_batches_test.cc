@@ -223,6 +223,90 @@ TEST(Batches, SeveralDevicesShareEachBatch) {
   }
 }
 
+/// Rows of the graph that devices sample from change no draw, and each is read where it lies.
+TEST(Batches, HotRowsOfTheGraphTrainTheSame) {
+  const Workplace place;
+  const std::vector<std::string> common = {"sage", "--epochs", "2",   "--batch-size",
+                                           "16",   "--fanout", "5,5", "--no-save"};
+  const auto with = [&](const std::vector<std::string>& more) { return train(place, common, more); };
+  const auto read = [](const Json& run, std::size_t device, const char* where) {
+    return run["routes"]["graph"]["read"][device][where]["rows"].get<std::int64_t>();
+  };
+  const Json plain = with({"--device", "sim:v100"});
+  EXPECT_FALSE(plain["routes"].contains("graph"));
+  std::int64_t all_rows = 0;
+  for (const char* edges : {"1", "10%", "100%"}) {
+    const Json run = with({"--device", "sim:v100", "--schedule", "device", "--hot-edges", edges});
+    EXPECT_EQ(run["losses"], plain["losses"]) << edges;
+    const std::int64_t sum = read(run, 0, "devices") + read(run, 0, "host");
+    if (all_rows == 0) all_rows = sum;
+    EXPECT_EQ(sum, all_rows);
+    EXPECT_GT(read(run, 0, "devices"), 0);
+    const Json beside = with(
+        {"--device", "sim:v100", "--schedule", "coinflip:0.5", "--threads", "2", "--hot", "5%", "--hot-edges", edges});
+    EXPECT_EQ(beside["losses"], plain["losses"]) << edges;
+    EXPECT_LT(read(beside, 0, "devices") + read(beside, 0, "host"), all_rows) << "Route 0 samples on the CPU";
+  }
+  EXPECT_EQ(with({"--device", "sim:v100", "--schedule", "cpu", "--hot-edges",
+                  "10%"})["routes"]["graph"]["read"][0]["host"]["rows"],
+            0);
+  for (const char* devices : {"2", "4"}) {
+    const Json shared = with({"--devices", devices});
+    const Json run = with({"--devices", devices, "--hot-edges", "30%", "--hot", "5%"});
+    EXPECT_EQ(run["losses"], shared["losses"]) << devices;
+    for (std::size_t d = 0; d < run["routes"]["graph"]["read"].size(); ++d) {
+      const std::int64_t kept = read(run, d, "devices");
+      EXPECT_GT(10 * kept, 3 * (kept + read(run, d, "host"))) << "the hottest are read more than their share";
+      const std::vector<std::int64_t> owners = run["routes"]["graph"]["read"][d]["bytes_by_owner"];
+      ASSERT_EQ(std::to_string(owners.size()), devices);
+      EXPECT_LE(*std::ranges::max_element(owners), 2 * *std::ranges::min_element(owners)) << "dealt by turns";
+    }
+  }
+}
+
+/// What is left of the memory goes to rows of both kinds, as the plan says; what does not fit is refused.
+TEST(Batches, MemoryIsSplitBetweenFeaturesAndGraph) {
+  const Workplace place;
+  const std::vector<std::string> sizes = {"--batch-size", "16", "--fanout", "5,5", "--device", "sim:v100"};
+  const auto plan = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"plan", kGraph, "--model", "sage", "--json"};
+    arguments.insert(arguments.end(), sizes.begin(), sizes.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const CommandResult result = place.gneiss(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return Json::parse(result.out)["batches"];
+  };
+  const std::vector<std::string> fill = {"--hot", "auto", "--hot-edges", "auto", "--device-mem", "2M"};
+  const Json planned = plan(fill);
+  const std::int64_t graph_rows = planned["graph_rows"];
+  EXPECT_GT(graph_rows, 0);
+  EXPECT_GT(planned["replicated_rows"].get<std::int64_t>(), 0);
+  EXPECT_GT(planned["graph_reads"]["devices"].get<double>(), 0);
+  const std::int64_t taken = planned["plan_bytes"].get<std::int64_t>() +
+                             planned["slabs"].get<std::int64_t>() * planned["slab_bytes"].get<std::int64_t>() +
+                             planned["graph_bytes"].get<std::int64_t>() +
+                             planned["replicated_rows"].get<std::int64_t>() * planned["row_bytes"].get<std::int64_t>();
+  EXPECT_LE(taken, 2 << 20);
+  EXPECT_GT(taken, (2 << 20) - 2 * planned["row_bytes"].get<std::int64_t>()) << "nothing is left over";
+  std::vector<std::string> arguments = {"sage", "--epochs", "1", "--no-save"};
+  arguments.insert(arguments.end(), sizes.begin(), sizes.end());
+  arguments.insert(arguments.end(), fill.begin(), fill.end());
+  const Json run = train(place, arguments);
+  EXPECT_EQ(run["routes"]["graph"]["hot"], graph_rows);
+  EXPECT_EQ(run["routes"]["rows"]["hot"], planned["replicated_rows"]);
+  EXPECT_EQ(plan({"--hot-edges", "auto", "--device-mem", "1"})["graph_rows"], 0);
+  EXPECT_EQ(plan({"--hot", "auto", "--hot-edges", "7", "--device-mem", "1G"})["graph_rows"], 7);
+  for (const char* too_many : {"--hot", "--hot-edges"}) {
+    const CommandResult refused =
+        place.gneiss({"train", kGraph, "--model", "sage", "--batch-size", "16", "--fanout", "5,5", "--device",
+                      "sim:v100", too_many, "100%", "--device-mem", "1M", "--out", "refused"});
+    EXPECT_EQ(refused.code, 4) << too_many;
+    EXPECT_THAT(refused.err, HasSubstr("a device has 1.00 MiB"));
+    EXPECT_THAT(refused.err, HasSubstr("keep fewer"));
+    EXPECT_THAT(place.list(), ::testing::Not(::testing::Contains("refused")));
+  }
+}
+
 /// What a plan says of hot rows is what the training does, and more memory never reads slower.
 TEST(Batches, APlanKnowsHotRows) {
   const Workplace place;
@@ -386,6 +470,8 @@ TEST(Batches, WhatCannotBeIsRefused) {
   };
   for (const char* hot : {"10x", "-1", "120%", "2.5", "%", "many", "nan"}) refused_hot({"--hot", hot}, "--hot 10%");
   refused_hot({"--hot-score", "vip"}, "add --hot");
+  refused({"train", kGraph, "--batch-size", "64", "--hot-edges", "10%"}, 2, "--hot-edges is for a device");
+  refused_hot({"--hot-edges", "10x"}, "--hot-edges 10%");
   refused({"train", kGraph, "--batch-size", "64", "--device", "sim:uk-sage-b", "--hot", "auto"}, 2, "--device-mem");
   refused_hot({"--hot", "5%", "--hot-score", "vop"}, "unknown score 'vop'");
   refused({"schedule", "v100"}, 2, "is a machine by its rates");

@@ -11,6 +11,7 @@
 #include "data/load.h"
 #include "data/preprocess.h"
 #include "minibatch/sampler.h"
+#include "minibatch/seeds.h"
 #include "minibatch/workspace.h"
 #include "support/data_fixtures.h"
 #include "tiers/accesses.h"
@@ -160,6 +161,32 @@ TEST(TieredEdges, CountsAreThoseOfAPlainWalk) {
     EXPECT_EQ(traffic, expected) << sampler.describe();
     EXPECT_GT(traffic.of(Tier::kPooled).rows, 0);
     EXPECT_GT(traffic.of(Tier::kHost).rows, 0);
+  }
+}
+
+/// Reads are those that the counters count, batch by batch, for any number of threads.
+TEST(TieredEdges, ReadsForetellWhatIsCounted) {
+  const data::Dataset dataset = data::load("dcsbm:nodes=300,classes=3", {});
+  const std::vector<NodeId> seeds = {1, 2, 3, 50, 60, 70, 200, 299};
+  for (const minibatch::SamplerOptions& options : kinds(false)) {
+    const minibatch::Sampler<NodeId> sampler(minibatch::in_edges(dataset.graph), options);
+    const std::vector<double> reads = graph_reads({sampler, seeds, 3}, 9, 2, 1);
+    EXPECT_EQ(reads, graph_reads({sampler, seeds, 3}, 9, 2, 3));
+    const TieredEdges tiered(minibatch::in_edges(dataset.graph), {}, 1, 1);
+    const minibatch::SeedOrder<NodeId> order(seeds, 300, {}, {3, 9, true});
+    TierTraffic traffic;
+    minibatch::Slab slab;
+    const auto workspace = sampler.make_workspace();
+    for (std::int64_t epoch = 1; epoch <= 2; ++epoch) {
+      const auto shuffled = order.epoch(epoch);
+      for (std::int64_t index = 0; index < order.batches_per_epoch(); ++index) {
+        sampler.sample({9, epoch, index}, order.batch(shuffled, index), workspace.get(), &slab);
+        tiered.count(minibatch::MiniBatch<NodeId>(slab), options.semantics, &traffic);
+      }
+    }
+    double sum = 0;
+    for (const double of_row : reads) sum += of_row;
+    EXPECT_NEAR(sum * 6, static_cast<double>(traffic.of(Tier::kHost).pieces_128), 1e-9) << sampler.describe();
   }
 }
 
