@@ -38,7 +38,7 @@ void watch_signals(sigset_t signals) {
 
 /// Blocks the signals in this thread and all that it will start, so that none is delivered on a thread that computes:
 /// with oneDNN 2.6 a handler there ends in heap corruption (presumably its generated code keeps data below the stack's
-/// red zone).
+/// red zone). Called where there may be threads: a training that forks has none before.
 void catch_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -111,9 +111,9 @@ std::string defaults_line(const std::string& defaults) {
 
 /// What train and resume show, of a training that `train` does.
 int show_training(bool json, bool quiet, const std::function<TrainResult(const Progress&)>& train) {
-  catch_signals();
   ProgressBar bar(quiet);
   Progress progress;
+  progress.on_begin = catch_signals;
   progress.on_start = [&](const TrainingStart& start) {
     warn(start.warnings);
     if (!start.defaults.empty() && !quiet && !json) fmt::print(stderr, "{}\n", defaults_line(start.defaults));

@@ -49,6 +49,9 @@ struct TrainingStart {
 
 /// How a training is watched. All may be empty; none may throw.
 struct Progress {
+  /// Nothing was read yet; processes that the training is to have (--processes) are there, each of which is told. From
+  /// here on there may be threads.
+  std::function<void()> on_begin;
   std::function<void(const TrainingStart&)> on_start;
   std::function<void(const EpochProgress&)> on_epoch;
   /// Asked after every epoch, and every mini-batch: true ends the training there, with everything saved.

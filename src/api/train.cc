@@ -56,6 +56,7 @@ jobs::JobWatcher job_watcher(const Progress& progress) {
                          e.seconds + e.eval_seconds, e.evaluated, e.best});
     };
   }
+  watcher.on_begin = progress.on_begin;
   watcher.should_stop = progress.should_stop;
   watcher.on_warning = progress.on_warning;
   return watcher;

@@ -10,12 +10,14 @@
 namespace gneiss::jobs {
 namespace {
 
-BatchSession make(const settings::Config& config, const Workload& workload, std::optional<bool> in_place) {
+BatchSession make(const settings::Config& config, const Workload& workload, std::optional<bool> in_place,
+                  comm::Ranks* processes) {
   BatchSession made;
   made.session = std::make_unique<train::Session<float>>(workload.dataset(), workload.session());
   const std::int32_t hops = passes::count_hops(made.session->compiled().program);
   train::BatchOptions options = batch_options(config, hops);
   options.in_place = in_place;
+  options.processes = processes;
   options.hot_rows = workload.hot_rows().count;
   options.hot_edges = hot_edge_count(config, workload.dataset().num_nodes());
   options.heat = workload.hot_rows().heat;
@@ -41,8 +43,9 @@ std::int64_t memory_left(const Workload& workload, const BatchSession& made) {
       limit, "take smaller batches (--batch-size) or fewer neighbours (--fanout), or raise it");
 }
 
-BatchSession make_by_layers(const settings::Config& config, const Workload& workload, std::optional<bool> in_place) {
-  BatchSession made = make(config, workload, in_place);
+BatchSession make_by_layers(const settings::Config& config, const Workload& workload, std::optional<bool> in_place,
+                            comm::Ranks* processes) {
+  BatchSession made = make(config, workload, in_place, processes);
   const std::int64_t left = memory_left(workload, made);
   if (left < 0) refuse(workload, made);
   made.session->fit_evaluation(left);
@@ -57,24 +60,25 @@ std::int64_t evaluating_bytes(const Workload& workload, const train::Session<flo
                                        : workload.peak_bytes_of_kept(plan);
 }
 
-BatchSession make_batch_session(const settings::Config& config, Workload* workload, std::optional<bool> in_place) {
+BatchSession make_batch_session(const settings::Config& config, Workload* workload, std::optional<bool> in_place,
+                                comm::Ranks* processes) {
   train::SessionOptions& options = workload->session();
   options.loss.evaluation_only = true;
   options.by_layers = false;
   try {
-    BatchSession at_once = make(config, *workload, in_place);
+    BatchSession at_once = make(config, *workload, in_place, processes);
     if (memory_left(*workload, at_once) >= 0) return at_once;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kOutOfMemory) throw;
   }
   options.by_layers = true;
   try {
-    return make_by_layers(config, *workload, in_place);
+    return make_by_layers(config, *workload, in_place, processes);
   } catch (const Error& error) {
     const bool can_read = error.code() == ErrorCode::kOutOfMemory && workload->hot_rows().count == 0;
     if (!can_read || !workload->leave_features_in_file()) throw;
   }
-  return make_by_layers(config, *workload, in_place);
+  return make_by_layers(config, *workload, in_place, processes);
 }
 
 }  // namespace gneiss::jobs

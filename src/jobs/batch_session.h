@@ -20,9 +20,10 @@ struct BatchSession {
 /// The session evaluates the whole graph at once where that fits beside the batches, else layer by layer in what they
 /// leave. Where even that does not fit beside the features, and these lie in a file, they stay there and are read as
 /// they are needed. `in_place`: as train::BatchOptions. The workload keeps its data set, which batches read in every
-/// epoch, and outlives both. Errors: kOutOfMemory, with numbers, where even batches by themselves are too much; as
-/// train::Session, train::BatchTraining and batch_options.
-BatchSession make_batch_session(const settings::Config& config, Workload* workload, std::optional<bool> in_place = {});
+/// epoch, and outlives both. `processes`: of `--processes`, or null. Errors: kOutOfMemory, with numbers, where even
+/// batches by themselves are too much; as train::Session, train::BatchTraining and batch_options.
+BatchSession make_batch_session(const settings::Config& config, Workload* workload, std::optional<bool> in_place = {},
+                                comm::Ranks* processes = nullptr);
 
 /// Peak memory without what the batches take.
 std::int64_t evaluating_bytes(const Workload& workload, const train::Session<float>& session);

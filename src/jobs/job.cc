@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
 #include "base/file_pages.h"
@@ -14,6 +15,7 @@
 #include "base/version.h"
 #include "comm/launch.h"
 #include "comm/loopback.h"
+#include "comm/processes.h"
 #include "data/info.h"
 #include "data/ranges.h"
 #include "jobs/advice.h"
@@ -92,8 +94,11 @@ class Trainer {
     check_machine(config_, false);
     world_ = comm::make_ranks(rank_count(config_));
     check_ranks(config_, world_ == nullptr ? 1 : world_->count());
+    check_processes(config_);
+    if (config_.flag("train.processes")) processes_ = comm::fork_ranks(device_count(config_));
+    if (watcher_.on_begin) watcher_.on_begin();
     if (device_count(config_) > 1 && !trains_batches(config_)) world_ = comm::loopback(device_count(config_));
-    report_.rank = world_ == nullptr ? 0 : world_->first();
+    report_.rank = world_ != nullptr ? world_->first() : processes_ != nullptr ? processes_->first() : 0;
     device_ = choose_device(config_, &device_notes_);  // before the data are read
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_, KeepOrder::kIfNeeded,
                                            world_ == nullptr ? 0 : world_->count());
@@ -262,7 +267,7 @@ class Trainer {
       return;
     }
     if (trains_batches(config_)) {
-      BatchSession made = make_batch_session(config_, workload_.get());
+      BatchSession made = make_batch_session(config_, workload_.get(), {}, processes_.get());
       session_ = std::move(made.session);
       batches_ = std::move(made.batches);
       return;
@@ -317,7 +322,7 @@ class Trainer {
     give_back_code();  // epochs run a part of what made them ready
     epochs::Evaluator evaluator(workload_->driver().metric, dataset().labels, train::threads_of(workload_->session()));
     const train::Watcher watcher{
-        [&](const epochs::EpochRecord& epoch) { watch(run, epoch); }, watcher_.should_stop,
+        [&](const epochs::EpochRecord& epoch) { watch(run, epoch); }, should_stop(),
         [&](const auto& position, const auto& record, bool stops) { after_step(run, position, record, stops); }};
     const auto seed = static_cast<std::uint64_t>(config_.integer("train.seed") + run);
     train::FullGraphOptions driver = workload_->driver();
@@ -335,6 +340,12 @@ class Trainer {
       report_.saved_run = run;
       best_facts_ = facts_;
     }
+  }
+
+  /// Processes stop where the first one does.
+  std::function<bool()> should_stop() const {
+    if (processes_ == nullptr || report_.rank == 0) return watcher_.should_stop;
+    return [this] { return batches_->was_stopped(); };
   }
 
   /// Of every data set that is trained on, before a session frees what it can.
@@ -404,6 +415,7 @@ class Trainer {
   GivenData given_;
   runs::Report report_;
   Checkpoints checkpoints_;
+  std::unique_ptr<comm::Ranks> processes_;   ///< of --processes: each is a device, and this is one of them
   std::unique_ptr<comm::Ranks> world_;       ///< of several ranks, those of this process
   std::shared_ptr<runtime::Device> device_;  ///< null: the host; sessions share it
   std::vector<std::string> device_notes_;

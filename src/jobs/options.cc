@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/parallel.h"
 #include "base/process.h"
+#include "comm/processes.h"
 #include "cost/rates_file.h"
 #include "data/generate.h"
 #include "data/given.h"
@@ -379,6 +380,16 @@ train::BatchOptions batch_options(const settings::Config& config, std::int32_t h
   options.device = device_options(config);
   options.devices = device_count(config);
   return options;
+}
+
+void check_processes(const settings::Config& config) {
+  if (!config.flag("train.processes")) return;
+  if (device_count(config) == 1 || !trains_batches(config)) {
+    throw Error(ErrorCode::kUsage, "--processes makes processes of the devices that share batches, and there are none",
+                config.where("train.processes"), "add --devices 2 --batch-size 256, or leave it out");
+  }
+  GNEISS_CHECK(device_count(config) <= comm::kMostProcesses, ErrorCode::kUsage,
+               "expected at most {} devices with --processes, got {}", comm::kMostProcesses, device_count(config));
 }
 
 constexpr std::string_view kSimulated = "sim:";

@@ -48,6 +48,9 @@ void check_ranks(const settings::Config& config, int ranks);
 /// Throws kUsage if --machine is given where no devices are planned: it would change nothing.
 void check_machine(const settings::Config& config, bool plans);
 
+/// Errors: kUsage for --processes without several devices on mini-batches.
+void check_processes(const settings::Config& config);
+
 /// Does the config ask for mini-batches?
 bool trains_batches(const settings::Config& config);
 /// How neighbours are drawn; `hops`: how many numbers of the default fanout are wanted, 0 for all of them.

@@ -111,7 +111,8 @@ std::string describe_hot_rows(const tiers::HotRows& hot, const tiers::TierMap& m
 }
 
 std::string describe_epoch(const train::ParallelEpoch& epoch) {
-  std::string text = fmt::format("{} devices, data parallel\n", epoch.devices);
+  std::string text =
+      fmt::format("{} devices, data parallel{}\n", epoch.devices, epoch.processes ? ", each a process" : "");
   if (!has_hot_rows(epoch.tier_map)) text += "  rows     all from main memory\n";
   if (epoch.kept_edges.rows > 0) {
     for (std::size_t d = 0; d < epoch.drawn.size(); ++d)
@@ -135,6 +136,7 @@ std::string describe_epoch(const train::ParallelEpoch& epoch) {
 Json to_json(const train::ParallelEpoch& epoch) {
   Json json;
   json["devices"] = epoch.devices;
+  json["processes"] = epoch.processes;
   json["replicated_rows"] = epoch.tier_map.replicated;
   json["shared_rows"] = epoch.tier_map.pooled;
   json["read"] = Json::list();

@@ -309,9 +309,9 @@ struct BatchTraining::Impl {
   /// Plans for batches of `room`; no worker may be at work.
   void make_plan(const minibatch::BatchShape& room) {
     if (batches.devices > 1) {
-      parallel = std::make_unique<DataParallel>(
-          DataParallelParts{session, dataset, options, *sampler, constants_view(), batches.degrees, seeds}, room,
-          batches.batch_size, batches.devices, batches.workers);
+      parallel = std::make_unique<DataParallel>(DataParallelParts{session, dataset, options, *sampler, constants_view(),
+                                                                  batches.degrees, seeds, batches.processes},
+                                                room, batches.batch_size, batches.devices, batches.workers);
       return;
     }
     auto made = std::make_unique<Planned>();
@@ -398,6 +398,7 @@ struct BatchTraining::Impl {
     const epochs::StepSums sums = parallel->epoch(number, lr, done, after, &stats);
     shared = std::make_unique<ParallelEpoch>();
     shared->devices = batches.devices;
+    shared->processes = batches.processes != nullptr;
     shared->tier_map = tier_map();
     shared->read = parallel->traffic();
     shared->kept_edges = kept_edges();
@@ -561,6 +562,7 @@ schedule::Measured BatchTraining::measure(const schedule::ProfilerOptions& optio
 const RoutedEpoch* BatchTraining::routed() const { return impl_->routed.get(); }
 const ParallelEpoch* BatchTraining::parallel() const { return impl_->shared.get(); }
 tiers::TierMap BatchTraining::tier_map() const { return impl_->tier_map(); }
+bool BatchTraining::was_stopped() const { return impl_->parallel != nullptr && impl_->parallel->was_stopped(); }
 KeptEdges BatchTraining::kept_edges() const { return impl_->kept_edges(); }
 
 }  // namespace gneiss::train

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "data/dataset.h"
 #include "epochs/position.h"
 #include "minibatch/batch.h"
@@ -66,6 +67,7 @@ struct RoutedEpoch {
 /// What several devices read in an epoch.
 struct ParallelEpoch {
   int devices = 1;
+  bool processes = false;
   tiers::TierMap tier_map;               ///< all rows in main memory where none is hot
   std::vector<tiers::TierTraffic> read;  ///< by device, which reads through the tiers; zeros without hot rows
   KeptEdges kept_edges;
@@ -80,6 +82,7 @@ struct BatchOptions {
   std::optional<bool> in_place;         ///< rows of features are read where they lie; none: where that pays
   int workers = 0;                      ///< threads that prepare batches; 0: half of the session's, at least one
   std::optional<DeviceOptions> device;  ///< none: batches are prepared ahead as fast as this machine can
+  comm::Ranks* processes = nullptr;     ///< each one of the devices; null: devices are threads
   int devices = 1;                      ///< that train in parallel, each on batches of that size
   /// The first rows of features, which the device keeps, or each of several, which share them. Needs a device, or
   /// several.
@@ -155,6 +158,8 @@ class BatchTraining {
   /// Where rows of features lie.
   tiers::TierMap tier_map() const;
   KeptEdges kept_edges() const;
+  /// Of a process that is not the first of several: did that end the last epoch?
+  bool was_stopped() const;
 
  private:
   struct Impl;

@@ -1,5 +1,5 @@
 // A step meets four times: whether all batches fit, the mean loss, the sum of gradients, and the end of the update.
-// Between meetings a device touches what is its own; the first one alone writes what all read.
+// Between meetings a device touches what is its own; the first one of a process alone writes what all of it read.
 #include "train/data_parallel.h"
 
 #include <algorithm>
@@ -20,6 +20,35 @@ namespace {
 void meet(comm::Communicator& communicator) {
   double nothing[] = {0};
   communicator.sum(nothing);
+}
+
+/// Of all devices' batches.
+std::vector<minibatch::BatchShape> share_shapes(comm::Communicator& communicator, const minibatch::BatchShape& mine) {
+  constexpr std::size_t kNumbers = 2 * minibatch::kMaxHops + 2;
+  std::vector<double> numbers(kNumbers * static_cast<std::size_t>(communicator.ranks()), 0);
+  double* at = numbers.data() + kNumbers * static_cast<std::size_t>(communicator.rank());
+  *at++ = mine.hops;
+  for (const std::int64_t nodes : mine.nodes) *at++ = static_cast<double>(nodes);
+  for (const std::int64_t edges : mine.edges) *at++ = static_cast<double>(edges);
+  communicator.sum(numbers);
+  std::vector<minibatch::BatchShape> shapes(static_cast<std::size_t>(communicator.ranks()));
+  at = numbers.data();
+  for (minibatch::BatchShape& shape : shapes) {
+    shape.hops = static_cast<int>(*at++);
+    for (std::int64_t& nodes : shape.nodes) nodes = static_cast<std::int64_t>(*at++);
+    for (std::int64_t& edges : shape.edges) edges = static_cast<std::int64_t>(*at++);
+  }
+  return shapes;
+}
+
+/// visit(count) for each number of what was read.
+template <class Visit>
+void for_numbers(tiers::TierTraffic* traffic, std::size_t devices, const Visit& visit) {
+  for (tiers::TierCount& count : traffic->tier) {
+    for (std::int64_t* number : {&count.rows, &count.bytes, &count.pieces_32, &count.pieces_128}) visit(number);
+  }
+  traffic->pooled_bytes.resize(devices);
+  for (std::int64_t& bytes : traffic->pooled_bytes) visit(&bytes);
 }
 
 void refuse_running_statistics(const ir::Program& program) {
@@ -56,7 +85,7 @@ DataParallel::DataParallel(const DataParallelParts& parts, const minibatch::Batc
       batch_size_(batch_size),
       workers_(std::max(1, workers / std::max(1, devices))),
       threads_(std::max(1, threads_of(parts.options) / std::max(1, devices))),
-      ranks_(comm::loopback(devices)) {
+      threads_of_this_(parts.processes == nullptr ? comm::loopback(devices) : nullptr) {
   refuse_running_statistics(parts.session.compiled().program);
   for (int d = 0; d < devices; ++d) devices_.push_back(std::make_unique<Device>());
   make_plans();
@@ -68,8 +97,10 @@ void DataParallel::make_plans() {
   for (const auto& device : devices_) device->executor.reset();  // not two arenas at a time
   const ir::Program& model = parts_.session.compiled().program;
   auto made = std::make_unique<BlockPlan>(plan_blocks(model, room_, parts_.degrees, parts_.options));
-  for (const auto& device : devices_) {
-    if (device == devices_.front()) {
+  for (std::int64_t d = 0; d < std::ssize(devices_); ++d) {
+    if (!is_here(d)) continue;
+    Device* const device = devices_[static_cast<std::size_t>(d)].get();
+    if (device == &first_here()) {
       device->parameters = &parts_.session.parameters();
     } else if (device->own == nullptr) {
       device->own = std::make_unique<runtime::Parameters<float>>(made->plan);
@@ -87,7 +118,9 @@ void DataParallel::make_plans() {
 }
 
 void DataParallel::set_tiers(std::shared_ptr<const tiers::TieredRows> rows) {
-  for (const auto& device : devices_) {
+  for (std::int64_t d = 0; d < std::ssize(devices_); ++d) {
+    if (!is_here(d)) continue;
+    Device* const device = devices_[static_cast<std::size_t>(d)].get();
     device->tiered = rows == nullptr ? nullptr : std::make_unique<TieredFeatures>(rows);
     device->inputs->set_tiers(device->tiered.get());
   }
@@ -108,6 +141,7 @@ void DataParallel::restart(std::uint64_t seed, std::int64_t epoch, std::int64_t 
                                                           parts_.dataset.orig_id, options);
   const std::int64_t count = steps_per_epoch();
   for (int d = 0; d < static_cast<int>(devices_.size()); ++d) {
+    if (!is_here(d)) continue;
     devices_[static_cast<std::size_t>(d)]->is_set_up = false;  // for the parameters of this run
     start_loader(d, {seed, epoch + done / count, done % count});
   }
@@ -156,11 +190,11 @@ epochs::StepSums DataParallel::epoch(std::int64_t number, double lr, const epoch
     device->read = device->drawn = {};
     if (device->own != nullptr) copy_weights(device.get());
   }
-  const double waited = devices_.front()->loader->stats().consumer_seconds;
+  const double waited = first_here().loader->stats().consumer_seconds;
   std::mutex mutex;
   std::exception_ptr cause;  // of what the others then lack
   try {
-    ranks_->run([&](comm::Communicator& communicator) {
+    ranks().run([&](comm::Communicator& communicator) {
       try {
         run(communicator, after);
       } catch (const Error& error) {
@@ -177,7 +211,7 @@ epochs::StepSums DataParallel::epoch(std::int64_t number, double lr, const epoch
     if (cause) std::rethrow_exception(cause);
     throw;
   }
-  stats->wait_seconds = std::max(0.0, devices_.front()->loader->stats().consumer_seconds - waited);
+  stats->wait_seconds = std::max(0.0, first_here().loader->stats().consumer_seconds - waited);
   return sums_;
 }
 
@@ -185,7 +219,8 @@ void DataParallel::run(comm::Communicator& communicator, const AfterBatch& after
   Device& device = *devices_[static_cast<std::size_t>(communicator.rank())];
   const std::int64_t count = steps_per_epoch();
   const auto order = order_->epoch(epoch_);
-  for (std::int64_t index = sums_.steps; index < count && !stops_; ++index) {
+  bool stops = false;
+  for (std::int64_t index = sums_.steps; index < count && !stops; ++index) {
     const std::span<const NodeId> seeds = part_of(order, index, communicator.rank());
     std::optional<minibatch::Loader::Held> held = device.loader->next();
     GNEISS_ASSERT(held.has_value(), "the loader ended before the training");
@@ -202,8 +237,10 @@ void DataParallel::run(comm::Communicator& communicator, const AfterBatch& after
         loss_weight(parts_.dataset.labels, seeds, parts_.options.loss.kind, parts_.options.class_weights);
     const double loss = step(communicator, number, seeds.empty() ? nullptr : &held->slab(), weight);
     held.reset();
-    finish_step(communicator, loss, std::ssize(order_->batch(order, index)), after);
+    stops = finish_step(communicator, loss, std::ssize(order_->batch(order, index)), after);
   }
+  if (communicator.rank() == ranks().first()) stops_ = stops;
+  if (ranks().here() < ranks().count()) share_traffic(communicator);
 }
 
 bool DataParallel::fits(minibatch::BatchShape shape) const {
@@ -211,20 +248,31 @@ bool DataParallel::fits(minibatch::BatchShape shape) const {
   return shape.hops == 0 || !minibatch::overflow(shape, room_);
 }
 
-/// A larger plan for all where one device's batch is larger than planned: all go on with the same.
+/// A larger plan for all where one device's batch is larger than planned: all go on with the same. Counts all batches
+/// on the way.
 void DataParallel::fit(comm::Communicator& communicator, std::int64_t index,
                        std::optional<minibatch::Loader::Held>* held) {
   const int rank = communicator.rank();
+  const bool is_first = rank == ranks().first();
   Device& device = *devices_[static_cast<std::size_t>(rank)];
-  double too_large[] = {fits(device.shape) ? 0.0 : 1.0};
-  communicator.sum(too_large);
-  if (too_large[0] == 0) return;
+  double counts[] = {fits(device.shape) ? 0.0 : 1.0, device.shape.hops == 0 ? 0.0 : 1.0,
+                     static_cast<double>(device.shape.nodes[static_cast<std::size_t>(device.shape.hops)]), 0};
+  if (device.shape.hops == 0) counts[2] = 0;
+  for (int hop = 0; hop < device.shape.hops; ++hop)
+    counts[3] += static_cast<double>(device.shape.edges[static_cast<std::size_t>(hop)]);
+  communicator.sum(counts);
+  if (is_first) {
+    stats_->batches += static_cast<std::int64_t>(counts[1]);
+    stats_->nodes += static_cast<std::int64_t>(counts[2]);
+    stats_->edges += static_cast<std::int64_t>(counts[3]);
+  }
+  if (counts[0] == 0) return;
   held->reset();
   device.loader.reset();  // slabs are filled for the plan that reads them
-  meet(communicator);
-  if (rank == 0) {
-    for (const auto& other : devices_)
-      if (!fits(other->shape)) room_.cover(with_margin(other->shape));
+  const std::vector<minibatch::BatchShape> shapes = share_shapes(communicator, device.shape);
+  if (is_first) {
+    for (const minibatch::BatchShape& shape : shapes)
+      if (!fits(shape)) room_.cover(with_margin(shape));
     make_plans();
     ++stats_->grown;
   }
@@ -268,27 +316,45 @@ double DataParallel::step(comm::Communicator& communicator, std::int64_t number,
   return loss;
 }
 
-void DataParallel::finish_step(comm::Communicator& communicator, double loss, std::int64_t seeds,
+/// Is the epoch to end here?
+bool DataParallel::finish_step(comm::Communicator& communicator, double loss, std::int64_t seeds,
                                const AfterBatch& after) {
   const bool finite = std::isfinite(loss);
-  if (communicator.rank() == 0) {
+  const int rank = communicator.rank();
+  if (rank == ranks().first()) {
     if (finite) parts_.session.update(lr_);
     ++sums_.steps;
     sums_.loss += loss * static_cast<double>(seeds);
     sums_.seeds += static_cast<double>(seeds);
-    for (const auto& device : devices_) count_batch(device->shape);
-    stops_ = !finite || (after && after(sums_));
   }
-  meet(communicator);
-  Device& device = *devices_[static_cast<std::size_t>(communicator.rank())];
+  double stops[] = {0};
+  if (rank == 0) stops[0] = !finite || (after && after(sums_)) ? 1 : 0;
+  communicator.sum(stops);
+  if (rank > 0 && rank == ranks().first()) {
+    stops_ = stops[0] != 0;
+    if (after) after(sums_);
+  }
+  Device& device = *devices_[static_cast<std::size_t>(rank)];
   if (device.own != nullptr) copy_weights(&device);
+  return stops[0] != 0;
 }
 
-void DataParallel::count_batch(const minibatch::BatchShape& shape) {
-  if (shape.hops == 0) return;
-  ++stats_->batches;
-  stats_->nodes += shape.nodes[static_cast<std::size_t>(shape.hops)];
-  for (int hop = 0; hop < shape.hops; ++hop) stats_->edges += shape.edges[static_cast<std::size_t>(hop)];
+/// What each process has read, for the first one's report.
+void DataParallel::share_traffic(comm::Communicator& communicator) {
+  const std::size_t count = devices_.size();
+  std::vector<double> numbers;
+  const auto for_all = [&](const auto& visit) {
+    for (std::size_t d = 0; d < count; ++d) {
+      for (tiers::TierTraffic* traffic : {&devices_[d]->read, &devices_[d]->drawn})
+        for_numbers(traffic, count, [&](std::int64_t* number) { visit(d, number); });
+    }
+  };
+  for_all([&](std::size_t d, const std::int64_t* number) {
+    numbers.push_back(static_cast<int>(d) == communicator.rank() ? static_cast<double>(*number) : 0);
+  });
+  communicator.sum(numbers);
+  std::size_t at = 0;
+  for_all([&](std::size_t, std::int64_t* number) { *number = static_cast<std::int64_t>(numbers[at++]); });
 }
 
 void DataParallel::copy_weights(Device* device) {
@@ -300,7 +366,10 @@ std::int64_t DataParallel::bytes() const {
   const ir::Plan& plan = planned_->plan;
   const std::int64_t each = plan.arena_bytes + plan.constant_bytes;
   std::int64_t bytes = 0;
-  for (const auto& device : devices_) bytes += each + (device->own == nullptr ? 0 : 2 * plan.parameter_bytes);
+  for (std::int64_t d = 0; d < std::ssize(devices_); ++d) {
+    const Device* const device = devices_[static_cast<std::size_t>(d)].get();
+    if (is_here(d)) bytes += each + (device->own == nullptr ? 0 : 2 * plan.parameter_bytes);
+  }
   return bytes;
 }
 

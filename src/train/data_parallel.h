@@ -6,8 +6,10 @@
 // in the order of the devices. One of them, which shares the session's parameters, updates; the others copy. So losses
 // and weights are those of one device on batches of G · B, to rounding, and the same bits in every run.
 //
-// Devices are threads of this process. Rows of features lie in tiers over them, if there are hot ones: a device reads
-// its own, others' through their links, and the rest from main memory, all counted by reader and by owner.
+// Devices are threads of this process, or each is a process of its own (comm/processes.h). Processes each do what a
+// session does by themselves, updates and evaluations too, from the same numbers and so to the same bits. Rows of
+// features lie in tiers over them, if there are hot ones: a device reads its own, others' through their links, and the
+// rest from main memory, all counted by reader and by owner.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +37,7 @@ struct DataParallelParts {
   ConstMatrixView<float> constants;
   passes::DegreesOf degrees = passes::DegreesOf::kFullGraph;
   std::span<const NodeId> seeds;
+  comm::Ranks* processes = nullptr;  ///< each a device; null: all are threads of this process
 };
 
 class DataParallel {
@@ -64,6 +67,8 @@ class DataParallel {
   std::vector<tiers::TierTraffic> traffic() const;
   /// Rows of the graph that each device drew from in the last epoch, where some are kept.
   std::vector<tiers::TierTraffic> drawn() const;
+  /// Of a process that is not the first: did the first one's `after` end the last epoch?
+  bool was_stopped() const { return stops_; }
 
  private:
   struct Device;
@@ -72,12 +77,18 @@ class DataParallel {
   void make_plans();
   void start_loader(int index, const minibatch::BatchKey& first);
   std::span<const NodeId> part_of(const minibatch::SeedOrder<NodeId>::Epoch& epoch, std::int64_t step, int index) const;
+  bool is_here(std::int64_t device) const {
+    return device >= ranks().first() && device < ranks().first() + ranks().here();
+  }
+  /// Of this process, or the first of all.
+  Device& first_here() const { return *devices_[static_cast<std::size_t>(ranks().first())]; }
+  comm::Ranks& ranks() const { return parts_.processes != nullptr ? *parts_.processes : *threads_of_this_; }
   bool fits(minibatch::BatchShape shape) const;
   void run(comm::Communicator& communicator, const AfterBatch& after);
   void fit(comm::Communicator& communicator, std::int64_t index, std::optional<minibatch::Loader::Held>* held);
   double step(comm::Communicator& communicator, std::int64_t number, const minibatch::Slab* slab, double weight);
-  void finish_step(comm::Communicator& communicator, double loss, std::int64_t seeds, const AfterBatch& after);
-  void count_batch(const minibatch::BatchShape& shape);
+  bool finish_step(comm::Communicator& communicator, double loss, std::int64_t seeds, const AfterBatch& after);
+  void share_traffic(comm::Communicator& communicator);
   void copy_weights(Device* device);
 
   DataParallelParts parts_;
@@ -87,11 +98,11 @@ class DataParallel {
   int threads_;              ///< of each device, that step
   std::unique_ptr<BlockPlan> planned_;
   const GraphTier* graph_ = nullptr;
-  std::unique_ptr<comm::Ranks> ranks_;
+  std::unique_ptr<comm::Ranks> threads_of_this_;  ///< null: there are processes
   std::uint64_t seed_ = 0;
   std::unique_ptr<minibatch::SeedOrder<NodeId>> order_;  ///< of global batches
 
-  // The epoch under way. The first device writes it between two meetings, all read it.
+  // The epoch under way. The first device of this process writes it between two meetings, all of them read it.
   std::int64_t epoch_ = 0;
   double lr_ = 0;
   epochs::StepSums sums_;

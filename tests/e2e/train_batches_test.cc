@@ -307,6 +307,62 @@ TEST(Batches, MemoryIsSplitBetweenFeaturesAndGraph) {
   }
 }
 
+/// Processes are the threads' bits, in all that a run leaves, and nothing more lies in shared memory afterwards.
+TEST(Batches, ProcessesTrainAsThreadsDo) {
+  const Workplace place;
+  const auto shared_memory = [] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) names.insert(entry.path().filename());
+    return names;
+  };
+  const std::set<std::string> before = shared_memory();
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--devices", "2"}, {"--devices", "4", "--hot", "5%", "--hot-edges", "10%"}}) {
+    std::vector<std::string> common = {"sage", "--epochs", "3", "--batch-size", "16", "--fanout", "5,5"};
+    common.insert(common.end(), more.begin(), more.end());
+    const Json threads = train(place, common, {"--out", "threads", "--force"});
+    const Json processes = train(place, common, {"--processes", "--out", "processes", "--force"});
+    EXPECT_EQ(processes["losses"], threads["losses"]);
+    EXPECT_EQ(processes["test"], threads["test"]);
+    EXPECT_TRUE(processes["routes"]["processes"].get<bool>());
+    EXPECT_EQ(processes["routes"]["read"], threads["routes"]["read"]) << "what each device read is told";
+    EXPECT_EQ(place.read("processes/model.safetensors"), place.read("threads/model.safetensors"));
+  }
+  for (const std::string& name : shared_memory())
+    EXPECT_TRUE(before.contains(name) || name.find("gneiss") == std::string::npos);
+  // Room that grows with a batch is every process's.
+  const std::vector<std::string> stopped = {"sage", "--epochs",  "40", "--batch-size", "16", "--fanout",
+                                            "5,5",  "--devices", "2",  "--patience",   "2",  "--no-save"};
+  EXPECT_EQ(train(place, stopped, {"--processes"})["losses"], train(place, stopped, {})["losses"]) << "early stopping";
+}
+
+/// One process is killed: the first one says so and ends with 6, soon; it leaves no run folder.
+TEST(Batches, AKilledProcessEndsTheTraining) {
+  const Workplace place;
+  // Waits at most 30 s for a child, then for a step or two.
+  place.write(
+      "kill.sh",
+      "\"$@\" --epochs 1000000 --batch-size 16 --fanout 5,5 --devices 3 --processes --out run --eval-every 1000000 "
+      "2> err &\n"
+      "parent=$!\n"
+      "for i in $(seq 600); do\n"
+      "  read -r child rest < /proc/$parent/task/$parent/children\n"
+      "  [ -n \"$child\" ] && break\n"
+      "  sleep 0.05\n"
+      "done\n"
+      "sleep 1\n"
+      "kill -9 $child\n"
+      "wait $parent\n"
+      "code=$?\n"
+      "[ -z \"$(ls /proc/$parent 2>/dev/null)\" ] && echo \"code $code\" > code\n");
+  const std::string command = "cd '" + place.path("").string() +
+                              "' && timeout 120 sh kill.sh '" GNEISS_BINARY "' train " + kGraph + " --model sage";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(place.read("code"), "code 6\n") << place.read("err");
+  EXPECT_THAT(place.read("err"), HasSubstr("of 3 is lost: its process ended"));
+  EXPECT_THAT(place.list(), ::testing::Not(::testing::Contains("run")));
+}
+
 /// What a plan says of hot rows is what the training does, and more memory never reads slower.
 TEST(Batches, APlanKnowsHotRows) {
   const Workplace place;
@@ -484,6 +540,9 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused({"train", kGraph, "--batch-size", "64", "--device-mem", "1G"}, 2, "--device-mem is for a device");
   refused_devices({"--device", "sim:v100", "--schedule", "cpu"}, "--schedule is for one device");
   refused_devices({"--device", "sim:uk-sage-b"}, "by its rates, not 'sim:uk-sage-b'");
+  refused({"train", kGraph, "--batch-size", "64", "--processes"}, 2, "--processes makes processes of the devices");
+  refused({"train", kGraph, "--devices", "2", "--processes"}, 2, "--processes makes processes of the devices");
+  refused_devices({"--devices", "65", "--processes"}, "at most 64 devices");
   refused_devices({"--hot", "auto"}, "how much memory a device has is not known");
   refused_devices({"--model", "gin", "--norm", "batch"}, "is a running statistic");
   refused({"schedule", "uk-sage-b", "--batches", "-3"}, 2, "expected 1 to 10000000 batches");
