@@ -12,6 +12,7 @@ BATCH_GRAPH ?= ogbn-products
 .DEFAULT_GOAL := help
 .PHONY: help deps build demo check check-synth check-morphgl check-mgg check-tiering check-mpi check-partition \
   check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers bench-batches bench-mpi \
+  bench-scale \
   format clean
 
 help: ## show this list
@@ -111,6 +112,9 @@ bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table a
 	@bench/peers/run --graphs $(PEER_GRAPHS) --json build/peers.json
 	@bench/peers/report build/peers.json --results $(PEER_RESULTS)
 	@bench/results/render
+
+bench-scale: build ## papers100m:scale=SCALE (0.25) generated, scored, reordered, trained within MEM (6G) (hours)
+	@bench/scale --gneiss $(BUILD)/bin/gneiss --scale $(or $(SCALE),0.25) --mem $(or $(MEM),6G) --json $(BUILD)/scale.json
 
 bench-mpi: ## measure two ranks under mpirun beside one of two threads (minutes); GLOO=PYTHON adds torch.distributed
 	@tools/install-deps check mpi

@@ -415,11 +415,16 @@ TEST(SimDevice, ARunWithWorkIsTheSimulationToTheNanosecond) {
 
 TEST(SimDevice, AFailingStageEndsTheRunWithItsError) {
   const Profile profile = find_profile("uk-sage-b");
-  const Plan plan = make_plan(profile, {{Mode::kPaper}, 50}).plan;
-  Counted work;
-  work.failing = 7;
-  SimDevice device(profile, plan, &work);
-  EXPECT_THROW(run(plan, profile, device), std::runtime_error);
+  constexpr int kOnDevice = 2;  // the stage of Route 1; copies and steps are stages 1 and 3
+  for (int stage = 0; stage < 4; ++stage) {
+    const Plan plan = make_plan(profile, {{stage == kOnDevice ? Mode::kDevice : Mode::kCpu}, 50}).plan;
+    Counted work;
+    work.failing = 7;
+    work.failing_stage = stage;
+    SimDevice device(profile, plan, &work);
+    EXPECT_THROW(run(plan, profile, device), std::runtime_error) << stage;
+    EXPECT_EQ(std::count(work.order.begin(), work.order.end(), 7), 0) << stage;
+  }
 }
 
 TEST(SimDevice, RefusesWhatIsNotThere) {
