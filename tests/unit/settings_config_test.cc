@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -44,6 +45,30 @@ TEST(Settings, ThePageListsThemAsTheTableDoes) {
   EXPECT_NE(page.find("<!-- settings: begin -->\n" + settings_markdown() + "\n<!-- settings: end -->"),
             std::string::npos)
       << "docs/cli.md: replace the part between the settings marks by the output of `gneiss help settings`";
+}
+
+TEST(Settings, TheStubsOfPythonListThem) {
+  std::ifstream file(GNEISS_SOURCE_DIR "/bindings/python/gneiss/__init__.pyi");
+  std::string line;
+  std::set<std::string> listed;
+  for (bool in_train = false; std::getline(file, line);) {
+    in_train = (in_train && !line.starts_with(")")) || line == "def train(";
+    if (in_train && line.find(": ") != std::string::npos) listed.insert(line.substr(4, line.find(": ") - 4));
+  }
+  // The function's own arguments, some of them in place of settings.
+  for (const char* argument : {"data", "model", "init", "out", "callbacks", "progress", "**arguments"})
+    EXPECT_EQ(listed.erase(argument), 1u) << argument;
+  const std::set<std::string> not_keywords = {"data.name", "out.folder", "out.save", "model.name", "train.init"};
+  std::set<std::string> keywords;
+  for (const Setting& setting : settings()) {
+    if (not_keywords.contains(setting.key)) continue;
+    std::string keyword = setting.flag;
+    std::replace(keyword.begin(), keyword.end(), '-', '_');
+    keywords.insert(keyword);
+  }
+  EXPECT_EQ(listed, keywords)
+      << "bindings/python/gneiss/__init__.pyi: `python -P bindings/python/make_stubs.py FILE` writes it anew, with "
+         "the wheel of `make wheel` installed";
 }
 
 TEST(Settings, ValuesAreChecked) {
