@@ -50,7 +50,8 @@ struct TrainingStart {
 /// How a training is watched. All may be empty; none may throw.
 struct Progress {
   /// Nothing was read yet; processes that the training is to have (--processes) are there, each of which is told. From
-  /// here on there may be threads.
+  /// here on there may be threads. Without this --processes is refused: each process returns from the training, as the
+  /// caller must expect.
   std::function<void()> on_begin;
   std::function<void(const TrainingStart&)> on_start;
   std::function<void(const EpochProgress&)> on_epoch;

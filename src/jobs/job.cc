@@ -95,7 +95,7 @@ class Trainer {
     world_ = comm::make_ranks(rank_count(config_));
     check_ranks(config_, world_ == nullptr ? 1 : world_->count());
     check_processes(config_);
-    if (config_.flag("train.processes")) processes_ = comm::fork_ranks(device_count(config_));
+    if (config_.flag("train.processes")) fork_processes();
     if (watcher_.on_begin) watcher_.on_begin();
     if (device_count(config_) > 1 && !trains_batches(config_)) world_ = comm::loopback(device_count(config_));
     report_.rank = world_ != nullptr ? world_->first() : processes_ != nullptr ? processes_->first() : 0;
@@ -127,6 +127,16 @@ class Trainer {
 
   /// Of several ranks, rank 0's.
   train::Session<float>& session() { return ranks_ != nullptr ? ranks_->session() : *session_; }
+
+  /// A program that calls this as a library would go on in each of them.
+  void fork_processes() {
+    if (!watcher_.on_begin) {
+      throw Error(ErrorCode::kUnsupported,
+                  "processes are forked from the command gneiss train, and a program called this training",
+                  config_.where("train.processes"), "leave processes out: devices are threads then, to the same bits");
+    }
+    processes_ = comm::fork_ranks(device_count(config_));
+  }
 
   /// Processes on several machines could have been started with anything.
   void check_that_ranks_agree() {

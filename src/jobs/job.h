@@ -24,7 +24,7 @@ namespace gneiss::jobs {
 
 /// How a training is watched; all may be empty, none may throw.
 struct JobWatcher {
-  /// Nothing was read yet, and processes are there: from here on there may be threads.
+  /// Nothing was read yet, and processes are there: from here on there may be threads. Without it there are none.
   std::function<void()> on_begin;
   /// The job is about to train: data set and plan are known.
   std::function<void(const runs::Report& so_far)> on_start;

@@ -112,6 +112,19 @@ TEST_F(ArraysTest, ADataSetInMemoryAndANameAreOneTooMany) {
   EXPECT_THAT(error.message(), HasSubstr("'karate' is named, and a data set is given in memory"));
 }
 
+/// A fork would have this test go on twice.
+TEST_F(ArraysTest, AProgramIsRefusedProcesses) {
+  RunConfig config = quick();
+  config.set("data.name", "karate");
+  config.set("batch.size", "8");
+  config.set("train.devices", "2");
+  config.set("train.processes", "true");
+  const Error error = error_of([&] { train_model(config); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(error.message(), HasSubstr("a program called this training"));
+  EXPECT_THAT(error.hint(), HasSubstr("leave processes out"));
+}
+
 TEST_F(ArraysTest, StridesAreFollowed) {
   const std::vector<std::int32_t> pairs = {0, 1, 2, 1, 2, 3};  // an edge a row
   const std::vector<double> columns = {1, 3, 5, 7, 2, 4, 6, 8};
