@@ -19,6 +19,7 @@ struct HaloPlan {
   std::int64_t owned = 0;
   std::int64_t ghosts = 0;
   std::int64_t interior = 0;             ///< own rows before the first that an edge from a ghost comes into
+  std::int64_t interior_loss_rows = 0;   ///< training nodes among these rows
   std::vector<std::int64_t> receive_at;  ///< [ranks + 1]: ghosts by owner
   std::vector<std::int64_t> send_at;     ///< [ranks + 1]: places in send_rows by receiver
   std::vector<NodeId> send_rows;         ///< own rows that others hold copies of

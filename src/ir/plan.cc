@@ -236,6 +236,45 @@ std::pair<std::int32_t, std::int32_t> steps_with(const Plan& plan, const RowBand
   return {band.first_step, band.last_step};
 }
 
+/// The last of the steps that run together with this one.
+static std::int32_t last_together(const Plan& plan, std::int32_t step) {
+  const Step& at = plan.steps[static_cast<std::size_t>(step)];
+  if (at.band >= 0) return plan.bands[static_cast<std::size_t>(at.band)].last_step;
+  if (at.loop >= 0) return plan.loops[static_cast<std::size_t>(at.loop)].last_step;
+  return step;
+}
+
+std::vector<GradientSum> gradient_sums(const Plan& plan) {
+  std::vector<std::pair<std::int32_t, std::size_t>> by_op;
+  for (std::size_t p = 0; p < plan.program.params.size(); ++p) {
+    const ValueId gradient = plan.program.params[p].grad;
+    std::int32_t last = -1;
+    for (std::int32_t i = 0; i < std::ssize(plan.steps); ++i) {
+      const Op& op = op_of_step(plan, i);
+      if (contains(op.results, gradient) || contains(op.inputs, gradient)) last = i;
+    }
+    if (gradient != kNoValue && last >= 0) by_op.emplace_back(last, p);
+  }
+  std::sort(by_op.begin(), by_op.end());
+  std::vector<GradientSum> sums;
+  for (const auto& [last, parameter] : by_op) {
+    std::int32_t behind = last + 1;
+    for (; behind < std::ssize(plan.steps); ++behind) {
+      const Op& op = op_of_step(plan, behind);
+      const bool starts = op.kind == OpKind::halo_start || op.kind == OpKind::halo_add_start;
+      if (op.phase == Phase::kBackward && starts) break;
+    }
+    if (behind == std::ssize(plan.steps)) {
+      behind = last_together(plan, last);
+      const std::int32_t band = plan.steps[static_cast<std::size_t>(last)].band;
+      const std::int32_t first = band < 0 ? last : plan.bands[static_cast<std::size_t>(band)].first_step;
+      if (op_of_step(plan, first).phase == Phase::kForward) behind = GradientSum::kBeforeBackward;
+    }
+    sums.push_back({parameter, behind});
+  }
+  return sums;
+}
+
 bool is_made(const Plan& plan, std::size_t graph) {
   if (plan.graph_uses[graph].used) return true;
   const std::vector<GraphDef>& graphs = plan.program.graphs;

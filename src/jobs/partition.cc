@@ -98,8 +98,7 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
     report.cuts.push_back(partition::cut_graph(dataset.graph, request.method, options, report.model));
   }
   if (!request.out.empty()) {
-    partition::PartOrder by_part =
-        partition::interior_first(dataset.graph, partition::order_by_part(report.chosen().owners, report.parts));
+    partition::PartOrder by_part = partition::order_by_part(dataset.graph, report.chosen().owners, report.parts);
     data::permute(by_part.order, threads, &dataset);
     dataset.part_starts = std::move(by_part.starts);
     data::save(dataset, request.out, request.force);

@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "data/preprocess.h"
-#include "partition/choose.h"
-#include "partition/contiguous.h"
+#include "ir/beside_exchange.h"
 #include "partition/owners.h"
+#include "train/cut_nodes.h"
 #include "train/rank_plan.h"
 
 namespace gneiss::jobs {
@@ -25,15 +25,18 @@ using ir::OpKind;
 class Epoch {
  public:
   Epoch(const train::PlannedRank& rank, int ranks, const partition::EpochModel& model)
-      : rank_(rank), plan_(rank.plan), ranks_(ranks), model_(model) {}
+      : rank_(rank), plan_(rank.plan), ranks_(ranks), model_(model), gradient_sums_(ir::gradient_sums(plan_)) {}
 
   RanksEstimate run(double update_seconds) {
+    ir::Phase before = ir::Phase::kSetup;
     for (std::int32_t i = 0; i < std::ssize(plan_.steps);) {
       std::int32_t end = i + 1;
       const std::int32_t band = step(i).band;
       while (band >= 0 && end < std::ssize(plan_.steps) && step(end).band == band) ++end;
       const ir::Phase phase = op(i).phase;
+      if (phase == ir::Phase::kBackward && before == ir::Phase::kForward) start_sums(-1, 0);
       if (phase == ir::Phase::kForward || phase == ir::Phase::kBackward) run_steps(i, end);
+      before = phase;
       i = end;
     }
     wait_for_all();
@@ -54,7 +57,7 @@ class Epoch {
     for (std::int32_t i = first; i < end; ++i) seconds += step(i).seconds;
     if (only.kind == OpKind::halo_wait) {
       pending_.push_back(only.inputs[1]);
-      return;
+      return start_sums(first, end);
     }
     const ir::RowOrder order = step(first).band < 0
                                    ? ir::RowOrder::kAny
@@ -74,7 +77,7 @@ class Epoch {
       wait_for_all();
       run_one(only, seconds);
     }
-    for (std::int32_t i = first; i < end; ++i) start_sums(i);
+    start_sums(first, end);
   }
 
   void run_one(const Op& only, double seconds) {
@@ -124,12 +127,11 @@ class Epoch {
     return link_;
   }
 
-  void start_sums(std::int32_t i) {
-    for (const ir::Param& param : plan_.program.params) {
-      if (param.grad == ir::kNoValue || summed_.count(param.grad) > 0) continue;
-      const std::vector<ir::ValueId>& made = op(i).results;
-      if (std::find(made.begin(), made.end(), param.grad) == made.end()) continue;
-      summed_.insert(param.grad);
+  /// Those of gradients that start behind the steps [first, end).
+  void start_sums(std::int32_t first, std::int32_t end) {
+    for (const ir::GradientSum& sum : gradient_sums_) {
+      if (sum.behind < first || sum.behind >= end) continue;
+      const ir::Param& param = plan_.program.params[sum.parameter];
       sums_.push_back(sum_over_ranks(param.rows * param.cols));
     }
   }
@@ -158,7 +160,7 @@ class Epoch {
   double link_ = 0;                        ///< when it is free
   std::map<ir::ValueId, double> arrives_;  ///< by packed rows
   std::vector<ir::ValueId> pending_;       ///< exchanges that the next step waits for
-  std::set<ir::ValueId> summed_;
+  std::vector<ir::GradientSum> gradient_sums_;
   std::vector<double> sums_;
   RanksEstimate made_;
 };
@@ -182,17 +184,6 @@ std::set<int> candidates(const std::vector<partition::PartTraffic>& parts, doubl
           static_cast<int>(sender - sends.begin())};
 }
 
-/// Runs of nodes by the method asked for; nodes are renamed where parts are none.
-std::vector<std::int64_t> cut(data::Dataset* dataset, const train::Cutting& cutting, int ranks, int threads) {
-  if (std::ssize(dataset->part_starts) == ranks + 1) return dataset->part_starts;
-  if (cutting.method == "contiguous") return partition::contiguous(dataset->graph.offsets(), ranks);
-  const partition::Cut made =
-      partition::cut_graph(dataset->graph, cutting.method, {.parts = ranks, .threads = threads}, cutting.model);
-  const partition::PartOrder by_part = partition::order_by_part(made.owners, ranks);
-  if (!std::is_sorted(by_part.order.begin(), by_part.order.end())) data::permute(by_part.order, threads, dataset);
-  return by_part.starts;
-}
-
 double update_seconds(const ir::Plan& plan, const train::SessionOptions& options) {
   const int sweeps = 3 + 2 * runtime::Optimizer<float>::state_values(options.optimizer);
   return cost::stream_seconds(options.passes.rates, static_cast<double>(plan.parameter_bytes) * sweeps);
@@ -200,7 +191,9 @@ double update_seconds(const ir::Plan& plan, const train::SessionOptions& options
 
 RanksEstimate estimate(data::Dataset* dataset, const train::SessionOptions& options, const train::Cutting& cutting,
                        int ranks) {
-  const std::vector<std::int64_t> starts = cut(dataset, cutting, ranks, train::threads_of(options));
+  std::vector<std::int64_t> part_starts = dataset->part_starts;
+  const train::NodeCut cut = train::cut_nodes(ranks, cutting, train::threads_of(options), dataset);
+  const std::vector<std::int64_t>& starts = cut.starts;
   const std::vector<partition::PartTraffic> parts =
       partition::part_traffic(dataset->graph, partition::owners_of(starts), ranks);
   const train::RankPlanner planner(*dataset, options);
@@ -216,6 +209,12 @@ RanksEstimate estimate(data::Dataset* dataset, const train::SessionOptions& opti
   }
   slowest.bytes = bytes;
   for (const partition::PartTraffic& part : parts) slowest.ghosts += part.ghosts();
+  if (!cut.order.empty()) {  // the next number of ranks cuts what this one was given
+    graph::Order back(cut.order.size());
+    for (std::size_t v = 0; v < back.size(); ++v) back[static_cast<std::size_t>(cut.order[v])] = static_cast<NodeId>(v);
+    data::permute(back, train::threads_of(options), dataset);
+    dataset->part_starts = std::move(part_starts);
+  }
   return slowest;
 }
 
@@ -234,9 +233,8 @@ RankPlan plan_ranks(data::Dataset* dataset, const train::SessionOptions& options
   plan.latency = cutting.model.latency;
   plan.cut = cutting.method;
   plan.rates = options.passes.rates.source;
-  const RanksEstimate asked = estimate(dataset, options, cutting, ranks);  // first: a data set keeps parts of its own
   for (int count = 1; count < ranks; count *= 2) plan.table.push_back(estimate(dataset, options, cutting, count));
-  plan.table.push_back(asked);
+  plan.table.push_back(estimate(dataset, options, cutting, ranks));
   const auto best = std::min_element(plan.table.begin(), plan.table.end(), [](const auto& a, const auto& b) {
     return a.epoch_seconds() < b.epoch_seconds();
   });

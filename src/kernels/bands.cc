@@ -34,4 +34,14 @@ void cut_rows(std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t t
   cuts->push_back(rows);
 }
 
+std::int64_t cut_rows_at(std::int64_t first, std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks,
+                         std::vector<std::int64_t>* cuts) {
+  cut_rows(offsets, rows, tasks > 1 ? tasks - 1 : tasks, cuts);
+  if (tasks <= 1) return 0;
+  const auto place = std::lower_bound(cuts->begin(), cuts->end(), first);
+  const std::int64_t before = place - cuts->begin();
+  if (place == cuts->end() || *place != first) cuts->insert(place, first);
+  return before;
+}
+
 }  // namespace gneiss::kernels

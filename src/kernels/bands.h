@@ -23,6 +23,10 @@ namespace gneiss::kernels {
 std::vector<std::int64_t> cut_rows(std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks);
 /// The same into `cuts`, which allocates nothing where it had as many tasks before.
 void cut_rows(std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks, std::vector<std::int64_t>* cuts);
+/// The same with a cut at row `first` besides, so that rows before it can run by themselves: a task of the `tasks` is
+/// kept for it. Returns how many tasks these rows are. One task stays one, which is none of them.
+std::int64_t cut_rows_at(std::int64_t first, std::span<const EdgeId> offsets, std::int64_t rows, std::int64_t tasks,
+                         std::vector<std::int64_t>* cuts);
 
 /// Calls body(band) for every band of at most `band_rows` rows: tasks side by side, bands of a task one after the
 /// other; and after(task) when the rows of a task are through.
@@ -59,6 +63,12 @@ void for_each_band_of(std::int64_t first, std::int64_t last, int threads, std::s
   };
   for_each_band(threads, cuts.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first) + 1),
                 band_rows, renumbered, [&](std::int64_t task) { after(task + first); });
+}
+
+template <class Body>
+void for_each_band_of(std::int64_t first, std::int64_t last, int threads, std::span<const std::int64_t> cuts,
+                      std::int64_t band_rows, const Body& body) {
+  for_each_band_of(first, last, threads, cuts, band_rows, body, [](std::int64_t) {});
 }
 
 /// A call on the rows of a band alone.

@@ -22,11 +22,8 @@ struct PartOrder {
   std::vector<std::int64_t> starts;  ///< [parts + 1] first new ids
 };
 
-/// Within a part nodes keep their order. Cost: O(nodes + parts).
-PartOrder order_by_part(const Owners& owners, int parts);
-
-/// The same order with each part's interior nodes in front: those none of whose in-edges come from another part, which
-/// have all they need while rows of other parts are on their way. Else nodes keep their order. Cost: O(nodes + edges).
-PartOrder interior_first(const graph::Graph& graph, PartOrder by_part);
+/// Within a part its interior nodes come first: those none of whose in-edges come from another part, which have all
+/// they need while rows of other parts are on their way. Else nodes keep their order. Cost: O(nodes + edges + parts).
+PartOrder order_by_part(const graph::Graph& graph, const Owners& owners, int parts);
 
 }  // namespace gneiss::partition

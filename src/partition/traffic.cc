@@ -11,7 +11,7 @@ std::int64_t PartTraffic::ghosts() const {
 }
 
 std::vector<PartTraffic> part_traffic(const graph::Graph& whole, const Owners& owners, int parts) {
-  const PartOrder by_part = order_by_part(owners, parts);
+  const PartOrder by_part = order_by_part(whole, owners, parts);
   std::vector<std::int32_t> reader(owners.size(), -1);
   std::vector<PartTraffic> made(static_cast<std::size_t>(parts));
   for (std::size_t p = 0; p < made.size(); ++p) {

@@ -59,7 +59,6 @@ Executor<T>::Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::
       constants_input_ = op.results[0];
   }
   exchanges_.resize(plan.program.values.size());
-  sums_.reserve(plan.program.params.size());
   make_operands();
   lay_out_steps();
   if (!is_rank()) return;
@@ -119,38 +118,18 @@ void Executor<T>::find_row_orders() {
   }
 }
 
-/// Behind which step the sum of each gradient starts. Ranks may run other ops together, but all start their calls in
-/// one order: by the op that is the last to have to do with a gradient, behind the next exchange that starts after it.
+/// Behind which step the sum of each gradient starts.
 template <class T>
 void Executor<T>::find_gradients() {
-  const std::vector<ir::Param>& params = plan_.program.params;
-  std::vector<std::pair<std::int32_t, std::size_t>> by_op;
-  for (std::size_t p = 0; p < params.size(); ++p) {
-    const auto has = [&](const std::vector<ir::ValueId>& values) {
-      return std::count(values.begin(), values.end(), params[p].grad) > 0;
-    };
-    std::int32_t last = -1;
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_.steps.size()); ++i) {
-      if (has(op_of(i).results) || has(op_of(i).inputs)) last = i;
+  for (const ir::GradientSum& sum : ir::gradient_sums(plan_)) {
+    if (sum.behind == ir::GradientSum::kBeforeBackward) {
+      early_gradients_.push_back(sum.parameter);
+      continue;
     }
-    if (params[p].grad != ir::kNoValue && last >= 0) by_op.emplace_back(last, p);
-  }
-  std::sort(by_op.begin(), by_op.end());
-  for (const auto& [last, parameter] : by_op) {
-    const auto behind = std::find_if(steps_.begin(), steps_.end(), [&, last = last](const Step& step) {
-      const ir::OpKind kind = op_of(step.planned[0]).kind;
-      const bool starts = kind == ir::OpKind::halo_start || kind == ir::OpKind::halo_add_start;
-      return step.phase == ir::Phase::kBackward && step.planned[0] > last && starts;
-    });
-    const auto own = std::find_if(steps_.begin(), steps_.end(),
-                                  [last = last](const Step& step) { return step.planned.back() >= last; });
-    if (behind != steps_.end()) {
-      behind->made_gradients.push_back(parameter);
-    } else if (own->phase == ir::Phase::kForward) {
-      early_gradients_.push_back(parameter);
-    } else {
-      own->made_gradients.push_back(parameter);
-    }
+    const auto at =
+        std::find_if(steps_.begin(), steps_.end(), [&](const Step& step) { return step.planned.back() == sum.behind; });
+    GNEISS_ASSERT(at != steps_.end(), "no step ends with step {} of the plan", sum.behind);
+    at->made_gradients.push_back(sum.parameter);
   }
 }
 
@@ -298,13 +277,10 @@ void Executor<T>::cut_rows(Step* step) {
   }
   step->cuts.reserve(static_cast<std::size_t>(band.tasks) + 1);
   step->first_tasks = 0;
-  const bool beside_exchange = step->order != ir::RowOrder::kAny && tasks > 1;
-  kernels::cut_rows(offsets, rows, beside_exchange ? tasks - 1 : tasks, &step->cuts);
-  if (beside_exchange) {
-    const std::int64_t first = rows_that_go_first(*step);
-    const auto place = std::lower_bound(step->cuts.begin(), step->cuts.end(), first);
-    step->first_tasks = place - step->cuts.begin();
-    if (place == step->cuts.end() || *place != first) step->cuts.insert(place, first);
+  if (step->order == ir::RowOrder::kAny) {
+    kernels::cut_rows(offsets, rows, tasks, &step->cuts);
+  } else {
+    step->first_tasks = kernels::cut_rows_at(rows_that_go_first(*step), offsets, rows, tasks, &step->cuts);
   }
   if (!band.streams) return;
   GNEISS_ASSERT(rows == band.rows, "rows in files are those of a node set that stays");
@@ -321,8 +297,11 @@ template <class T>
 std::int64_t Executor<T>::rows_that_go_first(const Step& step) const {
   if (step.order == ir::RowOrder::kGhostsFirst) return resources_.halo->owned;
   const ir::Type& rows = plan_.program.type(ir::row_value(op_of(step.planned[0])));
-  if (rows.domain == ir::Domain::kNode) return resources_.halo->interior;
-  return structures_->in_edges(rows.set)->offsets[static_cast<std::size_t>(resources_.halo->interior)];
+  const bool edges = rows.domain == ir::Domain::kEdge;
+  // Own nodes, or the rows of the loss.
+  const std::int32_t set = edges ? plan_.program.graphs[static_cast<std::size_t>(rows.set)].dst_set : rows.set;
+  const std::int64_t interior = set == 0 ? resources_.halo->interior : resources_.halo->interior_loss_rows;
+  return edges ? structures_->in_edges(rows.set)->offsets[static_cast<std::size_t>(interior)] : interior;
 }
 
 template <class T>
@@ -372,27 +351,15 @@ void Executor<T>::run_tasks(const Step& step, std::int64_t first, std::int64_t l
   });
 }
 
-/// Starts the sums of these gradients. A communicator takes few calls at a time: the oldest sum is waited for first.
+/// Starts the sums of these gradients.
 template <class T>
 void Executor<T>::start_sums(const std::vector<std::size_t>& parameters) {
-  constexpr std::size_t kMostAtATime = 16;
   for (const std::size_t p : parameters) {
-    if (sums_.size() == kMostAtATime) {
-      resources_.communicator->wait(sums_.front());
-      sums_.erase(sums_.begin());
-    }
     const MatrixView<T> gradient = view(plan_.program.params[p].grad);
     GNEISS_ASSERT(gradient.contiguous(), "a gradient has rows that lie apart");
-    sums_.push_back(
-        resources_.communicator->start_sum(std::span<T>(gradient.data, static_cast<std::size_t>(gradient.size()))));
-    if (!resources_.overlap) finish_sums();
+    sums_.start(resources_.communicator, std::span<T>(gradient.data, static_cast<std::size_t>(gradient.size())));
+    if (!resources_.overlap) sums_.finish(resources_.communicator);
   }
-}
-
-template <class T>
-void Executor<T>::finish_sums() {
-  for (const comm::Request sum : sums_) resources_.communicator->wait(sum);
-  sums_.clear();
 }
 
 template <class T>
@@ -597,7 +564,7 @@ void Executor<T>::run(ir::Phase phase, kernels::StepKey key) {
     resources_.communicator->progress();
     start_sums(step.made_gradients);
   }
-  if (phase == ir::Phase::kBackward) finish_sums();
+  if (phase == ir::Phase::kBackward && is_rank()) sums_.finish(resources_.communicator);
 }
 
 template class Executor<float>;

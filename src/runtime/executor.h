@@ -21,6 +21,7 @@
 #include "base/buffer.h"
 #include "base/swept_rows.h"
 #include "comm/halo.h"
+#include "comm/open_sums.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
@@ -121,7 +122,6 @@ class Executor {
   void run_bands(std::size_t at) const;
   void run_tasks(const Step& step, std::int64_t first, std::int64_t last) const;
   void start_sums(const std::vector<std::size_t>& parameters);
-  void finish_sums();
   bool is_rank() const { return resources_.communicator != nullptr; }
   void release(const ir::Release& release);
   MatrixView<T> input_view(ir::ValueId value);
@@ -152,7 +152,7 @@ class Executor {
   std::vector<Step> steps_;
   Releases releases_;
   std::vector<kernels::ExchangeUnderWay> exchanges_;  ///< by value: of the packed rows of an exchange
-  std::vector<comm::Request> sums_;                   ///< of gradients, under way
+  comm::OpenSums sums_;                               ///< of gradients, under way
   std::vector<std::size_t> early_gradients_;          ///< of parameters: what bands of the forward phase made
 };
 

@@ -62,7 +62,7 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
         made = graph::edges_into(base_of(def, given, *derived), rows, threads);
         break;
       case ir::GraphOrigin::kLossRows:
-        made = graph::selection(given.num_nodes(), rows);
+        made = graph::selection(given.num_dst(), rows);
         break;
     }
     GNEISS_ASSERT(made && made->num_edges() == def.num_edges, "graph {} was planned with {} edges", def.name,

@@ -98,6 +98,7 @@ RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> star
   part.halo.owned = end - begin;
   part.halo.ghosts = std::ssize(local.ghosts);
   part.halo.interior = interior_rows(local.graph, end - begin);
+  part.halo.interior_loss_rows = std::ssize(cut_rows(whole.split.train, begin, begin + part.halo.interior));
   for (std::int64_t v = begin; v < end; ++v) part.ids.push_back(original_id(whole, v));
   for (const NodeId ghost : local.ghosts) part.ids.push_back(original_id(whole, ghost));
 
@@ -123,9 +124,10 @@ RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> s
   RankData made = cut_part(whole, starts, communicator.rank(), &ghosts);
   RankPart& part = made.part;
   part.communicator = &communicator;
-  const std::int64_t interior = part.halo.interior;
+  const comm::HaloPlan alone = std::move(part.halo);
   part.halo = comm::make_halo_plan(communicator, starts, ghosts);
-  part.halo.interior = interior;
+  part.halo.interior = alone.interior;
+  part.halo.interior_loss_rows = alone.interior_loss_rows;
   const double train = loss_weight(made.dataset.labels, made.dataset.split.train, loss, class_weights);
   const double val = loss_weight(made.dataset.labels, made.dataset.split.val, loss, class_weights);
   double all[] = {train, val, static_cast<double>(part.feature_nonzeros)};

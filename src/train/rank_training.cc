@@ -4,53 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
-#include "base/hash_bytes.h"
 #include "base/names.h"
 #include "data/parts.h"
-#include "data/preprocess.h"
 #include "data/ranges.h"
 #include "data/validate.h"
-#include "partition/contiguous.h"
 #include "pgas/thread_space.h"
 #include "train/rank_plan.h"
 
 namespace gneiss::train {
-namespace {
-
-/// The first nodes of the parts. Nodes are renamed so that a part is a run of them and its interior nodes come first.
-///   *description   how the parts were found
-///   *refused       the ways that `auto` could not try
-std::vector<std::int64_t> cut_nodes(int parts, const Cutting& cutting, int threads, data::Dataset* whole,
-                                    std::string* description, std::vector<partition::Refusal>* refused) {
-  if (std::ssize(whole->part_starts) == parts + 1) {
-    *description = "parts of the data set";
-    return whole->part_starts;
-  }
-  const auto rename = [&](const partition::Owners& owners) {
-    const partition::PartOrder by_part =
-        partition::interior_first(whole->graph, partition::order_by_part(owners, parts));
-    if (!std::is_sorted(by_part.order.begin(), by_part.order.end())) data::permute(by_part.order, threads, whole);
-    return by_part.starts;
-  };
-  *description = "parts of consecutive nodes";
-  if (cutting.method == "contiguous")
-    return rename(partition::owners_of(partition::contiguous(whole->graph.offsets(), parts)));
-  const auto start = std::chrono::steady_clock::now();
-  const partition::Cut cut =
-      partition::cut_graph(whole->graph, cutting.method, {.parts = parts, .threads = threads}, cutting.model, refused);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  *description = fmt::format("parts by {}{}{}{} ({:.2f} s)", cut.method, cutting.method == "auto" ? " (auto)" : "",
-                             cut.remark.empty() ? "" : ", ", cut.remark, seconds);
-  return rename(cut.owners);
-}
-
-}  // namespace
-
 std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link) {
   const auto devices = static_cast<std::size_t>(communicator.ranks());
   std::vector<std::int64_t> one_each(devices + 1);
@@ -73,17 +38,18 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
       members_(static_cast<std::size_t>(ranks_->here())) {
   GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count(), "rows are fetched within one process");
   check_dataset(whole_);
-  const std::vector<std::int64_t> starts =
-      cut_nodes(ranks_->count(), cutting, threads_of(options), &whole_, &cut_, &refused_);
-  std::uint64_t cut_hash = hash_bytes(starts.data(), starts.size() * sizeof(starts[0]));
-  cut_hash = hash_bytes(whole_.orig_id.data(), whole_.orig_id.size() * sizeof(whole_.orig_id[0]), cut_hash);
+  NodeCut made = cut_nodes(ranks_->count(), cutting, threads_of(options), &whole_);
+  const std::vector<std::int64_t> starts = std::move(made.starts);
+  cut_ = std::move(made.description);
+  refused_ = std::move(made.refused);
+  const std::uint64_t hash = cut_hash(whole_, starts);
   std::vector<data::Dataset> parts(members_.size());
   const auto part_of = [&](const comm::Communicator& communicator) -> data::Dataset& {
     return parts[static_cast<std::size_t>(communicator.rank() - ranks_->first())];
   };
   ranks_->run([&](comm::Communicator& communicator) {
     // Each process has cut by itself; METIS and measured rates are not the same on all machines.
-    if (ranks_->here() < ranks_->count()) comm::agree(communicator, "cut of the graph (--partition)", cut_hash);
+    if (ranks_->here() < ranks_->count()) comm::agree(communicator, "cut of the graph (--partition)", hash);
     Member& here = member(communicator);
     RankData cut = cut_checked(communicator, starts);
     here.part = std::move(cut.part);

@@ -14,8 +14,7 @@
 #include "base/buffer.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
-#include "partition/choose.h"
-#include "partition/report.h"
+#include "train/cut_nodes.h"
 #include "train/full_graph.h"
 #include "train/rank_data.h"
 #include "train/session.h"
@@ -31,12 +30,6 @@ struct RowExchange {
 /// The space of the communicator's rank, whose devices are all threads of this process and meet through it, which must
 /// outlive it. All ranks call it.
 std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link);
-
-/// How nodes are dealt out to ranks.
-struct Cutting {
-  std::string method = "contiguous";  ///< one of partition::cut_methods()
-  partition::EpochModel model;        ///< what `auto` compares by
-};
 
 class RankTraining {
  public:

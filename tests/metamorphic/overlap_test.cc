@@ -204,7 +204,7 @@ class Side {
 /// Renames nodes so that each part has its interior nodes first; the first nodes of the parts.
 std::vector<std::int64_t> interior_first(int parts, data::Dataset* dataset) {
   const partition::Owners owners = partition::owners_of(partition::contiguous(dataset->graph.offsets(), parts));
-  const partition::PartOrder order = partition::interior_first(dataset->graph, partition::order_by_part(owners, parts));
+  const partition::PartOrder order = partition::order_by_part(dataset->graph, owners, parts);
   data::permute(order.order, 1, dataset);
   return order.starts;
 }

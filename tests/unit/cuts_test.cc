@@ -301,9 +301,22 @@ TEST(EpochSeconds, AreTheSlowestRanksSumsAndCopiesAndTheRing) {
 }
 
 TEST(PartOrder, KeepsTheOrderWithinParts) {
-  const PartOrder made = order_by_part({1, 0, 2, 0, 1}, 4);
+  const PartOrder made = order_by_part(Edges().graph(5), {1, 0, 2, 0, 1}, 4);
   EXPECT_THAT(made.order, ElementsAre(1, 3, 0, 4, 2));
   EXPECT_THAT(made.starts, ElementsAre(0, 2, 4, 5, 5));
+}
+
+/// A node that another part's edge comes into is no interior node; one that an edge to another part leaves is.
+TEST(PartOrder, PutsInteriorNodesFirst) {
+  Edges edges;
+  edges.add(3, 0);  // from the other part
+  edges.add(1, 4);  // to it
+  edges.add(1, 2);
+  edges.add(2, 2);
+  edges.add(5, 3);
+  const PartOrder made = order_by_part(edges.graph(6), {0, 0, 0, 1, 1, 1}, 2);
+  EXPECT_THAT(made.order, ElementsAre(1, 2, 0, 3, 5, 4));
+  EXPECT_THAT(made.starts, ElementsAre(0, 3, 6));
 }
 
 }  // namespace
