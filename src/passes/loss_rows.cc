@@ -159,27 +159,35 @@ class Restrictor {
     return wide;
   }
 
+  /// Of all ranks, or of this program.
+  LossRowsOfAll numbers() const {
+    if (rows_.of_all) return *rows_.of_all;
+    LossRowsOfAll own{from_.rows(from_.output("train_logits")), rows_.count, rows_.edges, {}};
+    for (const ir::GraphDef& graph : from_.graphs) own.graphs.push_back(graph.num_edges);
+    return own;
+  }
+
   /// Are the new graphs, forth and back, small?
   bool pays() {
     constexpr std::int64_t kBytesOfEdge = 2 * sizeof(NodeId);
     constexpr std::int64_t kBytesOfWeight = sizeof(float) + sizeof(EdgeId);  // and its slot
-    std::int64_t bytes = rows_.count * (kBytesOfEdge + rows_.label_bytes);
-    std::int64_t all = 0;
+    const LossRowsOfAll all = numbers();
+    std::int64_t bytes = all.count * (kBytesOfEdge + rows_.label_bytes);
+    std::int64_t most = 0;
     for (const auto& [graph, unused] : graphs_) {
-      bytes += rows_.edges[static_cast<std::size_t>(graph)] *
-               (kBytesOfEdge + (weighted_.count(graph) > 0 ? kBytesOfWeight : 0));
-      all = std::max(all, from_.graphs[static_cast<std::size_t>(graph)].num_edges);
+      const auto g = static_cast<std::size_t>(graph);
+      bytes += all.edges[g] * (kBytesOfEdge + (weighted_.count(graph) > 0 ? kBytesOfWeight : 0));
+      most = std::max(most, all.graphs[g]);
     }
     const auto added = static_cast<double>(bytes);
-    const auto there = static_cast<double>(all * std::int64_t{sizeof(NodeId)} + feature_bytes_);
-    const std::int64_t nodes = from_.rows(from_.output("train_logits"));
+    const auto there = static_cast<double>(most * std::int64_t{sizeof(NodeId)} + feature_bytes_);
     const bool small =
-        added <= std::max(rows_.most_share * there, static_cast<double>(rows_.free_bytes)) && rows_.count < nodes;
+        added <= std::max(rows_.most_share * there, static_cast<double>(rows_.free_bytes)) && all.count < all.nodes;
     decisions_->push_back(fmt::format(
-        "{} of {} rows of logits in training{}", small ? rows_.count : nodes, nodes,
+        "{} of {} rows of logits in training{}", small ? all.count : all.nodes, all.nodes,
         small ? fmt::format(" ({} ops on them alone)", restricted_.size())
               : fmt::format(": the edges into the {} of the loss and their labels would take {:.1f} MiB more",
-                            rows_.count, added / (1 << 20))));
+                            all.count, added / (1 << 20))));
     return small;
   }
 

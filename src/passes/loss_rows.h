@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,14 +10,23 @@
 
 namespace gneiss::passes {
 
+/// What all ranks have together: they choose by that, not by their parts.
+struct LossRowsOfAll {
+  std::int64_t nodes = 0;
+  std::int64_t count = 0;            ///< rows that the loss counts
+  std::vector<std::int64_t> edges;   ///< edges into them, by graph of the program
+  std::vector<std::int64_t> graphs;  ///< all edges of these graphs
+};
+
 /// What is known of the rows that the loss counts.
 struct LossRows {
   std::int64_t count = -1;          ///< -1: nothing, every row is computed
   std::vector<std::int64_t> edges;  ///< edges into them, by graph of the program
   std::int64_t label_bytes = 4;     ///< of a row: they are copied
   double most_share = 0.1;  ///< graphs and labels of them may take so much of what the graph and the features do,
-  std::int64_t free_bytes = 4 << 20;  ///< or so much in any case
-  bool marks = false;                 ///< where they would take more, sums along these edges are marked
+  std::int64_t free_bytes = 4 << 20;    ///< or so much in any case
+  bool marks = false;                   ///< where they would take more, sums along these edges are marked
+  std::optional<LossRowsOfAll> of_all;  ///< of a rank of several
 };
 
 /// Training needs logits for the nodes of the loss only. Back from them, ops that work row by row, and aggregations

@@ -81,17 +81,19 @@ ir::Program run_order(const ir::Program& program, const Options& options, Decisi
 }
 
 ir::Program run_loss_rows(const ir::Program& program, const Options& options, Decisions* decisions) {
-  const bool whole = options.distribution.ranks == 1;  // ranks would choose differently
-  if (!whole || options.keep_training_logits || !trains(options)) return program;
-  std::int64_t bytes = options.feature_nonzeros * std::int64_t{sizeof(float) + sizeof(NodeId)};
+  if (options.keep_training_logits || !trains(options)) return program;
+  const std::optional<LossRowsOfAll>& of_all = options.loss_rows.of_all;  // ranks choose alike
+  const std::int64_t nonzeros = of_all ? options.distribution.feature_nonzeros : options.feature_nonzeros;
+  std::int64_t bytes = nonzeros * std::int64_t{sizeof(float) + sizeof(NodeId)};
   for (const ir::Op& op : program.ops) {
-    const bool dense = op.kind == ir::OpKind::input && program.type(op.results[0]).layout != ir::Layout::kSparse;
-    if (dense) bytes += program.elements(op.results[0]) * std::int64_t{sizeof(float)};
+    if (op.kind != ir::OpKind::input || program.type(op.results[0]).layout == ir::Layout::kSparse) continue;
+    const std::int64_t rows = of_all ? of_all->nodes : program.rows(op.results[0]);
+    bytes += rows * program.type(op.results[0]).cols * std::int64_t{sizeof(float)};
   }
   // Making these edges takes as long as some steps of what it saves.
   constexpr double kStepsForTiles = 20;
   LossRows rows = options.loss_rows;
-  rows.marks = options.repeats.steps >= kStepsForTiles;
+  rows.marks = options.repeats.steps >= kStepsForTiles && !of_all;
   return eliminate_dead_code(restrict_to_loss_rows(program, rows, bytes, decisions));
 }
 

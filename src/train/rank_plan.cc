@@ -8,10 +8,10 @@
 namespace gneiss::train {
 namespace {
 
-/// In place of the others: their edges and this rank's are those of the whole graphs.
+/// In place of the others: what they would add up is known of the whole.
 class StandIn final : public comm::Communicator {
  public:
-  StandIn(int rank, int ranks, std::span<const double> edges) : rank_(rank), ranks_(ranks), edges_(edges) {}
+  StandIn(int rank, int ranks, std::span<const double> sums) : rank_(rank), ranks_(ranks), sums_(sums) {}
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
   void abort(const std::string&) noexcept override {}
@@ -23,8 +23,8 @@ class StandIn final : public comm::Communicator {
   }
   comm::Request do_start_sum(std::span<float>) override { GNEISS_ASSERT(false, "a plan sums no floats"); }
   comm::Request do_start_sum(std::span<double> values) override {
-    GNEISS_ASSERT(values.size() == edges_.size(), "{} graphs are summed, there are {}", values.size(), edges_.size());
-    std::copy(edges_.begin(), edges_.end(), values.begin());
+    GNEISS_ASSERT(values.size() == sums_.size(), "{} numbers are summed, {} are known", values.size(), sums_.size());
+    std::copy(sums_.begin(), sums_.end(), values.begin());
     return {1};
   }
   void do_progress() override {}
@@ -32,7 +32,7 @@ class StandIn final : public comm::Communicator {
 
   int rank_;
   int ranks_;
-  std::span<const double> edges_;
+  std::span<const double> sums_;
 };
 
 /// Of the edges, those into rows that no edge from a ghost comes into.
@@ -61,8 +61,8 @@ RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& optio
     : whole_(whole), options_(options), nonzeros_(whole.features.sparse ? whole.features.nonzeros() : 0) {
   GNEISS_ASSERT(options.compiled != nullptr, "ranks are planned for a model that was compiled");
   ir::Program program = options.compiled->program;
-  runtime::derive_graphs(whole.graph, &program, threads_of(options));
-  for (const ir::GraphDef& graph : program.graphs) edges_.push_back(static_cast<double>(graph.num_edges));
+  const runtime::DerivedGraphs graphs = runtime::derive_graphs(whole.graph, &program, threads_of(options));
+  sums_ = numbers_to_choose_by(program, loss_rows_of(whole, graphs));
   options_.passes.edge_loops = false;
   options_.passes.file_room = {};
   options_.passes.excess_bytes = nullptr;
@@ -73,7 +73,7 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
                               int rank) const {
   std::vector<NodeId> ghosts;
   RankData here = cut_part(whole_, starts, rank, &ghosts);
-  StandIn stand_in(rank, static_cast<int>(starts.size()) - 1, edges_);
+  StandIn stand_in(rank, static_cast<int>(starts.size()) - 1, sums_);
   here.part.communicator = &stand_in;
   here.part.feature_nonzeros = nonzeros_;
   here.part.loss_share = here.part.val_loss_share = 1.0 / stand_in.ranks();

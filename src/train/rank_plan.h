@@ -41,8 +41,8 @@ class RankPlanner {
  private:
   const data::Dataset& whole_;
   SessionOptions options_;
-  std::int64_t nonzeros_;      ///< of all features, if they are sparse
-  std::vector<double> edges_;  ///< of each graph of the program
+  std::int64_t nonzeros_;     ///< of all features, if they are sparse
+  std::vector<double> sums_;  ///< numbers_to_choose_by, of the whole
 };
 
 }  // namespace gneiss::train

@@ -157,8 +157,28 @@ static std::int64_t num_edges_into(const graph::Graph& graph, std::span<const No
 
 int threads_of(const SessionOptions& options) { return options.threads > 0 ? options.threads : available_threads(); }
 
-/// Gives the program the sizes of the whole graph, by which all ranks choose alike, and keeps those of the part.
-static passes::Distribution distribution_of(const RankPart& part, ir::Program* program) {
+passes::LossRows loss_rows_of(const data::Dataset& dataset, const runtime::DerivedGraphs& graphs) {
+  passes::LossRows made;
+  made.count = std::ssize(dataset.split.train);
+  made.label_bytes = label_bytes(dataset.labels);
+  for (std::size_t g = 0; g < graphs.size(); ++g) {
+    const bool by_itself = g > 0 && graphs[g];
+    const std::int64_t loops = g > 0 && !by_itself ? made.count : 0;  // one at each node besides the given edges
+    made.edges.push_back(num_edges_into(by_itself ? *graphs[g] : dataset.graph, dataset.split.train) + loops);
+  }
+  return made;
+}
+
+std::vector<double> numbers_to_choose_by(const ir::Program& program, const passes::LossRows& rows) {
+  std::vector<double> numbers = {static_cast<double>(rows.count)};
+  for (const ir::GraphDef& graph : program.graphs) numbers.push_back(static_cast<double>(graph.num_edges));
+  numbers.insert(numbers.end(), rows.edges.begin(), rows.edges.end());
+  return numbers;
+}
+
+/// Gives the program and the rows of the loss the sizes of the whole graph, by which all ranks choose alike, and keeps
+/// those of the part.
+static passes::Distribution distribution_of(const RankPart& part, ir::Program* program, passes::LossRows* rows) {
   passes::Distribution made;
   made.ranks = part.communicator->ranks();
   made.owned = part.halo.owned;
@@ -167,17 +187,19 @@ static passes::Distribution distribution_of(const RankPart& part, ir::Program* p
   made.loss_share = part.loss_share;
   made.val_loss_share = part.val_loss_share;
   made.feature_nonzeros = part.feature_nonzeros;
-  std::vector<double> edges;
-  for (const ir::GraphDef& graph : program->graphs) {
-    made.edges.push_back(graph.num_edges);
-    edges.push_back(static_cast<double>(graph.num_edges));
-  }
-  part.communicator->sum(std::span<double>(edges));
-  for (std::size_t g = 0; g < program->graphs.size(); ++g) {
-    program->graphs[g].num_edges = static_cast<std::int64_t>(edges[g]);
+  for (const ir::GraphDef& graph : program->graphs) made.edges.push_back(graph.num_edges);
+  std::vector<double> numbers = numbers_to_choose_by(*program, *rows);
+  part.communicator->sum(std::span<double>(numbers));
+  passes::LossRowsOfAll all{part.nodes(), static_cast<std::int64_t>(numbers[0]), {}, {}};
+  const std::size_t graphs = program->graphs.size();
+  for (std::size_t g = 0; g < graphs; ++g) {
+    all.graphs.push_back(static_cast<std::int64_t>(numbers[1 + g]));
+    all.edges.push_back(static_cast<std::int64_t>(numbers[1 + graphs + g]));
+    program->graphs[g].num_edges = all.graphs[g];
     program->graphs[g].weighted = part.weighted;
     program->graphs[g].symmetric = part.symmetric;
   }
+  rows->of_all = std::move(all);
   program->node_sets[0].size = part.nodes();
   return made;
 }
@@ -194,8 +216,9 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.loss = options.loss;
   passes.loss.validation = part != nullptr ? part->validates : !epochs::labelled_split(dataset).val.empty();
   passes.value_bytes = value_bytes;
+  passes.loss_rows = loss_rows_of(dataset, blueprint.graphs);
   if (part != nullptr) {
-    passes.distribution = distribution_of(*part, &blueprint.compiled.program);
+    passes.distribution = distribution_of(*part, &blueprint.compiled.program, &passes.loss_rows);
     passes.excess_bytes = nullptr;  // each rank would fit in its own way
     passes.edge_loops = false;
   } else {
@@ -207,20 +230,12 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.feature_bytes = dataset.features.bytes();
   passes.recompute_limits.besides_bytes = dataset.bytes();
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
-  const std::span<const NodeId> rows = dataset.split.train;
-  passes.loss_rows.count = static_cast<std::int64_t>(rows.size());
-  passes.loss_rows.label_bytes = label_bytes(dataset.labels);
-  for (std::size_t g = 0; g < blueprint.graphs.size(); ++g) {
-    const bool by_itself = g > 0 && blueprint.graphs[g];
-    const std::int64_t loops =
-        g > 0 && !by_itself ? passes.loss_rows.count : 0;  // one at each node besides the given edges
-    passes.loss_rows.edges.push_back(num_edges_into(by_itself ? *blueprint.graphs[g] : dataset.graph, rows) + loops);
-  }
   blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
   if (options.by_layers) {
     blueprint.graphs.clear();  // chunks of rows bring their own edges
   } else {
-    runtime::derive_the_rest(dataset.graph, rows, blueprint.plan, &blueprint.graphs, threads_of(options));
+    runtime::derive_the_rest(dataset.graph, dataset.split.train, blueprint.plan, &blueprint.graphs,
+                             threads_of(options));
   }
   return blueprint;
 }

@@ -73,6 +73,12 @@ struct Blueprint {
 Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& options, std::int64_t value_bytes = 4,
                          const RankPart* part = nullptr);
 
+/// The training rows of a data set and the edges into them, by graph of the program: those that were derived, or the
+/// data set's own.
+passes::LossRows loss_rows_of(const data::Dataset& dataset, const runtime::DerivedGraphs& graphs);
+/// What ranks add up of their parts before they choose: these rows, the edges of each graph, and those into the rows.
+std::vector<double> numbers_to_choose_by(const ir::Program& program, const passes::LossRows& rows);
+
 /// All that the steps of a run change, as it lies in the session: whoever writes to it goes on from there.
 template <class T>
 struct TrainingState {

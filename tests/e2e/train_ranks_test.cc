@@ -52,6 +52,27 @@ TEST(Ranks, TrainAsOneRankDoes) {
   }
 }
 
+/// A score that no sum over the parts would give.
+TEST(Ranks, TakeRocAucOfAllNodes) {
+  const Workplace place;
+  const std::vector<std::string> common = {"dcsbm:nodes=1000,classes=2,seed=3",
+                                           "--metric",
+                                           "rocauc",
+                                           "--epochs",
+                                           "10",
+                                           "--optimizer",
+                                           "sgd",
+                                           "--no-save",
+                                           "--lr",
+                                           "0.3"};
+  std::vector<std::string> together = common;
+  together.insert(together.end(), {"--ranks", "3"});
+  const Json alone = train(place, common);
+  const Json report = train(place, together);
+  expect_same_losses(report, alone);
+  EXPECT_EQ(report["test"]["rocauc"], alone["test"]["rocauc"]);
+}
+
 TEST(Ranks, ReachTheAccuracyOfOneRankOnCora) {
   const std::optional<std::filesystem::path> cora = real_data("planetoid_cora");
   if (!cora) GTEST_SKIP() << "no real data: set GNEISS_DATA to the folder of planetoid_cora/";

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ data::Dataset data_with_scores(const testing::AwkwardOptions& options) {
 }
 
 struct Trained {
+  ir::Plan plan;
   epochs::RunRecord record;
   std::vector<float> weights;
 };
@@ -60,20 +62,23 @@ train::FullGraphOptions driver_for(const data::Dataset& dataset) {
   return driver;
 }
 
-Trained train_alone(const testing::AwkwardOptions& data, const RankModel& model) {
-  const data::Dataset dataset = data_with_scores(data);
+Trained train_alone(const data::Dataset& dataset, const RankModel& model) {
   train::Session<float> session(dataset, testing::rank_options(model, dataset));
   const train::FullGraphOptions driver = driver_for(dataset);
   epochs::Evaluator evaluator(driver.metric, dataset.labels);
   Trained made;
   made.weights.resize(session.snapshot_size());
   made.record = train::train_run(session, dataset.split, driver, evaluator, 5, {}, made.weights);
+  made.plan = session.plan();
   return made;
 }
 
-Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel& model, int threads = 1,
+Trained train_alone(const testing::AwkwardOptions& data, const RankModel& model) {
+  return train_alone(data_with_scores(data), model);
+}
+
+Trained train_on(int ranks, data::Dataset dataset, const RankModel& model, int threads = 1,
                  const train::RowExchange& exchange = {}, const std::string& partition = "contiguous") {
-  data::Dataset dataset = data_with_scores(data);
   train::SessionOptions options = testing::rank_options(model, dataset);
   options.threads = threads;
   const std::unique_ptr<comm::Ranks> world = comm::loopback(ranks);
@@ -84,7 +89,13 @@ Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel
   Trained made;
   made.weights.resize(training.session().snapshot_size());
   made.record = training.run(split, driver, evaluator, 5, {}, made.weights);
+  made.plan = training.session().plan();
   return made;
+}
+
+Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel& model, int threads = 1,
+                 const train::RowExchange& exchange = {}, const std::string& partition = "contiguous") {
+  return train_on(ranks, data_with_scores(data), model, threads, exchange, partition);
 }
 
 std::vector<double> scores_of(const Trained& trained) {
@@ -116,6 +127,34 @@ TEST(Ranks, TrainAsOneRankDoes) {
     }
     counts = {3};  // on the first data all, on others one
   }
+}
+
+/// Ends of models are computed on the rows of the loss alone, on ranks too; some have none of them.
+TEST(Ranks, MayHaveNoTrainingNodes) {
+  const auto few = [] {
+    data::Dataset dataset = data_with_scores({.nodes = 40});
+    while (dataset.split.train.size() > 8) {
+      dataset.split.val.push_back(dataset.split.train.back());
+      dataset.split.train.pop_back();
+    }
+    std::sort(dataset.split.val.begin(), dataset.split.val.end());
+    return dataset;
+  };
+  ASSERT_LT(few().split.train.back(), 25);
+  const auto takes_rows = [](const Trained& trained) {
+    return std::any_of(trained.plan.program.graphs.begin(), trained.plan.program.graphs.end(),
+                       [](const ir::GraphDef& graph) { return graph.origin == ir::GraphOrigin::kLossRows; });
+  };
+  int taken = 0;
+  for (const RankModel& model : testing::rank_models()) {
+    SCOPED_TRACE(model.what);
+    const Trained alone = train_alone(few(), model);
+    const Trained together = train_on(4, few(), model);
+    expect_same_training(together, alone);
+    EXPECT_EQ(takes_rows(together), takes_rows(alone));
+    taken += takes_rows(together) ? 1 : 0;
+  }
+  EXPECT_GT(taken, 3);
 }
 
 TEST(Ranks, TrainAsOneRankDoesHoweverNodesAreDealtOut) {

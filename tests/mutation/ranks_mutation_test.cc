@@ -145,8 +145,10 @@ std::vector<Mutant> all_mutants() {
                      }});
   mutants.push_back({"another exchange is waited for than the one whose rows are read", gcn,
                      [](train::RankData*, Damaged* c) { c->delivers_another = true; }});
-  mutants.push_back({"rows that wait for ghosts count as interior", gcn,
-                     [](train::RankData* here, Damaged*) { here->part.halo.interior = here->part.halo.owned; }});
+  mutants.push_back({"rows that wait for ghosts count as interior", gcn, [](train::RankData* here, Damaged*) {
+                       here->part.halo.interior = here->part.halo.owned;
+                       here->part.halo.interior_loss_rows = std::ssize(here->dataset.split.train);
+                     }});
   mutants.push_back({"dropout is keyed by the rank's own numbers", dropping, [](train::RankData* here, Damaged*) {
                        std::iota(here->part.ids.begin(), here->part.ids.end(), std::int64_t{0});
                        std::iota(here->dataset.orig_id.begin(), here->dataset.orig_id.end(), std::int64_t{0});
