@@ -1,27 +1,42 @@
 // synth: the training that settings ask for, written as a program.
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/version.h"
+#include "comm/loopback.h"
 #include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
+#include "jobs/partition.h"
 #include "jobs/workload.h"
 #include "synth/project.h"
 #include "synth/target.h"
+#include "train/cut_nodes.h"
+#include "train/rank_data.h"
 
 namespace gneiss::jobs {
 namespace {
+
+/// Programs of a target are for one rank or for several.
+void check_ranks_of(const synth::Target& target, const settings::Config& config) {
+  if (rank_count(config) != 1 && !target.ranks) {
+    throw Error(ErrorCode::kUsage, fmt::format("a program of --target {} runs on one rank", target.name),
+                config.where("train.ranks"), "use --target mpi, or leave --ranks out");
+  }
+  if (rank_count(config) == 1 && target.ranks) {
+    throw Error(ErrorCode::kUsage, fmt::format("--target {} writes programs for several ranks", target.name),
+                config.where("train.ranks"), "say how many with --ranks, or use --target openmp");
+  }
+  check_ranks(config, rank_count(config));
+}
 
 /// Settings that the loop of a written program has no place for.
 void check_settings(const settings::Config& config, const train::FullGraphOptions& driver) {
   if (config.integer("train.runs") != 1 || split_changes(config)) {
     throw Error(ErrorCode::kUsage, "a written program trains one run on one split", config.where("train.runs"),
                 "leave --runs out; the program takes --seed and --split");
-  }
-  if (rank_count(config) != 1) {
-    throw Error(ErrorCode::kUsage, "a written program runs on one rank", config.where("train.ranks"),
-                "leave --ranks out");
   }
   if (device_count(config) != 1) {
     throw Error(ErrorCode::kUsage, "a written program runs on one device", config.where("train.devices"),
@@ -48,6 +63,8 @@ synth::DataSpec data_spec(const settings::Config& config, const Workload& worklo
   spec.title = dataset.name;
   spec.load = load_options(config, 0, 1);
   spec.node_order = workload.reorder().method;
+  spec.num_nodes = dataset.num_nodes();
+  spec.num_edges = dataset.graph.num_edges();
   spec.num_train = static_cast<std::int64_t>(dataset.split.train.size());
   spec.weighted = dataset.graph.weighted();
   spec.symmetric = dataset.graph.symmetric();
@@ -100,24 +117,57 @@ synth::EpochSpec epoch_spec(const settings::Config& config, const train::FullGra
           static_cast<std::uint64_t>(config.integer("train.seed"))};
 }
 
+/// Plans for the parts of all ranks, as the ranks of a training make them.
+std::vector<train::Blueprint> plan_parts(const settings::Config& config, Workload* workload, synth::RanksSpec* spec) {
+  static constexpr const char* kLosses[] = {"kNone", "kCrossEntropy", "kBceWithLogits", "kMse"};
+  const std::unique_ptr<comm::Ranks> ranks = comm::loopback(rank_count(config));
+  const train::Cutting cutting = {
+      config.text("train.partition"),
+      epoch_model(config, workload->session().passes.rates, workload->dataset().graph, workload->gathered_width())};
+  train::SessionOptions options = workload->session();
+  options.passes.file_room = {};
+  data::Dataset whole = workload->take_dataset();
+  train::check_dataset(whole);
+  const train::NodeCut cut = train::cut_nodes(ranks->count(), cutting, train::threads_of(options), &whole);
+  spec->cut = cut.method.empty() ? train::Cutting().method : cut.method;
+  spec->loss = kLosses[static_cast<std::size_t>(options.loss.kind)];
+  spec->ranks.resize(static_cast<std::size_t>(ranks->count()));
+  std::vector<train::Blueprint> blueprints(spec->ranks.size());
+  ranks->run([&](comm::Communicator& communicator) {
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    const train::RankData here =
+        train::cut_dataset(whole, cut.starts, communicator, options.loss.kind, options.class_weights);
+    blueprints[rank] = train::make_blueprint(here.dataset, options, sizeof(float), &here.part);
+    spec->ranks[rank] = {&blueprints[rank].plan, here.part.loss_share, here.part.val_loss_share};
+  });
+  return blueprints;
+}
+
 }  // namespace
 
 SynthReport synthesize(settings::Config config, std::string_view target_name, const std::filesystem::path& folder,
                        bool force) {
   const synth::Target& target = synth::find_target(target_name);
-  config.set("passes.jit", "true", settings::Origin::kFlag, "a program is compiled anyway");
+  check_ranks_of(target, config);
+  if (!target.ranks) config.set("passes.jit", "true", settings::Origin::kFlag, "a program is compiled anyway");
   refuse_device(config, "synth");
   Workload workload(&config, PlanFor::kAnyMachine);
   check_settings(config, workload.driver());
-  const train::Blueprint blueprint = train::make_blueprint(workload.dataset(), workload.session());
   synth::Specification spec;
+  spec.data = data_spec(config, workload);
+  std::vector<train::Blueprint> blueprints;
+  if (target.ranks) {
+    blueprints = plan_parts(config, &workload, &spec.several);
+  } else {
+    blueprints.push_back(train::make_blueprint(workload.dataset(), workload.session()));
+  }
+  const train::Blueprint& blueprint = blueprints[0];
   const std::string& name = config.text("model.name");
   spec.model = name.ends_with(".gneiss") ? std::filesystem::path(name).stem().string() : name;
   spec.version = version_text();
   for (const language::Source& source : blueprint.compiled.sources) spec.texts.push_back({source.name, source.text});
   spec.calls = blueprint.compiled.calls;
   spec.plan = &blueprint.plan;
-  spec.data = data_spec(config, workload);
   spec.class_weights = workload.session().class_weights;
   spec.optimizer = optimizer_spec(config, workload.session().optimizer);
   spec.epochs = epoch_spec(config, workload.driver());

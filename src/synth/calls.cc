@@ -61,9 +61,33 @@ class Writer {
   }
   /// Leaves are filled otherwise.
   static void leaf() {}
-  [[noreturn]] static void between_ranks() {
-    throw Error(ErrorCode::kUnsupported, "programs for several ranks are not written yet", "--ranks",
-                "leave --ranks out");
+  void between_ranks() {
+    const auto set_text = [&](const char* name, std::string value) { fields_.push_back({name, std::move(value)}); };
+    const auto set_half = [&](ir::ValueId y, ir::ValueId packed) {
+      set_text("y", matrix(y));
+      set_text("packed", matrix(packed));
+      set_text("exchange", fmt::format("&{}_exchange", matrix(packed)));
+    };
+    set_text("communicator", "p.communicator");
+    set_text("plan", "&p.part.halo");
+    set_text("x", matrix(op_.inputs[0]));
+    switch (op_.kind) {
+      case OpKind::halo_start:
+        set_half(op_.results[0], op_.results[1]);
+        break;
+      case OpKind::halo_wait:
+        set_half(op_.inputs[0], op_.inputs[1]);
+        break;
+      case OpKind::halo_add_start:
+        set_half(ir::kNoValue, op_.results[0]);
+        break;
+      case OpKind::halo_add_wait:
+        set_half(op_.results[0], op_.inputs[1]);
+        break;
+      default:
+        set_text("y", matrix(op_.results[0]));
+    }
+    calls_.push_back({std::string(ir::traits(op_.kind).name), "HaloArgs", std::exchange(fields_, {})});
   }
 
   const ir::Type& type(ir::ValueId v) const { return program_.type(v); }
@@ -101,7 +125,10 @@ class Writer {
   std::string feature_values(bool transposed, ir::ValueId v) const {
     return transposed && !plan_.feature_slots ? "p.feature_transpose.values" : elements(v);
   }
-  static std::string row_ids(std::int32_t set) { return set == kernels::kNoSet ? "{}" : "p.dataset.orig_id"; }
+  std::string row_ids(std::int32_t set) const {
+    if (set == kernels::kNoSet) return "{}";
+    return from_.several.ranks.empty() ? "p.dataset.orig_id" : "p.part.ids";
+  }
   static std::string seed() { return "p.seed"; }
   static std::string epoch() { return "p.epoch"; }
 
@@ -131,7 +158,7 @@ class Writer {
 
 bool counts_rows_alone(const ir::Program& program) {
   for (const Op& op : program.ops) {
-    if (ir::is_training_loss(op)) return program.rows(op.inputs[0]) != program.node_sets[0].size;
+    if (ir::is_training_loss(op)) return program.type(op.inputs[0]).set != 0;
   }
   return false;
 }

@@ -21,6 +21,7 @@ std::string_view suffix(OpKind kind, std::size_t result) {
   static constexpr std::string_view kNormGrad[] = {"_x", "_gamma", "_beta"};
   static constexpr std::string_view kAttention[] = {"", "_tangent", "_lse"};
   static constexpr std::string_view kAttentionGrad[] = {"_z", "_src"};
+  static constexpr std::string_view kHaloStart[] = {"", "_packed"};
   switch (kind) {
     case OpKind::spmm:
     case OpKind::segment_reduce:
@@ -39,6 +40,10 @@ std::string_view suffix(OpKind kind, std::size_t result) {
       return kAttention[result];
     case OpKind::attention_grad:
       return kAttentionGrad[result];
+    case OpKind::halo_start:
+      return kHaloStart[result];
+    case OpKind::halo_add_start:
+      return "_packed";
     default:
       return "";
   }
@@ -57,6 +62,8 @@ Names::Names(const Specification& specification)
             "feature_transpose", "p",       "band",        "std",       "gneiss",     "program",      "cpu",
             "reference",         "onednn",  "data",        "graph",     "train",      "epochs",       "runs",
             "runtime",           "ir",      "kernels",     "elements",  "targets",    "count_edges",  "for_each_band"};
+  if (!specification.several.ranks.empty())
+    taken_.insert({"communicator", "part", "whole", "sums", "loss_of_all", "all_logits", "comm", "run_band"});
   for (const ir::GraphDef& graph : program_.graphs) {
     std::string name = graph.name;
     constexpr std::string_view kGiven = "graph+";

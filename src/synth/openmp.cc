@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "ir/beside_exchange.h"
 #include "synth/calls.h"
 #include "synth/loops.h"
 #include "synth/target.h"
@@ -34,10 +36,15 @@ bool has_band_kernel(const std::string& kernel) {
 /// The body of the function of one phase.
 class PhaseWriter {
  public:
-  PhaseWriter(const Source& from, ir::Phase phase) : from_(from), phase_(phase) {}
+  PhaseWriter(const Source& from, ir::Phase phase) : from_(from), phase_(phase) {
+    if (!from.is_rank()) return;
+    sums_ = ir::gradient_sums(from.plan());
+    under_way_ = phase == ir::Phase::kBackward ? 1 : 0;  // the sum of the loss
+  }
 
   std::string write() {
     const std::vector<ir::Step>& steps = from_.plan().steps;
+    if (phase_ == ir::Phase::kBackward) write_sums(ir::GradientSum::kBeforeBackward);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const std::size_t first = i;
       i = last_with(first);
@@ -47,14 +54,45 @@ class PhaseWriter {
       } else if (steps[first].band >= 0) {
         const auto at = steps.begin() + static_cast<std::ptrdiff_t>(first);
         write_band(std::vector<ir::Step>(at, at + static_cast<std::ptrdiff_t>(i - first + 1)));
-      } else {
-        write_alone(steps[first]);
+      } else if (!runs_in_band(first)) {
+        write_alone(steps[first], "  ");
+        if (under_way_ > 0) text_ += "  p.communicator->progress();\n";
       }
+      write_sums(static_cast<std::int32_t>(i));
     }
+    if (phase_ == ir::Phase::kBackward && from_.is_rank()) text_ += "  p.sums.finish(p.communicator);\n";
     return text_;
   }
 
  private:
+  /// Is it a wait or a start that a band beside it runs on its way?
+  bool runs_in_band(std::size_t step) const {
+    if (!from_.is_rank()) return false;
+    const auto at = static_cast<std::int32_t>(step);
+    const std::vector<ir::RowBand>& bands = from_.plan().bands;
+    return std::any_of(bands.begin(), bands.end(), [&](const ir::RowBand& band) {
+      const auto [first, last] = ir::steps_with(from_.plan(), band);
+      return at >= first && at <= last;
+    });
+  }
+
+  /// Starts the sums over the ranks of gradients that are made.
+  void write_sums(std::int32_t behind) {
+    if (phase_ != ir::Phase::kBackward) return;
+    for (const ir::GradientSum& sum : sums_) {
+      if (sum.behind != behind) continue;
+      const ir::ValueId gradient = from_.program().params[sum.parameter].grad;
+      text_ += fmt::format("  p.sums.start(p.communicator, elements(p.{}));\n", from_.names.value(gradient));
+      ++under_way_;
+    }
+  }
+
+  /// Keeps count of what others send meanwhile.
+  void count_exchange(const Op& op) {
+    if (op.kind == OpKind::halo_start || op.kind == OpKind::halo_add_start) ++under_way_;
+    if (op.kind == OpKind::halo_wait || op.kind == OpKind::halo_add_wait) --under_way_;
+  }
+
   /// The last of the steps that run together with this one, which is their first. They run in its phase.
   std::size_t last_with(std::size_t first) const {
     const ir::Plan& plan = from_.plan();
@@ -81,24 +119,26 @@ class PhaseWriter {
   std::string local(const Op& op, std::size_t call, std::size_t calls) {
     const bool named = !op.results.empty() && op.results[0] != ir::kNoValue;
     std::string name = named ? from_.names.value(op.results[0]) : fmt::format("update_{}", ++unnamed_);
+    if (op.kind == OpKind::halo_wait) name = from_.names.value(op.inputs[0]) + "_wait";
     return calls > 1 ? fmt::format("{}_part_{}", name, call) : name;
   }
 
-  void write_alone(const ir::Step& step) {
+  void write_alone(const ir::Step& step, const std::string& indent) {
     const Op& op = op_of(step);
-    write_line(op, "  ");
+    write_line(op, indent);
+    count_exchange(op);
     const std::vector<Call> calls = calls_of(from_.plan(), from_.spec, from_.names, op);
     if (calls.empty()) return write_fill(op);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const std::string function = function_of(calls[i].kernel, step.variant);
-      const std::string line = fmt::format("  {}(p.context, {});", function, braced(calls[i].fields));
+      const std::string line = fmt::format("{}{}(p.context, {});", indent, function, braced(calls[i].fields));
       if (fits(line) && function.find('<') == std::string::npos) {
         text_ += line + "\n";
         continue;
       }
       const std::string name = local(op, i, calls.size()) + "_args";
-      text_ += definition("  ", calls[i].args + "<float>", name, calls[i].fields);
-      text_ += call("  ", function, {"p.context", name});
+      text_ += definition(indent, calls[i].args + "<float>", name, calls[i].fields);
+      text_ += call(indent, function, {"p.context", name});
     }
   }
 
@@ -172,16 +212,55 @@ class PhaseWriter {
     for (const Bound& bound : calls) {
       if (bound.banded) text_ += fmt::format("    {}.prepare(p.threads);\n", bound.name);
     }
-    text_ += fmt::format("    for_each_band(p.threads, p.cuts_{}, {}, [&](const Band& band) {{\n", steps[0].band,
-                         band.band_rows);
-    for (const Bound& bound : calls) text_ += fmt::format("      {}.run(band);\n", bound.name);
-    text_ += "    });\n";
+    const ir::RowOrder order = from_.is_rank() ? ir::row_order(from_.plan(), band) : ir::RowOrder::kAny;
+    if (order == ir::RowOrder::kAny) {
+      text_ += fmt::format("    for_each_band(p.threads, p.cuts_{}, {}, [&](const Band& band) {{\n", steps[0].band,
+                           band.band_rows);
+      write_band_body(calls, under_way_ > 0);
+      text_ += "    });\n";
+    } else {
+      write_band_in_order(band, steps[0].band, order, calls);
+    }
     for (const Bound& bound : calls) {
       if (bound.banded)
         text_ += fmt::format("    {}.finish(p.threads, p.cuts_{}.size());\n", bound.name, steps[0].band);
     }
     text_ += "  }\n";
     last_line_.clear();
+  }
+
+  /// What is done with a band of rows; on ranks, what others sent comes in between bands.
+  void write_band_body(const std::vector<Bound>& calls, bool beside_exchange) {
+    for (const Bound& bound : calls) text_ += fmt::format("      {}.run(band);\n", bound.name);
+    if (beside_exchange) text_ += "      if (band.thread == 0) p.communicator->progress();\n";
+  }
+
+  /// A band beside an exchange that goes on meanwhile: some of its rows, the exchange's wait or start, the other rows.
+  void write_band_in_order(const ir::RowBand& band, std::int32_t number, ir::RowOrder order,
+                           const std::vector<Bound>& calls) {
+    const auto [first, last] = ir::steps_with(from_.plan(), band);
+    text_ += "    const auto run_band = [&](const Band& band) {\n";
+    write_band_body(calls, true);
+    text_ += "    };\n";
+    const std::string divide = fmt::format("p.first_tasks_{}", number);
+    const std::string end = fmt::format("std::ssize(p.cuts_{}) - 1", number);
+    const auto write_rows = [&](const std::string& from, const std::string& to) {
+      text_ += call(
+          "    ", "for_each_band_of",
+          {from, to, "p.threads", fmt::format("p.cuts_{}", number), fmt::format("{}", band.band_rows), "run_band"});
+    };
+    if (order == ir::RowOrder::kInteriorFirst) {
+      text_ += "    // Rows that no edge from another rank comes into, while others' rows are on their way.\n";
+      write_rows("0", divide);
+      for (std::int32_t i = first; i < band.first_step; ++i)
+        write_alone(from_.plan().steps[static_cast<std::size_t>(i)], "    ");
+      write_rows(divide, end);
+    } else {
+      text_ += "    // Rows of others' nodes, which are sent while the own ones are made.\n";
+      write_rows(divide, end);
+      write_alone(from_.plan().steps[static_cast<std::size_t>(last)], "    ");
+      write_rows("0", divide);
+    }
   }
 
   void bind_band_call(const ir::Step& step, std::int64_t offset, std::int64_t bytes, std::vector<Bound>* bound) {
@@ -215,6 +294,8 @@ class PhaseWriter {
   std::string text_;
   std::string last_line_;
   int unnamed_ = 0;
+  int under_way_ = 0;                  ///< exchanges and sums of a rank that were started and not waited for
+  std::vector<ir::GradientSum> sums_;  ///< of a rank
 };
 
 std::string setup_source(const Source& from) {
@@ -248,13 +329,13 @@ std::string setup_source(const Source& from) {
   const std::string body = calls + freed + made;
   const std::string function =
       body.empty() ? "void setup(Program&) {\n  // Nothing is.\n}\n" : "void setup(Program& p) {\n" + body + "}\n";
-  return source_file("What is computed once, before the first epoch.",
+  return source_file(from, "What is computed once, before the first epoch.",
                      includes({"<algorithm>", "", quote("program.h")}), function);
 }
 
 std::string forward_source(const Source& from) {
   const std::string loss = from.names.value(from.program().output("loss"));
-  return source_file("Forward: the loss of the training nodes.", includes({quote("program.h")}),
+  return source_file(from, "Forward: the loss of the training nodes.", includes({quote("program.h")}),
                      "float forward(Program& p, std::uint64_t epoch) {\n  p.epoch = epoch;\n" +
                          PhaseWriter(from, ir::Phase::kForward).write() +
                          fmt::format("  return p.{}.at(0, 0);\n}}\n", loss));
@@ -264,11 +345,11 @@ std::string backward_source(const Source& from) {
   const std::string calls = PhaseWriter(from, ir::Phase::kBackward).write();
   const std::string function = calls.empty() ? "void backward(Program&) {\n  // forward() did it, band by band.\n}\n"
                                              : "void backward(Program& p) {\n" + calls + "}\n";
-  return source_file("Backward: the gradient of every parameter.", includes({quote("program.h")}), function);
+  return source_file(from, "Backward: the gradient of every parameter.", includes({quote("program.h")}), function);
 }
 
 std::string inference_source(const Source& from) {
-  return source_file("Inference: the logits of all nodes, without dropout.", includes({quote("program.h")}),
+  return source_file(from, "Inference: the logits of all nodes, without dropout.", includes({quote("program.h")}),
                      "void infer(Program& p) {\n" + PhaseWriter(from, ir::Phase::kInference).write() + "}\n");
 }
 
@@ -326,17 +407,21 @@ std::string update_source(const Source& from) {
          param.name});
   }
   body += declarations("  ", parts) + "}\n";
-  return source_file(fmt::format("Update: one step of {}.", optimizer.name), includes({quote("program.h")}), body);
+  return source_file(from, fmt::format("Update: one step of {}.", optimizer.name), includes({quote("program.h")}),
+                     body);
 }
 
 }  // namespace
 
-std::string source_file(const std::string& title, const std::string& headers, const std::string& body) {
-  return fmt::format("// {}\n{}\nnamespace program {{\n\n{}\n}}  // namespace program\n", title, headers, body);
+std::string source_file(const Source& from, const std::string& title, const std::string& headers,
+                        const std::string& body) {
+  const std::string space = from.is_rank() ? fmt::format("program::rank_{}", from.spec.rank) : "program";
+  return fmt::format("// {0}\n{1}\nnamespace {2} {{\n\n{3}\n}}  // namespace {2}\n", title, headers, space, body);
 }
 
 std::string function_of(const std::string& kernel, const std::string& variant) {
   if (variant == "reference") return fmt::format("reference::{}<float>", kernel);
+  if (variant == "ranks") return fmt::format("{}<float>", kernel);
   if (variant == "onednn") return fmt::format("onednn::{}", kernel);
   GNEISS_ASSERT(variant.starts_with("cpu"), "kernel {} has no function for variant {}", kernel, variant);
   return fmt::format("cpu::{}{}", kernel, variant.substr(3));
@@ -346,23 +431,23 @@ std::string graph_object(const Source& from, std::int32_t graph) {
   return graph == 0 ? "p.dataset.graph" : "p.graph_" + from.names.graph(graph);
 }
 
+std::vector<SourceFile> phase_sources(const Source& from) {
+  return {{"program.h", program_header(from)},        {"data.cc", data_source(from)},
+          {"parameters.cc", parameters_source(from)}, {"setup.cc", setup_source(from)},
+          {"forward.cc", forward_source(from)},       {"backward.cc", backward_source(from)},
+          {"update.cc", update_source(from)},         {"inference.cc", inference_source(from)},
+          {"scores.cc", scores_source(from)}};
+}
+
 }  // namespace openmp
 
 std::vector<SourceFile> emit_openmp(const Specification& specification) {
   GNEISS_ASSERT(specification.plan->value_bytes == 4, "programs are written for f32");
   const Names names(specification);
   const openmp::Source from{specification, names};
-  std::vector<SourceFile> files = {{"CMakeLists.txt", openmp::build_file(from)},
-                                   {"program.h", openmp::program_header(from)},
-                                   {"data.cc", openmp::data_source(from)},
-                                   {"parameters.cc", openmp::parameters_source(from)},
-                                   {"setup.cc", openmp::setup_source(from)},
-                                   {"forward.cc", openmp::forward_source(from)},
-                                   {"backward.cc", openmp::backward_source(from)},
-                                   {"update.cc", openmp::update_source(from)},
-                                   {"inference.cc", openmp::inference_source(from)},
-                                   {"scores.cc", openmp::scores_source(from)},
-                                   {"main.cc", openmp::main_source(from)}};
+  std::vector<SourceFile> files = {{"CMakeLists.txt", openmp::build_file(from)}};
+  for (SourceFile& file : openmp::phase_sources(from)) files.push_back(std::move(file));
+  files.push_back({"main.cc", openmp::main_source(from)});
   const ir::Plan& plan = from.plan();
   if (!plan.loops.empty()) files.push_back({"loops.cc", loops_source(plan, names)});
   return files;

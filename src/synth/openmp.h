@@ -6,6 +6,7 @@
 
 #include "synth/names.h"
 #include "synth/specification.h"
+#include "synth/target.h"
 
 namespace gneiss::synth::openmp {
 
@@ -14,13 +15,15 @@ struct Source {
   const Specification& spec;
   const Names& names;
 
+  bool is_rank() const { return !spec.several.ranks.empty(); }
   const ir::Plan& plan() const { return *spec.plan; }
   const ir::Program& program() const { return spec.plan->program; }
   const ir::Placement& place(ir::ValueId v) const { return plan().placements[static_cast<std::size_t>(v)]; }
 };
 
 /// `// TITLE` and the namespace around `body`; `headers` are #include lines.
-std::string source_file(const std::string& title, const std::string& headers, const std::string& body);
+std::string source_file(const Source& from, const std::string& title, const std::string& headers,
+                        const std::string& body);
 
 /// The C++ function of a kernel's variant: cpu::spmm, reference::unary<float>.
 std::string function_of(const std::string& kernel, const std::string& variant);
@@ -36,5 +39,26 @@ std::string parameters_source(const Source& from);
 std::string scores_source(const Source& from);
 std::string main_source(const Source& from);
 std::string build_file(const Source& from);
+
+/// What a program runs its phases by, without options: a file for each phase and for data, parameters and scores.
+std::vector<SourceFile> phase_sources(const Source& from);
+
+// Pieces of the above that programs for several ranks are laid out from in another way (mpi.cc).
+
+/// The first lines of program.h, up to what the files are.
+std::string sizes(const Source& from);
+std::string class_weights(const Source& from);
+std::string settings_struct(const Source& from);
+/// Reads the data set as `whole` is called, and renames its nodes.
+std::string load_lines(const Source& from, const std::string& whole);
+/// `  expect(WHAT, FOUND, EXPECTED);`
+std::string check(const std::string& what, const std::string& found, const std::string& expected);
+/// `  const ERROR if found is not expected`: the function that these lines call.
+std::string expect_function();
+/// Options of the command line, into Settings.
+std::string options_source();
+/// The loop over epochs and what it needs.
+std::string epochs_source(const Source& from);
+std::string main_function();
 
 }  // namespace gneiss::synth::openmp

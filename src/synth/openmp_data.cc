@@ -61,8 +61,12 @@ std::string place_value(const Source& from, ir::ValueId v) {
                      stride > type.cols ? fmt::format(", {}", stride) : "");
 }
 
-std::string check(const std::string& what, const std::string& found, const std::string& expected) {
-  return call("  ", "expect", {quote(what), found, expected});
+/// How many rows the loss is taken of, where those were made for it.
+std::string loss_row_count(const Source& from) {
+  for (const ir::Op& op : from.program().ops) {
+    if (ir::is_training_loss(op)) return from.names.rows(from.program().type(op.inputs[0]));
+  }
+  return {};
 }
 
 std::string load_options(const data::LoadOptions& load) {
@@ -111,29 +115,37 @@ std::string load_options(const data::LoadOptions& load) {
 
 /// Reads the data and holds them against what the program was written for.
 std::string load_function(const Source& from) {
-  const DataSpec& data = from.spec.data;
-  std::string text =
-      "static void load(const Settings& settings, Program& p) {\n  data::LoadOptions options;\n"
-      "  options.split = settings.split;\n  options.seed = settings.data_seed;\n  options.threads = p.threads;\n" +
-      load_options(data.load) + "  p.dataset = data::load(settings.data, options);\n";
-  if (data.node_order != "none") {
-    const std::string threads = data.node_order == "clusters" ? "cluster_order(p.dataset.graph, p.threads)"
-                                                              : data.node_order + "_order(p.dataset.graph)";
-    text += fmt::format("  data::permute(graph::{}, p.threads, &p.dataset);\n", threads);
-  }
-  text += check("nodes", "p.dataset.num_nodes()", "kNodes") +
-          check("edges", "p.dataset.graph.num_edges()", from.names.edge_count(0)) +
-          check("features", "p.dataset.features.cols", "kFeatures") +
-          check("classes", "p.dataset.labels.num_classes", "kClasses") +
-          check("sparse features (1: yes)", "p.dataset.features.sparse ? 1 : 0", data.sparse_features ? "1" : "0");
-  if (data.sparse_features)
-    text += check("stored values of the features", "p.dataset.features.nonzeros()", "kFeatureEntries");
-  text += check("weights of edges (1: yes)", "p.dataset.graph.weighted() ? 1 : 0", data.weighted ? "1" : "0");
-  if (data.symmetric) text += check("symmetry (1: yes)", "p.dataset.graph.symmetric() ? 1 : 0", "1");
-  const bool classes = data.label_kind == data::LabelKind::kSingle;
-  text += check("one class a node (1: yes)", "p.dataset.labels.classes.empty() ? 0 : 1", classes ? "1" : "0");
+  std::string text = "static void load(const Settings& settings, Program& p) {\n" + load_lines(from, "p.dataset");
   if (counts_rows_alone(from.program()))
-    text += check("training nodes", "std::ssize(p.dataset.split.train)", from.names.node_count(1));
+    text += check("training nodes", "std::ssize(p.dataset.split.train)", loss_row_count(from));
+  return text + "}\n";
+}
+
+/// Takes the rank's part of the data and holds it against what the program was written for.
+std::string take_function(const Source& from) {
+  const RankSpec& rank = from.spec.several.ranks[static_cast<std::size_t>(from.spec.rank)];
+  std::string text =
+      "static void take(const data::Dataset& whole, train::RankData part, Program& p) {\n  p.whole = &whole;\n"
+      "  p.dataset = std::move(part.dataset);\n  p.part = std::move(part.part);\n"
+      "  p.communicator = p.part.communicator;\n";
+  const std::vector<ir::NodeSet>& sets = from.program().node_sets;
+  text += check("nodes of a rank", "p.part.halo.owned", from.names.node_count(0)) +
+          check("edges of a rank", "p.dataset.graph.num_edges()", from.names.edge_count(0));
+  for (std::size_t set = 1; set < sets.size(); ++set) {
+    const std::string count = from.names.node_count(static_cast<std::int32_t>(set));
+    if (sets[set].name == "with_ghosts")
+      text += check("copies of others' nodes", "p.part.halo.owned + p.part.halo.ghosts", count);
+    if (sets[set].name == "packed")
+      text += check("rows in an exchange", "p.part.halo.sends() + p.part.halo.ghosts", count);
+  }
+  if (from.spec.data.sparse_features)
+    text += check("stored values of the features", "p.dataset.features.nonzeros()", "kFeatureEntries");
+  if (counts_rows_alone(from.program()))
+    text += check("training nodes", "std::ssize(p.dataset.split.train)", loss_row_count(from));
+  // Divisors of the loss stand in the plan.
+  text += call("  ", "expect_share", {quote("training"), "p.part.loss_share", real(rank.loss_share)});
+  if (from.program().output("val_loss") != ir::kNoValue)
+    text += call("  ", "expect_share", {quote("validation"), "p.part.val_loss_share", real(rank.val_loss_share)});
   return text + "}\n";
 }
 
@@ -211,8 +223,24 @@ std::string graph_function(const Source& from) {
              : "{}";
     const ir::Op& first =
         program.ops[static_cast<std::size_t>(from.plan().steps[static_cast<std::size_t>(band.first_step)].op)];
-    text += fmt::format("  p.cuts_{} = cut_rows({}, {}, {});\n", b, edges,
-                        from.names.rows(program.type(ir::row_value(first))), band.tasks);
+    const ir::Type& rows = program.type(ir::row_value(first));
+    const ir::RowOrder order = from.is_rank() ? ir::row_order(from.plan(), band) : ir::RowOrder::kAny;
+    if (order == ir::RowOrder::kAny) {
+      text += fmt::format("  p.cuts_{} = cut_rows({}, {}, {});\n", b, edges, from.names.rows(rows), band.tasks);
+      continue;
+    }
+    const bool edges_alone = rows.domain == ir::Domain::kEdge;
+    const std::int32_t set = edges_alone ? program.graphs[static_cast<std::size_t>(rows.set)].dst_set : rows.set;
+    std::string divide = set == 0 ? "p.part.halo.interior" : "p.part.halo.interior_loss_rows";
+    if (order == ir::RowOrder::kGhostsFirst) divide = "p.part.halo.owned";
+    if (order == ir::RowOrder::kInteriorFirst && edges_alone) {
+      text += fmt::format("  const std::int64_t divide_{} = p.in_edges_{}.offsets[{}];\n", b,
+                          from.names.graph(rows.set), divide);
+      divide = fmt::format("divide_{}", b);
+    }
+    text += fmt::format("  const std::span<const EdgeId> offsets_{} = {};\n", b, edges);
+    text += fmt::format("  p.first_tasks_{0} = cut_rows_at({1}, offsets_{0}, {2}, {3}, &p.cuts_{0});\n", b, divide,
+                        from.names.rows(rows), band.tasks);
   }
   for (std::size_t i = 0; i < from.plan().loops.size(); ++i) {
     const ir::EdgeLoop& loop = from.plan().loops[i];
@@ -278,15 +306,61 @@ std::vector<Field> init_fields(const ir::Init& init) {
 
 }  // namespace
 
-std::string data_source(const Source& from) {
-  std::string body = R"(/// Errors: kBadData if the data are not of the sizes that this program was written for.
+std::string check(const std::string& what, const std::string& found, const std::string& expected) {
+  return call("  ", "expect", {quote(what), found, expected});
+}
+
+std::string expect_function() {
+  return R"(/// Errors: kBadData if the data are not of the sizes that this program was written for.
 static void expect(const char* what, std::int64_t found, std::int64_t expected) {
   if (found == expected) return;
   const std::string message = std::string(what) + ": this program was written for " + std::to_string(expected);
   throw Error(ErrorCode::kBadData, message + ", the data have " + std::to_string(found), "the data set",
               "write a program for these data with gneiss synth");
 }
+)";
+}
 
+std::string load_lines(const Source& from, const std::string& whole) {
+  const DataSpec& data = from.spec.data;
+  const std::string threads = from.is_rank() ? "threads" : "p.threads";
+  std::string text = fmt::format(
+      "  data::LoadOptions options;\n  options.split = settings.split;\n  options.seed = settings.data_seed;\n"
+      "  options.threads = {};\n{}  {} = data::load(settings.data, options);\n",
+      threads, load_options(data.load), whole);
+  if (data.node_order != "none") {
+    const std::string order = data.node_order == "clusters" ? fmt::format("cluster_order({}.graph, {})", whole, threads)
+                                                            : fmt::format("{}_order({}.graph)", data.node_order, whole);
+    text += fmt::format("  data::permute(graph::{}, {}, &{});\n", order, threads, whole);
+  }
+  const auto count = [](std::int64_t number) { return fmt::format("{}", number); };
+  text +=
+      check("nodes", whole + ".num_nodes()", from.is_rank() ? count(data.num_nodes) : "kNodes") +
+      check("edges", whole + ".graph.num_edges()", from.is_rank() ? count(data.num_edges) : from.names.edge_count(0)) +
+      check("features", whole + ".features.cols", from.is_rank() ? count(data.num_features) : "kFeatures") +
+      check("classes", whole + ".labels.num_classes", from.is_rank() ? count(data.num_classes) : "kClasses") +
+      check("sparse features (1: yes)", whole + ".features.sparse ? 1 : 0", data.sparse_features ? "1" : "0");
+  if (data.sparse_features && !from.is_rank())
+    text += check("stored values of the features", whole + ".features.nonzeros()", "kFeatureEntries");
+  text += check("weights of edges (1: yes)", whole + ".graph.weighted() ? 1 : 0", data.weighted ? "1" : "0");
+  if (data.symmetric) text += check("symmetry (1: yes)", whole + ".graph.symmetric() ? 1 : 0", "1");
+  const bool classes = data.label_kind == data::LabelKind::kSingle;
+  return text + check("one class a node (1: yes)", whole + ".labels.classes.empty() ? 0 : 1", classes ? "1" : "0");
+}
+
+std::string data_source(const Source& from) {
+  std::string body = expect_function();
+  if (from.is_rank()) {
+    body += R"(
+/// Errors: kBadData if the rank's part of what the mean loss divides by is another.
+static void expect_share(const char* nodes, double found, double expected) {
+  if (found == expected) return;
+  throw Error(ErrorCode::kBadData, std::string("other labelled ") + nodes + " nodes than this program was written for",
+              "the data set", "write a program for these data with gneiss synth");
+}
+)";
+  }
+  body += R"(
 /// What lies `offset` bytes into a buffer.
 template <class T, class Element>
 T* at(Buffer<Element>& buffer, std::int64_t offset) {
@@ -294,8 +368,16 @@ T* at(Buffer<Element>& buffer, std::int64_t offset) {
 }
 
 )";
-  body += load_function(from) + "\n" + graph_function(from) + "\n" + memory_function(from);
-  body += R"(
+  body += (from.is_rank() ? take_function(from) : load_function(from)) + "\n" + graph_function(from) + "\n" +
+          memory_function(from);
+  body += from.is_rank() ? R"(
+void lay_out(const data::Dataset& whole, train::RankData part, Program& p) {
+  take(whole, std::move(part), p);
+  make_graphs(p);
+  lay_out_memory(p);
+}
+)"
+                         : R"(
 void load_and_lay_out(const Settings& settings, Program& p) {
   p.threads = settings.threads > 0 ? settings.threads : available_threads();
   p.seed = settings.seed;
@@ -304,15 +386,17 @@ void load_and_lay_out(const Settings& settings, Program& p) {
   lay_out_memory(p);
 }
 )";
-  std::vector<std::string> headers = {"<algorithm>", "<numeric>", "", quote("data/load.h")};
-  const bool reorders = from.spec.data.node_order != "none";
+  std::vector<std::string> headers = {"<algorithm>", "<numeric>"};
+  if (from.is_rank()) headers.insert(headers.end(), {"<utility>", ""});
+  if (!from.is_rank()) headers.insert(headers.end(), {"", quote("data/load.h")});
+  const bool reorders = from.spec.data.node_order != "none" && !from.is_rank();
   if (reorders) headers.push_back(quote("data/preprocess.h"));
   if (from.program().output("val_loss") != ir::kNoValue) headers.push_back(quote("epochs/metrics.h"));
   headers.push_back(quote("gneiss/error.h"));
   if (reorders) headers.push_back(quote("graph/reorder.h"));
   if (has_targets(from.program())) headers.push_back(quote("kernels/labelled_entries.h"));
   headers.push_back(quote("program.h"));
-  return source_file("Data, graphs and memory.", includes(headers), body);
+  return source_file(from, "Data, graphs and memory.", includes(headers), body);
 }
 
 std::string parameters_source(const Source& from) {
@@ -344,7 +428,7 @@ void save_parameters(const Program& p, const std::string& path, std::int64_t epo
                   "p." + from.names.value(param.value), param.stored_transposed ? "true" : "false"});
   }
   body += "  file.write(path);\n}\n";
-  return source_file("First values of the parameters, and the file that they are saved in.",
+  return source_file(from, "First values of the parameters, and the file that they are saved in.",
                      includes({quote("program.h"), quote("runs/parameter_file.h"), quote("runtime/initialize.h")}),
                      body);
 }

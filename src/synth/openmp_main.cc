@@ -19,38 +19,70 @@ std::string schedule(const Source& from) {
 
 }  // namespace
 
+/// The logits of all nodes, which every rank sends to rank 0.
+static std::string bring_together(const std::string& logits) {
+  return fmt::format(R"(/// Logits of all nodes, on rank 0.
+static ConstMatrixView<float> bring_together(Program& p) {{
+  const auto ranks = static_cast<std::size_t>(p.communicator->ranks());
+  const bool first = p.communicator->rank() == 0;
+  std::vector<std::int64_t> to_first(ranks + 1, p.part.halo.owned);
+  to_first[0] = 0;
+  const std::vector<std::int64_t> from_all = first ? p.part.starts : std::vector<std::int64_t>(ranks + 1, 0);
+  const std::int64_t cols = p.{0}.cols;
+  if (first && p.all_logits.empty()) p.all_logits = Buffer<float>(static_cast<std::size_t>(p.part.nodes() * cols));
+  p.communicator->exchange({{std::as_bytes(elements(p.{0})), to_first}},
+                           {{std::as_writable_bytes(p.all_logits.span()), from_all}},
+                           cols * static_cast<std::int64_t>(sizeof(float)));
+  return {{p.all_logits.data(), first ? p.part.nodes() : 0, cols}};
+}}
+
+)",
+                     logits);
+}
+
 std::string scores_source(const Source& from) {
   const std::string logits = from.names.value(from.program().output("logits"));
   const ir::ValueId val_loss = from.program().output("val_loss");
   const std::string loss =
       val_loss == ir::kNoValue ? "kUndefined" : fmt::format("p.{}.at(0, 0)", from.names.value(val_loss));
-  const std::string body =
-      fmt::format(R"(Scores evaluate(Program& p) {{
-  static const data::Split split = epochs::labelled_split(p.dataset);
-  static epochs::Evaluator evaluator(epochs::Metric::{}, p.dataset.labels, p.threads);
+  const char* const validated = val_loss == ir::kNoValue ? "false" : "!split.val.empty()";
+  const std::string whole = from.is_rank() ? "*p.whole" : "p.dataset";
+  std::string body = from.is_rank() ? bring_together(logits) : "";
+  body += fmt::format(R"(Scores evaluate(Program& p) {{
+  static const data::Split split = epochs::labelled_split({});
+  static epochs::Evaluator evaluator(epochs::Metric::{}, {}labels, p.threads);
   constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
   infer(p);
-  const auto score = [&](const std::vector<NodeId>& nodes) {{
+)",
+                      whole, from.spec.epochs.metric, from.is_rank() ? "p.whole->" : "p.dataset.");
+  if (!from.is_rank()) {
+    body += fmt::format(R"(  const auto score = [&](const std::vector<NodeId>& nodes) {{
     return nodes.empty() ? kUndefined : evaluator.score(p.{}, nodes);
   }};
   return {{score(split.train), score(split.val), score(split.test), {}, {}}};
 }}
 )",
-                  from.spec.epochs.metric, logits, loss, val_loss == ir::kNoValue ? "false" : "!split.val.empty()");
-  return source_file("Scores of the training, validation and test nodes.",
+                        logits, loss, validated);
+  } else {
+    body += fmt::format(R"(  const ConstMatrixView<float> logits = bring_together(p);
+  const auto score = [&](const std::vector<NodeId>& nodes) {{
+    return nodes.empty() || p.communicator->rank() != 0 ? kUndefined : evaluator.score(logits, nodes);
+  }};
+  double scores[] = {{score(split.train), score(split.val), score(split.test)}};
+  comm::share(*p.communicator, scores);
+  double loss[] = {{{}}};
+  p.communicator->sum(loss);
+  return {{scores[0], scores[1], scores[2], loss[0], {}}};
+}}
+)",
+                        loss, validated);
+  }
+  return source_file(from, "Scores of the training, validation and test nodes.",
                      includes({"<limits>", "", quote("epochs/metrics.h"), quote("program.h")}), body);
 }
 
-std::string main_source(const Source& from) {
-  const EpochSpec& epochs = from.spec.epochs;
-  std::string text = "// Options, and the loop over epochs.\n";
-  text += includes({"<charconv>", "<cmath>", "<cstdio>", "<cstdlib>", "<exception>", "<filesystem>", "<string_view>",
-                    "", quote("epochs/early_stopping.h"), quote("epochs/schedule.h"), quote("gneiss/error.h"),
-                    quote("program.h")});
-  text += R"(
-namespace program {
-
-constexpr const char* kUsage = "train --help lists the options";
+std::string options_source() {
+  return R"(constexpr const char* kUsage = "train --help lists the options";
 constexpr const char* kHelp =
     "usage: train [DATA] [options]\n"
     "  --data DATA     the same as DATA: data of the sizes that this program was written for\n"
@@ -121,7 +153,14 @@ static Settings read_settings(int argc, char** argv) {
   return settings;
 }
 
-/// Weights and states that can be put back.
+)";
+}
+
+std::string epochs_source(const Source& from) {
+  const EpochSpec& epochs = from.spec.epochs;
+  const bool rank = from.is_rank();
+  const char* const prints = rank ? "if (prints) " : "";
+  std::string text = R"(/// Weights and states that can be put back.
 struct Snapshot {
   explicit Snapshot(const Program& p) : parameters(p.parameters.size()), states(p.states.size()) {}
   void keep(const Program& p) {
@@ -152,7 +191,21 @@ static void save(const Settings& settings, const Program& p, std::int64_t epochs
   save_parameters(p, settings.out + "/model.safetensors", epochs);
 }
 
-static void run(const Settings& settings) {
+)";
+  text +=
+      rank ? R"(void run_epochs(const Settings& settings, const data::Dataset& whole, train::RankData part, int threads,
+                std::shared_ptr<void>* keep) {
+  const auto made = std::make_shared<Program>();
+  *keep = made;  // others may read what this rank sent until they know that it is lost
+  Program& p = *made;
+  p.threads = threads;
+  p.seed = settings.seed;
+  lay_out(whole, std::move(part), p);
+  initialize_parameters(p);
+  setup(p);
+  const bool prints = p.communicator->rank() == 0;
+)"
+           : R"(static void run(const Settings& settings) {
   if (!settings.out.empty() && std::filesystem::exists(settings.out))
     throw Error(ErrorCode::kUsage, "there is something of this name already", settings.out, "name a new folder");
   Program p;
@@ -167,18 +220,28 @@ static void run(const Settings& settings) {
   text += "  epochs::ScheduleConfig config;\n" + schedule(from);
   text += fmt::format("  epochs::Schedule schedule(config, {}, settings.epochs, kHigherIsBetter);\n",
                       real(from.spec.optimizer.lr));
-  text += R"(  Snapshot best(p);
+  text += fmt::format(R"(  Snapshot best(p);
   Scores best_scores;
   std::int64_t best_epoch = 0;
-  std::printf("epoch\tloss\ttrain\tval\ttest\n");
-  for (std::int64_t epoch = 1; epoch <= settings.epochs; ++epoch) {
-    const double loss = forward(p, static_cast<std::uint64_t>(epoch));
+  {}std::printf("epoch\tloss\ttrain\tval\ttest\n");
+  for (std::int64_t epoch = 1; epoch <= settings.epochs; ++epoch) {{
+)",
+                      prints);
+  text += rank ? R"(    p.loss_of_all = forward(p, static_cast<std::uint64_t>(epoch));
+    const comm::Request sum = p.communicator->start_sum(std::span<double>(&p.loss_of_all, 1));
     backward(p);
-    check_loss(loss, epoch);
-    update(p, schedule.lr(epoch - 1));
-    std::printf("%lld\t%.9g", static_cast<long long>(epoch), loss);
-    const bool last = epoch == settings.epochs;
+    p.communicator->wait(sum);
+    const double loss = p.loss_of_all;
+)"
+               : R"(    const double loss = forward(p, static_cast<std::uint64_t>(epoch));
+    backward(p);
 )";
+  text += fmt::format(R"(    check_loss(loss, epoch);
+    update(p, schedule.lr(epoch - 1));
+    {}std::printf("%lld\t%.{}g", static_cast<long long>(epoch), loss);
+    const bool last = epoch == settings.epochs;
+)",
+                      prints, rank ? 17 : 9);  // on ranks a sum of f64
   const std::string due = epochs.eval_every == 1 ? "true" : fmt::format("epoch % {} == 0 || last", epochs.eval_every);
   text += fmt::format("    const bool due = {};\n", due);
   text += R"(    if (due) {
@@ -193,20 +256,26 @@ static void run(const Settings& settings) {
 )";
   text += fmt::format("      if (scores.validated) schedule.observe({});\n",
                       epochs.monitor == "kMetric" ? "scores.val" : "scores.val_loss");
-  text += R"(      std::printf("\t%.4f\t%.4f\t%.4f", scores.train, scores.val, scores.test);
-    }
-    std::printf("\n");
+  text += fmt::format(R"(      {0}std::printf("\t%.4f\t%.4f\t%.4f", scores.train, scores.val, scores.test);
+    }}
+    {0}std::printf("\n");
     if (stopping.should_stop()) break;
-  }
+  }}
   best.put_back(p);
-  std::printf("best epoch %lld\t\t%.4f\t%.4f\t%.4f\n", static_cast<long long>(best_epoch), best_scores.train,
+)",
+                      prints);
+  if (rank) text += "  if (!prints) return;\n";
+  text +=
+      R"(  std::printf("best epoch %lld\t\t%.4f\t%.4f\t%.4f\n", static_cast<long long>(best_epoch), best_scores.train,
               best_scores.val, best_scores.test);
   save(settings, p, best_epoch);
 }
+)";
+  return text;
+}
 
-}  // namespace program
-
-int main(int argc, char** argv) {
+std::string main_function() {
+  return R"(int main(int argc, char** argv) {
   try {
     program::run(program::read_settings(argc, argv));
     return 0;
@@ -219,7 +288,15 @@ int main(int argc, char** argv) {
   }
 }
 )";
-  return text;
+}
+
+std::string main_source(const Source& from) {
+  std::string text = "// Options, and the loop over epochs.\n";
+  text += includes({"<charconv>", "<cmath>", "<cstdio>", "<cstdlib>", "<exception>", "<filesystem>", "<string_view>",
+                    "", quote("epochs/early_stopping.h"), quote("epochs/schedule.h"), quote("gneiss/error.h"),
+                    quote("program.h")});
+  return text + "\nnamespace program {\n\n" + options_source() + epochs_source(from) + "\n}  // namespace program\n\n" +
+         main_function();
 }
 
 /// Loops over edges need nothing of the other sources, and options that the bits of their sums depend on.
@@ -230,6 +307,20 @@ static std::string loops_in_build() {
 set_source_files_properties(loops.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "{}")
 )",
                      options);
+}
+
+/// Sources of a build, several a line.
+static std::string listed_sources(const Source& from) {
+  if (!from.is_rank())
+    return "main.cc data.cc parameters.cc setup.cc forward.cc backward.cc update.cc inference.cc scores.cc";
+  std::string list = "main.cc data.cc";
+  for (std::size_t rank = 0; rank < from.spec.several.ranks.size(); ++rank) {
+    list += "\n              ";
+    for (const char* file :
+         {"data", "parameters", "setup", "forward", "backward", "update", "inference", "scores", "epochs"})
+      list += fmt::format(" rank_{}/{}.cc", rank, file);
+  }
+  return list;
 }
 
 std::string build_file(const Source& from) {
@@ -247,15 +338,16 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 find_package(gneiss {} REQUIRED)
 
-add_executable(train main.cc data.cc parameters.cc setup.cc forward.cc backward.cc update.cc inference.cc scores.cc)
-target_link_libraries(train PRIVATE gneiss::kernels)
+add_executable(train {})
+target_link_libraries(train PRIVATE gneiss::{})
 # The work is done in kernels, which are compiled already: -O1 is as fast as more, and half the time to compile.
 target_compile_options(train PRIVATE -Wall -Wextra -O1)
 # All sources as one: most of the compiler's time would go into reading the same headers for each.
 set_target_properties(train PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0
                       RUNTIME_OUTPUT_DIRECTORY ${{CMAKE_BINARY_DIR}})
 )",
-                     title.substr(2), from.spec.version.substr(0, from.spec.version.rfind('.'))) +
+                     title.substr(2), from.spec.version.substr(0, from.spec.version.rfind('.')), listed_sources(from),
+                     from.is_rank() ? "ranks" : "kernels") +
          (from.plan().loops.empty() ? "" : loops_in_build());
 }
 

@@ -11,6 +11,17 @@ namespace {
 
 using ir::Storage;
 
+/// What of the nodes a set is.
+std::string note_of(const Source& from, std::size_t set) {
+  const std::string& name = from.program().node_sets[set].name;
+  if (name == "with_ghosts") return "with the copies of others' nodes";
+  if (name == "packed") return "sent to other ranks and received, in an exchange";
+  if (set == 0) return from.is_rank() ? "of this rank" : "of the graph";
+  return "nodes of the split that train";
+}
+
+}  // namespace
+
 std::string sizes(const Source& from) {
   std::vector<Declaration> list;
   const auto add = [&](const std::string& name, std::int64_t value, const std::string& note) {
@@ -18,8 +29,7 @@ std::string sizes(const Source& from) {
   };
   const ir::Program& program = from.program();
   for (std::size_t set = 0; set < program.node_sets.size(); ++set) {
-    add(from.names.node_count(static_cast<std::int32_t>(set)), program.node_sets[set].size,
-        set == 0 ? "of the graph" : "nodes of the split that train");
+    add(from.names.node_count(static_cast<std::int32_t>(set)), program.node_sets[set].size, note_of(from, set));
   }
   for (std::size_t g = 0; g < program.graphs.size(); ++g) {
     if (ir::is_made(from.plan(), g) || g == 0)
@@ -31,6 +41,8 @@ std::string sizes(const Source& from) {
   add("kClasses", from.spec.data.num_classes, "classes, tasks or outputs");
   return declarations("", list);
 }
+
+namespace {
 
 std::string graph_members(const Source& from) {
   std::vector<Declaration> list;
@@ -81,6 +93,8 @@ std::string graph_members(const Source& from) {
   for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
     list.push_back({fmt::format("std::vector<std::int64_t> cuts_{};", b),
                     fmt::format("rows at which the {} tasks of a loop over bands start", from.plan().bands[b].tasks)});
+    if (from.is_rank() && ir::row_order(from.plan(), from.plan().bands[b]) != ir::RowOrder::kAny)
+      list.push_back({fmt::format("std::int64_t first_tasks_{} = 0;", b), "tasks before the row that divides them"});
   }
   for (std::size_t i = 0; i < from.plan().loops.size(); ++i) {
     list.push_back({fmt::format("std::vector<std::int64_t> loop_cuts_{};", i),
@@ -128,6 +142,16 @@ std::string value_members(const Source& from) {
   return declarations("  ", list);
 }
 
+/// Of a rank: what was started of each exchange.
+std::string exchange_members(const Source& from) {
+  std::string text;
+  for (const ir::Op& op : from.program().ops) {
+    const bool starts = op.kind == ir::OpKind::halo_start || op.kind == ir::OpKind::halo_add_start;
+    if (starts) text += fmt::format("  ExchangeUnderWay {}_exchange;\n", from.names.value(op.results.back()));
+  }
+  return text;
+}
+
 /// The state of the optimizer.
 std::string moments(const Source& from) {
   const OptimizerSpec& optimizer = from.spec.optimizer;
@@ -146,7 +170,13 @@ std::string header_includes(const Source& from) {
                              "kernels/bands.h", "kernels/cpu/cpu.h"})
     headers.push_back(quote(header));
   if (loops) headers.insert(headers.end(), {quote("kernels/dropout_key.h"), quote("kernels/edge_loop.h")});
-  headers.insert(headers.end(), {quote("kernels/onednn/onednn.h"), quote("kernels/reference/reference.h")});
+  if (from.is_rank()) {
+    headers.insert(headers.end(), {quote("kernels/halo.h"), quote("kernels/onednn/onednn.h"),
+                                   quote("kernels/reference/reference.h"), quote("train/rank_data.h")});
+    headers.insert(headers.begin() + 7, {quote("../shared.h")});
+  } else {
+    headers.insert(headers.end(), {quote("kernels/onednn/onednn.h"), quote("kernels/reference/reference.h")});
+  }
   return includes(headers);
 }
 
@@ -197,8 +227,45 @@ std::vector<ir::ValueId> named_values(const Source& from) {
   return values;
 }
 
-std::string program_header(const Source& from) {
+std::string class_weights(const Source& from) {
+  if (from.spec.class_weights.empty()) return {};
+  std::string text = "\n// Of each class in the loss.\ninline constexpr float kClassWeights[] = {\n";
+  for (const float weight : from.spec.class_weights) text += fmt::format("    {},\n", real(weight));
+  return text + "};\n";
+}
+
+std::string settings_struct(const Source& from) {
   const Specification& spec = from.spec;
+  return fmt::format(R"(
+/// What the command line sets.
+struct Settings {{
+  std::string data = {};
+  std::string split = {};
+  std::uint64_t data_seed = {};
+  std::int64_t epochs = {};
+  std::uint64_t seed = {};
+  int threads = 0;
+  std::string out;
+  std::string save;
+}};
+
+)",
+                     quote(spec.data.name), quote(spec.data.load.split), spec.data.load.seed, spec.epochs.epochs,
+                     spec.epochs.seed);
+}
+
+namespace {
+
+/// What a program.h begins with.
+std::string head(const Source& from) {
+  const Specification& spec = from.spec;
+  if (from.is_rank()) {
+    return comment("", fmt::format("Rank {} of {} of {} on {}.", spec.rank, spec.several.ranks.size(), spec.model,
+                                   spec.data.title)) +
+           "#pragma once\n\n" + header_includes(from) +
+           fmt::format("\nnamespace program::rank_{} {{\n\n// The part that this rank is for.\n", spec.rank) +
+           sizes(from) + "\n";
+  }
   std::string text =
       comment("", fmt::format("{} on {}: a training program, written by gneiss {} (gneiss synth --target openmp).",
                               spec.model, spec.data.title, spec.version));
@@ -228,31 +295,21 @@ using Indices = MatrixView<std::int32_t>;
 
 // The data that this program is for: others of these sizes will do.
 )";
-  text += sizes(from);
-  if (!spec.class_weights.empty()) {
-    text += "\n// Of each class in the loss.\ninline constexpr float kClassWeights[] = {\n";
-    for (const float weight : spec.class_weights) text += fmt::format("    {},\n", real(weight));
-    text += "};\n";
-  }
-  text += fmt::format(R"(
-/// What the command line sets.
-struct Settings {{
-  std::string data = {};
-  std::string split = {};
-  std::uint64_t data_seed = {};
-  std::int64_t epochs = {};
-  std::uint64_t seed = {};
-  int threads = 0;
-  std::string out;
-  std::string save;
-}};
+  return text + sizes(from) + class_weights(from) + settings_struct(from);
+}
 
-)",
-                      quote(spec.data.name), quote(spec.data.load.split), spec.data.load.seed, spec.epochs.epochs,
-                      spec.epochs.seed);
+}  // namespace
+
+std::string program_header(const Source& from) {
+  std::string text = head(from);
   text +=
       "/// Everything that the phases work on. Matrices are views of the buffers, laid out in data.cc.\nstruct Program "
       "{\n";
+  if (from.is_rank()) {
+    text += declarations("  ", {{"comm::Communicator* communicator = nullptr;", ""},
+                                {"train::RankPart part;", "what this rank knows of the others"},
+                                {"const data::Dataset* whole = nullptr;", "labels and splits of all nodes"}});
+  }
   text += R"(  data::Dataset dataset;
   int threads = 1;
   std::uint64_t seed = 0;
@@ -267,6 +324,12 @@ struct Settings {{
   if (from.plan().band_bytes > 0) text += "  Buffer<std::byte> bands;\n";
   text += "  std::span<std::byte> scratch;  // of kernels: the start of the arena\n\n";
   text += value_members(from);
+  if (from.is_rank()) {
+    text += "\n" + exchange_members(from);
+    text += declarations("  ", {{"comm::OpenSums sums;", "of gradients over the ranks"},
+                                {"double loss_of_all = 0;", "likewise of the loss"},
+                                {"Buffer<float> all_logits;", "of all nodes, on rank 0"}});
+  }
   text += R"(
   std::span<std::byte> scratch_part(std::size_t begin, std::size_t size) { return scratch.subspan(begin, size); }
 };
@@ -280,8 +343,10 @@ struct Scores {
   bool validated = false;  ///< there are validation nodes
 };
 
-void load_and_lay_out(const Settings& settings, Program& p);
-void initialize_parameters(Program& p);
+)";
+  text += from.is_rank() ? "void lay_out(const data::Dataset& whole, train::RankData part, Program& p);\n"
+                         : "void load_and_lay_out(const Settings& settings, Program& p);\n";
+  text += R"(void initialize_parameters(Program& p);
 void save_parameters(const Program& p, const std::string& path, std::int64_t epochs);
 void setup(Program& p);
 float forward(Program& p, std::uint64_t epoch);
@@ -308,9 +373,9 @@ inline ConstMatrixView<float> targets(const data::Labels& labels) {
   return {labels.targets.data(), rows, labels.num_classes};
 }
 
-}  // namespace program
 )";
-  return text;
+  return text + (from.is_rank() ? fmt::format("}}  // namespace program::rank_{}\n", from.spec.rank)
+                                : "}  // namespace program\n");
 }
 
 }  // namespace gneiss::synth::openmp

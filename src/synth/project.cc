@@ -16,7 +16,10 @@ void write_project(const std::filesystem::path& folder, std::span<const SourceFi
                 "name another one with -o, or add --force to replace a program there");
   }
   make_folder(folder);
-  for (const SourceFile& file : files) write_file(folder / file.name, file.text);
+  for (const SourceFile& file : files) {
+    make_folder((folder / file.name).parent_path());
+    write_file(folder / file.name, file.text);
+  }
 }
 
 }  // namespace gneiss::synth

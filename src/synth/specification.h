@@ -24,6 +24,8 @@ struct DataSpec {
   std::string title;
   data::LoadOptions load;
   std::string node_order = "none";  ///< none, degree, rcm or clusters
+  std::int64_t num_nodes = 0;
+  std::int64_t num_edges = 0;
   std::int64_t num_train = 0;
   bool weighted = false;
   bool symmetric = false;
@@ -60,6 +62,20 @@ struct EpochSpec {
   std::uint64_t seed = 0;
 };
 
+/// One rank of several. All have the same ops; sizes, and what follows from them, are its own.
+struct RankSpec {
+  const ir::Plan* plan = nullptr;
+  double loss_share = 1;  ///< as train::RankPart has them: they stand in the plan
+  double val_loss_share = 1;
+};
+
+/// The ranks of a program; none: it runs on one, by Specification::plan.
+struct RanksSpec {
+  std::vector<RankSpec> ranks;
+  std::string cut;   ///< how nodes are dealt out, one of partition::cut_methods()
+  std::string loss;  ///< the name in passes::LossSpec::Kind
+};
+
 struct Specification {
   std::string model;    ///< its title
   std::string version;  ///< of Gneiss
@@ -70,6 +86,8 @@ struct Specification {
   std::vector<float> class_weights;
   OptimizerSpec optimizer;
   EpochSpec epochs;
+  RanksSpec several;
+  int rank = 0;  ///< of several ranks the one whose sources are written, by `plan`
 };
 
 }  // namespace gneiss::synth

@@ -9,7 +9,8 @@
 namespace gneiss::synth {
 namespace {
 
-constexpr std::array kTargets = {Target{"openmp", "C++ for the processors of one machine", emit_openmp}};
+constexpr std::array kTargets = {Target{"openmp", "C++ for the processors of one machine", false, emit_openmp},
+                                 Target{"mpi", "C++ for the ranks of --ranks", true, emit_mpi}};
 
 }  // namespace
 

@@ -19,6 +19,7 @@ struct SourceFile {
 struct Target {
   std::string_view name;
   std::string_view summary;
+  bool ranks = false;  ///< it writes programs for several ranks, and for no other number than that of the specification
   std::vector<SourceFile> (*emit)(const Specification& specification);
 };
 
@@ -28,5 +29,7 @@ const Target& find_target(std::string_view name);
 
 /// Plain C++ that calls the OpenMP kernels: CMakeLists.txt and one source a phase (openmp.cc).
 std::vector<SourceFile> emit_openmp(const Specification& specification);
+/// The same for several ranks: CMakeLists.txt, what all share, and a folder for each rank (mpi.cc).
+std::vector<SourceFile> emit_mpi(const Specification& specification);
 
 }  // namespace gneiss::synth

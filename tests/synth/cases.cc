@@ -1,5 +1,6 @@
 #include "synth/cases.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -36,6 +37,7 @@ std::vector<SynthCase> synth_cases() {
     for (std::string word; words >> word;) {
       for (std::string& argument : expand(word)) item.arguments.push_back(std::move(argument));
     }
+    item.ranks = std::find(item.arguments.begin(), item.arguments.end(), "--ranks") != item.arguments.end();
     // The cases name what they are about; all else is each setting's own default, whatever suits the data.
     item.arguments.insert(item.arguments.end(), {"--defaults", "plain"});
     cases.push_back(std::move(item));

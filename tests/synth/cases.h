@@ -13,6 +13,7 @@ struct SynthCase {
   bool often = false;                  ///< part of `make check`; the others belong to `make check-synth`
   bool golden = false;                 ///< the sources of its phases are kept in tests/synth/golden,
   bool whole = false;                  ///< or all of them
+  bool ranks = false;                  ///< for several ranks: target mpi
   std::vector<std::string> arguments;  ///< of gneiss synth and gneiss train alike
 };
 

@@ -30,21 +30,22 @@ void build(const Workplace& place) {
 }
 
 /// The losses of a run folder's metrics.
-std::vector<float> losses_of_run(const std::string& metrics) {
-  std::vector<float> losses;
+std::vector<double> losses_of_run(const std::string& metrics) {
+  std::vector<double> losses;
   std::istringstream lines(metrics);
-  for (std::string line; std::getline(lines, line);) losses.push_back(nlohmann::json::parse(line)["loss"].get<float>());
+  for (std::string line; std::getline(lines, line);)
+    losses.push_back(nlohmann::json::parse(line)["loss"].get<double>());
   return losses;
 }
 
 /// The losses that a program prints: the second column of lines that begin with a number.
-std::vector<float> losses_of_program(const std::string& output) {
-  std::vector<float> losses;
+std::vector<double> losses_of_program(const std::string& output) {
+  std::vector<double> losses;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     int epoch = 0;
-    float loss = 0;
+    double loss = 0;
     if (words >> epoch >> loss) losses.push_back(loss);
   }
   return losses;
@@ -64,17 +65,24 @@ TEST_P(Programs, ComputeWhatTheCommandComputes) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   };
-  const CommandResult written = place.gneiss(with("synth", {"-o", "program"}));
+  std::vector<std::string> write = {"-o", "program"};
+  std::vector<std::string> train = {"--out", "run", "--quiet"};
+  if (item.ranks) write.insert(write.end(), {"--target", "mpi"});
+  if (!item.ranks) train.emplace_back("--jit");
+  const CommandResult written = place.gneiss(with("synth", write));
   ASSERT_EQ(written.code, 0) << written.err;
-  const CommandResult trained = place.gneiss(with("train", {"--out", "run", "--quiet", "--jit"}));
+  const CommandResult trained = place.gneiss(with("train", train));
   ASSERT_EQ(trained.code, 0) << trained.err;
   ASSERT_NO_FATAL_FAILURE(build(place));
   // Two threads against as many as there are: neither may show.
   ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train --threads 2 --save weights.safetensors"));
 
-  const std::vector<float> losses = losses_of_run(place.read("run/metrics.jsonl"));
+  std::vector<double> losses = losses_of_run(place.read("run/metrics.jsonl"));
+  std::vector<double> printed = losses_of_program(place.read("log"));
   EXPECT_EQ(losses.size(), 20U);
-  EXPECT_EQ(losses_of_program(place.read("log")), losses);
+  // One rank's are f32, printed with as many digits as those take.
+  for (double& loss : printed) loss = item.ranks ? loss : static_cast<double>(static_cast<float>(loss));
+  EXPECT_EQ(printed, losses);
   const runs::SafeTensors expected = runs::read_safetensors(place.path("run/model.safetensors"));
   const runs::SafeTensors found = runs::read_safetensors(place.path("weights.safetensors"));
   EXPECT_EQ(found.tensors.size(), expected.tensors.size());
@@ -94,11 +102,11 @@ TEST(ProgramOfAShape, TakesOtherData) {
   ASSERT_EQ(written.code, 0) << written.err;
   ASSERT_NO_FATAL_FAILURE(build(place));
   ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train karate --epochs 4"));
-  const std::vector<float> losses = losses_of_program(place.read("log"));
+  const std::vector<double> losses = losses_of_program(place.read("log"));
   ASSERT_EQ(losses.size(), 4U);
   ASSERT_EQ(place.gneiss({"train", "karate", "--defaults", "plain", "--epochs", "4", "--out", "run", "--quiet"}).code,
             0);
-  const std::vector<float> expected = losses_of_run(place.read("run/metrics.jsonl"));
+  const std::vector<double> expected = losses_of_run(place.read("run/metrics.jsonl"));
   for (std::size_t i = 0; i < losses.size(); ++i)
     EXPECT_NEAR(losses[i], expected[i], 1e-5);  // another plan, the same mathematics
   ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train karate --epochs 4 --seed 1"));
@@ -127,6 +135,31 @@ TEST(ProgramOfAShape, TakesOtherData) {
   for (const Wrong& wrong : list) {
     const std::string command =
         "cd '" + place.path("").string() + "' && program/build/train " + wrong.arguments + " >log 2>&1";
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), wrong.code) << wrong.arguments;
+    EXPECT_NE(place.read("log").find(wrong.text), std::string::npos) << place.read("log");
+  }
+}
+
+/// A program for ranks holds for the parts that it was written for: other data are refused, and so are other ranks.
+TEST(ProgramOfRanks, SaysWhatIsWrong) {
+  const Workplace place;
+  const CommandResult written = place.gneiss({"synth", "karate", "--defaults", "plain", "--epochs", "2", "--target",
+                                              "mpi", "--ranks", "2", "--split", "random", "-o", "program"});
+  ASSERT_EQ(written.code, 0) << written.err;
+  ASSERT_NO_FATAL_FAILURE(build(place));
+  struct Wrong {
+    const char* environment;
+    const char* arguments;
+    int code;
+    const char* text;
+  };
+  const Wrong list[] = {{"", "dcsbm:nodes=50", 3, "nodes: this program was written for 34, the data have 50"},
+                        {"", "--split ratio:50/20/30", 3, "training nodes"},
+                        {"OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=0", "", 2, "mpirun started 3 processes"},
+                        {"", "--out program", 2, "already"}};
+  for (const Wrong& wrong : list) {
+    const std::string command = "cd '" + place.path("").string() + "' && " + wrong.environment +
+                                " program/build/train " + wrong.arguments + " >log 2>&1";
     EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), wrong.code) << wrong.arguments;
     EXPECT_NE(place.read("log").find(wrong.text), std::string::npos) << place.read("log");
   }

@@ -24,6 +24,7 @@ void emit(const Workplace& place, const SynthCase& item) {
   std::vector<std::string> arguments = {"synth"};
   arguments.insert(arguments.end(), item.arguments.begin(), item.arguments.end());
   arguments.insert(arguments.end(), {"-o", "program"});
+  if (item.ranks) arguments.insert(arguments.end(), {"--target", "mpi"});
   const CommandResult result = place.gneiss(arguments);
   ASSERT_EQ(result.code, 0) << result.err;
   ASSERT_EQ(result.err, "");
@@ -35,6 +36,19 @@ std::string text_of(const Workplace& place, const SynthCase& item) {
   if (item.whole)
     files = {"CMakeLists.txt", "program.h",   "main.cc",   "data.cc",      "parameters.cc", "setup.cc",
              "forward.cc",     "backward.cc", "update.cc", "inference.cc", "scores.cc"};
+  if (item.ranks)  // those of one rank
+    files = {"CMakeLists.txt",
+             "shared.h",
+             "main.cc",
+             "data.cc",
+             "rank_1/program.h",
+             "rank_1/data.cc",
+             "rank_1/setup.cc",
+             "rank_1/forward.cc",
+             "rank_1/backward.cc",
+             "rank_1/inference.cc",
+             "rank_1/scores.cc",
+             "rank_1/epochs.cc"};
   if (std::filesystem::exists(place.path("program/loops.cc"))) files.emplace_back("loops.cc");
   std::string text;
   for (const std::string& file : files) text += "=== " + file + "\n" + place.read("program/" + file);
@@ -84,8 +98,9 @@ TEST_P(Layout, LeavesClangFormatNothingToDo) {
   const Workplace place;
   ASSERT_NO_FATAL_FAILURE(emit(place, GetParam()));
   const std::string folder = place.path("").string();
-  const std::string command = "cp " + kSource + "/.clang-format " + folder + " && clang-format --dry-run -Werror " +
-                              folder + "program/*.h " + folder + "program/*.cc 2>" + folder + "log";
+  const std::string command = "cp " + kSource + "/.clang-format " + folder + " && find " + folder +
+                              "program -name '*.h' -o -name '*.cc' | xargs clang-format --dry-run -Werror 2>" + folder +
+                              "log";
   EXPECT_EQ(std::system(command.c_str()), 0) << place.read("log");
 }
 
@@ -115,17 +130,21 @@ TEST(SynthCommand, NamesWhatIsWrong) {
     int code;
     std::vector<const char*> texts;
   };
-  const Wrong list[] = {{{"synth", "karate", "-o", "p", "--target", "opencl"}, 2, {"no target 'opencl'", "openmp"}},
-                        {{"synth", "karate", "-o", "taken"}, 2, {"is a file", "-o"}},
-                        {{"synth", "karate", "-o", "/proc/gneiss"}, 4, {"/proc/gneiss"}},
-                        {{"synth", "karate", "-o", "p", "--runs", "3"}, 2, {"one run", "--seed"}},
-                        {{"synth", "karate", "-o", "p", "--monitor", "objective"}, 2, {"objective", "--monitor"}},
-                        {{"synth", "karate", "-o", "p", "--model", "nothing.gneiss"}, 3, {"nothing.gneiss"}},
-                        {{"synth", "--shape", "10,20,x,2", "-o", "p"}, 2, {"four whole numbers", "--shape"}},
-                        {{"synth", "--shape", "10,20,4", "-o", "p"}, 2, {"four whole numbers"}},
-                        {{"synth", "--shape", "10,20,4,2,1", "-o", "p"}, 2, {"four whole numbers"}},
-                        {{"synth", "karate", "--shape", "10,20,4,2", "-o", "p"}, 2, {"both a data set", "--shape"}},
-                        {{"synth", "karate"}, 2, {"output"}}};
+  const Wrong list[] = {
+      {{"synth", "karate", "-o", "p", "--target", "opencl"}, 2, {"no target 'opencl'", "openmp"}},
+      {{"synth", "karate", "-o", "taken"}, 2, {"is a file", "-o"}},
+      {{"synth", "karate", "-o", "/proc/gneiss"}, 4, {"/proc/gneiss"}},
+      {{"synth", "karate", "-o", "p", "--runs", "3"}, 2, {"one run", "--seed"}},
+      {{"synth", "karate", "-o", "p", "--monitor", "objective"}, 2, {"objective", "--monitor"}},
+      {{"synth", "karate", "-o", "p", "--model", "nothing.gneiss"}, 3, {"nothing.gneiss"}},
+      {{"synth", "--shape", "10,20,x,2", "-o", "p"}, 2, {"four whole numbers", "--shape"}},
+      {{"synth", "--shape", "10,20,4", "-o", "p"}, 2, {"four whole numbers"}},
+      {{"synth", "--shape", "10,20,4,2,1", "-o", "p"}, 2, {"four whole numbers"}},
+      {{"synth", "karate", "--shape", "10,20,4,2", "-o", "p"}, 2, {"both a data set", "--shape"}},
+      {{"synth", "karate", "-o", "p", "--ranks", "2"}, 2, {"on one rank", "--target mpi"}},
+      {{"synth", "karate", "-o", "p", "--target", "mpi"}, 2, {"several ranks", "--ranks"}},
+      {{"synth", "karate", "-o", "p", "--target", "mpi", "--ranks", "2", "--jit"}, 2, {"--jit does not go"}},
+      {{"synth", "karate"}, 2, {"output"}}};
   for (const Wrong& wrong : list) {
     const CommandResult result = place.gneiss(wrong.arguments);
     EXPECT_EQ(result.code, wrong.code) << result.err;
