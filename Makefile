@@ -116,11 +116,12 @@ bench-peers: build ## measure DGL and PyG beside Gneiss; writes README's table a
 bench-scale: build ## papers100m:scale=SCALE (0.25) generated, scored, reordered, trained within MEM (6G) (hours)
 	@bench/scale --gneiss $(BUILD)/bin/gneiss --scale $(or $(SCALE),0.25) --mem $(or $(MEM),6G) --json $(BUILD)/scale.json
 
-bench-mpi: ## measure two ranks under mpirun beside one of two threads (minutes); GLOO=PYTHON adds torch.distributed
+bench-mpi: ## measure two ranks under mpirun beside one of two threads (minutes); GLOO=PYTHON, TWO_HOSTS=TOOL add to it
 	@tools/install-deps check mpi
 	@tools/configure $(BUILD)-mpi -DGNEISS_BUILD_TESTS=OFF -DGNEISS_MPI=ON
 	@cmake --build $(BUILD)-mpi --parallel $(JOBS) --target gneiss
-	@bench/ranks --gneiss $(BUILD)-mpi/bin/gneiss $(if $(GLOO),--gloo $(GLOO)) --json $(BUILD)/ranks.json
+	@bench/ranks --gneiss $(BUILD)-mpi/bin/gneiss $(if $(GLOO),--gloo $(GLOO)) \
+	  $(if $(TWO_HOSTS),--two-hosts $(TWO_HOSTS)) --json $(BUILD)/ranks.json
 
 bench-batches: build ## measure mini-batches beside GraphBolt, if bench/peers/install has run; both routes beside one
 	@tools/install-deps bench
