@@ -21,6 +21,7 @@
 #include "jobs/advice.h"
 #include "jobs/batch_session.h"
 #include "jobs/checkpoints.h"
+#include "jobs/data_hash.h"
 #include "jobs/device_choice.h"
 #include "jobs/go_on.h"
 #include "jobs/model_file.h"
@@ -143,7 +144,7 @@ class Trainer {
     if (world_ == nullptr || world_->here() == world_->count()) return;
     std::string settings;
     for (const auto& [key, value] : config_.values()) settings += key + "=" + value + ";";
-    const std::uint64_t data = hash_text(fmt::format("{} {:x}", fingerprint(dataset()), dataset().files_hash));
+    const std::uint64_t data = data_hash(dataset());
     world_->run([&](comm::Communicator& communicator) {
       comm::agree(communicator, "version of gneiss", hash_text(version_text()));
       comm::agree(communicator, "configuration", hash_text(settings));
