@@ -216,7 +216,10 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.loss = options.loss;
   passes.loss.validation = part != nullptr ? part->validates : !epochs::labelled_split(dataset).val.empty();
   passes.value_bytes = value_bytes;
-  passes.loss_rows = loss_rows_of(dataset, blueprint.graphs);
+  passes::LossRows known = loss_rows_of(dataset, blueprint.graphs);
+  passes.loss_rows.count = known.count;
+  passes.loss_rows.edges = std::move(known.edges);
+  passes.loss_rows.label_bytes = known.label_bytes;
   if (part != nullptr) {
     passes.distribution = distribution_of(*part, &blueprint.compiled.program, &passes.loss_rows);
     passes.excess_bytes = nullptr;  // each rank would fit in its own way
