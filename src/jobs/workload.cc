@@ -135,15 +135,34 @@ void Workload::choose_defaults() {
   if (!taken.empty()) defaults_ = defaults::describe(facts, taken);
 }
 
+std::shared_ptr<const language::CompileResult> Workload::compiled_by(const settings::Config& config) const {
+  language::CompileOptions options;
+  options.inputs = program_inputs_;
+  for (auto& [name, value] : config.model_args()) options.args.emplace_back(name, value);
+  return std::make_shared<const language::CompileResult>(language::compile(source_, options));
+}
+
+/// A model that is not told how many layers to have gets one for each number of the fanout, if it can.
+void Workload::follow_fanout() {
+  if (!config_->has("batch.fanout") || config_->is_set("model.num_layers") || !compiled_->ok()) return;
+  const auto hops = static_cast<std::int32_t>(sampler_options(*config_, 0).fanout.size());
+  if (passes::count_hops(compiled_->program) == hops) return;
+  settings::Config config = *config_;
+  config.set("model.num_layers", std::to_string(hops), settings::Origin::kChosen, config_->where("batch.fanout"));
+  std::shared_ptr<const language::CompileResult> compiled = compiled_by(config);
+  if (!compiled->ok() || passes::count_hops(compiled->program) != hops) return;
+  *config_ = std::move(config);
+  compiled_ = std::move(compiled);
+}
+
 /// The one place where a training's model is compiled: its result says what the text asks for, and set_session passes
 /// it on. It goes by sizes alone, which stay when nodes are renamed and data read again.
 void Workload::compile_model() {
-  language::CompileOptions options;
-  options.inputs = program_inputs_ = train::program_inputs(dataset_);
-  for (auto& [name, value] : config_->model_args()) options.args.emplace_back(name, value);
   const std::string& model = config_->text("model.name");
   source_ = model_source(model);
-  compiled_ = std::make_shared<const language::CompileResult>(language::compile(source_, options));
+  program_inputs_ = train::program_inputs(dataset_);
+  compiled_ = compiled_by(*config_);
+  follow_fanout();
   // A session throws the mistakes of the text, which may come of data that it would refuse before.
   if (!compiled_->ok()) return check_arguments(*config_);
   gathered_width_ = train::gathered_width(compiled_->program);

@@ -82,6 +82,8 @@ class Workload {
   void read_all(const std::string& why);
   void choose_defaults();
   void compile_model();
+  std::shared_ptr<const language::CompileResult> compiled_by(const settings::Config& config) const;
+  void follow_fanout();
   void put_in_order();
   void find_order();
   void choose_hot_rows();

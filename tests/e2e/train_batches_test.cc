@@ -450,6 +450,20 @@ TEST(Batches, AMeasuredDeviceOfThreadsTrainsTheSame) {
   EXPECT_THAT(none.err, HasSubstr("add --batch-size"));
 }
 
+TEST(Batches, AModelHasALayerForEachNumberOfTheFanout) {
+  const Workplace place;
+  const auto losses = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train",    kGraph,  "--model",  "sage", "--batch-size", "64",
+                                      "--fanout", "5,4,3", "--epochs", "2",    "--no-save",    "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult run = place.gneiss(words);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return Json::parse(run.out)["losses"];
+  };
+  EXPECT_EQ(losses({}), losses({"--num-layers", "3"}));
+  EXPECT_EQ(losses({"--defaults", "plain"}), losses({"--defaults", "plain", "--num-layers", "3"}));
+}
+
 TEST(Batches, TheScheduleCommandNeedsNoData) {
   const Workplace place;
   const CommandResult text = place.gneiss({"schedule", "uk-sage-b", "--schedule", "paper"});
@@ -499,7 +513,8 @@ TEST(Batches, WhatCannotBeIsRefused) {
     EXPECT_EQ(result.code, code) << result.err;
     EXPECT_THAT(result.err, HasSubstr(what));
   };
-  refused({"train", kGraph, "--model", "sage", "--batch-size", "64", "--fanout", "5,5,5"}, 2, "2 hops");
+  refused({"train", kGraph, "--model", "sage", "--batch-size", "64", "--fanout", "5,5,5", "--num-layers", "2"}, 2,
+          "2 hops");
   refused({"train", kGraph, "--model", "sage", "--batch-size", "64", "--fanout", "5,x"}, 2, "--fanout");
   refused({"train", kGraph, "--model", "sage", "--batch-size", "0"}, 2, "batch");
   refused({"sample", kGraph, "--degrees", "batch"}, 2, "--degrees says what a training computes");
