@@ -24,9 +24,9 @@ struct LossRows {
   std::vector<std::int64_t> edges;  ///< edges into them, by graph of the program
   std::int64_t label_bytes = 4;     ///< of a row: they are copied
   double most_share = 0.1;  ///< graphs and labels of them may take so much of what the graph and the features do,
-  std::int64_t free_bytes = 4 << 20;    ///< or so much in any case
-  bool marks = false;                   ///< where they would take more, sums along these edges are marked
-  std::optional<LossRowsOfAll> of_all;  ///< of a rank of several
+  std::int64_t free_bytes = 4 << 20;  ///< or so much in any case
+  bool marks = false;                 ///< where they would take more, sums along these edges are marked
+  std::optional<LossRowsOfAll> of_all = std::nullopt;  ///< of a rank of several
 };
 
 /// Training needs logits for the nodes of the loss only. Back from them, ops that work row by row, and aggregations

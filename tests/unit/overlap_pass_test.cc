@@ -29,13 +29,21 @@ struct Part {
   ir::Program program;
   ValueId x, w, z, ghosts, h, d, back, d_z, d_w, d_b;
 
+  static ir::Param param(const char* name, std::int64_t rows) {
+    ir::Param made;
+    made.name = name;
+    made.rows = rows;
+    made.cols = 4;
+    return made;
+  }
+
   Part() {
     program.node_sets = {{"nodes", 7}, {"with_ghosts", 10}};
     program.graphs.push_back({"g", ir::GraphOrigin::kGiven, -1, 1, 0, 20, false, false});
     Builder b(&program);
     x = b.leaf(OpKind::input, ir::node_type(0, 4), {{"name", std::string("features")}}, "x");
-    w = b.param({.name = "weight", .rows = 4, .cols = 4});
-    b.param({.name = "bias", .rows = 1, .cols = 4});
+    w = b.param(param("weight", 4));
+    b.param(param("bias", 1));
     z = b.add(OpKind::gemm, {x, w});
     const ValueId beside = b.add(OpKind::relu, {x});
     ghosts = b.add(OpKind::halo, {z}, to(kWithGhosts));
