@@ -25,6 +25,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <filesystem>
 #include <new>
 #include <thread>
@@ -303,40 +304,63 @@ class ProcessRank final : public Communicator {
 };
 
 /// A pipe of which one process keeps the end to write to: others see when that is closed.
-struct Life {
-  int seen = -1;
-  int held = -1;
+class Life {
+ public:
+  Life() = default;
+  Life(const Life&) = delete;
+  Life& operator=(const Life&) = delete;
+  ~Life() {
+    let_go();
+    if (seen_ >= 0) close(seen_);
+  }
+
+  bool open() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    seen_ = ends[0];
+    held_ = ends[1];
+    return true;
+  }
+  int seen() const { return seen_; }
+  /// Of a process that is another: it alone keeps that end.
+  void let_go() {
+    if (held_ >= 0) close(std::exchange(held_, -1));
+  }
+
+ private:
+  int seen_ = -1;
+  int held_ = -1;
 };
 
 class ForkedRanks final : public Ranks {
  public:
   explicit ForkedRanks(int count) : count_(count), memory_(count), lives_(static_cast<std::size_t>(count)) {
-    for (Life& life : lives_) {
-      int ends[2];
-      GNEISS_CHECK(pipe2(ends, O_CLOEXEC) == 0, ErrorCode::kOutOfMemory, "no pipe for {} processes: {}", count,
-                   std::strerror(errno));
-      life = {ends[0], ends[1]};
-    }
+    for (Life& life : lives_)
+      GNEISS_CHECK(life.open(), ErrorCode::kOutOfMemory, "no pipe for {} processes: {}", count, std::strerror(errno));
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);  // what children write
+    GNEISS_CHECK(nowhere >= 0, ErrorCode::kDisk, "/dev/null cannot be opened: {}", std::strerror(errno));
     std::fflush(nullptr);  // or each process writes what is buffered
     for (int rank = 1; rank < count; ++rank) {
       const pid_t child = fork();
       if (child == 0) {
-        become(rank);
+        become(rank, nowhere);
         break;
       }
       if (child < 0) {
         const int fault = errno;
+        close(nowhere);
         stop_children(std::chrono::seconds(0));
         throw Error(ErrorCode::kOutOfMemory,
                     fmt::format("process {} of {} cannot be started: {}", rank + 1, count, std::strerror(fault)));
       }
       children_.push_back(child);
     }
+    close(nowhere);
     std::vector<int> seen;
     for (int p = 0; p < count; ++p) {
       Life& life = lives_[static_cast<std::size_t>(p)];
-      if (p != rank_) close(std::exchange(life.held, -1));
-      seen.push_back(p == rank_ ? -1 : life.seen);
+      if (p != rank_) life.let_go();
+      seen.push_back(p == rank_ ? -1 : life.seen());
     }
     member_ = std::make_unique<ProcessRank>(&memory_, std::move(seen), rank_, count);
   }
@@ -344,10 +368,7 @@ class ForkedRanks final : public Ranks {
   ForkedRanks& operator=(const ForkedRanks&) = delete;
 
   ~ForkedRanks() override {
-    for (const Life& life : lives_) {
-      if (life.seen >= 0) close(life.seen);
-      if (life.held >= 0) close(life.held);
-    }
+    lives_.clear();
     stop_children(kLastWait);
   }
 
@@ -371,14 +392,11 @@ class ForkedRanks final : public Ranks {
 
  private:
   /// In a child: it has no children, and nobody listens to what it writes.
-  void become(int rank) {
+  void become(int rank, int nowhere) {
     rank_ = rank;
     children_.clear();
-    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (nowhere < 0) return;
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
-    close(nowhere);
   }
 
   /// Children end when what they wait for does; who has not ended within `limit` is stopped.
@@ -396,11 +414,12 @@ class ForkedRanks final : public Ranks {
   int count_;
   int rank_ = 0;
   SharedMemory memory_;
-  std::vector<Life> lives_;
+  std::deque<Life> lives_;
   std::vector<pid_t> children_;  ///< of rank 0
   std::unique_ptr<ProcessRank> member_;
 };
 
+/// Of this process; 0: not known.
 std::int64_t count_threads() {
   std::error_code failed;
   std::int64_t threads = 0;
@@ -416,9 +435,10 @@ std::unique_ptr<Ranks> fork_ranks(int count) {
   GNEISS_CHECK(count >= 1 && count <= kMostProcesses, ErrorCode::kUsage, "expected 1 to {} processes, got {}",
                kMostProcesses, count);
   const std::int64_t threads = count_threads();
-  if (threads > 1) {
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("this process runs {} threads, and processes are forked from one", threads), {},
+  if (threads != 1) {
+    const std::string found =
+        threads == 0 ? "/proc/self/task does not say" : fmt::format("this process runs {} threads", threads);
+    throw Error(ErrorCode::kUnsupported, found + ", and processes are forked from one of a single thread", {},
                 "start the training by the command gneiss train, or take threads: leave --processes out");
   }
   return std::make_unique<ForkedRanks>(count);

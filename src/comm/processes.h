@@ -14,7 +14,7 @@ inline constexpr int kMostProcesses = 64;
 /// nothing to stdout and stderr. A process that ends, in whatever way, ends what the others wait for with kPeerLost at
 /// once. Rank 0 waits for the others where its ranks end, and stops what has not ended by then.
 /// Errors    kUnsupported if this process runs several threads, which a fork would not bring along; kOutOfMemory where
-///           the system gives no memory or no process
+///           the system gives no memory or no process; kDisk without /dev/null
 std::unique_ptr<Ranks> fork_ranks(int count);
 
 }  // namespace gneiss::comm

@@ -93,6 +93,9 @@ std::string FeatureFile::describe_reads() const {
 void FeatureFile::cut_into_runs(std::span<const NodeId> rows, std::byte* out, Scratch* scratch) const {
   std::vector<Wanted>& wanted = scratch->wanted;
   wanted.clear();
+  wanted.reserve(rows.size());
+  scratch->runs.reserve(rows.size());
+  scratch->reads.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) wanted.push_back({rows[i], static_cast<std::uint32_t>(i)});
   std::ranges::sort(
       wanted, [](const Wanted& a, const Wanted& b) { return a.row != b.row ? a.row < b.row : a.place < b.place; });

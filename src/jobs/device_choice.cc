@@ -35,8 +35,8 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
   const char* const others = rank_count(config) > 1 ? "several ranks" : "several virtual devices";
   if (name == "auto") {
     if (trains_batches(config) || several) {
-      notes->push_back(fmt::format("--device auto: the CPU, because {} do not run on devices yet",
-                                   several ? others : "mini-batches"));
+      notes->push_back(
+          fmt::format("--device auto: the CPU, because {} do not run on cards yet", several ? others : "mini-batches"));
       return nullptr;
     }
     try {
@@ -48,7 +48,7 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
     }
   }
   if (trains_batches(config) && (name == "emulated" || name.starts_with("cuda"))) {
-    throw Error(ErrorCode::kUnsupported, "mini-batches do not run on devices yet", config.where("device.name"),
+    throw Error(ErrorCode::kUnsupported, "mini-batches do not run on cards yet", config.where("device.name"),
                 "use --device cpu, or leave out --batch-size");
   }
   if (several) {

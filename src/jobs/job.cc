@@ -80,6 +80,7 @@ class Trainer {
     try {
       return train_all();
     } catch (const Error& error) {
+      tell_processes(error);
       const bool repeats = error.code() == ErrorCode::kNumeric;  // the same numbers come again
       if (repeats || folder_ == nullptr || !folder_->has_checkpoint()) throw;
       const std::string hint =
@@ -139,13 +140,23 @@ class Trainer {
     processes_ = comm::fork_ranks(device_count(config_));
   }
 
-  /// Processes on several machines could have been started with anything.
+  /// What this process ran into outside of a step, for the first one to say.
+  void tell_processes(const Error& error) noexcept {
+    if (processes_ == nullptr) return;
+    try {
+      processes_->run([&](comm::Communicator&) { throw Error(error); });
+    } catch (const Error&) {  // that one, or they know of another already
+    }
+  }
+
+  /// Processes on several machines could have been started with anything, and each of one machine reads by itself.
   void check_that_ranks_agree() {
-    if (world_ == nullptr || world_->here() == world_->count()) return;
+    comm::Ranks* const ranks = world_ != nullptr ? world_.get() : processes_.get();
+    if (ranks == nullptr || ranks->here() == ranks->count()) return;
     std::string settings;
     for (const auto& [key, value] : config_.values()) settings += key + "=" + value + ";";
     const std::uint64_t data = data_hash(dataset());
-    world_->run([&](comm::Communicator& communicator) {
+    ranks->run([&](comm::Communicator& communicator) {
       comm::agree(communicator, "version of gneiss", hash_text(version_text()));
       comm::agree(communicator, "configuration", hash_text(settings));
       comm::agree(communicator, "data set", data);

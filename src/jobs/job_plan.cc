@@ -104,7 +104,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   check_machine(config, true);
   const bool for_card = plans_for_card(config);
   if (for_card && trains_batches(config)) {
-    throw Error(ErrorCode::kUnsupported, "mini-batches do not run on devices yet", config.where("device.name"),
+    throw Error(ErrorCode::kUnsupported, "mini-batches do not run on cards yet", config.where("device.name"),
                 "use --device sim:v100 or cpu, or leave out --batch-size");
   }
   Workload workload(&config, PlanFor::kThisMachine, std::move(given));

@@ -120,6 +120,7 @@ synth::EpochSpec epoch_spec(const settings::Config& config, const train::FullGra
 /// Plans for the parts of all ranks, as the ranks of a training make them.
 std::vector<train::Blueprint> plan_parts(const settings::Config& config, Workload* workload, synth::RanksSpec* spec) {
   static constexpr const char* kLosses[] = {"kNone", "kCrossEntropy", "kBceWithLogits", "kMse"};
+  static_assert(std::size(kLosses) == static_cast<std::size_t>(passes::LossSpec::Kind::kMse) + 1);
   const std::unique_ptr<comm::Ranks> ranks = comm::loopback(rank_count(config));
   const train::Cutting cutting = {
       config.text("train.partition"),

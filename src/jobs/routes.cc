@@ -167,7 +167,7 @@ std::string describe_place(const data::FeatureFile& file, const data::Features& 
 std::string describe_traffic(const data::FeatureFile& file) {
   const data::FeatureFile::Traffic traffic = file.traffic();
   return fmt::format(
-      "features in a file: {} rows read in the last run ({:.1f} MB), with what lies between them {:.1f} MB in {} reads "
+      "features in a file: {} rows read ({:.1f} MB), with what lies between them {:.1f} MB in {} reads "
       "by {}, {:.1f} MB of it not in the system's cache\n",
       traffic.rows, megabytes(traffic.rows * file.row_bytes()), megabytes(traffic.bytes), traffic.reads,
       file.describe_reads(), megabytes(traffic.waited_bytes));
@@ -201,7 +201,7 @@ std::string describe_epoch(const train::RoutedEpoch& epoch) {
       epoch.replanned == 0
           ? ""
           : fmt::format(
-                "  again    planned {} times anew, by the means of the stages: {:.3f} ms a batch of the CPU, "
+                "  again    the plan changed {} times, by the means of the stages: {:.3f} ms a batch of the CPU, "
                 "{:.3f} of a copy, {:.3f} of the device, {:.3f} of a step\n",
                 epoch.replanned, schedule::to_ms(times.cpu_batch), schedule::to_ms(times.dma),
                 schedule::to_ms(times.route1()), schedule::to_ms(times.train));

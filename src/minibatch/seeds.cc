@@ -43,7 +43,7 @@ typename SeedOrder<Id>::Epoch SeedOrder<Id>::epoch(std::int64_t number) const {
   if (order == nullptr || order.use_count() > 1) {
     order = std::make_shared<std::vector<Id>>(nodes_);
   } else {
-    const Epoch after_all_readers = order;  // counting one more comes behind what the last of them did
+    const Epoch after_all_readers = order;  // libstdc++ counts with acquire and release: behind their last reads
     std::ranges::copy(nodes_, order->begin());
   }
   kept_[0].number = number;

@@ -123,7 +123,7 @@ void DeviceExecutor::send_graphs(const Structures& structures) {
     const ir::GraphUse& use = plan_.graph_uses[g];
     if (!use.used) continue;
     GNEISS_CHECK(!plan_.program.graphs[g].changes, ErrorCode::kUnsupported,
-                 "mini-batches do not run on devices yet; use --device cpu");
+                 "mini-batches do not run on cards yet; use --device cpu");
     const auto number = static_cast<std::int32_t>(g);
     graphs_[g].in = send_pattern(*structures.in_edges(number));
     if (plan_.program.graphs[g].weighted) graphs_[g].weights = send(structures.edge_weights(number));

@@ -2,7 +2,7 @@
 //
 // A profile holds means of stages that ran alone, or on another machine; beside each other they take longer. After each
 // epoch the running means of its stages take the place of the profile's times. Another plan is tried if it is predicted
-// to save enough, and given up for good if its epoch turns out no shorter than the one before it.
+// to save enough, and given up for good if its epoch turns out no shorter than the shortest before it.
 #pragma once
 
 #include <array>

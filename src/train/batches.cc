@@ -513,7 +513,8 @@ struct BatchTraining::Impl {
     bytes += parallel != nullptr ? parallel->bytes() : planned->plan.arena_bytes + planned->plan.constant_bytes;
     if (options.feature_file != nullptr) {
       const minibatch::BatchShape& room = block_plan().room;
-      bytes += batches.workers * data::FeatureFile::scratch_bytes(room.nodes[static_cast<std::size_t>(room.hops)]);
+      const std::int64_t workers = std::int64_t{batches.devices} * std::max(1, batches.workers / batches.devices);
+      bytes += workers * data::FeatureFile::scratch_bytes(room.nodes[static_cast<std::size_t>(room.hops)]);
     }
     if (graph_tier != nullptr) bytes += graph_tier->bytes();
     for (int d = 0; tiered != nullptr && d < batches.devices; ++d) bytes += tiered->rows().device_bytes(d);

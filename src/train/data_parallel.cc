@@ -239,7 +239,6 @@ void DataParallel::run(comm::Communicator& communicator, const AfterBatch& after
     held.reset();
     stops = finish_step(communicator, loss, std::ssize(order_->batch(order, index)), after);
   }
-  if (communicator.rank() == ranks().first()) stops_ = stops;
   if (ranks().here() < ranks().count()) share_traffic(communicator);
 }
 

@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "bytes of emulated device, 1024 of 1024 bytes are free; the largest: "},
         Refused{{"train", "karate", "--device", "emulated", "--batch-size", "8", "--out", "run"},
                 2,
-                "mini-batches do not run on devices yet"},
+                "mini-batches do not run on cards yet"},
         Refused{{"train", "karate", "--device-mem", "1G", "--out", "run"}, 2, "and none is asked for"},
         Refused{{"plan", "karate", "--device", "cuda:x"}, 2, "there is no device 'cuda:x'"},
         Refused{{"plan", "karate", "--device", "cuda", "--device-mem", "1K"},

@@ -329,6 +329,7 @@ TEST(Batches, ProcessesTrainAsThreadsDo) {
     EXPECT_EQ(processes["test"], threads["test"]);
     EXPECT_TRUE(processes["routes"]["processes"].get<bool>());
     EXPECT_EQ(processes["routes"]["read"], threads["routes"]["read"]) << "what each device read is told";
+    EXPECT_EQ(processes["routes"].value("graph", Json()), threads["routes"].value("graph", Json())) << "and drew from";
     EXPECT_EQ(place.read("processes/model.safetensors"), place.read("threads/model.safetensors"));
   }
   for (const std::string& name : shared_memory())
@@ -349,15 +350,15 @@ TEST(Batches, AKilledProcessEndsTheTraining) {
       "2> err &\n"
       "parent=$!\n"
       "for i in $(seq 600); do\n"
-      "  read -r child rest < /proc/$parent/task/$parent/children\n"
-      "  [ -n \"$child\" ] && break\n"
+      "  read -r child other < /proc/$parent/task/$parent/children\n"
+      "  [ -n \"$other\" ] && break\n"
       "  sleep 0.05\n"
       "done\n"
       "sleep 1\n"
       "kill -9 $child\n"
       "wait $parent\n"
       "code=$?\n"
-      "[ -z \"$(ls /proc/$parent 2>/dev/null)\" ] && echo \"code $code\" > code\n");
+      "[ -e /proc/$other ] || echo \"code $code\" > code\n");
   const std::string command = "cd '" + place.path("").string() +
                               "' && timeout 120 sh kill.sh '" GNEISS_BINARY "' train " + kGraph + " --model sage";
   ASSERT_EQ(std::system(command.c_str()), 0);
@@ -554,7 +555,7 @@ TEST(Batches, WhatCannotBeIsRefused) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     refused(arguments, 2, what);
   };
-  refused({"plan", kGraph, "--batch-size", "64", "--device", "cuda"}, 2, "do not run on devices yet");
+  refused({"plan", kGraph, "--batch-size", "64", "--device", "cuda"}, 2, "do not run on cards yet");
   refused({"train", kGraph, "--batch-size", "64", "--device-mem", "1G"}, 2, "--device-mem is for a device");
   refused_devices({"--device", "sim:v100", "--schedule", "cpu"}, "--schedule is for one device");
   refused_devices({"--device", "sim:uk-sage-b"}, "by its rates, not 'sim:uk-sage-b'");

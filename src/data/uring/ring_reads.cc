@@ -36,13 +36,14 @@ class Uring final : public Ring {
     std::size_t next = 0;
     unsigned under_way = 0;
     while (next < reads.size() || under_way > 0) {
-      const unsigned before = under_way;
+      const RingRead* const first_new = reads.data() + next;
       for (; next < reads.size() && under_way < kPlaces; ++next, ++under_way) put(file, &reads[next]);
-      // Without a wait first: what has come then was at hand.
-      const bool is_new = under_way > before;
+      // Without a wait first: what is new and has come then was at hand.
+      const bool is_new = reads.data() + next > first_new;
       const int entered = is_new ? io_uring_submit(&ring_) : io_uring_submit_and_wait(&ring_, 1);
-      under_way -= take(is_new);
-      if (entered < 0 && entered != -EINTR && entered != -EAGAIN && entered != -EBUSY) return abandon(under_way);
+      const unsigned taken = take(is_new ? first_new : nullptr);
+      under_way -= taken;
+      if (entered < 0 && entered != -EINTR && taken == 0) return abandon(under_way);
     }
   }
 
@@ -59,14 +60,15 @@ class Uring final : public Ring {
     io_uring_sqe_set_data(entry, read);
   }
 
-  unsigned take(bool at_once) {
+  /// Reads from `first_new` on were put in just now; null: none was.
+  unsigned take(const RingRead* first_new) {
     unsigned head = 0;
     unsigned count = 0;
     io_uring_cqe* entry = nullptr;
     io_uring_for_each_cqe(&ring_, head, entry) {
       auto* read = static_cast<RingRead*>(io_uring_cqe_get_data(entry));
       read->whole = entry->res == read->bytes;
-      read->at_once = at_once;
+      read->at_once = first_new != nullptr && read >= first_new;
       ++count;
     }
     io_uring_cq_advance(&ring_, count);
@@ -77,7 +79,7 @@ class Uring final : public Ring {
   void abandon(unsigned under_way) {
     under_way -= io_uring_sq_ready(&ring_);
     while (under_way > 0) {
-      under_way -= take(false);
+      under_way -= take(nullptr);
       usleep(100);
     }
     io_uring_queue_exit(&ring_);
