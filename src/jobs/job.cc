@@ -94,11 +94,16 @@ class Trainer {
   runs::Report train_all() {
     report_.version = version_text();
     check_machine(config_, false);
+    // Threads may begin here, MPI's too; processes are forked before any.
+    const bool forks = config_.flag("train.processes");
+    if (!forks && watcher_.on_begin) watcher_.on_begin();
     world_ = comm::make_ranks(rank_count(config_));
     check_ranks(config_, world_ == nullptr ? 1 : world_->count());
     check_processes(config_);
-    if (config_.flag("train.processes")) fork_processes();
-    if (watcher_.on_begin) watcher_.on_begin();
+    if (forks) {
+      fork_processes();
+      watcher_.on_begin();
+    }
     if (device_count(config_) > 1 && !trains_batches(config_)) world_ = comm::loopback(device_count(config_));
     report_.rank = world_ != nullptr ? world_->first() : processes_ != nullptr ? processes_->first() : 0;
     device_ = choose_device(config_, &device_notes_);  // before the data are read

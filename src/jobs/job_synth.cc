@@ -42,6 +42,14 @@ void check_settings(const settings::Config& config, const train::FullGraphOption
     throw Error(ErrorCode::kUsage, "a written program runs on one device", config.where("train.devices"),
                 "leave --devices out");
   }
+  if (config.flag("train.processes")) {
+    throw Error(ErrorCode::kUsage, "a written program has no devices that could be processes",
+                config.where("train.processes"), "leave --processes out");
+  }
+  if (!config.flag("train.overlap")) {
+    throw Error(ErrorCode::kUsage, "a written program always computes while rows are on their way",
+                config.where("train.overlap"), "leave --no-overlap out; the results are the same");
+  }
   if (trains_batches(config)) {
     throw Error(ErrorCode::kUsage, "a written program trains on the whole graph, not on mini-batches",
                 config.where("batch.size"), "leave --batch-size out");

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "data/preprocess.h"
+#include "graph/reorder.h"
 #include "ir/beside_exchange.h"
 #include "partition/owners.h"
 #include "train/cut_nodes.h"
@@ -34,7 +35,8 @@ class Epoch {
       const std::int32_t band = step(i).band;
       while (band >= 0 && end < std::ssize(plan_.steps) && step(end).band == band) ++end;
       const ir::Phase phase = op(i).phase;
-      if (phase == ir::Phase::kBackward && before == ir::Phase::kForward) start_sums(-1, 0);
+      if (phase == ir::Phase::kBackward && before == ir::Phase::kForward)
+        start_sums(ir::GradientSum::kBeforeBackward, ir::GradientSum::kBeforeBackward + 1);
       if (phase == ir::Phase::kForward || phase == ir::Phase::kBackward) run_steps(i, end);
       before = phase;
       i = end;
@@ -210,9 +212,8 @@ RanksEstimate estimate(data::Dataset* dataset, const train::SessionOptions& opti
   slowest.bytes = bytes;
   for (const partition::PartTraffic& part : parts) slowest.ghosts += part.ghosts();
   if (!cut.order.empty()) {  // the next number of ranks cuts what this one was given
-    graph::Order back(cut.order.size());
-    for (std::size_t v = 0; v < back.size(); ++v) back[static_cast<std::size_t>(cut.order[v])] = static_cast<NodeId>(v);
-    data::permute(back, train::threads_of(options), dataset);
+    const int threads = train::threads_of(options);
+    data::permute(graph::inverse_order(cut.order, threads), threads, dataset);
     dataset->part_starts = std::move(part_starts);
   }
   return slowest;

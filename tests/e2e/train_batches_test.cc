@@ -520,6 +520,8 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused({"train", kGraph, "--model", "sage", "--batch-size", "0"}, 2, "batch");
   refused({"sample", kGraph, "--degrees", "batch"}, 2, "--degrees says what a training computes");
   refused({"synth", kGraph, "--batch-size", "64", "-o", "program"}, 2, "mini-batches");
+  refused({"synth", kGraph, "--processes", "-o", "program"}, 2, "no devices that could be processes");
+  refused({"synth", kGraph, "--no-overlap", "-o", "program"}, 2, "while rows are on their way");
   refused({"profile", kGraph, "--batch-size", "64", "--devices", "2"}, 2, "leave --devices out");
   refused({"plan", kGraph, "--batch-size", "64", "--devices", "2", "--machine", "pcie4"}, 2, "--device sim:NAME");
   refused({"train", kGraph, "--batch-size", "64", "--device", "gpu"}, 2, "there is no device 'gpu'");

@@ -182,8 +182,10 @@ def test_words_may_be_missing(small):
     expected = np.array([1, 0, 2])[small.y]
     expected[[0, 5]] = -1
     assert dataset.arrays()["class_names"] == ["a", "b", "c"] and (dataset.arrays()["y"] == expected).all()
+    dataset = small.dataset(y=words.tolist())
+    assert dataset.arrays()["class_names"] == ["a", "b", "c"] and (dataset.arrays()["y"] == expected).all()
     words[7] = 3
-    assert error_of(**small.arguments(y=words)).message == "element [7] is 3, a int, among words"
+    assert error_of(**small.arguments(y=words)).message == "element [7] is 3, of type int, among words"
     assert "leave class_names out" in error_of(**small.arguments(y=words[:5], class_names=["a"])).hint
 
 

@@ -199,6 +199,8 @@ def test_errors_speak_of_keywords(small):
         ("--no-header says which", "header=False says which"),
         ("use --split ratio:60/20/20", 'use split="ratio:60/20/20"'),
         ("use --monitor metric, loss or both", 'use monitor="metric", loss or both'),
+        ("add --devices 2 --batch-size 256, or leave it out", "add devices=2 batch_size=256, or leave it out"),
+        ("write e.g. --hot 10%.", 'write e.g. hot="10%".'),
         ("lower it or raise --lr", "lower it or raise lr"),
         ("as gneiss plan --devices 2 says", "as gneiss plan --devices 2 says"),
         ("give some with --features FILE", "give some with features=FILE (x= of gneiss.Dataset)"),

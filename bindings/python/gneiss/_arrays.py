@@ -71,7 +71,8 @@ def as_array(value, name, notes=None, text=False):
     if isinstance(value, np.ma.MaskedArray):
         raise DataError("the array is masked", name, f"fill what is masked, e.g. {name}.filled(numpy.nan)")
     try:
-        array = np.asarray(_on_host(value, name))
+        words = text and isinstance(value, (list, tuple)) and any(isinstance(one, str) for one in value)
+        array = np.asarray(_on_host(value, name), object if words else None)  # NumPy makes a word of NaN
     except (ValueError, TypeError, RuntimeError, BufferError) as error:
         if isinstance(error, DataError):
             raise

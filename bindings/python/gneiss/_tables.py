@@ -35,7 +35,7 @@ def features_of(nodes, x, y, notes):
 
 
 def _is_missing(value):
-    return value is None or value != value or type(value).__name__ == "NAType"
+    return value is None or type(value).__name__ == "NAType" or value != value
 
 
 def words_of(y):
@@ -48,7 +48,7 @@ def words_of(y):
     for at in np.flatnonzero(there):
         if y.dtype.kind == "O" and not isinstance(y[at], str):
             kind = type(y[at]).__name__
-            raise DataError(f"element [{at}] is {y[at]!r}, a {kind}, among words", "y", "give words or numbers alone")
+            raise DataError(f"element [{at}] is {y[at]!r}, of type {kind}, among words", "y", "give words or numbers alone")
     return _numbered(y[there].astype(str), there)
 
 
