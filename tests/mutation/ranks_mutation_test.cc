@@ -26,6 +26,8 @@ class Damaged final : public comm::Communicator {
   std::function<void(std::span<double> sums, int ranks)> after_sum;
   std::function<bool(std::span<double> sums)> forgets_sum;
   std::function<void(comm::RowsByRank<std::byte> received)> after_exchange;
+  bool updates_at_once = false;  ///< a weight goes down its gradient as soon as that is summed
+  runtime::Parameters<double>* parameters = nullptr;
 
   int rank() const override { return inner_.rank(); }
   int ranks() const override { return inner_.ranks(); }
@@ -58,7 +60,13 @@ class Damaged final : public comm::Communicator {
   }
   comm::Request do_start_sum(std::span<double> values) override {
     auto open = std::make_unique<Open>();
-    if (!forgets_sum || !forgets_sum(values)) {
+    const std::span<const double> gradients = parameters == nullptr ? values.first(0) : parameters->gradients();
+    const std::ptrdiff_t at = values.data() - gradients.data();
+    if (updates_at_once && at >= 0 && at < std::ssize(gradients)) {
+      inner_.sum(values);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        parameters->values()[static_cast<std::size_t>(at) + i] -= kRate * values[i];
+    } else if (!forgets_sum || !forgets_sum(values)) {
       open->inner = inner_.start_sum(values);
       open->sums = values;
     }
@@ -86,6 +94,8 @@ class Damaged final : public comm::Communicator {
     std::copy(open->rows.begin(), open->rows.end(), open->receive.bytes.begin());
     if (after_exchange) after_exchange(open->receive);
   }
+
+  static constexpr double kRate = 1;  ///< of updates_at_once
 
   std::uint64_t last_ = 0;
   std::vector<std::unique_ptr<Open>> open_;
@@ -123,6 +133,8 @@ std::vector<Mutant> all_mutants() {
   mutants.push_back({"gradients are not summed", gcn, [](train::RankData*, Damaged* c) {
                        c->forgets_sum = [](std::span<double> sums) { return sums.size() > kFewNumbers; };
                      }});
+  mutants.push_back({"a weight is updated before backward has read it for the last time", gcn,
+                     [](train::RankData*, Damaged* c) { c->updates_at_once = true; }});
   mutants.push_back({"the mean is over the rank's own training nodes", gcn,
                      [](train::RankData* here, Damaged*) { here->part.loss_share = 1; }});
   mutants.push_back({"the loss is the mean of the ranks' means", gcn,
@@ -164,13 +176,17 @@ double difference_of(const Mutant& mutant, const data::Dataset& dataset, bool da
   const train::SessionOptions options = testing::rank_options(mutant.model, dataset);
   const testing::Step alone = testing::step_alone(dataset, options);
   std::vector<std::unique_ptr<Damaged>> damaged(3);
+  const auto damage = [&](train::RankData* here) {
+    auto& c = damaged[static_cast<std::size_t>(here->part.communicator->rank())];
+    c = std::make_unique<Damaged>(here->part.communicator);
+    if (damages) mutant.damage(here, c.get());
+    here->part.communicator = c.get();
+  };
+  const auto attach = [&](int rank, train::Session<double>* session) {
+    damaged[static_cast<std::size_t>(rank)]->parameters = &session->parameters();
+  };
   try {
-    return testing::difference(alone, testing::step_on_ranks(dataset, options, 3, [&](train::RankData* here) {
-                                 auto& c = damaged[static_cast<std::size_t>(here->part.communicator->rank())];
-                                 c = std::make_unique<Damaged>(here->part.communicator);
-                                 if (damages) mutant.damage(here, c.get());
-                                 here->part.communicator = c.get();
-                               }));
+    return testing::difference(alone, testing::step_on_ranks(dataset, options, 3, damage, attach));
   } catch (const Error&) {
     return 1;
   }

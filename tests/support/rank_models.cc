@@ -58,14 +58,15 @@ Step step_alone(const data::Dataset& dataset, const train::SessionOptions& optio
   return step_of(session);
 }
 
-Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& options, int ranks,
-                   const Damage& damage) {
+Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& options, int ranks, const Damage& damage,
+                   const Attach& attach) {
   Step step;
   const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), ranks);
   comm::loopback(ranks)->run([&](comm::Communicator& communicator) {
     train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, options.class_weights);
     if (damage) damage(&here);
     train::Session<double> session(here.dataset, options, &here.part);
+    if (attach) attach(communicator.rank(), &session);
     const Step mine = step_of(session);
     if (communicator.rank() == 0) step = mine;
   });

@@ -31,10 +31,11 @@ struct Step {
 };
 Step step_alone(const data::Dataset& dataset, const train::SessionOptions& options);
 /// The same on several ranks, as rank 0 sees it. `damage`, if given, changes what a rank has before its session is
-/// made: a test of the test.
+/// made: a test of the test. `attach` sees each rank's session before it steps.
 using Damage = std::function<void(train::RankData*)>;
+using Attach = std::function<void(int rank, train::Session<double>* session)>;
 Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& options, int ranks,
-                   const Damage& damage = {});
+                   const Damage& damage = {}, const Attach& attach = {});
 /// The largest difference, relative to the loss and to the largest gradient.
 double difference(const Step& a, const Step& b);
 
