@@ -4,6 +4,7 @@
 //   FAIL_ALLOCATION=n   the n-th call of aligned_alloc, by which every Buffer is made, finds no memory
 //   FAIL_DISK=n         the n-th call that makes, grows, flushes or renames a file or folder ends in ENOSPC
 //   FAIL_READ=n         the n-th read by position ends in EIO; none is served from memory at once, nor by io_uring
+//   KILL_WRITE=n        the process is killed in the n-th write to a file whose name contains KILL_FILE, half through
 //   FAIL_RING=1         the system refuses io_uring, as those of containers do
 //   FAIL_REPORT=path    at the end, how many such calls there were: "ALLOCATIONS DISK"
 //
@@ -24,18 +25,23 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <string>
 
 namespace {
 
 std::atomic<long> allocations{0};
 std::atomic<long> disk_calls{0};
 std::atomic<long> reads{0};
+std::atomic<long> writes{0};  // to files of KILL_FILE
 long failing_allocation = 0;
 long failing_disk_call = 0;
 long failing_read = 0;
+long killing_write = 0;
 
 bool counting = false;
 
@@ -76,6 +82,7 @@ int counted_main(int argc, char** argv, char** environment) {
   failing_allocation = number("FAIL_ALLOCATION");
   failing_disk_call = number("FAIL_DISK");
   failing_read = number("FAIL_READ");
+  killing_write = number("KILL_WRITE");
   if (failing_read > 0 || number("FAIL_RING") > 0) refuse_rings();
   counting = true;
   const int code = real_main(argc, argv, environment);
@@ -91,6 +98,16 @@ bool disk_fails() {
   if (!counting || ++disk_calls != failing_disk_call) return false;
   errno = ENOSPC;
   return true;
+}
+
+/// Counts a write; true if it is to be the last thing that the process does.
+bool write_kills(int file) {
+  if (!counting || killing_write <= 0) return false;
+  std::array<char, 4096> name{};
+  const std::string link = "/proc/self/fd/" + std::to_string(file);
+  if (readlink(link.c_str(), name.data(), name.size() - 1) <= 0) return false;
+  const char* wanted = std::getenv("KILL_FILE");
+  return wanted != nullptr && std::strstr(name.data(), wanted) != nullptr && ++writes == killing_write;
 }
 
 using Open = int(const char*, int, ...);
@@ -147,6 +164,10 @@ int mkostemp(char* name, int flags) { return disk_fails() ? -1 : real<int(char*,
 
 ssize_t write(int file, const void* data, std::size_t bytes) {
   static auto* const next = real<ssize_t(int, const void*, std::size_t)>("write");
+  if (file > STDERR_FILENO && write_kills(file)) {
+    next(file, data, bytes / 2);
+    raise(SIGKILL);
+  }
   return file > STDERR_FILENO && disk_fails() ? -1 : next(file, data, bytes);
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <initializer_list>
@@ -103,6 +104,42 @@ INSTANTIATE_TEST_SUITE_P(
                  "train dcsbm:nodes=400,features=16,seed=3 --model gcn --epochs 4 --batch-size 4 --fanout 4,3 "
                  "--threads 1 --patience 0 --checkpoint-every 3 --device host:tw-sage-b --schedule coinflip:0.5"}),
     [](const auto& test) { return test.param.name; });
+
+/// Names in a run folder, sorted.
+std::vector<std::string> names_in(const Workplace& place, const std::string& run) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(place.path(run))) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// One training by one rank and one by two, killed while each piece of a checkpoint is half written: the checkpoint
+// before it counts, and what was being written is gone at the end.
+TEST(KilledInACheckpoint, ItGoesOnToTheSameBytes) {
+  if (!kAllocationsAreCounted) GTEST_SKIP() << "no library is preloaded under a sanitizer";
+  const Workplace place;
+  for (const char* ranks : {"1", "2"}) {
+    SCOPED_TRACE(std::string(ranks) + " ranks");
+    const std::string command =
+        "train karate --model gcn --epochs 8 --threads 2 --patience 0 --checkpoint-every 1 --ranks " +
+        std::string(ranks);
+    const std::string whole = std::string("whole") + ranks;
+    ASSERT_EQ(place.gneiss(words(command + " --out " + whole)).code, 0);
+    for (int write = 12; write < 20; ++write) {
+      SCOPED_TRACE(write);
+      const CommandResult killed = place.gneiss(
+          words(command + " --out run"),
+          {{"LD_PRELOAD", GNEISS_FAIL_NTH}, {"KILL_FILE", "checkpoint.bin"}, {"KILL_WRITE", std::to_string(write)}});
+      ASSERT_EQ(killed.code, 128 + 9) << killed.err;
+      const CommandResult resumed = place.gneiss(words("resume run"));
+      ASSERT_EQ(resumed.code, 0) << resumed.err;
+      expect_the_same(place, "run", whole);
+      EXPECT_EQ(names_in(place, "run"), names_in(place, whole));
+      fs::remove_all(place.path("run"));
+    }
+  }
+  EXPECT_EQ(place.list(), (std::vector<std::string>{"whole1", "whole2"}));
+}
 
 TEST(Stopped, ASignalLeavesACheckpointAndResumeGoesOn) {
   for (const char* batches : {"", " --batch-size 8 --fanout 3,3", " --batch-size 8 --fanout 3,3 --device sim:uk-gcn-b",
