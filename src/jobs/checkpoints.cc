@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "base/hash_bytes.h"
 #include "base/version.h"
+#include "data/data_hash.h"
 #include "ir/text.h"
-#include "jobs/data_hash.h"
 
 namespace gneiss::jobs {
 namespace {
@@ -65,7 +65,7 @@ void Checkpoints::look_at_model(std::string_view text) {
 }
 
 void Checkpoints::look_at_data(const data::Dataset& dataset, const std::string& node_order, std::int64_t run) {
-  data_hash_ = data_hash(dataset);
+  data_hash_ = data::data_hash(dataset);
   if (!from_ || run != first_run()) return;
   const runs::Checkpoint& at = from_->checkpoint.at;
   if (data_hash_ == at.data_hash) return;

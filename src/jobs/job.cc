@@ -16,12 +16,12 @@
 #include "comm/launch.h"
 #include "comm/loopback.h"
 #include "comm/processes.h"
+#include "data/data_hash.h"
 #include "data/info.h"
 #include "data/ranges.h"
 #include "jobs/advice.h"
 #include "jobs/batch_session.h"
 #include "jobs/checkpoints.h"
-#include "jobs/data_hash.h"
 #include "jobs/device_choice.h"
 #include "jobs/go_on.h"
 #include "jobs/model_file.h"
@@ -160,7 +160,7 @@ class Trainer {
     if (ranks == nullptr || ranks->here() == ranks->count()) return;
     std::string settings;
     for (const auto& [key, value] : config_.values()) settings += key + "=" + value + ";";
-    const std::uint64_t data = data_hash(dataset());
+    const std::uint64_t data = data::data_hash(dataset());
     ranks->run([&](comm::Communicator& communicator) {
       comm::agree(communicator, "version of gneiss", hash_text(version_text()));
       comm::agree(communicator, "configuration", hash_text(settings));

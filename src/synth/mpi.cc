@@ -60,9 +60,15 @@ inline constexpr int kRanks = {};
                       ranks_of(from));
   text += openmp::class_weights(from) + openmp::settings_struct(from);
   text +=
-      R"(/// Reads the data set and renames its nodes, so that parts are runs of them; the first nodes of the parts.
+      R"(/// How the nodes were dealt out.
+struct Cut {
+  std::vector<std::int64_t> starts;  ///< the first nodes of the parts
+  std::uint64_t data_hash = 0;       ///< of what was dealt out
+};
+
+/// Reads the data set and renames its nodes, so that parts are runs of them.
 /// Errors: kBadData if the data are not those that this program was written for.
-std::vector<std::int64_t> load_and_cut(const Settings& settings, int threads, data::Dataset& whole);
+Cut load_and_cut(const Settings& settings, int threads, data::Dataset& whole);
 
 // What the ranks run. `keep` holds what other ranks read of a rank's memory.
 )";
@@ -78,19 +84,20 @@ std::vector<std::int64_t> load_and_cut(const Settings& settings, int threads, da
 
 std::string shared_data(const Source& from) {
   std::string text = "// Reads the data and deals the nodes out.\n";
-  std::vector<std::string> headers = {quote("data/load.h")};
+  std::vector<std::string> headers = {quote("data/data_hash.h"), quote("data/load.h")};
   const bool reorders = from.spec.data.node_order != "none";
   if (reorders) headers.push_back(quote("data/preprocess.h"));
   headers.push_back(quote("gneiss/error.h"));
   if (reorders) headers.push_back(quote("graph/reorder.h"));
   headers.insert(headers.end(), {quote("shared.h"), quote("train/cut_nodes.h")});
   text += includes(headers) + "\nnamespace program {\n\n" + openmp::expect_function() + R"(
-std::vector<std::int64_t> load_and_cut(const Settings& settings, int threads, data::Dataset& whole) {
+Cut load_and_cut(const Settings& settings, int threads, data::Dataset& whole) {
 )";
   text += openmp::load_lines(from, "whole");
   return text + fmt::format(
-                    "  return train::cut_nodes(kRanks, {{{}, {{}}}}, threads, &whole).starts;\n}}\n\n}}  // namespace "
-                    "program\n",
+                    "  const std::uint64_t hash = data::data_hash(whole);\n"
+                    "  return {{train::cut_nodes(kRanks, {{{}, {{}}}}, threads, &whole).starts, hash}};\n}}\n\n}}  // "
+                    "namespace program\n",
                     quote(from.spec.several.cut));
 }
 
@@ -102,11 +109,13 @@ std::string shared_main(const Source& from) {
                 quote("comm/loopback.h"), quote("gneiss/error.h"), quote("shared.h"), quote("train/cut_nodes.h")});
   text += "\nnamespace program {\n\n" + openmp::options_source();
   text += R"(/// Processes could have been started with anything.
-static void agree(comm::Communicator& communicator, const Settings& settings, std::uint64_t cut) {
+static void agree(comm::Communicator& communicator, const Settings& settings, const data::Dataset& whole,
+                  const Cut& cut) {
   const std::string text = settings.data + " " + settings.split + " " + std::to_string(settings.data_seed) + " " +
                            std::to_string(settings.epochs) + " " + std::to_string(settings.seed);
   comm::agree(communicator, "configuration", hash_bytes(text.data(), text.size()));
-  comm::agree(communicator, "cut of the graph", cut);
+  comm::agree(communicator, "data set", cut.data_hash);
+  comm::agree(communicator, "cut of the graph", train::cut_hash(whole, cut.starts));
 }
 
 /// Processes that a launcher started, else threads of this one. Errors: kUsage for another number of processes.
@@ -127,14 +136,14 @@ static void run(const Settings& settings) {
   const std::unique_ptr<comm::Ranks> ranks = start_ranks();
   const int threads = settings.threads > 0 ? settings.threads : available_threads();
   data::Dataset whole;
-  const std::vector<std::int64_t> starts = load_and_cut(settings, threads, whole);
+  const Cut cut = load_and_cut(settings, threads, whole);
   std::vector<train::RankData> parts(kRanks);
   ranks->run([&](comm::Communicator& communicator) {
-    if (ranks->here() < kRanks) agree(communicator, settings, train::cut_hash(whole, starts));
+    if (ranks->here() < kRanks) agree(communicator, settings, whole, cut);
 )";
   text += fmt::format("    train::RankData& part = parts[static_cast<std::size_t>(communicator.rank())];\n{}",
                       call("    ", "part = train::cut_dataset",
-                           {"whole", "starts", "communicator", "passes::LossSpec::Kind::" + from.spec.several.loss,
+                           {"whole", "cut.starts", "communicator", "passes::LossSpec::Kind::" + from.spec.several.loss,
                             from.spec.class_weights.empty() ? "{}" : "kClassWeights"}));
   text += R"(  });
   // Each rank has its own now.

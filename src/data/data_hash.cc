@@ -1,5 +1,5 @@
 // Arrays are hashed one after the other, each with its size.
-#include "jobs/data_hash.h"
+#include "data/data_hash.h"
 
 #include <algorithm>
 #include <span>
@@ -7,7 +7,7 @@
 #include "base/file_pages.h"
 #include "base/hash_bytes.h"
 
-namespace gneiss::jobs {
+namespace gneiss::data {
 namespace {
 
 /// Features beyond this are not read as a whole: they may lie in a file, and be more than there is memory.
@@ -46,11 +46,11 @@ class Hash {
   std::uint64_t hash_ = 0;
 };
 
-void add_edges_and_features(const data::Dataset& dataset, Hash* hash) {
+void add_edges_and_features(const Dataset& dataset, Hash* hash) {
   hash->add(dataset.graph.offsets());
   hash->add(dataset.graph.sources());
   hash->add(dataset.graph.weights());
-  const data::Features& features = dataset.features;
+  const Features& features = dataset.features;
   hash->add_number(static_cast<std::uint64_t>(features.cols));
   hash->add_some(features.dense);
   hash->add_some(features.halves);
@@ -61,7 +61,7 @@ void add_edges_and_features(const data::Dataset& dataset, Hash* hash) {
 
 }  // namespace
 
-std::uint64_t data_hash(const data::Dataset& dataset) {
+std::uint64_t data_hash(const Dataset& dataset) {
   Hash hash;
   if (dataset.by_parts) {
     hash.add_number(dataset.files_hash);
@@ -77,4 +77,4 @@ std::uint64_t data_hash(const data::Dataset& dataset) {
   return hash.value();
 }
 
-}  // namespace gneiss::jobs
+}  // namespace gneiss::data
