@@ -10,8 +10,6 @@
 //   {train,val,test}_idx.npy i32                        or {train,val,test}_mask.npy bool [n]
 //   orig_id.npy i64 [n], node_names.npy S [n]           optional
 //   part_starts.npy i64 [parts + 1]                     optional: nodes lie by parts of a cut
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,8 +18,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/pages.h"
-#include "base/remove.h"
+#include "base/file_pages.h"
 #include "data/checksum.h"
 #include "data/half_features.h"
 #include "data/manifest.h"
@@ -219,129 +216,16 @@ void check_sizes(const fs::path& folder, const Manifest& manifest) {
   }
 }
 
-/// Writes arrays into one folder and keeps their records.
-class Writer {
- public:
-  Writer(fs::path folder, Manifest* manifest, int threads)
-      : folder_(std::move(folder)), manifest_(*manifest), threads_(threads) {}
-
-  template <class T>
-  void write(const std::string& name, const std::string& descr, std::vector<std::int64_t> shape,
-             std::span<const T> values) {
-    const std::string file = name + ".npy";
-    const std::uint32_t crc = write_npy(folder_ / file, descr, shape, std::as_bytes(values), threads_);
-    manifest_.files[file] = {fs::file_size(folder_ / file), crc};
-  }
-  template <class T>
-  void write(const std::string& name, const std::string& descr, std::span<const T> values) {
-    write(name, descr, {static_cast<std::int64_t>(values.size())}, values);
-  }
-
- private:
-  fs::path folder_;
-  Manifest& manifest_;
-  int threads_;
-};
-
-void write_names(const std::vector<std::string>& names, Writer* writer) {
-  std::size_t width = 1;
-  for (const std::string& name : names) width = std::max(width, name.size());
-  std::string packed(width * names.size(), '\0');
-  for (std::size_t i = 0; i < names.size(); ++i) names[i].copy(packed.data() + i * width, width);
-  writer->write("node_names", fmt::format("|S{}", width), {static_cast<std::int64_t>(names.size())},
-                std::span<const char>(packed));
-}
-
-void write_arrays(const Dataset& d, Writer* writer) {
-  writer->write("in_indptr", "<i8", d.graph.offsets());
-  writer->write("in_indices", "<i4", d.graph.sources());
-  if (d.graph.weighted()) writer->write("edge_weight", "<f4", d.graph.weights());
-  const Features& f = d.features;
-  if (f.sparse) {
-    writer->write("features_indptr", "<i8", f.offsets.span());
-    writer->write("features_indices", "<i4", f.indices.span());
-    writer->write("features_data", "<f4", f.values.span());
-  } else if (!f.empty()) {
-    if (f.dtype == HalfType::kNone) {
-      writer->write("features", "<f4", {f.rows, f.cols}, f.dense.span());
-    } else {
-      writer->write("features", f.dtype == HalfType::kBf16 ? "<u2" : "<f2", {f.rows, f.cols}, f.halves.span());
-    }
-  }
-  const Labels& l = d.labels;
-  if (l.kind == LabelKind::kSingle) writer->write("labels", "<i4", l.classes.span());
-  if (l.kind == LabelKind::kMulti || l.kind == LabelKind::kRegression)
-    writer->write("labels", "<f4", {d.num_nodes(), l.num_classes}, l.targets.span());
-  const std::pair<const char*, const std::vector<NodeId>*> parts[] = {
-      {"train_idx", &d.split.train}, {"val_idx", &d.split.val}, {"test_idx", &d.split.test}};
-  for (const auto& [name, ids] : parts) {
-    if (!ids->empty()) writer->write(name, "<i4", std::span<const NodeId>(*ids));
-  }
-  if (!d.orig_id.empty()) writer->write("orig_id", "<i8", std::span<const std::int64_t>(d.orig_id));
-  if (!d.node_names.empty()) write_names(d.node_names, writer);
-  if (!d.part_starts.empty()) writer->write("part_starts", "<i8", std::span<const std::int64_t>(d.part_starts));
-}
-
-void check_target(const fs::path& path, bool force) {
-  if (!fs::exists(path)) return;
-  if (!force)
-    throw Error(ErrorCode::kUsage, fmt::format("'{}' exists", path.string()), path.string(),
-                "give another path, or --force to replace it");
-  const bool ours = fs::is_directory(path) && (fs::exists(path / "manifest.json") || fs::is_empty(path));
-  if (!ours) {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("'{}' exists and is not a Gneiss folder; it is not replaced", path.string()), path.string(),
-                "give another path");
-  }
-  if (fs::exists(path / "manifest.json")) read_manifest(path);
-}
-
-/// Removes its folder unless told to keep it.
-struct TemporaryFolder {
-  fs::path path;
-  bool keep = false;
-  ~TemporaryFolder() {
-    if (!keep) remove_quietly(path);
-  }
-};
-
-void save_checked(const Dataset& dataset, const fs::path& path, bool force, int threads) {
-  const fs::path target = path.has_filename() ? path : path.parent_path();
-  check_target(target, force);
-  TemporaryFolder temporary{target.string() + fmt::format(".tmp-{}", getpid())};
-  make_folder(temporary.path);
-  Manifest manifest;
-  manifest.name = dataset.name;
-  manifest.source = dataset.format;
-  manifest.num_nodes = dataset.num_nodes();
-  manifest.symmetric = dataset.graph.symmetric();
-  manifest.label_kind = dataset.labels.kind;
-  manifest.num_classes = dataset.labels.num_classes;
-  manifest.class_names = dataset.class_names;
-  manifest.notes = dataset.notes;
-  manifest.suggested_metric = dataset.suggested_metric;
-  Writer writer(temporary.path, &manifest, threads);
-  write_arrays(dataset, &writer);
-  write_file(temporary.path / "manifest.json", manifest_text(manifest, dataset));
-
-  std::error_code error;
-  TemporaryFolder old{target.string() + fmt::format(".old-{}", getpid())};
-  if (fs::exists(target)) fs::rename(target, old.path, error);
-  if (!error) fs::rename(temporary.path, target, error);
-  if (error) {
-    std::error_code lost;
-    if (fs::exists(old.path)) fs::rename(old.path, target, lost);
-    old.keep = static_cast<bool>(lost);  // rather under another name than not at all
-    throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", target.string(), error.message()),
-                target.string());
-  }
-  temporary.keep = true;
-}
-
 /// May edges and features stay unread? If not, and the folder has the parts that are asked for, a note says why.
 void read_by_parts(const fs::path& folder, const Manifest& manifest, const LoadOptions& options, Dataset* out) {
-  if (options.parts == 0 || !is_cut_into(options.parts, folder, manifest)) return;
+  const bool cut = options.parts != 0 && is_cut_into(options.parts, folder, manifest);
+  if (!options.in_files && !cut) return;
   const std::string option = asks_for_all(options, manifest);
+  if (!option.empty() && options.in_files) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("{} looks at all edges or features, which are to stay in their files", option),
+                folder.string(), "apply it first: gneiss data convert writes a folder of what it makes");
+  }
   if (!option.empty()) {
     out->notes.push_back(fmt::format("{} looks at all edges or features: every rank reads the whole data set", option));
     return;
@@ -351,17 +235,20 @@ void read_by_parts(const fs::path& folder, const Manifest& manifest, const LoadO
   out->files_hash = files_hash(manifest);
 }
 
-/// Of a file that may be larger than the memory: its pages do not stay.
-std::uint32_t checksum_of(const MappedFile& file, int threads) {
-  constexpr std::size_t kAtOnce = std::size_t{64} << 20;
-  const std::span<const std::byte> bytes = file.bytes();
-  std::uint32_t crc = 0;
-  for (std::size_t begin = 0; begin < bytes.size(); begin += kAtOnce) {
-    const std::span<const std::byte> part = bytes.subspan(begin, std::min(kAtOnce, bytes.size() - begin));
-    crc = checksum(part, crc, threads);
-    give_back_tail(const_cast<std::byte*>(part.data()), 0, part.size());
-  }
-  return crc;
+/// Large arrays have to lie in their files as they are read.
+void expect_in_files(const Dataset& dataset, const fs::path& folder) {
+  constexpr std::size_t kLarge = std::size_t{4} << 20;
+  const auto check = [&](const auto& values, const char* file) {
+    if (values.size_bytes() < kLarge || pages_are_the_files(values.data(), values.size_bytes())) return;
+    fail((folder / file).string(), "its numbers are not stored as they are read, and would have to be copied to memory",
+         "make the folder again with gneiss data convert, or store the array as docs/data.md says");
+  };
+  check(dataset.graph.sources(), "in_indices.npy");
+  check(dataset.graph.weights(), "edge_weight.npy");
+  check(dataset.features.dense.span(), "features.npy");
+  check(dataset.features.halves.span(), "features.npy");
+  check(dataset.features.indices.span(), "features_indices.npy");
+  check(dataset.features.values.span(), "features_data.npy");
 }
 
 }  // namespace
@@ -372,7 +259,7 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   check_sizes(folder, manifest);
   Dataset out;
   read_by_parts(folder, manifest, options, &out);
-  if (options.verify_checksums && !out.by_parts) {
+  if (options.verify_checksums && (!out.by_parts || options.in_files)) {
     for (const Finding& finding : verify_files(folder, options.threads)) {
       fail(folder.string(), finding.message, "the folder is damaged; copy or convert it again");
     }
@@ -392,6 +279,7 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   const std::int64_t nodes = out.num_nodes();
   out.features = read_features(folder, manifest, nodes, options, out.by_parts);
   if (out.features.sparse) out.features.cols = std::max(out.features.cols, manifest.feature_width);
+  if (options.in_files) expect_in_files(out, folder);
   out.labels = read_labels(folder, manifest, nodes);
   out.split = {read_part(folder, "train", nodes), read_part(folder, "val", nodes), read_part(folder, "test", nodes)};
   if (fs::exists(folder / "orig_id.npy")) {
@@ -404,15 +292,6 @@ Dataset read_gneiss_folder(const fs::path& given, const LoadOptions& options) {
   return out;
 }
 
-void save(const Dataset& dataset, const fs::path& path, bool force, int threads) {
-  try {
-    save_checked(dataset, path, force, threads);
-  } catch (const fs::filesystem_error& error) {
-    throw Error(ErrorCode::kDisk, fmt::format("cannot write '{}': {}", path.string(), error.code().message()),
-                path.string(), "check the path and its permissions");
-  }
-}
-
 std::vector<Finding> verify_files(const fs::path& folder, int threads) {
   std::vector<Finding> findings;
   const Manifest manifest = read_manifest(folder);
@@ -420,7 +299,7 @@ std::vector<Finding> verify_files(const fs::path& folder, int threads) {
     try {
       const MappedFile file(folder / name);
       const auto bytes = file.bytes();
-      const std::uint32_t crc = checksum_of(file, threads);
+      const std::uint32_t crc = checksum(file, threads);
       if (bytes.size() != record.bytes || crc != record.crc) {
         findings.push_back(
             {Severity::kError, fmt::format("{}: {} bytes with checksum {:08x}, the manifest says {} bytes with {:08x}",

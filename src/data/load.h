@@ -61,6 +61,10 @@ struct LoadOptions {
   /// option asks for all of them: who takes a part reads and checks it (data/parts.h). 0: everything is read.
   int parts = 0;
 
+  /// The same of any Gneiss folder, for who goes through it row by row; its checksums are looked at all the same, and
+  /// options that ask for all are refused.
+  bool in_files = false;
+
   bool verify_checksums = true;  ///< of a Gneiss folder's files; costs about a second per gigabyte
   bool allow_nan = false;        ///< accept NaN and infinity in features
   std::int64_t max_bytes = 0;    ///< refuse data larger than this; 0 = the memory that the process may use

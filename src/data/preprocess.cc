@@ -516,6 +516,10 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move 
     move_rows(order, features.cols, threads, move, &features.dense);
     move_rows(order, features.cols, threads, move, &features.halves);
   }
+  rename_nodes(order, threads, dataset, move);
+}
+
+void rename_nodes(std::span<const NodeId> order, int threads, Dataset* dataset, Move move) {
   move_rows(order, 1, threads, Move::kInPlace, &dataset->labels.classes);
   move_rows(order, dataset->labels.num_classes, threads, move, &dataset->labels.targets);
   const graph::Order position = graph::inverse_order(order, threads);

@@ -56,5 +56,7 @@ enum class Move {
 /// edges and their weights, features, labels, parts of the split, name. Errors: kShape if `order` is not a permutation
 /// of the nodes; kDisk if a file cannot be written.
 void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move move = Move::kInPlace);
+/// The same of all but edges and features, which stay as they are: for who renames those on the way to a file.
+void rename_nodes(std::span<const NodeId> order, int threads, Dataset* dataset, Move move = Move::kInPlace);
 
 }  // namespace gneiss::data

@@ -5,14 +5,21 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/process.h"
+#include "base/sweep.h"
 #include "cost/rates_file.h"
 #include "data/load.h"
+#include "data/parts.h"
 #include "data/preprocess.h"
+#include "data/save_renamed.h"
 #include "jobs/options.h"
 
 namespace gneiss::jobs {
@@ -56,6 +63,80 @@ void check(const PartitionRequest& request) {
   GNEISS_CHECK(request.columns >= 1, ErrorCode::kUsage, "--columns: expected at least 1, got {}", request.columns);
 }
 
+bool is_folder_of_ours(const std::string& name) {
+  const std::filesystem::path path = name;
+  return path.filename() == "manifest.json" || std::filesystem::exists(path / "manifest.json");
+}
+
+/// With --mem, edges and features stay in their files, whatever their size.
+data::Dataset load_to_cut(const settings::Config& config) {
+  const std::string name = resolve_data(config);
+  data::LoadOptions options = load_options(config, 0, 1);
+  if (!config.has("train.mem")) return data::load(name, options);
+  if (!is_folder_of_ours(name)) {
+    throw Error(ErrorCode::kUsage, fmt::format("within --mem a Gneiss folder is cut, and '{}' is none", name), "--mem",
+                "gneiss data convert or generate makes one; or leave --mem out");
+  }
+  options.in_files = true;
+  options.threads = 1;
+  options.max_bytes = std::numeric_limits<std::int64_t>::max();
+  return data::load(name, options);
+}
+
+/// Nobody has looked at edges that stay in their file.
+void check_rows_in_files(const data::Dataset& dataset) {
+  constexpr std::int64_t kRows = 4096;
+  Sweep<NodeId> edges(dataset.graph.sources());
+  Sweep<NodeId> features(dataset.features.indices);
+  for (std::int64_t begin = 0; begin < dataset.num_nodes(); begin += kRows) {
+    const std::int64_t end = std::min(begin + kRows, dataset.num_nodes());
+    const auto walk = [&](auto* sweep, std::span<const EdgeId> offsets) {
+      sweep->at(offsets[static_cast<std::size_t>(begin)], offsets[static_cast<std::size_t>(end)]);
+    };
+    data::check_in_edges(dataset, begin, end);
+    walk(&edges, dataset.graph.offsets());
+    data::check_feature_rows(dataset, begin, end);
+    if (dataset.features.sparse) walk(&features, dataset.features.offsets);
+  }
+}
+
+/// What --mem leaves for rows on their way from file to file, once all arrays of nodes are there.
+std::int64_t room_for_rows(std::int64_t limit, const data::Dataset& dataset, std::int64_t parts) {
+  // An owner for each of three cuts and one in the making, work, marks; then orders both ways, offsets and ids.
+  constexpr std::int64_t kOfNode = 72;
+  constexpr std::int64_t kOfEntry = 24;                      // of the longest row
+  constexpr std::int64_t kOfPair = 48;                       // of parts, of three cuts
+  constexpr std::int64_t kWindows = std::int64_t{12} << 20;  // of files as they are read
+  const std::int64_t n = dataset.num_nodes();
+  std::int64_t longest = 0;
+  for (std::size_t v = 0; v < static_cast<std::size_t>(n); ++v)
+    longest = std::max(longest, dataset.graph.offsets()[v + 1] - dataset.graph.offsets()[v]);
+  const std::int64_t of_node = kOfNode + (dataset.features.sparse ? 16 : 0);
+  const std::int64_t taken = current_rss_bytes() + of_node * n + kOfEntry * longest + kOfPair * parts * parts +
+                             static_cast<std::int64_t>(dataset.labels.targets.size_bytes()) + kWindows;
+  const std::int64_t least = data::least_buffer_bytes(2 * parts);  // interior nodes and others
+  if (limit - taken >= least) return limit - taken;
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("--mem {}: to cut {} nodes into {} parts takes {} bytes, edges and features in their files",
+                          limit, n, parts, taken + least),
+              dataset.name, "allow more; what is needed grows with nodes and parts, not with edges and features");
+}
+
+/// Writes the chosen cut; `room`: as room_for_rows, where edges and features stay in their files.
+void write_cut(const partition::Owners& owners, const PartitionRequest& request, int threads,
+               std::optional<std::int64_t> room, data::Dataset* dataset) {
+  partition::PartOrder by_part = partition::order_by_part(dataset->graph, owners, static_cast<int>(request.parts));
+  if (room) {
+    data::rename_nodes(by_part.order, 1, dataset);
+    dataset->part_starts = std::move(by_part.starts);
+    data::save_renamed(*dataset, by_part.order, *room, request.out, request.force);
+    return;
+  }
+  data::permute(by_part.order, threads, dataset);
+  dataset->part_starts = std::move(by_part.starts);
+  data::save(*dataset, request.out, request.force);
+}
+
 /// MB that all parts fetch in one sum.
 double megabytes(const partition::CutReport& report, double columns) {
   return 1e-6 * static_cast<double>(report.ghosts) * columns * sizeof(float);
@@ -78,9 +159,12 @@ partition::EpochModel epoch_model(const settings::Config& config, const cost::Ra
 
 PartitionReport partition_data(const settings::Config& config, const PartitionRequest& request) {
   check(request);
-  settings::Config resolved = config;
-  const std::string name = resolve_data(resolved);
-  data::Dataset dataset = data::load(name, load_options(resolved, 0, 1));
+  data::Dataset dataset = load_to_cut(config);
+  std::optional<std::int64_t> room;
+  if (config.has("train.mem")) {
+    room = room_for_rows(config.integer("train.mem"), dataset, request.parts);
+    check_rows_in_files(dataset);
+  }
   PartitionReport report;
   report.dataset = dataset.name;
   report.nodes = dataset.num_nodes();
@@ -90,7 +174,7 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
   report.rates = rates.warning.empty() ? "rates of " + rates.rates.source : "default rates: " + rates.warning;
   report.model = epoch_model(config, rates.rates, dataset.graph, request.columns);
   const int threads = thread_count(config);
-  const partition::CutOptions options{.parts = report.parts, .threads = threads};
+  const partition::CutOptions options{.parts = report.parts, .threads = threads, .in_file = room.has_value()};
   if (request.method == "auto") {
     report.cuts = partition::all_cuts(dataset.graph, options, report.model, &report.refused);
     report.taken = partition::best_cut(report.cuts);
@@ -98,10 +182,7 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
     report.cuts.push_back(partition::cut_graph(dataset.graph, request.method, options, report.model));
   }
   if (!request.out.empty()) {
-    partition::PartOrder by_part = partition::order_by_part(dataset.graph, report.chosen().owners, report.parts);
-    data::permute(by_part.order, threads, &dataset);
-    dataset.part_starts = std::move(by_part.starts);
-    data::save(dataset, request.out, request.force);
+    write_cut(report.chosen().owners, request, threads, room, &dataset);
     report.out = request.out.string();
   }
   for (partition::Cut& cut : report.cuts) cut.owners = {};

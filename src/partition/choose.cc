@@ -35,6 +35,7 @@ class Cutter {
 
  private:
   void find(Cut* made) {
+    if (made->method == "stream") return stream(made);
     if (made->method != "metis") {
       made->owners = owners(made->method);
       return;
@@ -46,13 +47,27 @@ class Cutter {
   }
   Owners owners(const std::string& method) {
     if (method == "contiguous") return cut_contiguous(graph_, options_);
-    if (method == "clusters") return cut_by_clusters(graph_, options_);
     if (method == "degree") return cut_by_degree(graph_, options_);
     if (method == "components") return cut_components(graph_, neighbours(), options_);
-    GNEISS_ASSERT(method == "stream", "no way to cut is called {}", method);
-    return cut_by_stream(graph_, neighbours(), options_);
+    GNEISS_ASSERT(method == "clusters", "no way to cut is called {}", method);
+    expect_memory();
+    return cut_by_clusters(graph_, options_);
+  }
+  void stream(Cut* made) {
+    if (!options_.in_file) {
+      made->owners = cut_by_stream(graph_, rows_of(neighbours()), options_);
+      return;
+    }
+    made->owners = cut_by_stream(graph_, in_neighbours(graph_), options_);
+    if (!graph_.symmetric()) made->remark = "in-neighbours alone: out-edges are not at hand";
+  }
+  void expect_memory() const {
+    if (!options_.in_file) return;
+    throw Error(ErrorCode::kUnsupported, "it looks at edges here and there, which --mem leaves in their file", "--mem",
+                "use contiguous, stream or degree, or leave --mem out");
   }
   const Neighbours& neighbours() {
+    expect_memory();
     if (!neighbours_) neighbours_ = neighbours_of(graph_, options_.threads);
     return *neighbours_;
   }

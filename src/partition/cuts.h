@@ -16,6 +16,8 @@ struct CutOptions {
   int parts = 1;
   double node_work = 1;  ///< of a node besides its in-edges, in edges
   int threads = 1;
+  /// The edges lie in a file that is larger than the memory: ways that look here and there are not possible.
+  bool in_file = false;
   double most_metis_work = 1e9;  ///< with more, METIS makes cut edges few instead of copies; see metis_work()
 };
 
@@ -37,9 +39,9 @@ Owners cut_by_degree(const graph::Graph& graph, const CutOptions& options);
 Owners cut_components(const graph::Graph& graph, const Neighbours& neighbours, const CutOptions& options);
 
 /// Nodes one after the other, three times over: each to the part that holds most of its neighbours, less a price that
-/// grows with the part's load; no part above 1.05 of the mean load. Ids of any size, and no memory besides the parts'.
+/// grows with the part's load; no part above 1.05 of the mean load. Ids of any size, and memory for nodes alone.
 /// Source [tsourakakis2014fennel], in passes as [nishimura2013restreaming].
-Owners cut_by_stream(const graph::Graph& graph, const Neighbours& neighbours, const CutOptions& options);
+Owners cut_by_stream(const graph::Graph& graph, const NeighbourRows& neighbours, const CutOptions& options);
 
 /// A measure of what METIS does to make copies few. A node that moves changes what its neighbours' neighbours gain by
 /// moving, each to any part:

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
+
+#include "base/sweep.h"
 
 namespace gneiss::partition {
 
@@ -34,6 +37,26 @@ Neighbours neighbours_of(const graph::Graph& graph, int threads) {
     made.offsets.push_back(static_cast<EdgeId>(made.nodes.size()));
   }
   return made;
+}
+
+NeighbourRows rows_of(const Neighbours& all) {
+  return {static_cast<std::int64_t>(all.nodes.size()), [&all](std::int64_t node) { return all.of(node); }};
+}
+
+NeighbourRows in_neighbours(const graph::Graph& graph) {
+  const auto sources = std::make_shared<Sweep<NodeId>>(graph.sources());
+  NeighbourRows rows;
+  rows.of = [&graph, sources, row = std::vector<NodeId>()](std::int64_t node) mutable {
+    const auto v = static_cast<std::size_t>(node);
+    row.clear();
+    for (const NodeId source : sources->at(graph.offsets()[v], graph.offsets()[v + 1])) {
+      const bool again = !row.empty() && row.back() == source;
+      if (source != node && !again) row.push_back(source);
+    }
+    return std::span<const NodeId>(row);
+  };
+  for (std::int64_t v = 0; v < graph.num_nodes(); ++v) rows.entries += std::ssize(rows.of(v));
+  return rows;
 }
 
 }  // namespace gneiss::partition

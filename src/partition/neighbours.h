@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -26,5 +27,19 @@ struct Neighbours {
 
 /// Cost: O(nodes + edges), and a transpose of a graph that is not symmetric.
 Neighbours neighbours_of(const graph::Graph& graph, int threads);
+
+/// Rows of neighbours, asked for in the order of their nodes, several times over; a row lasts until the next is asked
+/// for.
+struct NeighbourRows {
+  std::int64_t entries = 0;  ///< of all rows
+  std::function<std::span<const NodeId>(std::int64_t node)> of;
+};
+
+/// `all` must outlive them.
+NeighbourRows rows_of(const Neighbours& all);
+
+/// Those of a graph whose edges may lie in a file larger than the memory: in-neighbours alone, which are all of a graph
+/// that is symmetric. `graph` must outlive them. Cost: O(edges), and memory for the largest row.
+NeighbourRows in_neighbours(const graph::Graph& graph);
 
 }  // namespace gneiss::partition

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/sweep.h"
 
 namespace gneiss::partition {
 
@@ -16,11 +17,11 @@ Owners owners_of(std::span<const std::int64_t> starts) {
 }
 
 PartOrder order_by_part(const graph::Graph& graph, const Owners& owners, int parts) {
+  Sweep<NodeId> sources(graph.sources());
   const auto is_interior = [&](std::size_t v) {
-    for (EdgeId k = graph.offsets()[v]; k < graph.offsets()[v + 1]; ++k) {
-      if (owners[static_cast<std::size_t>(graph.sources()[static_cast<std::size_t>(k)])] != owners[v]) return false;
-    }
-    return true;
+    const std::span<const NodeId> row = sources.at(graph.offsets()[v], graph.offsets()[v + 1]);
+    return std::all_of(row.begin(), row.end(),
+                       [&](NodeId source) { return owners[static_cast<std::size_t>(source)] == owners[v]; });
   };
   // A part is two runs: number 2 p is that of its interior nodes, 2 p + 1 of the others.
   std::vector<std::size_t> run_of(owners.size());

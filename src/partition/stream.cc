@@ -15,12 +15,12 @@ constexpr int kPasses = 3;
 
 }  // namespace
 
-Owners cut_by_stream(const graph::Graph& graph, const Neighbours& neighbours, const CutOptions& options) {
+Owners cut_by_stream(const graph::Graph& graph, const NeighbourRows& neighbours, const CutOptions& options) {
   const std::vector<double> work = node_work(graph, options);
   const double all = std::accumulate(work.begin(), work.end(), 0.0);
   const auto parts = static_cast<std::size_t>(options.parts);
   const double room = kMostLoad * all / options.parts;
-  const double edges = static_cast<double>(neighbours.nodes.size()) / 2;
+  const double edges = static_cast<double>(neighbours.entries) / 2;
   const double price = all > 0 ? 1.5 * edges * std::sqrt(static_cast<double>(options.parts)) / std::pow(all, 1.5) : 0;
   // A node of much work pays for all of it.
   Owners owners(work.size(), -1);

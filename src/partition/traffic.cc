@@ -1,8 +1,11 @@
-// Parts are walked one after the other. Each node carries the number of the part that last read it, so that a part
-// counts it once.
+// Nodes are walked in their order, so that edges may lie in a file. Each node carries a bit for each part that has read
+// it, of 64 parts at a time; edges are read once in all.
 #include "partition/traffic.h"
 
+#include <algorithm>
 #include <numeric>
+
+#include "base/sweep.h"
 
 namespace gneiss::partition {
 
@@ -11,28 +14,33 @@ std::int64_t PartTraffic::ghosts() const {
 }
 
 std::vector<PartTraffic> part_traffic(const graph::Graph& whole, const Owners& owners, int parts) {
-  const PartOrder by_part = order_by_part(whole, owners, parts);
-  std::vector<std::int32_t> reader(owners.size(), -1);
+  constexpr std::int32_t kBits = 64;
   std::vector<PartTraffic> made(static_cast<std::size_t>(parts));
-  for (std::size_t p = 0; p < made.size(); ++p) {
-    PartTraffic& part = made[p];
-    part.nodes = by_part.starts[p + 1] - by_part.starts[p];
+  for (PartTraffic& part : made) {
     part.halo_rows.resize(made.size());
     part.edge_rows.resize(made.size());
-    for (std::int64_t i = by_part.starts[p]; i < by_part.starts[p + 1]; ++i) {
-      const auto node = static_cast<std::size_t>(by_part.order[static_cast<std::size_t>(i)]);
-      for (EdgeId k = whole.offsets()[node]; k < whole.offsets()[node + 1]; ++k) {
-        const auto source = static_cast<std::size_t>(whole.sources()[static_cast<std::size_t>(k)]);
-        const auto of = static_cast<std::size_t>(owners[source]);
-        if (of == p) {
+  }
+  for (const std::int32_t owner : owners) ++made[static_cast<std::size_t>(owner)].nodes;
+  Sweep<NodeId> sources(whole.sources());
+  std::vector<std::uint64_t> readers(owners.size());  // of each node, a bit a part
+  for (std::int32_t first = 0; first < parts; first += kBits) {
+    std::fill(readers.begin(), readers.end(), 0);
+    for (std::size_t node = 0; node < owners.size(); ++node) {
+      const std::int32_t reader = owners[node];
+      if (reader < first || reader >= first + kBits) continue;
+      PartTraffic& part = made[static_cast<std::size_t>(reader)];
+      const std::uint64_t bit = std::uint64_t{1} << (reader - first);
+      for (const NodeId source : sources.at(whole.offsets()[node], whole.offsets()[node + 1])) {
+        const std::int32_t owner = owners[static_cast<std::size_t>(source)];
+        if (owner == reader) {
           ++part.local_edges;
           continue;
         }
         ++part.remote_edges;
-        ++part.edge_rows[of];
-        if (reader[source] == static_cast<std::int32_t>(p)) continue;
-        reader[source] = static_cast<std::int32_t>(p);
-        ++part.halo_rows[of];
+        ++part.edge_rows[static_cast<std::size_t>(owner)];
+        std::uint64_t& read = readers[static_cast<std::size_t>(source)];
+        part.halo_rows[static_cast<std::size_t>(owner)] += (read & bit) == 0 ? 1 : 0;
+        read |= bit;
       }
     }
   }

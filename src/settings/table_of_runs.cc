@@ -76,7 +76,7 @@ std::vector<Setting> train_settings() {
       {.key = "train.mem",
        .flag = "mem",
        .type = kBytes,
-       .help = "most memory that the training may take, all included (K, M, G allowed)",
+       .help = "most memory that may be taken, all included (K, M, G allowed)",
        .least = 1,
        .unset = "the memory of the machine"},
       {.key = "train.ranks",

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,8 +56,10 @@ pid_t start(const fs::path& folder, const std::vector<std::string>& arguments,
 
 CommandResult finish(const fs::path& folder, pid_t child) {
   int status = 0;
-  waitpid(child, &status, 0);
+  rusage used{};
+  wait4(child, &status, 0, &used);
   CommandResult result;
+  result.peak_bytes = std::int64_t{used.ru_maxrss} * 1024;
   result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.out = read_all(folder / kOut);
   result.err = read_all(folder / kErr);

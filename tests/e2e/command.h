@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -15,6 +16,7 @@ struct CommandResult {
   int code = 0;  ///< exit status, or 128 + signal
   std::string out;
   std::string err;
+  std::int64_t peak_bytes = 0;  ///< of resident memory; no less than this process had when it started the command
 };
 
 /// A folder that is removed at the end, and the command in it.

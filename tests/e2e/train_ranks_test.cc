@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "e2e/command.h"
+#include "support/allocation_counter.h"
 #include "support/data_fixtures.h"
 
 namespace gneiss::testing {
@@ -131,6 +133,48 @@ TEST(Partition, AFolderKeepsItsPartsAndNodesTheirNames) {
     return made;
   };
   EXPECT_EQ(classes("together.csv"), classes("alone.csv"));
+}
+
+/// A folder of 80 MB is cut within 32 MiB, to the same bytes as in memory.
+TEST(Partition, WithinAMemoryLimitEdgesAndFeaturesStayInTheirFiles) {
+  constexpr std::int64_t kLimit = std::int64_t{32} << 20;
+  const Workplace place;
+  ASSERT_EQ(place
+                .gneiss({"data", "generate", "dcsbm:nodes=30000,edges=8000000,classes=4,features=400,seed=5", "--out",
+                         "graph"})
+                .code,
+            0);
+  std::int64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(place.path("graph")))
+    bytes += static_cast<std::int64_t>(entry.file_size());
+  EXPECT_GT(bytes, 2 * kLimit);
+  const std::vector<std::string> common = {"data", "partition", "graph", "--parts", "4", "--method", "stream"};
+  const auto cut = [&](const std::string& out, std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    more.insert(more.end(), {"--out", out});
+    const CommandResult result = place.gneiss(more);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result;
+  };
+  const CommandResult in_memory = cut("from_memory", {});
+  const CommandResult in_files = cut("from_files", {"--mem", std::to_string(kLimit)});
+  if (kAllocationsAreCounted) {
+    EXPECT_GT(in_memory.peak_bytes, kLimit) << "the limit is none";
+    EXPECT_LT(in_files.peak_bytes, kLimit);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(place.path("from_memory"))) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_TRUE(place.read("from_files/" + name) == place.read("from_memory/" + name)) << name;
+  }
+  const CommandResult little = place.gneiss({"data", "partition", "graph", "--mem", "1M"});
+  EXPECT_EQ(little.code, 4);
+  EXPECT_THAT(little.err, HasSubstr("to cut 30000 nodes into 2 parts takes"));
+  const CommandResult metis = place.gneiss({"data", "partition", "graph", "--mem", "1G", "--method", "metis"});
+  EXPECT_EQ(metis.code, 2);
+  EXPECT_THAT(metis.err, HasSubstr("use contiguous, stream or degree"));
+  const CommandResult generated = place.gneiss({"data", "partition", kGraph, "--mem", "1G"});
+  EXPECT_EQ(generated.code, 2);
+  EXPECT_THAT(generated.err, HasSubstr("within --mem a Gneiss folder is cut"));
 }
 
 TEST(Partition, AutoSaysWhatItCouldNotTry) {

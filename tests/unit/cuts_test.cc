@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "data/load.h"
 #include "partition/choose.h"
 #include "support/data_fixtures.h"
 
@@ -133,7 +134,7 @@ TEST(Cuts, LoadsAreAsEvenAsEachMethodPromises) {
       EXPECT_LE(load(cut_by_clusters(named.graph, options)), mean + heaviest);
       EXPECT_LE(load(cut_by_degree(named.graph, options)), 4.0 / 3 * std::max(mean, heaviest) + 1e-9);
       const Neighbours neighbours = neighbours_of(named.graph, 1);
-      EXPECT_LE(load(cut_by_stream(named.graph, neighbours, options)), std::max(1.05 * mean, mean + heaviest));
+      EXPECT_LE(load(cut_by_stream(named.graph, rows_of(neighbours), options)), std::max(1.05 * mean, mean + heaviest));
     }
   }
 }
@@ -298,6 +299,61 @@ TEST(EpochSeconds, AreTheSlowestRanksSumsAndCopiesAndTheRing) {
   // Part 0: 2 (1 + 2) = 6. Part 1: 2 (2 + 1 + 0.25 + 32 / 64) = 7.5. Ring: 2 (0.25 + 64 / 64) = 2.5.
   EXPECT_DOUBLE_EQ(report.epoch_seconds, 10);
   EXPECT_DOUBLE_EQ(report.size_variance, 0.5);
+}
+
+/// Of more parts than a word has bits: counted edge by edge, with sets.
+TEST(PartTraffic, CountsWhatEachOfManyPartsReads) {
+  constexpr int kMany = 130;
+  const graph::Graph graph = data::load("dcsbm:nodes=700,edges=6000,classes=3,seed=4", {}).graph;
+  Owners owners(700);
+  for (std::size_t v = 0; v < owners.size(); ++v) owners[v] = static_cast<std::int32_t>(v * 37 % kMany);
+  std::vector<std::vector<std::set<NodeId>>> read(kMany, std::vector<std::set<NodeId>>(kMany));
+  std::vector<std::vector<std::int64_t>> edges(kMany, std::vector<std::int64_t>(kMany));
+  for (std::size_t v = 0; v < owners.size(); ++v) {
+    for (EdgeId k = graph.offsets()[v]; k < graph.offsets()[v + 1]; ++k) {
+      const NodeId source = graph.sources()[static_cast<std::size_t>(k)];
+      const auto from = static_cast<std::size_t>(owners[static_cast<std::size_t>(source)]);
+      const auto to = static_cast<std::size_t>(owners[v]);
+      ++edges[to][from];
+      read[to][from].insert(source);
+    }
+  }
+  const std::vector<PartTraffic> parts = part_traffic(graph, owners, kMany);
+  for (std::size_t p = 0; p < kMany; ++p) {
+    EXPECT_EQ(parts[p].nodes, std::count(owners.begin(), owners.end(), static_cast<std::int32_t>(p)));
+    EXPECT_EQ(parts[p].local_edges, edges[p][p]);
+    for (std::size_t from = 0; from < kMany; ++from) {
+      EXPECT_EQ(parts[p].edge_rows[from], from == p ? 0 : edges[p][from]) << p << " of " << from;
+      EXPECT_EQ(parts[p].halo_rows[from], from == p ? 0 : std::ssize(read[p][from])) << p << " of " << from;
+    }
+  }
+}
+
+/// Where edges are left in their file, in-edges are the neighbours: all of them in a symmetric graph.
+TEST(Cuts, OfAFileAreThoseOfMemoryWhereTheGraphIsSymmetric) {
+  for (const Named& named : graphs()) {
+    if (!named.graph.symmetric()) continue;
+    for (const char* method : {"contiguous", "stream", "degree"}) {
+      EXPECT_EQ(cut_graph(named.graph, method, {.parts = 3, .in_file = true}, {}).owners,
+                cut_graph(named.graph, method, {.parts = 3}, {}).owners)
+          << named.name << " by " << method;
+    }
+  }
+}
+
+TEST(Cuts, OfAFileSayWhatTheyCannot) {
+  std::vector<Refusal> refused;
+  const Cut cut = cut_graph(star(50), "auto", {.parts = 2, .in_file = true}, {}, &refused);
+  std::vector<std::string> names;
+  for (const Refusal& one : refused) names.push_back(one.method);
+  EXPECT_THAT(names, ElementsAre("clusters", "metis", "components"));
+  Edges directed;
+  directed.add(0, 1);
+  EXPECT_THAT(cut_graph(directed.graph(4), "stream", {.parts = 2, .in_file = true}, {}).remark,
+              HasSubstr("in-neighbours alone"));
+  const Error error = testing::error_of([] { cut_graph(path(9), "metis", {.parts = 2, .in_file = true}, {}); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(error.hint(), HasSubstr("leave --mem out"));
 }
 
 TEST(PartOrder, KeepsTheOrderWithinParts) {
