@@ -51,6 +51,20 @@ std::int64_t checked_node_count(std::int64_t count, const std::string& what, con
   return count;
 }
 
+void check_graph_memory(std::int64_t num_nodes, std::int64_t num_edges, bool to_undirected, std::int64_t max_bytes,
+                        const std::string& where) {
+  // Building needs about two words a node and, beside the edges themselves, what it makes of an edge (10 bytes) and a
+  // copy to sort from (8, if most edges lead to few nodes); with reverses twice that and a list of both (24).
+  const double bytes =
+      16.0 * static_cast<double>(num_nodes) + (to_undirected ? 60.0 : 18.0) * static_cast<double>(num_edges);
+  const auto limit = static_cast<double>(max_bytes > 0 ? max_bytes : memory_limit_bytes());
+  if (bytes <= limit) return;
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("a graph of {} nodes and {} edges needs about {:.0f} MB, the limit is {:.0f} MB", num_nodes,
+                          num_edges, bytes / 1e6, limit / 1e6),
+              where);
+}
+
 graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const LoadOptions& options,
                         const FormatHabits& habits, const std::string& where, std::vector<std::string>* notes) {
   graph::BuildOptions build;
@@ -61,17 +75,7 @@ graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const Loa
   build.threads = options.threads;
   if (options.ignore_weights) edges.weight = {};
   const std::size_t before = edges.src.size();
-  // Building needs about two words a node and, beside the edges themselves, what it makes of an edge (10 bytes) and a
-  // copy to sort from (8, if most edges lead to few nodes); with reverses twice that and a list of both (24).
-  const double bytes =
-      16.0 * static_cast<double>(num_nodes) + (build.to_undirected ? 60.0 : 18.0) * static_cast<double>(before);
-  const auto limit = static_cast<double>(options.max_bytes > 0 ? options.max_bytes : memory_limit_bytes());
-  if (bytes > limit) {
-    throw Error(ErrorCode::kOutOfMemory,
-                fmt::format("a graph of {} nodes and {} edges needs about {:.0f} MB, the limit is {:.0f} MB", num_nodes,
-                            before, bytes / 1e6, limit / 1e6),
-                where);
-  }
+  check_graph_memory(num_nodes, static_cast<std::int64_t>(before), build.to_undirected, options.max_bytes, where);
   try {
     graph::Graph graph = graph::build_graph(edges, num_nodes, build);
     if (static_cast<std::size_t>(graph.num_edges()) != before) {

@@ -139,6 +139,8 @@ class Maker {
 
   void make_graph() {
     if (given_.in_edges.given() && take_in_edges()) return;
+    if (given_.edge_index && (take_edge_index<std::int64_t>(DType::kI64) || take_edge_index<NodeId>(DType::kI32)))
+      return;
     graph::EdgeList edges;
     std::string where = "edge_index";
     if (given_.edge_index) {
@@ -178,20 +180,39 @@ class Maker {
     return true;
   }
 
+  /// Two rows of ids of this type, read where they lie. False if they are others, or one of them is no node's.
+  template <class Id>
+  bool take_edge_index(DType type) {
+    const NpyArray& index = given_.edge_index->values;
+    if (index.type != type || !row_major(index) || reinterpret_cast<std::uintptr_t>(index.data.data()) % alignof(Id))
+      return false;
+    const std::span<const Id> ids(reinterpret_cast<const Id*>(index.data.data()),
+                                  static_cast<std::size_t>(index.count));
+    check_graph_memory(nodes_, index.dim(1), false, 0, index.where);
+    const std::size_t edges = ids.size() / 2;
+    std::optional<graph::Graph> graph =
+        graph::graph_of_list(ids.first(edges), ids.last(edges), edge_weights(), nodes_, given_.threads);
+    if (graph) out_.graph = *std::move(graph);
+    return graph.has_value();
+  }
+
   graph::EdgeList indexed_edges() const {
     const NpyArray& index = given_.edge_index->values;
     const auto edges = static_cast<std::size_t>(index.dim(1));
     auto ids =
         std::make_shared<Buffer<NodeId>>(with_hint(kNodesHint, [&] { return to_ids(index, nodes_, given_.threads); }));
-    graph::EdgeList list{
-        Buffer<NodeId>::within(ids, ids->data(), edges), Buffer<NodeId>::within(ids, ids->data() + edges, edges), {}};
-    if (!given_.edge_weight) return list;
+    return {Buffer<NodeId>::within(ids, ids->data(), edges), Buffer<NodeId>::within(ids, ids->data() + edges, edges),
+            edge_weights()};
+  }
+
+  Buffer<float> edge_weights() const {
+    if (!given_.edge_weight) return {};
     const NpyArray& weights = given_.edge_weight->values;
-    if (weights.count != index.dim(1) || (weights.shape.size() != 1 && weights.dim(0) != weights.count))
+    const std::int64_t edges = given_.edge_index->values.dim(1);
+    if (weights.count != edges || (weights.shape.size() != 1 && weights.dim(0) != weights.count))
       fail(weights.where, fmt::format("{} of shape {} for {} edges", weights.where, shape_text(weights), edges),
            "give one weight for each edge, in the order of edge_index");
-    list.weight = to_floats(weights);
-    return list;
+    return to_floats(weights);
   }
 
   void make_features() {

@@ -49,6 +49,10 @@ std::int64_t checked_node_count(std::int64_t count, const std::string& what, con
 graph::Graph make_graph(graph::EdgeList edges, std::int64_t num_nodes, const LoadOptions& options,
                         const FormatHabits& habits, const std::string& where, std::vector<std::string>* notes);
 
+/// Errors: kOutOfMemory if building such a graph needs more than `max_bytes` (0: what the process may use).
+void check_graph_memory(std::int64_t num_nodes, std::int64_t num_edges, bool to_undirected, std::int64_t max_bytes,
+                        const std::string& where);
+
 /// CSR features from their three arrays, columns sorted within rows, duplicates summed. Errors: kBadData naming the
 /// array and index.
 Features sparse_features(const NpyArray& offsets, const NpyArray& indices, const NpyArray& values, std::int64_t rows,

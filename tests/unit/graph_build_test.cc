@@ -153,6 +153,80 @@ TEST(BuildTest, NamesTheFirstBadEdge) {
       HasSubstr("edge 600000 (9 -> 1) names node 9"));
 }
 
+/// The list in ids of one type, as a caller holds it, becomes the graph that build_graph makes of it.
+template <class Id>
+void expect_same_as_built(const std::vector<NodeId>& src, const std::vector<NodeId>& dst,
+                          const std::vector<float>& weight, std::int64_t nodes) {
+  const std::vector<Id> from(src.begin(), src.end());
+  const std::vector<Id> to(dst.begin(), dst.end());
+  const Graph expected = build_graph(edges(src, dst, weight), nodes);
+  for (const int threads : {1, 3}) {
+    const auto graph = graph_of_list(std::span(from), std::span(to), Buffer<float>::copy_of(weight), nodes, threads);
+    ASSERT_TRUE(graph.has_value());
+    EXPECT_EQ(list(graph->offsets()), list(expected.offsets()));
+    EXPECT_EQ(list(graph->sources()), list(expected.sources()));
+    EXPECT_EQ(list(graph->weights()), list(expected.weights()));
+    EXPECT_EQ(graph->symmetric(), expected.symmetric());
+  }
+}
+
+TEST(ListTest, AnyOrderMakesTheSameGraph) {
+  // Parallel edges, a hub, empty rows, and more edges than one sweep looks at together; with and without each reverse.
+  constexpr NodeId kNodes = 3000;
+  for (const bool symmetric : {false, true}) {
+    RandomStream random(7, symmetric ? 1 : 0);
+    std::vector<NodeId> src, dst;
+    for (int e = 0; e < 20000; ++e) {
+      src.push_back(static_cast<NodeId>(random.below(kNodes)));
+      dst.push_back(e % 3 == 0 ? 7 : static_cast<NodeId>(random.below(kNodes / 2)));
+      if (!symmetric) continue;
+      src.push_back(dst.back());
+      dst.push_back(src[src.size() - 2]);
+    }
+    std::vector<std::size_t> order(src.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (const char* by : {"nothing", "source", "target"}) {
+      const bool by_source = by == std::string("source");
+      const auto& major = by_source ? src : dst;
+      const auto& minor = by_source ? dst : src;
+      const auto before = [&](std::size_t a, std::size_t b) {
+        return std::pair(major[a], minor[a]) < std::pair(major[b], minor[b]);
+      };
+      if (by != std::string("nothing")) std::stable_sort(order.begin(), order.end(), before);
+      std::vector<NodeId> from, to;
+      std::vector<float> number, both;  // weights that tell parallel edges apart, and those that both directions have
+      for (const std::size_t e : order) {
+        from.push_back(src[e]);
+        to.push_back(dst[e]);
+        number.push_back(static_cast<float>(e));
+        both.push_back(static_cast<float>(src[e] + dst[e]));
+      }
+      for (const std::vector<float>& weight : {std::vector<float>(), number, both}) {
+        SCOPED_TRACE(::testing::Message() << by << ", symmetric " << symmetric << ", weights " << weight.size());
+        expect_same_as_built<std::int64_t>(from, to, weight, kNodes);
+        expect_same_as_built<NodeId>(from, to, weight, kNodes);
+      }
+    }
+  }
+}
+
+TEST(ListTest, EdgesOfFewNodes) {
+  expect_same_as_built<std::int64_t>({}, {}, {}, 0);
+  expect_same_as_built<std::int64_t>({}, {}, {}, 3);
+  expect_same_as_built<std::int64_t>({4}, {4}, {2}, 5);
+  expect_same_as_built<std::int64_t>({0, 0}, {1, 1}, {2, 1}, 4);
+}
+
+TEST(ListTest, IdsOfNoNodeAreForTheCallerToName) {
+  const auto graph = [](const std::vector<std::int64_t>& src, const std::vector<std::int64_t>& dst) {
+    return graph_of_list(std::span(src), std::span(dst), {}, 3).has_value();
+  };
+  EXPECT_TRUE(graph({0, 1}, {2, 0}));
+  EXPECT_FALSE(graph({0, 3}, {2, 0}));
+  EXPECT_FALSE(graph({0, 1}, {2, -1}));
+  EXPECT_FALSE(graph({0, std::int64_t{1} << 32}, {2, 0})) << "whose lower half is a node";
+}
+
 TEST(GraphTest, ChecksItsArrays) {
   const auto make = [](const std::vector<EdgeId>& offsets, const std::vector<NodeId>& sources,
                        const std::vector<float>& weights = {}) {
