@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "gneiss/settings.h"
+
 namespace gneiss {
 
 /// Types of elements, in the byte order of this machine. kBool: one byte, 0 or 1.
@@ -90,7 +92,7 @@ struct DatasetArrays {
   /// Labels: [nodes] of whole numbers are classes (-1: unlabelled), of floats a regression; [nodes, columns] of 0 and 1
   /// are one class a node if each row has exactly one 1, else many labels a node; other numbers are a regression.
   Array y;
-  std::string label_kind = "auto";  ///< or class, multi, regression
+  LabelKind label_kind = LabelKind::kAuto;
   std::vector<std::string> class_names;
 
   Array train_mask;  ///< [nodes] of kBool, or node numbers; a split is drawn where no part is given

@@ -5,7 +5,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include "gneiss/settings.h"
 
 namespace gneiss {
 
@@ -47,9 +50,26 @@ class RunConfig {
 
   /// Reads a run file (YAML). Values given by set() stay. Errors: kUsage with file:line:column; kBadData if unreadable.
   void load_yaml(const std::string& path);
-  /// Sets one value; `key` is a setting's key or "model.args.NAME" for an argument of the model; `where` is named in
-  /// errors
-  /// ("--lr"). Errors: kUsage for an unknown key, with the nearest, or a bad value.
+  /// Sets one value: config.set(keys::lr, 0.01). What is no value of the setting does not compile. Errors: kUsage for a
+  /// number out of its range.
+  template <class T, ValueOf<T> V>
+  void set(const Setting<T>& setting, const V& value) {
+    set(setting.key, setting_text(value));
+  }
+  /// Sets a list: config.set(keys::betas, {0.9, 0.999}).
+  template <class T>
+  void set(const Setting<std::vector<T>>& setting, const std::type_identity_t<std::vector<T>>& values) {
+    set(setting.key, setting_text(values));
+  }
+  /// Sets an argument of the model by its name: a truth, a number or a text. The model says whether it has one.
+  template <class V>
+  requires(ValueOf<V, bool> || ValueOf<V, double> || ValueOf<V, std::string>) void set_argument(std::string_view name,
+                                                                                                const V& value) {
+    set("model.args." + std::string(name), setting_text(value));
+  }
+  /// Sets one value as text, for words of files and commands; `key` is a setting's key or "model.args.NAME" for an
+  /// argument of the model; `where` is named in errors ("--lr"). Errors: kUsage for an unknown key, with the nearest,
+  /// or a bad value.
   void set(std::string_view key, std::string_view value, const std::string& where = {});
   /// The value of a key, given or default; "" if unset.
   std::string get(std::string_view key) const;

@@ -1,8 +1,8 @@
 // All of the public API: data sets, settings, training, planning, prediction, mini-batches, schedules, synthesis.
 //
 //   gneiss::RunConfig config;
-//   config.set("data.name", "karate");
-//   config.set("model.name", "gcn");
+//   config.set(gneiss::keys::data, "karate");
+//   config.set(gneiss::keys::optimizer, gneiss::Optimizer::kAdamw);
 //   const gneiss::TrainResult result = gneiss::train_model(config);
 //
 // A data set may also be made of arrays in memory (gneiss/array.h): train_model(Dataset::from_arrays(arrays), config).
@@ -19,6 +19,7 @@
 #include "gneiss/sample.h"
 #include "gneiss/schedule.h"
 #include "gneiss/score.h"
+#include "gneiss/settings.h"
 #include "gneiss/synth.h"
 #include "gneiss/train.h"
 #include "gneiss/two_routes.h"

@@ -141,6 +141,7 @@ struct ModelArgument {
   std::string type;
   std::string initial;  ///< default; empty = must be given
   std::string help;
+  std::vector<std::string> choices;  ///< of a string: what it may be; empty: anything
 };
 /// Arguments that a model takes: a built-in's name or the path of a .gneiss file.
 std::vector<ModelArgument> model_arguments(const std::string& model);

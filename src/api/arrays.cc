@@ -145,7 +145,7 @@ DatasetArrays Dataset::arrays() const {
     arrays.y = lend<std::int32_t>(dataset, labels.classes);
   } else if (labels.kind != data::LabelKind::kNone) {
     arrays.y = lend<float>(dataset, labels.targets, {arrays.num_nodes, labels.num_classes});
-    arrays.label_kind = labels.kind == data::LabelKind::kMulti ? "multi" : "regression";
+    arrays.label_kind = labels.kind == data::LabelKind::kMulti ? LabelKind::kMulti : LabelKind::kRegression;
   }
   arrays.class_names = dataset->class_names;
   arrays.train_mask = lend<NodeId>(dataset, dataset->split.train);
@@ -166,7 +166,7 @@ Dataset Dataset::from_arrays(const DatasetArrays& arrays) {
   parts.sparse_features = given_rows(arrays.sparse_x, "x");
   parts.feature_columns = arrays.sparse_x_columns;
   parts.labels = given(arrays.y, "y");
-  parts.label_kind = arrays.label_kind;
+  parts.label_kind = std::string(choice_name(arrays.label_kind));
   parts.train = given(arrays.train_mask, "train_mask");
   parts.val = given(arrays.val_mask, "val_mask");
   parts.test = given(arrays.test_mask, "test_mask");

@@ -222,7 +222,8 @@ std::vector<ModelArgument> model_arguments(const std::string& model) {
   std::vector<ModelArgument> list;
   for (const language::ModelParameter& parameter : language::model_parameters(jobs::model_source(model))) {
     list.push_back({parameter.name, parameter.type,
-                    parameter.default_value ? settings::arg_text(*parameter.default_value) : "", parameter.doc});
+                    parameter.default_value ? settings::arg_text(*parameter.default_value) : "", parameter.doc,
+                    parameter.choices});
   }
   return list;
 }

@@ -40,6 +40,14 @@ CompressedRows rows_of(nb::handle rows, const char* name) {
           adopt(rows[2], (stem + ".data").c_str())};
 }
 
+LabelKind label_kind_of(const std::string& name) {
+  if (const std::optional<LabelKind> kind = find_choice<LabelKind>(name)) return *kind;
+  const std::vector<std::string> known(std::begin(Choices<LabelKind>::names), std::end(Choices<LabelKind>::names));
+  const std::string near = nearest(name, known);
+  throw Error(ErrorCode::kUsage, "unknown kind of labels '" + name + "'", "label_kind",
+              near.empty() ? "there are auto, class, multi and regression" : "did you mean '" + near + "'?");
+}
+
 Dataset dataset_of(const nb::dict& given) {
   DatasetArrays arrays;
   arrays.name = nb::cast<std::string>(given["name"]);
@@ -52,7 +60,7 @@ Dataset dataset_of(const nb::dict& given) {
   arrays.sparse_x = rows_of(given["sparse_x"], "x");
   arrays.sparse_x_columns = nb::cast<std::int64_t>(given["sparse_x_columns"]);
   arrays.y = adopt(given["y"], "y");
-  arrays.label_kind = nb::cast<std::string>(given["label_kind"]);
+  arrays.label_kind = label_kind_of(nb::cast<std::string>(given["label_kind"]));
   arrays.class_names = nb::cast<std::vector<std::string>>(given["class_names"]);
   arrays.train_mask = adopt(given["train_mask"], "train_mask");
   arrays.val_mask = adopt(given["val_mask"], "val_mask");
@@ -73,7 +81,7 @@ nb::dict arrays_of(const Dataset& dataset) {
   out["sparse_x"] = lend_rows(arrays.sparse_x);
   out["sparse_x_columns"] = arrays.sparse_x_columns;
   out["y"] = lend(arrays.y, false);
-  out["label_kind"] = arrays.label_kind;
+  out["label_kind"] = std::string(choice_name(arrays.label_kind));
   out["class_names"] = arrays.class_names;
   out["train"] = lend(arrays.train_mask, false);
   out["val"] = lend(arrays.val_mask, false);

@@ -9,10 +9,12 @@
 
 int main() {
   gneiss::RunConfig config;
-  config.set("data.name", "karate");
-  config.set("model.name", "gcn");
-  config.set("train.epochs", "5");
-  config.set("out.save", "false");
+  config.set(gneiss::keys::data, "karate");
+  config.set(gneiss::keys::model, "gcn");
+  config.set(gneiss::keys::epochs, 5);
+  config.set(gneiss::keys::optimizer, gneiss::Optimizer::kAdamw);
+  config.set(gneiss::keys::betas, {0.8, 0.99});
+  config.set(gneiss::keys::save, false);
   const gneiss::TrainResult result = gneiss::train_model(config);
   std::printf("%zu epochs\n", result.losses[0].size());
   return result.losses[0].size() == 5 ? 0 : 1;

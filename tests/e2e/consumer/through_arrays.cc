@@ -22,11 +22,12 @@ int main() {
   arrays.edge_index = gneiss::array_of(edges.data(), {2, kNodes});
   arrays.x = gneiss::array_from(std::move(x), {kNodes, 3});
   arrays.y = gneiss::array_of(y.data(), {kNodes});
+  arrays.label_kind = gneiss::LabelKind::kClass;
   const gneiss::Dataset ring = gneiss::Dataset::from_arrays(arrays);
   gneiss::RunConfig config;
-  config.set("model.name", "gcn");
-  config.set("train.epochs", "50");
-  config.set("out.save", "false");
+  config.set(gneiss::keys::model, "gcn");
+  config.set(gneiss::keys::epochs, 50);
+  config.set(gneiss::keys::save, false);
   const gneiss::TrainResult result = gneiss::train_model(ring, config);
   std::printf("%s: %g of the training nodes\n", result.dataset.c_str(), result.train.mean);
   return result.train.mean > 0.8 ? 0 : 1;

@@ -10,12 +10,13 @@
 
 int main() {
   gneiss::RunConfig config;
-  config.set("model.name", "sage");
-  config.set("model.hidden_channels", "16");
-  config.set("train.seed", "1");
-  config.set("train.epochs", "40");
+  config.set(gneiss::keys::model, "sage");
+  config.set(gneiss::keys::hidden_channels, 16);
+  config.set(gneiss::keys::aggr, gneiss::Aggregation::kMax);
+  config.set(gneiss::keys::seed, 1);
+  config.set(gneiss::keys::epochs, 40);
   gneiss::RunConfig data;
-  data.set("data.name", "dcsbm:nodes=400,classes=4,features=16");
+  data.set(gneiss::keys::data, "dcsbm:nodes=400,classes=4,features=16");
   const gneiss::Dataset dataset = gneiss::load_dataset(data);
   gneiss::Model model(dataset, config);
 
@@ -39,7 +40,7 @@ int main() {
               static_cast<long long>(logits.shape[1]));
 
   // The same losses as those of a training by the library's own loop.
-  config.set("out.save", "false");
+  config.set(gneiss::keys::save, false);
   const gneiss::TrainResult result = gneiss::train_model(dataset, config);
   for (std::size_t i = 0; i < losses.size(); ++i) {
     if (result.losses[0][i] != losses[i]) return 2;
