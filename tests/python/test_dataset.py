@@ -121,6 +121,32 @@ def test_what_is_copied_is_noted(small):
     assert "x was copied: bfloat16 became float32" in small.dataset(x=half).notes
 
 
+def test_a_copy_is_said_aloud_once_for_each_kind(small, monkeypatch):
+    monkeypatch.setattr(gneiss._warn, "_said", set())
+    double = small.x.astype(np.float64)
+    with pytest.warns(gneiss.CopyWarning, match="x was copied: a row-major array of float32 would be read") as said:
+        small.dataset(x=double)
+    assert [warning.filename for warning in said] == [small.dataset.__code__.co_filename]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small.dataset()  # nothing is copied
+        assert any("x was copied" in note for note in small.dataset(x=double).notes)  # said, but noted
+    with pytest.warns(gneiss.CopyWarning, match="bytes were in the order of other machines"):
+        small.dataset(x=small.x.astype(">f4"))
+    monkeypatch.setattr(gneiss._warn, "_said", set())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("ignore", gneiss.CopyWarning)
+        small.dataset(x=double)
+        assert not said
+
+
+def test_estimators_copy_as_scikit_learn_does(small, monkeypatch):
+    monkeypatch.setattr(gneiss._warn, "_said", set())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gneiss.CopyWarning)
+        gneiss.NodeRegressor(model="mlp", epochs=1).fit(np.asfortranarray(small.x.astype(np.float64)), small.x[:, 0])
+
+
 @pytest.mark.parametrize("count", [-1, -2, 2.5, "60"])
 def test_a_number_of_nodes_is_whole(small, count):
     error = error_of(**small.arguments(num_nodes=count))

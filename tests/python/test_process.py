@@ -138,19 +138,23 @@ def test_a_forked_child_of_a_process_that_has_computed_is_told_so(work):
 
 
 def test_importing_is_quick_and_brings_nothing_along():
-    in_process(
-        """
-        import sys, time
-        import numpy
-        start = time.perf_counter()
-        import gneiss
-        seconds = time.perf_counter() - start
-        for partner in ("torch", "scipy", "pandas", "networkx", "sklearn", "matplotlib", "dgl"):
-            assert partner not in sys.modules, partner
-        assert seconds < 5, seconds
-        """,
-        head="",
-    )
+    """Within 0.15 s of a processor, which others on the machine change little; the best of several processes counts."""
+    took = []
+    while len(took) < 8 and min(took, default=1) > 0.15:
+        out = in_process(
+            """
+            import sys, time
+            import numpy
+            start = time.process_time()
+            import gneiss
+            print(time.process_time() - start)
+            for partner in ("torch", "scipy", "pandas", "networkx", "sklearn", "matplotlib", "dgl"):
+                assert partner not in sys.modules, partner
+            """,
+            head="",
+        )
+        took.append(float(out))
+    assert min(took) <= 0.15, took
 
 
 @pytest.mark.parametrize("partner", ["sklearn", "torch"])

@@ -12,6 +12,7 @@ from ._dataset import Dataset, load
 from ._model import Model
 from ._train import Epoch, History, Plan, Run, doctor, open, plan, resume, train  # noqa: A004
 from .errors import (
+    CopyWarning,
     DataError,
     DiskError,
     Error,
@@ -25,6 +26,7 @@ from .errors import (
 __version__ = _version()
 
 __all__ = [
+    "CopyWarning",
     "DataError",
     "Dataset",
     "DiskError",

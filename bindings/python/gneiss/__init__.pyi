@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import errors as errors
+from .errors import CopyWarning as CopyWarning
 from .errors import DataError as DataError
 from .errors import DiskError as DiskError
 from .errors import Error as Error

@@ -11,6 +11,7 @@ from ._arrays import as_array, compressed, is_scipy, need
 from ._graphs import MASKS, column_as_row, dgl_arguments, is_dgl, mask_of
 from ._settings import describe, pairs
 from ._tables import column_of, features_of, labels_of, warn_of_floats, words_of
+from ._warn import say_copies
 from ._words import in_python
 from .errors import DataError, UsageError
 
@@ -49,7 +50,7 @@ class Dataset:
         ``to_undirected=True`` of :func:`train` adds the other.
     edge_weight: one number an edge.
     x: features (nodes, width); float32 row by row is read where it lies and must not change while it is in use.
-        A SciPy matrix stays sparse.
+        A SciPy matrix stays sparse. What is copied, :class:`CopyWarning` says, and ``notes``.
     y: labels. (nodes,) of integers or words are classes (-1: unlabelled), of floats a regression; (nodes, columns) of
         0 and 1 are one class a node if each row has exactly one 1, else many labels; ``label_kind`` overrules.
     train_mask, val_mask, test_mask: booleans of each node, or node numbers. Without them a split is drawn.
@@ -113,6 +114,7 @@ class Dataset:
                 "test_mask": as_array(test_mask, "test_mask"),
             }
         )
+        say_copies(self.notes)
 
     @classmethod
     def _of(cls, core):
@@ -202,7 +204,7 @@ class Dataset:
         dataset = cls(
             data.edge_index,
             getattr(data, "x", None),
-            column_as_row(getattr(data, "y", None)),
+            column_as_row(getattr(data, "y", None), "y"),
             edge_weight=weight,
             num_nodes=data.num_nodes,
             name=name or "pyg",

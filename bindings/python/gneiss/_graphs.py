@@ -31,10 +31,10 @@ def mask_of(value, which, split, notes):
     return value
 
 
-def column_as_row(y):
-    """Labels as numbers of classes: a single column is a list."""
-    y = as_array(y, "y")
-    return y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y
+def column_as_row(values, name):
+    """An array whose single column is a list. None stays None."""
+    values = as_array(values, name)
+    return values[:, 0] if values is not None and values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def is_dgl(value):
@@ -71,14 +71,11 @@ def dgl_arguments(graph, x, y, edge_weight, split, notes):
             raise DataError(f"the graph has no data {key!r}", argument, f"there is {there}; None stands for none")
         return data[key]
 
-    weight = as_array(named(graph.edata, edge_weight, "edge_weight"), "edge_weight")
-    if weight is not None and weight.ndim == 2 and weight.shape[1] == 1:
-        weight = weight[:, 0]
     return {
         "edge_index": _edges_by_id(graph),
         "x": named(graph.ndata, x, "x"),
-        "y": column_as_row(named(graph.ndata, y, "y")),
-        "edge_weight": weight,
+        "y": column_as_row(named(graph.ndata, y, "y"), "y"),
+        "edge_weight": column_as_row(named(graph.edata, edge_weight, "edge_weight"), "edge_weight"),
         "num_nodes": graph.num_nodes(),
         **{which: mask_of(graph.ndata.get(which), which, split, notes) for which in MASKS},
     }

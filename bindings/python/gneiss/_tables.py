@@ -1,9 +1,8 @@
 """Columns of pandas tables as features and labels."""
 
-import warnings
-
 import numpy as np
 
+from ._warn import warn
 from .errors import DataError, UsageError
 
 
@@ -48,7 +47,8 @@ def words_of(y):
     for at in np.flatnonzero(there):
         if y.dtype.kind == "O" and not isinstance(y[at], str):
             kind = type(y[at]).__name__
-            raise DataError(f"element [{at}] is {y[at]!r}, of type {kind}, among words", "y", "give words or numbers alone")
+            message = f"element [{at}] is {y[at]!r}, of type {kind}, among words"
+            raise DataError(message, "y", "give words or numbers alone")
     return _numbered(y[there].astype(str), there)
 
 
@@ -78,8 +78,7 @@ def warn_of_floats(y):
         return
     known = y[~np.isnan(y)]
     if known.size and known.min() >= -1 and np.array_equal(known, np.floor(known)):
-        warnings.warn(
+        warn(
             "y holds whole numbers as floats and is taken for a regression; label_kind='class' takes them for classes, "
-            "label_kind='regression' says that they are amounts",
-            stacklevel=4,
+            "label_kind='regression' says that they are amounts"
         )

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import tempfile
-import warnings
 import weakref
 
 import numpy as np
@@ -18,6 +17,7 @@ from ._progress import Bar, wanted
 from ._pyg import model_like
 from ._settings import describe, pairs
 from ._text import model_file
+from ._warn import warn
 from ._weights import init_file
 from ._words import in_python
 from .errors import DataError, DiskError, UsageError
@@ -144,7 +144,7 @@ class Run:
         _process.before_work()
         found = _core.outputs(self.folder, None if dataset is None else dataset._core, [])
         for warning in found["warnings"]:
-            warnings.warn(in_python(warning), stacklevel=3)
+            warn(in_python(warning))
         if data is None:
             self._own = found
         return found
@@ -184,7 +184,7 @@ class Run:
         _process.before_work()
         found = _core.evaluate(self.folder, None if dataset is None else dataset._core, [])
         for warning in found["warnings"]:
-            warnings.warn(in_python(warning), stacklevel=2)
+            warn(in_python(warning))
         report = json.loads(found["json"])
         return {part: report[part][report["metric"]] for part in ("train", "val", "test")}
 
@@ -283,7 +283,7 @@ def _watched(train_it, callbacks, progress):
 def _finished(result, dataset, temporary):
     run = Run(result["folder"], dataset, temporary)
     for warning in dict.fromkeys(run.warnings + [in_python(one) for one in result["warnings"]]):
-        warnings.warn(warning, stacklevel=3)
+        warn(warning)
     return run
 
 
@@ -393,7 +393,7 @@ def plan(data, model="gcn", **settings):
         text, table, peak_bytes, warned = _core.plan(dataset._core, given)
     warned = [in_python(warning) for warning in warned]
     for warning in warned:
-        warnings.warn(warning, stacklevel=2)
+        warn(warning)
     return Plan(text, json.loads(table), peak_bytes, warned)
 
 

@@ -7,7 +7,8 @@ from ._settings import setting_named
 # A command is left as it is. A value is a word in capitals, a number, a list of numbers, a choice, or "ratio:60/20".
 _FLAG = re.compile(
     r"(?P<command>gneiss [a-z]+ [^;,(`]*)"
-    r"|--(?P<flag>[a-z][a-z-]*[a-z])(?: (?P<value>[A-Z]{2,}\b|\d(?:[\w%]|[.,](?=[\w%]))*|[a-z]+:(?:[\w/:-]|\.(?=\w))+|[a-z]\w*))?"
+    r"|--(?P<flag>[a-z][a-z-]*[a-z])"
+    r"(?: (?P<value>[A-Z]{2,}\b|\d(?:[\w%]|[.,](?=[\w%]))*|[a-z]+:(?:[\w/:-]|\.(?=\w))+|[a-z]\w*))?"
 )
 _ARGUMENTS = {"features": "x", "labels": "y", "train_ids": "train_mask", "val_ids": "val_mask", "test_ids": "test_mask"}
 

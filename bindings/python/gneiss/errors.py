@@ -66,6 +66,10 @@ class InternalError(Error, RuntimeError):
     """A defect of Gneiss."""
 
 
+class CopyWarning(UserWarning):
+    """An array was copied that would be read where it lies in another form. Each kind is warned of once."""
+
+
 def from_core(kind, message, where, hint):
     """The error that the library raised, in the words of Python: it speaks of the command's flags."""
     from ._words import in_python

@@ -121,7 +121,8 @@ class _NodeEstimator(BaseEstimator):
         return tags
 
     def _rows(self, X, reset):
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float32, np.float64])
+        rows = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float32, np.float64])
+        return rows if is_scipy(rows) else np.ascontiguousarray(rows, np.float32)
 
     def _labels_of(self, y, rows):
         if y is None:
