@@ -107,7 +107,8 @@ void add_score_command(const Command& data, Action* action) {
   ScoreRequest& request = arguments->request;
   command.add_text("what", &arguments->data, "data set: generator, preset, file or folder",
                    {.value_name = "DATA", .required = true});
-  command.add_text("--score", &request.scores, "degree, rpr, wrpr, vip, presample; auto: all, and the best [auto]", {});
+  command.add_text("--score", request.scores.word(),
+                   "degree, rpr, wrpr, vip, presample; auto: all, and the best [auto]", {});
   command.add_integer("--epochs", &request.epochs, "epochs to measure on [2]");
   command.add_integer("--presample-epochs", &request.presample_epochs, "epochs that presample counts over [2]");
   command.add_integer("--iterations", &request.iterations, "of wrpr [as many as hops]");
@@ -152,7 +153,7 @@ void add_partition_command(const Command& data, Action* action) {
       add_arguments(command, "DATA", run, action, {"data", "train.threads", "train.network", "train.mem"});
   PartitionRequest& request = arguments->request;
   command.add_integer("--parts", &request.parts, "how many parts, one for each rank [2]");
-  command.add_text("--method", &request.method,
+  command.add_text("--method", request.method.word(),
                    "auto, contiguous, clusters, metis, components, stream or degree [auto: the least modelled epoch]",
                    {.value_name = "NAME"});
   command.add_integer("--columns", &request.columns, "columns of the rows that ranks would send [64]");

@@ -34,7 +34,8 @@ std::shared_ptr<RunArguments> add_arguments(const Command& command) {
 
 void add_output(const Command& command, RunArguments* arguments) {
   command.add_text("--out", &arguments->out, "file to write [stdout]", {.value_name = "FILE"});
-  command.add_text("--as", &arguments->format.format, "csv, tsv, npy or jsonl [by the file's name, else csv]", {});
+  command.add_text("--as", arguments->format.format.word(), "csv, tsv, npy or jsonl [by the file's name, else csv]",
+                   {});
 }
 
 void warn(const std::vector<std::string>& warnings) {

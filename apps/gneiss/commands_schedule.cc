@@ -60,7 +60,7 @@ void add_schedule_command(const Command& program, Action* action) {
   ScheduleRequest& request = arguments->request;
   command.add_text("profile", &request.profile, "machine: a profile's name (gneiss help profiles) or its file",
                    {.value_name = "PROFILE", .required = true});
-  command.add_text("--schedule", &request.schedule, "paper, best, cpu, device or coinflip:R [best]", {});
+  command.add_text("--schedule", request.schedule.word(), "paper, best, cpu, device or coinflip:R [best]", {});
   command.add_integer("--batches", &request.batches, "of the epoch [the profile's]");
   command.add_integer("--device-batches,--device_batches", &request.device_batches,
                       "batches that may wait in the device's memory [10]");

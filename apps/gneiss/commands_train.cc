@@ -187,7 +187,7 @@ struct SynthArguments {
   std::shared_ptr<TrainArguments> training;
   std::string shape;
   std::string folder;
-  std::string target = "openmp";
+  Worded<ProgramTarget> target = ProgramTarget::kOpenmp;
   bool force = false;
 };
 
@@ -261,7 +261,8 @@ void add_train_commands(const Command& program, Action* action) {
   synth.add_text("-o,--output", &synth_arguments->folder, "folder to write", {.value_name = "DIR", .required = true});
   synth.add_text("--shape", &synth_arguments->shape,
                  "sizes of the data, nodes,edges,features,classes, where none is at hand", {.value_name = "N,M,F,C"});
-  synth.add_text("--target", &synth_arguments->target, "language of the program: " + target_names() + " [openmp]", {});
+  synth.add_text("--target", synth_arguments->target.word(), "language of the program: " + target_names() + " [openmp]",
+                 {});
   synth.add_flag("--force", &synth_arguments->force, "replace the files of a program there");
   synth.when_chosen([=] { *action = [=] { return run_synth(*synth_arguments); }; });
 }

@@ -9,11 +9,11 @@
 namespace gneiss {
 
 struct PartitionRequest {
-  std::int64_t parts = 2;       ///< 1 to 1024
-  std::string method = "auto";  ///< auto, contiguous, clusters, metis, components, stream, degree
-  std::int64_t columns = 64;    ///< of the rows that ranks would send, for modelled times
-  std::string out;              ///< folder to write; empty: nothing is written
-  bool force = false;           ///< replace a Gneiss folder of that name
+  std::int64_t parts = 2;  ///< 1 to 1024
+  Worded<PartitionMethod> method = PartitionMethod::kAuto;
+  std::int64_t columns = 64;  ///< of the rows that ranks would send, for modelled times
+  std::string out;            ///< folder to write; empty: nothing is written
+  bool force = false;         ///< replace a Gneiss folder of that name
 };
 
 struct PartitionResult {

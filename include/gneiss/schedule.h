@@ -35,8 +35,8 @@ struct SimulatedMachine {
 std::vector<SimulatedMachine> simulated_machines();
 
 struct ScheduleRequest {
-  std::string profile;               ///< a name or a file
-  std::string schedule = "best";     ///< paper, best, cpu, device, coinflip:R
+  std::string profile;  ///< a name or a file
+  Worded<BatchSchedule> schedule = BatchSchedule::best();
   std::int64_t batches = 0;          ///< of the epoch; 0: the profile's
   std::int64_t device_batches = 10;  ///< that may wait in the device's memory
   std::uint64_t seed = 0;            ///< of coinflip

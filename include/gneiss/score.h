@@ -3,17 +3,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gneiss/config.h"
 
 namespace gneiss {
 
 struct ScoreRequest {
-  std::string scores = "auto";  ///< degree, rpr, wrpr, vip, presample, with commas between; auto: all, and a choice
-  std::int64_t epochs = 2;      ///< that are held out to measure on
-  std::int64_t presample_epochs = 2;  ///< that presample counts over
-  std::int64_t iterations = 0;        ///< of wrpr; 0: as many as hops
-  double damping = 0.85;              ///< of rpr and wrpr
+  Worded<std::vector<HotScore>> scores = std::vector{HotScore::kAuto};  ///< kAuto: all, and a choice
+  std::int64_t epochs = 2;                                              ///< that are held out to measure on
+  std::int64_t presample_epochs = 2;                                    ///< that presample counts over
+  std::int64_t iterations = 0;                                          ///< of wrpr; 0: as many as hops
+  double damping = 0.85;                                                ///< of rpr and wrpr
 };
 
 struct ScoreResult {

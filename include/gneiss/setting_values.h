@@ -180,4 +180,18 @@ std::string setting_text(const std::vector<T>& values) {
   return text;
 }
 
+/// A value of type T, or the word that a command was given for it, which the function that takes it looks at.
+template <class T>
+class Worded {
+ public:
+  Worded(const T& value) : text_(setting_text(value)) {}  // NOLINT(google-explicit-constructor)
+
+  const std::string& text() const { return text_; }
+  /// For commands: where a word may be put.
+  std::string* word() { return &text_; }
+
+ private:
+  std::string text_;
+};
+
 }  // namespace gneiss

@@ -3,11 +3,19 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gneiss/config.h"
 
 namespace gneiss {
+
+/// What programs are written for.
+enum class ProgramTarget : std::uint8_t { kOpenmp, kMpi };
+template <>
+struct Choices<ProgramTarget> {
+  static constexpr std::string_view names[] = {"openmp", "mpi"};
+};
 
 /// A language that programs are written in.
 struct SynthTarget {
@@ -30,7 +38,7 @@ struct SynthResult {
 /// With `force` files of the same names are replaced. Errors: kUsage for an unknown target, a folder that holds
 /// something, or settings that programs do not follow (several runs, the objective as monitor); kBadData, kOutOfMemory,
 /// kDisk.
-SynthResult synthesize(const RunConfig& config, const std::string& target, const std::string& folder,
+SynthResult synthesize(const RunConfig& config, const Worded<ProgramTarget>& target, const std::string& folder,
                        bool force = false);
 
 }  // namespace gneiss

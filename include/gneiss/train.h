@@ -171,9 +171,16 @@ std::vector<NamedArray> model_parameters(const std::string& run_folder);
 /// Errors: kBadData for other types; kDisk.
 void save_parameters(const std::vector<NamedArray>& parameters, const std::string& path);
 
+/// Files of predictions and embeddings. kByName: as the file's name says, else csv.
+enum class OutputFile : std::uint8_t { kByName, kCsv, kTsv, kNpy, kJsonl };
+template <>
+struct Choices<OutputFile> {
+  static constexpr std::string_view names[] = {"", "csv", "tsv", "npy", "jsonl"};
+};
+
 /// How predictions and embeddings are written.
 struct OutputFormat {
-  std::string format;          ///< csv, tsv, npy or jsonl; empty = by the file's name, else csv
+  Worded<OutputFile> format = OutputFile::kByName;
   bool probabilities = false;  ///< predict only
 };
 /// Predicts every node with the model of a run folder and writes the file `out`, or returns the text if `out` is empty.

@@ -33,8 +33,8 @@ ScheduleResult simulate_schedule(const ScheduleRequest& request) {
   GNEISS_CHECK(batches > 0 && batches <= 10'000'000, ErrorCode::kUsage,
                "expected 1 to 10000000 batches an epoch, got {}; the profile names {}", request.batches,
                epoch.profile.batches);
-  epoch.planned = schedule::make_plan(epoch.profile, {schedule::parse_choice(request.schedule, "--schedule"), batches,
-                                                      request.device_batches, request.seed});
+  epoch.planned = schedule::make_plan(epoch.profile, {schedule::parse_choice(request.schedule.text(), "--schedule"),
+                                                      batches, request.device_batches, request.seed});
   epoch.simulated = schedule::simulate(epoch.planned.plan, epoch.profile);
   epoch.run = epoch.simulated;
   if (!request.trace.empty()) schedule::write_trace(request.trace, {{"plan", &epoch.simulated}});

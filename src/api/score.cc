@@ -7,9 +7,9 @@
 namespace gneiss {
 
 ScoreResult score_nodes(const RunConfig& config, const ScoreRequest& request) {
-  const jobs::ScoreReport report =
-      jobs::score(config.impl().config,
-                  {request.scores, request.epochs, request.presample_epochs, request.iterations, request.damping});
+  const jobs::ScoreReport report = jobs::score(
+      config.impl().config,
+      {request.scores.text(), request.epochs, request.presample_epochs, request.iterations, request.damping});
   return {jobs::describe(report), jobs::to_json(report)};
 }
 

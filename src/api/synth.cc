@@ -14,8 +14,9 @@ std::vector<SynthTarget> synth_targets() {
   return list;
 }
 
-SynthResult synthesize(const RunConfig& config, const std::string& target, const std::string& folder, bool force) {
-  jobs::SynthReport report = jobs::synthesize(config.impl().config, target, folder, force);
+SynthResult synthesize(const RunConfig& config, const Worded<ProgramTarget>& target, const std::string& folder,
+                       bool force) {
+  jobs::SynthReport report = jobs::synthesize(config.impl().config, target.text(), folder, force);
   return {std::move(report.model),    std::move(report.dataset), std::move(report.files), report.steps,
           std::move(report.defaults), std::move(report.warnings)};
 }

@@ -232,7 +232,7 @@ std::vector<std::string> builtin_models() { return language::builtin_model_names
 
 std::string predict(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
                     const std::string& out, std::vector<std::string>* warnings) {
-  const jobs::OutputOptions options{jobs::output_format(format.format, out), format.probabilities};
+  const jobs::OutputOptions options{jobs::output_format(format.format.text(), out), format.probabilities};
   const jobs::Restored restored = jobs::restore(run_folder, overrides.impl().config);
   if (warnings != nullptr) *warnings = restored.warnings;
   return deliver(jobs::format_predictions(restored, options), out);
@@ -240,7 +240,7 @@ std::string predict(const std::string& run_folder, const RunConfig& overrides, c
 
 std::string embed(const std::string& run_folder, const RunConfig& overrides, const OutputFormat& format,
                   const std::string& out, std::vector<std::string>* warnings) {
-  const jobs::OutputOptions options{jobs::output_format(format.format, out), false};
+  const jobs::OutputOptions options{jobs::output_format(format.format.text(), out), false};
   const jobs::Restored restored = jobs::restore(run_folder, overrides.impl().config);
   if (warnings != nullptr) *warnings = restored.warnings;
   return deliver(jobs::format_embedding(restored, options), out);

@@ -21,9 +21,14 @@
 #include "exchange/machine.h"
 #include "gneiss/config.h"
 #include "gneiss/dataset.h"
+#include "gneiss/partition.h"
+#include "gneiss/schedule.h"
+#include "gneiss/score.h"
+#include "gneiss/synth.h"
 #include "gneiss/train.h"
 #include "jobs/checkpoint_rhythm.h"
 #include "jobs/options.h"
+#include "jobs/write_output.h"
 #include "minibatch/sampler.h"
 #include "schedule/plan.h"
 #include "settings/settings.h"
@@ -33,7 +38,9 @@ namespace gneiss {
 namespace {
 
 using ::gneiss::settings::SettingType;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 // The header, out of the table.
@@ -248,6 +255,11 @@ static_assert(!takes<std::vector<double>, double> && !takes<std::vector<double>,
 static_assert(takes<std::vector<Pass>, std::vector<Pass>> && !takes<std::vector<Pass>, std::vector<std::string>>);
 static_assert(takes<Split, Split> && !takes<Split, const char*> && !takes<HotRows, Split> && !takes<HotRows, double>);
 
+static_assert(!std::is_convertible_v<const char*, Worded<PartitionMethod>>);
+static_assert(!std::is_convertible_v<std::string, Worded<std::vector<HotScore>>>);
+static_assert(!std::is_convertible_v<NodeOrder, Worded<PartitionMethod>>);
+static_assert(std::is_convertible_v<PartitionMethod, Worded<PartitionMethod>>);
+
 template <class V>
 constexpr bool is_argument = requires(RunConfig config, V value) {
   config.set_argument("name", value);
@@ -343,6 +355,29 @@ TEST(TypedSettings, FormsAreWhatTheirReadersTake) {
   EXPECT_TRUE(jobs::names_batch_device(config_of(keys::device, DeviceChoice::simulated("v100"))));
   EXPECT_TRUE(jobs::names_batch_device(config_of(keys::device, DeviceChoice::host_threads("machine.json"))));
   EXPECT_EQ(DeviceChoice::cuda(1).text(), "cuda:1");
+}
+
+TEST(TypedSettings, RequestsTakeChoices) {
+  std::vector<std::string> targets;
+  for (const SynthTarget& target : synth_targets()) targets.push_back(target.name);
+  EXPECT_THAT(targets, ElementsAreArray(Choices<ProgramTarget>::names));
+  for (const std::string_view name : Choices<OutputFile>::names)
+    EXPECT_NO_THROW(jobs::output_format(std::string(name), "")) << name;
+  EXPECT_THROW(jobs::output_format("xls", ""), Error);
+  RunConfig karate;
+  karate.set(keys::data, "karate");
+  karate.set(keys::batch_size, 8);
+  karate.set(keys::fanout, {3, 2});
+  PartitionRequest cut;
+  cut.method = PartitionMethod::kContiguous;
+  EXPECT_EQ(partition_dataset(karate, cut).method, "contiguous");
+  ScoreRequest score;
+  score.scores = std::vector{HotScore::kDegree, HotScore::kVip};
+  EXPECT_THAT(score_nodes(karate, score).text, AllOf(HasSubstr("degree"), HasSubstr("vip")));
+  ScheduleRequest schedule;
+  schedule.profile = machine_profiles()[0].name;
+  schedule.schedule = BatchSchedule::coin_flip(0.5);
+  EXPECT_GT(simulate_schedule(schedule).epoch_seconds, 0);
 }
 
 /// Plans and trainings of karate take each form of what only they read.
