@@ -157,6 +157,43 @@ def test_importing_is_quick_and_brings_nothing_along():
     assert min(took) <= 0.15, took
 
 
+def test_partners_are_not_required():
+    """NumPy alone: what needs a partner says so, and the estimators keep scikit-learn's conventions without it."""
+    in_process(
+        """
+        for partner in ("torch", "torch_geometric", "scipy", "pandas", "networkx", "sklearn", "matplotlib", "dgl"):
+            sys.modules[partner] = None  # an import of it fails
+        run = gneiss.train(data, epochs=3, progress=False)
+        for call, partner in (
+            (run.to_pyg, "torch"),
+            (data.to_pyg, "torch"),
+            (run.plot, "matplotlib"),
+            (run.history.to_pandas, "pandas"),
+            (lambda: gneiss.Dataset.from_pandas(None), "pandas"),
+            (lambda: run.state_dict(torch=True), "torch"),
+        ):
+            try:
+                call()
+            except gneiss.UnsupportedError as error:
+                assert f"needs {partner}, which is not installed" in error.message, error
+                assert f"pip install {partner}" in error.hint, error
+            else:
+                raise AssertionError(partner)
+        model = gneiss.NodeClassifier(epochs=5).fit(x, np.array(["a", "b", "c"])[y], edge_index=edges)
+        assert set(model.predict()) <= {"a", "b", "c"} and 0 <= model.score(None, np.array(["a", "b", "c"])[y]) <= 1
+        assert model.set_params(epochs=6).get_params()["epochs"] == 6
+        values = gneiss.NodeRegressor(epochs=5).fit(x, x[:, 0], edge_index=edges)
+        assert values.predict().shape == (400,) and values.score(None, x[:, 0]) <= 1
+        try:
+            model.predict(x[:, :3])
+        except ValueError as error:
+            assert "X has 3 features, but NodeClassifier is expecting 16" in str(error)
+        else:
+            raise AssertionError("other columns")
+        """
+    )
+
+
 @pytest.mark.parametrize("partner", ["sklearn", "torch"])
 def test_libraries_with_threads_of_their_own_come_before_and_after(partner):
     """Each brings an OpenMP of its own, whose thread-local memory must have room beside ours."""

@@ -245,7 +245,10 @@ def test_what_went_wrong_on_the_way_is_warned_of(small, monkeypatch):
 def test_a_plan_says_bytes(small):
     plan = gneiss.plan(small.dataset(), "gcn", hidden_channels=8, defaults="plain")
     assert plan.peak_bytes > 0 and plan.table["parameters"] == 3 * 8 + 8 + 8 * 3 + 3
-    assert "memory" in str(plan)
+    assert "memory" in str(plan) and str(plan) == plan.text
+    assert repr(plan) == f"gneiss.Plan(gcn on arrays: {plan.peak_bytes / 1e6:.1f} MB)"
+    wider = gneiss.plan(small.dataset(), "gcn", hidden_channels=512, defaults="plain")
+    assert wider.peak_bytes > plan.peak_bytes + 60 * 512 * 4
 
 
 def test_doctor_names_this_machine():
