@@ -22,3 +22,18 @@ if run second bits > "$work/second.txt"; then
   exit 1
 fi
 grep -q 'FAIL bits' "$work/second.txt"
+
+# Parity, by some of its tests: those of half_kernels are left out, and a program that runs none on the card has failed.
+[ -x "$work/pack/spmm_parity_test" ] && [ -x "$work/pack/half_kernels_parity_test" ] || exit 0
+if grep -q '^GNEISS_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then exit 0; fi  # whose allocators keep no heap
+parity() {
+  GTEST_FILTER='*/parallel:DenseKernels.ColumnsAgree' \
+    "$work/pack/gpu-check" run --device "$1" --seconds 120 --out "$work/parity-$1" --only parity > "$work/$1.txt" || true
+}
+parity emulated
+grep -q '^ok   parity  *spmm_parity_test  *runs=[1-9]' "$work/emulated.txt"
+grep -q '^ok   parity  *graph_kernels_parity_test' "$work/emulated.txt"
+grep -q '^FAIL parity  *half_kernels_parity_test  *runs=0' "$work/emulated.txt"
+parity spoiled  # one bit of an output
+grep -q '^FAIL parity  *spmm_parity_test  *runs=[1-9]' "$work/spoiled.txt"
+grep -q '^FAIL parity  *dense_kernels_parity_test' "$work/spoiled.txt"

@@ -1,4 +1,5 @@
-// Runs the device kernel of an op in the emulation, whose memory is that of the host, for several orders of threads.
+// Runs the device kernel of an op in the emulation, whose memory is that of the host, for several orders of threads,
+// and on a card where that is asked for (card.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,12 +7,16 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
+#include <typeinfo>
+#include <vector>
 
 #include "base/buffer.h"
 #include "kernels/cuda/device_kernels.h"
 #include "kernels/cuda/emulation.h"
+#include "parity/card.h"
 
 namespace gneiss::testing {
 
@@ -29,6 +34,49 @@ template <template <class, Space> class Args>
 struct DeviceArgs<Args<float, Space::kHost>> {
   using Type = Args<float, Space::kDevice>;
 };
+
+/// The bytes of arguments, without what lies between their members.
+template <class OnDevice>
+std::vector<std::byte> without_padding(OnDevice args) {
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(&args);
+#endif
+  std::vector<std::byte> bytes(sizeof(args));
+  std::memcpy(bytes.data(), &args, sizeof(args));
+  return bytes;
+}
+
+/// What arguments point to for the host, which reads it when it launches.
+template <class OnDevice>
+std::vector<const void*> patterns_of(const OnDevice& args) {
+  std::vector<const void*> found;
+  if constexpr (requires { args.pattern->offsets; }) found.push_back(args.pattern);
+  if constexpr (requires { args.in_edges->offsets; }) found.push_back(args.in_edges);
+  if constexpr (requires { args.sparse_rows->offsets; }) found.push_back(args.sparse_rows);
+  return found;
+}
+
+/// The same kernel on the card that the environment asks for, with few blocks and with as many as a card holds.
+template <class OnDevice>
+void on_card(const OnDevice& args, const std::function<void()>& reset,
+             const std::function<void(const std::string& where, bool first)>& check) {
+  Card& card = Card::get();
+  const char* what = typeid(OnDevice).name();
+  card.require_reachable(without_padding(args), what, patterns_of(args));
+  const auto& kernel = *kernels::find_kernel<OnDevice>(card.kernels());
+  for (const std::int64_t most_blocks : {1, 3, 1056}) {
+    const std::string where = card.name() + ", " + std::to_string(most_blocks) + " blocks";
+    Buffer<std::byte> workspace(kernel.workspace_bytes(args));
+    if (!workspace.empty()) std::memset(workspace.data(), 0xFF, workspace.size());
+    kernels::DeviceContext context;
+    context.workspace = {workspace.data(), workspace.size()};
+    context.most_blocks = most_blocks;
+    reset();
+    kernel.run(context, args);
+    card.finish(what);
+    check(where, false);
+  }
+}
 
 }  // namespace internal
 
@@ -57,6 +105,7 @@ void on_emulated_device(const Args& args, std::uint64_t orders, const std::funct
     kernel->run(context, moved);
     check("emulated device, order " + std::to_string(seed), seed == 1);
   }
+  if (Card::asked()) internal::on_card(moved, reset, check);
 }
 
 }  // namespace gneiss::testing
