@@ -1,6 +1,6 @@
-// Attention in one pass over the in-edges: lanes share the columns of a node and head. A lane takes the scores of the
-// edges in order, keeps the highest so far and scales what it has when that rises, so that nothing of the size of the
-// edges is stored and no edge is looked at twice for a column.
+// Attention in one pass over the in-edges (row_shares.h). A lane takes the scores of the edges of its head by fours,
+// keeps the highest so far and scales what it has when that rises, so that nothing of the size of the edges is stored
+// and no row is read twice.
 #include "kernels/cuda/attention.h"
 
 #include "kernels/cuda/ops.h"
@@ -8,66 +8,137 @@
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
 
-/// What a lane has of its column: the highest score, and sums of weights relative to it.
+/// What a lane has of its columns: the highest score, and sums of weights relative to it. No edges: sum is 0.
+template <int kVector>
 struct Attended {
   float highest = 0;
   float sum = 0;     ///< of weights
   float slopes = 0;  ///< of weights times the slope of the score
-  float y = 0;
-  float steep = 0;  ///< of y's terms times the slope of the score
+  float y[kVector] = {};
+  float steep[kVector] = {};  ///< of y's terms times the slope of the score
 
-  __device__ void add(float score, float slope, float gate, float z, bool first) {
-    const float rise = score - highest;
-    const float e = exp_to_zero(rise > 0 ? -rise : rise);
-    const bool rises = first || rise > 0;
-    const float keep = first ? 0.0F : (rises ? e : 1.0F);
-    const float weight = rises ? 1.0F : e;
-    highest = rises ? score : highest;
-    sum = sum * keep + weight;
-    slopes = slopes * keep + weight * slope;
-    y = y * keep + weight * gate * z;
-    steep = steep * keep + weight * slope * gate * z;
+  __device__ void scale(float keep) {
+    sum *= keep;
+    slopes *= keep;
+    for (int c = 0; c < kVector; ++c) {
+      y[c] *= keep;
+      steep[c] *= keep;
+    }
+  }
+  __device__ void raise(float to) {
+    if (sum != 0) scale(exp_to_zero(highest - to));
+    highest = to;
+  }
+  __device__ void add(EdgeScore score, float gate, const float* z) {
+    const float weight = exp_to_zero(score.value - highest);
+    sum += weight;
+    slopes = fmaf(weight, score.slope, slopes);
+    for (int c = 0; c < kVector; ++c) {
+      const float term = weight * gate * z[c];
+      y[c] += term;
+      steep[c] = fmaf(score.slope, term, steep[c]);
+    }
+  }
+  __device__ void join(const Attended& later) {
+    if (later.sum == 0) return;
+    Attended other = later;
+    const float top = sum == 0 || other.highest > highest ? other.highest : highest;
+    raise(top);
+    other.raise(top);
+    sum += other.sum;
+    slopes += other.slopes;
+    for (int c = 0; c < kVector; ++c) {
+      y[c] += other.y[c];
+      steep[c] += other.steep[c];
+    }
+  }
+  __device__ void exchange(int bits) {
+    highest = __shfl_xor_sync(~0U, highest, bits);
+    sum = __shfl_xor_sync(~0U, sum, bits);
+    slopes = __shfl_xor_sync(~0U, slopes, bits);
+    for (int c = 0; c < kVector; ++c) {
+      y[c] = __shfl_xor_sync(~0U, y[c], bits);
+      steep[c] = __shfl_xor_sync(~0U, steep[c], bits);
+    }
   }
 };
 
-__global__ void attend_nodes(OnDevice<AttentionArgs> args, float leak, int lanes) {
-  const std::int64_t width = args.z.cols / args.heads;
-  for (std::int64_t i = first_item(); i < args.y.rows * args.heads * lanes; i += item_step()) {
-    const std::int64_t item = i / lanes;
-    const std::int64_t v = item / args.heads;
-    const std::int64_t h = item - v * args.heads;
-    const EdgeId begin = args.pattern.offsets.data[v];
-    const EdgeId end = args.pattern.offsets.data[v + 1];
-    const float own = args.s_dst.data[v * args.s_dst.stride + h];
-    for (std::int64_t j = i - item * lanes; j < width; j += lanes) {
-      const std::int64_t col = h * width + j;
-      Attended at;
-      for (EdgeId k = begin; k < end; ++k) {
-        const std::int64_t u = args.pattern.indices.data[k];
-        const EdgeScore score = score_of(args.s_src.data[u * args.s_src.stride + h] + own, leak);
-        const float gate = args.gate.rows == 0 ? 1.0F : args.gate.data[k * args.gate.stride + h];
-        at.add(score.value, score.slope, gate, args.z.data[u * args.z.stride + col], k == begin);
-      }
-      const float y = begin < end ? at.y / at.sum : 0.0F;
-      args.y.data[v * args.y.stride + col] = y;
-      if (args.tangent.rows != 0) {
-        args.tangent.data[v * args.tangent.stride + col] =
-            begin < end ? at.steep / at.sum - at.slopes / at.sum * y : 0.0F;
-      }
-      if (j == 0 && args.lse.rows != 0) {
-        const double log_sum = begin < end ? at.highest + log_of(at.sum) : 0.0;
-        args.lse.data[v * args.lse.stride + h] = static_cast<float>(log_sum);
-      }
-    }
+/// Adds `count` edges from k on, at most kEdgesAhead.
+template <int kVector>
+__device__ void attend_edges(const OnDevice<AttentionArgs>& args, EdgeId k, int count, std::int64_t j, std::int64_t h,
+                             float own, float leak, Attended<kVector>& at) {
+  float z[kEdgesAhead][kVector] = {};
+  float gates[kEdgesAhead] = {};
+  EdgeScore scores[kEdgesAhead];
+  float top = at.highest;
+  for (int i = 0; i < kEdgesAhead; ++i) {
+    if (i >= count) continue;
+    const std::int64_t u = args.pattern.indices.data[k + i];
+    load_vector<kVector>(args.z.data + u * args.z.stride + j, z[i]);
+    scores[i] = score_of(args.s_src.data[u * args.s_src.stride + h] + own, leak);
+    gates[i] = args.gate.rows == 0 ? 1.0F : args.gate.data[(k + i) * args.gate.stride + h];
+    top = (i == 0 && at.sum == 0) || scores[i].value > top ? scores[i].value : top;
   }
+  if (top != at.highest || at.sum == 0) at.raise(top);
+  for (int i = 0; i < kEdgesAhead; ++i) {
+    if (i < count) at.add(scores[i], gates[i], z[i]);
+  }
+}
+
+template <int kVector>
+__device__ void store_attended(const OnDevice<AttentionArgs>& args, std::int64_t v, std::int64_t j, std::int64_t h,
+                               const Attended<kVector>& at) {
+  const bool any = at.sum != 0;
+  for (int c = 0; c < kVector; ++c) {
+    const float y = any ? at.y[c] / at.sum : 0.0F;
+    args.y.data[v * args.y.stride + j + c] = y;
+    if (args.tangent.rows == 0) continue;
+    args.tangent.data[v * args.tangent.stride + j + c] = any ? at.steep[c] / at.sum - at.slopes / at.sum * y : 0.0F;
+  }
+  if (args.lse.rows == 0 || j % (args.z.cols / args.heads) != 0) return;
+  const double log_sum = any ? at.highest + log_of(at.sum) : 0.0;
+  args.lse.data[v * args.lse.stride + h] = static_cast<float>(log_sum);
+}
+
+template <int kVector>
+__global__ void __launch_bounds__(kRowThreads)
+    attend_nodes(OnDevice<AttentionArgs> args, float leak, RowShares shares, const NodeId* long_rows) {
+  const RowShare mine = share_of_thread(args.pattern.offsets.data, shares, long_rows);
+  const std::int64_t cols = args.z.cols;
+  for (std::int64_t panel = 0; panel < cols; panel += shares.lanes * kVector) {
+    const std::int64_t j = panel + mine.lane * kVector;
+    const bool works = mine.row >= 0 && j < cols;
+    const std::int64_t h = works ? j / (cols / args.heads) : 0;
+    Attended<kVector> at;
+    if (works) {
+      const float own = args.s_dst.data[mine.row * args.s_dst.stride + h];
+      EdgeId k = mine.begin;
+      for (; k + kEdgesAhead <= mine.end; k += kEdgesAhead) attend_edges(args, k, kEdgesAhead, j, h, own, leak, at);
+      if (k < mine.end) attend_edges(args, k, static_cast<int>(mine.end - k), j, h, own, leak, at);
+    }
+    join_groups(shares, mine, at);
+    if (works && mine.group == 0) store_attended(args, mine.row, j, h, at);
+  }
+}
+
+template <int kVector>
+void launch_attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args) {
+  const RowShares shares =
+      share_rows(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size), args.z.cols, kVector);
+  const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
+  launch(context, attend_nodes<kVector>, launch_of(shares, kRowThreads * sizeof(Attended<kVector>)), args,
+         static_cast<float>(args.slope), shares, long_rows);
 }
 
 }  // namespace
 
+std::size_t attention_workspace(const OnDevice<AttentionArgs>& args) {
+  return long_rows_workspace(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size));
+}
+
 void attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args) {
-  const int lanes = lanes_for(args.z.cols / args.heads);
-  launch(context, attend_nodes, launch_over(context, args.y.rows * args.heads * lanes), args,
-         static_cast<float>(args.slope), lanes);
+  const bool by_fours = args.z.cols / args.heads % 4 == 0 && lie_together(args.z.data, args.z.stride);
+  return by_fours ? launch_attention<4>(context, args) : launch_attention<1>(context, args);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

@@ -1,4 +1,5 @@
-// Functions of two elements, a thread an element.
+// Functions of two elements.
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
@@ -23,21 +24,19 @@ __device__ float apply_binary(Binary fn, float a, float b) {
   return a;
 }
 
-__global__ void combine_two(OnDevice<BinaryArgs> args) {
-  const std::int64_t cols = args.c.cols;
-  for (std::int64_t i = first_item(); i < args.c.rows * cols; i += item_step()) {
-    const std::int64_t r = i / cols;
-    const std::int64_t c = i - r * cols;
-    const float a = args.a.data[broadcast(args.a, cols, r, c)];
-    const float b = args.b.data[broadcast(args.b, cols, r, c)];
-    args.c.data[r * args.c.stride + c] = apply_binary(args.fn, a, b);
-  }
-}
+struct TwoElements {
+  static constexpr int kOperands = 2;
+  Spread operands[kOperands];
+  Binary fn;
+
+  __device__ float of(const float* at) const { return apply_binary(fn, at[0], at[1]); }
+};
 
 }  // namespace
 
 void binary(const DeviceContext& context, const OnDevice<BinaryArgs>& args) {
-  launch(context, combine_two, launch_over(context, args.c.rows * args.c.cols), args);
+  const std::int64_t width = args.c.cols;
+  launch_by_place(context, TwoElements{{Spread(args.a, width), Spread(args.b, width)}, args.fn}, args.c);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

@@ -1,19 +1,21 @@
-// Dense products in three orientations by tiles: a block makes 32 x 32 elements of the result, from tiles of both
-// operands in shared memory. A thread adds four elements up in registers, in the order of the inner dimension.
+// Dense products in three orientations by tiles: a block makes a tile of the result from tiles of both operands in
+// shared memory. A thread adds a few rows by four columns up in registers, in the order of the inner dimension.
 //
-// The weight gradient (tn) has a small result and a long inner dimension: that is cut into chunks of fixed length,
-// whose partial results a second kernel adds in order.
+// The weight gradient (tn) has a small result and a long inner dimension: that is cut into at most kMostParts parts by
+// its length alone, whose partial results a second kernel adds in a fixed order.
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/row_shares.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
 
-constexpr std::int64_t kTile = 32;
 constexpr unsigned kGemmThreads = 256;
-constexpr std::int64_t kRowsOfThread = kTile * kTile / kGemmThreads;
-constexpr std::int64_t kPadded = kTile + 1;  // a column of a tile lies in 32 banks
-constexpr std::int64_t kInnerChunk = 2048;   // of the inner dimension of tn
+constexpr int kTileInner = 32;
+constexpr int kTileColumns = 4;  // of a thread
+constexpr std::int64_t kLeastPart = 512;
+constexpr std::int64_t kMostParts = 1024;
+constexpr int kJoinedTogether = 8;
 
 /// Element (r, c) of an operand of c = a * b lies at data[r * row_step + c * col_step], or in 16 bits at halves[…].
 struct Operand {
@@ -22,8 +24,12 @@ struct Operand {
   HalfType type;
   std::int64_t row_step;
   std::int64_t col_step;
+  std::int64_t rows;
+  std::int64_t cols;
+  bool by_fours;  ///< four elements that lie together can be read as one
 
   __device__ float at(std::int64_t r, std::int64_t c) const {
+    if (r >= rows || c >= cols) return 0;
     const std::int64_t place = r * row_step + c * col_step;
     return type == HalfType::kNone ? data[place] : widen(type, halves[place]);
   }
@@ -36,76 +42,169 @@ struct Product {
   std::int64_t addend_step;
   float* c;
   std::int64_t c_step;
-  std::int64_t chunk_step;  ///< from the result of one chunk to that of the next
+  std::int64_t part_step;  ///< from the result of one part to that of the next
   std::int64_t m;
   std::int64_t n;
   std::int64_t k;
-  std::int64_t chunk;
+  std::int64_t part;  ///< inner length
   std::int64_t tiles_m;
   std::int64_t tiles_n;
 };
 
-/// A tile of an operand that starts at (r0, c0), zeros beyond (rows, cols). Neighbouring threads read neighbours.
-__device__ void load_tile(float* tile, const Operand& from, std::int64_t r0, std::int64_t c0, std::int64_t rows,
-                          std::int64_t cols) {
-  const bool along_rows = from.col_step == 1;
-  for (std::int64_t t = threadIdx.x; t < kTile * kTile; t += kGemmThreads) {
-    const std::int64_t r = along_rows ? t / kTile : t % kTile;
-    const std::int64_t c = along_rows ? t % kTile : t / kTile;
-    const bool inside = r0 + r < rows && c0 + c < cols;
-    tile[r * kPadded + c] = inside ? from.at(r0 + r, c0 + c) : 0.0F;
+/// Brings kOuter x kTileInner elements of an operand to tile[inner][outer], zeros beyond its ends. `inner_first`: its
+/// inner dimension lies together in memory, else the outer one. Neighbouring threads read neighbours.
+template <int kOuter, int kPitch>
+__device__ void load_tile(float* tile, const Operand& from, bool is_b, std::int64_t outer0, std::int64_t inner0,
+                          std::int64_t inner_end) {
+  const bool inner_together = is_b ? from.row_step == 1 && from.col_step != 1 : from.col_step == 1;
+  const std::int64_t outer_end = is_b ? from.cols : from.rows;
+  if (from.by_fours) {
+    constexpr int kFours = kOuter * kTileInner / 4;
+    for (int t = static_cast<int>(threadIdx.x); t < kFours; t += kGemmThreads) {
+      const int outer = inner_together ? t / (kTileInner / 4) : t % (kOuter / 4) * 4;
+      const int inner = inner_together ? t % (kTileInner / 4) * 4 : t / (kOuter / 4);
+      const std::int64_t o = outer0 + outer;
+      const std::int64_t i = inner0 + inner;
+      const std::int64_t r = is_b ? i : o;
+      const std::int64_t c = is_b ? o : i;
+      Four four{};
+      const bool whole = inner_together ? o < outer_end && i + 3 < inner_end : i < inner_end && o + 3 < outer_end;
+      if (whole) {
+        four = *reinterpret_cast<const Four*>(from.data + r * from.row_step + c * from.col_step);
+      } else if (o < outer_end && i < inner_end) {
+        for (int q = 0; q < 4; ++q) {
+          const bool inside = inner_together ? i + q < inner_end : o + q < outer_end;
+          if (inside) four.of[q] = from.data[r * from.row_step + c * from.col_step + q];
+        }
+      }
+      if (inner_together) {
+        for (int q = 0; q < 4; ++q) tile[(inner + q) * kPitch + outer] = four.of[q];
+      } else {
+        *reinterpret_cast<Four*>(tile + inner * kPitch + outer) = four;
+      }
+    }
+    return;
+  }
+  for (int t = static_cast<int>(threadIdx.x); t < kOuter * kTileInner; t += kGemmThreads) {
+    const int outer = inner_together ? t / kTileInner : t % kOuter;
+    const int inner = inner_together ? t % kTileInner : t / kOuter;
+    const std::int64_t i = inner0 + inner;
+    const float element = is_b ? from.at(i, outer0 + outer) : from.at(outer0 + outer, i);
+    tile[inner * kPitch + outer] = i < inner_end ? element : 0.0F;
   }
 }
 
-__global__ void multiply_tiles(Product p) {
-  auto* a_tile = shared_memory<float>();
-  float* b_tile = a_tile + kTile * kPadded;
+/// kRows: of a thread.
+template <int kTileM, int kTileN, int kRows>
+__global__ void __launch_bounds__(kGemmThreads) multiply_tiles(Product p) {
+  static_assert(kTileM / kRows * (kTileN / kTileColumns) == kGemmThreads);
+  constexpr int kPitchM = kTileM + 4;
+  auto* a_tile = shared_memory<float>();          // [kTileInner][kPitchM]
+  float* b_tile = a_tile + kTileInner * kPitchM;  // [kTileInner][kTileN]
   const std::int64_t block = blockIdx.x;
   const std::int64_t part = block / (p.tiles_m * p.tiles_n);
   const std::int64_t tile = block - part * p.tiles_m * p.tiles_n;
-  const std::int64_t i0 = tile / p.tiles_n * kTile;
-  const std::int64_t j0 = tile % p.tiles_n * kTile;
-  const std::int64_t row =
-      threadIdx.x / kTile;  // of the thread's first element; the others lie kGemmThreads / kTile below
-  const std::int64_t col = threadIdx.x % kTile;
-  const std::int64_t end = (part + 1) * p.chunk < p.k ? (part + 1) * p.chunk : p.k;
-  float sums[kRowsOfThread];
-  for (std::int64_t s = 0; s < kRowsOfThread; ++s) {
-    const std::int64_t i = i0 + row + s * (kGemmThreads / kTile);
-    const bool inside = p.addend != nullptr && i < p.m && j0 + col < p.n;
-    sums[s] = inside ? p.addend[i * p.addend_step + j0 + col] : 0.0F;
+  const std::int64_t i0 = tile / p.tiles_n * kTileM;
+  const std::int64_t j0 = tile % p.tiles_n * kTileN;
+  const int row = static_cast<int>(threadIdx.x) / (kTileN / kTileColumns) * kRows;
+  const int col = static_cast<int>(threadIdx.x) % (kTileN / kTileColumns) * kTileColumns;
+  const std::int64_t end = (part + 1) * p.part < p.k ? (part + 1) * p.part : p.k;
+  float sums[kRows][kTileColumns];
+  for (int s = 0; s < kRows; ++s) {
+    for (int q = 0; q < kTileColumns; ++q) {
+      const std::int64_t i = i0 + row + s;
+      const std::int64_t j = j0 + col + q;
+      sums[s][q] = p.addend != nullptr && i < p.m && j < p.n ? p.addend[i * p.addend_step + j] : 0.0F;
+    }
   }
-  for (std::int64_t k0 = part * p.chunk; k0 < end; k0 += kTile) {
-    load_tile(a_tile, p.a, i0, k0, p.m, end);
-    load_tile(b_tile, p.b, k0, j0, end, p.n);
+  for (std::int64_t k0 = part * p.part; k0 < end; k0 += kTileInner) {
+    load_tile<kTileM, kPitchM>(a_tile, p.a, false, i0, k0, end);
+    load_tile<kTileN, kTileN>(b_tile, p.b, true, j0, k0, end);
     __syncthreads();
-    for (std::int64_t k = 0; k < kTile; ++k) {
-      const float b = b_tile[k * kPadded + col];
-      for (std::int64_t s = 0; s < kRowsOfThread; ++s) {
-        sums[s] = fmaf(a_tile[(row + s * (kGemmThreads / kTile)) * kPadded + k], b, sums[s]);
+    for (int k = 0; k < kTileInner; ++k) {
+      const Four b = *reinterpret_cast<const Four*>(b_tile + k * kTileN + col);
+      float a[kRows];
+      if constexpr (kRows % 4 == 0) {
+        for (int s = 0; s < kRows; s += 4) load_vector<4>(a_tile + k * kPitchM + row + s, a + s);
+      } else {
+        for (int s = 0; s < kRows; ++s) a[s] = a_tile[k * kPitchM + row + s];
+      }
+      for (int s = 0; s < kRows; ++s) {
+        for (int q = 0; q < kTileColumns; ++q) sums[s][q] = fmaf(a[s], b.of[q], sums[s][q]);
       }
     }
     __syncthreads();
   }
-  for (std::int64_t s = 0; s < kRowsOfThread; ++s) {
-    const std::int64_t i = i0 + row + s * (kGemmThreads / kTile);
-    if (i < p.m && j0 + col < p.n) p.c[part * p.chunk_step + i * p.c_step + j0 + col] = sums[s];
+  for (int s = 0; s < kRows; ++s) {
+    const std::int64_t i = i0 + row + s;
+    for (int q = 0; q < kTileColumns; ++q) {
+      const std::int64_t j = j0 + col + q;
+      if (i < p.m && j < p.n) p.c[part * p.part_step + i * p.c_step + j] = sums[s][q];
+    }
   }
 }
 
+/// Every kJoinedTogether-th part by itself, then their sums in order: as many reads are on their way together.
 __global__ void join_parts(const float* partials, std::int64_t parts, MatrixView<float, Space::kDevice> c) {
   const std::int64_t size = c.rows * c.cols;
   for (std::int64_t i = first_item(); i < size; i += item_step()) {
-    float sum = 0;
-    for (std::int64_t part = 0; part < parts; ++part) sum += partials[part * size + i];
+    float sums[kJoinedTogether] = {};
+    for (std::int64_t part = 0; part < parts; part += kJoinedTogether) {
+      for (int q = 0; q < kJoinedTogether; ++q) {
+        if (part + q < parts) sums[q] += partials[(part + q) * size + i];
+      }
+    }
+    for (int q = 1; q < kJoinedTogether; ++q) sums[0] += sums[q];
     const std::int64_t r = i / c.cols;
-    c.data[r * c.stride + (i - r * c.cols)] = sum;
+    c.data[r * c.stride + (i - r * c.cols)] = sums[0];
   }
+}
+
+/// Inner length of a part.
+std::int64_t part_of(const OnDevice<GemmArgs>& args) {
+  if (args.orientation != Orientation::kTN) return std::max<std::int64_t>(1, args.a.cols);
+  const std::int64_t even = (args.a.rows + kMostParts - 1) / kMostParts;
+  return std::max(kLeastPart, (even + kTileInner - 1) / kTileInner * kTileInner);
 }
 
 std::int64_t parts_of(const OnDevice<GemmArgs>& args) {
   if (args.orientation != Orientation::kTN) return 1;
-  return std::max<std::int64_t>(1, (args.a.rows + kInnerChunk - 1) / kInnerChunk);
+  const std::int64_t part = part_of(args);
+  return std::max<std::int64_t>(1, (args.a.rows + part - 1) / part);
+}
+
+template <int kTileM, int kTileN, int kRows>
+void launch_tiles(const DeviceContext& context, Product p, std::int64_t parts) {
+  p.tiles_m = (p.m + kTileM - 1) / kTileM;
+  p.tiles_n = (p.n + kTileN - 1) / kTileN;
+  const std::size_t shared_bytes = static_cast<std::size_t>(kTileInner * (kTileM + 4 + kTileN)) * sizeof(float);
+  const Launch shape{p.tiles_m * p.tiles_n * parts, kGemmThreads, shared_bytes};
+  launch(context, multiply_tiles<kTileM, kTileN, kRows>, shape, p);
+}
+
+Product product_of(const OnDevice<GemmArgs>& args) {
+  const bool a_transposed = args.orientation == Orientation::kTN;
+  const bool b_transposed = args.orientation == Orientation::kNT;
+  Product p{};
+  p.m = args.c.rows;
+  p.n = args.c.cols;
+  p.k = a_transposed ? args.a.rows : args.a.cols;
+  const bool halves = args.a_half.type != HalfType::kNone;
+  const std::int64_t a_stride = halves ? args.a_half.stride : args.a.stride;
+  const bool a_by_fours = !halves && lie_together(args.a.data, args.a.stride);
+  p.a = {args.a.data, args.a_half.data, args.a_half.type, a_transposed ? 1 : a_stride, a_transposed ? a_stride : 1, p.m,
+         p.k,         a_by_fours};
+  p.b = {args.b.data,
+         nullptr,
+         HalfType::kNone,
+         b_transposed ? 1 : args.b.stride,
+         b_transposed ? args.b.stride : 1,
+         p.k,
+         p.n,
+         lie_together(args.b.data, args.b.stride)};
+  p.addend = args.addend.rows == 0 ? nullptr : args.addend.data;
+  p.addend_step = args.addend.rows == 1 ? 0 : args.addend.stride;
+  return p;
 }
 
 }  // namespace
@@ -116,26 +215,19 @@ std::size_t gemm_workspace(const OnDevice<GemmArgs>& args) {
 }
 
 void gemm(const DeviceContext& context, const OnDevice<GemmArgs>& args) {
-  const bool a_transposed = args.orientation == Orientation::kTN;
-  const bool b_transposed = args.orientation == Orientation::kNT;
   const std::int64_t parts = parts_of(args);
-  Product p{};
-  const std::int64_t a_stride = args.a_half.type == HalfType::kNone ? args.a.stride : args.a_half.stride;
-  p.a = {args.a.data, args.a_half.data, args.a_half.type, a_transposed ? 1 : a_stride, a_transposed ? a_stride : 1};
-  p.b = {args.b.data, nullptr, HalfType::kNone, b_transposed ? 1 : args.b.stride, b_transposed ? args.b.stride : 1};
-  p.addend = args.addend.rows == 0 ? nullptr : args.addend.data;
-  p.addend_step = args.addend.rows == 1 ? 0 : args.addend.stride;
-  p.m = args.c.rows;
-  p.n = args.c.cols;
-  p.k = a_transposed ? args.a.rows : args.a.cols;
-  p.chunk = parts == 1 ? p.k : kInnerChunk;
+  Product p = product_of(args);
+  p.part = part_of(args);
   p.c = parts == 1 ? args.c.data : reinterpret_cast<float*>(context.workspace.data);
   p.c_step = parts == 1 ? args.c.stride : p.n;
-  p.chunk_step = p.m * p.n;
-  p.tiles_m = (p.m + kTile - 1) / kTile;
-  p.tiles_n = (p.n + kTile - 1) / kTile;
-  const std::size_t shared_bytes = 2 * static_cast<std::size_t>(kTile * kPadded) * sizeof(float);
-  launch(context, multiply_tiles, Launch{p.tiles_m * p.tiles_n * parts, kGemmThreads, shared_bytes}, p);
+  p.part_step = p.m * p.n;
+  if (p.m <= 32) {
+    launch_tiles<32, 32, 1>(context, p, parts);
+  } else if (p.n <= 32) {
+    launch_tiles<128, 32, 4>(context, p, parts);
+  } else {
+    launch_tiles<128, 64, 8>(context, p, parts);
+  }
   if (parts == 1) return;
   launch(context, join_parts, launch_over(context, p.m * p.n), reinterpret_cast<const float*>(context.workspace.data),
          parts, args.c);

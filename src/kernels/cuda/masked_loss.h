@@ -1,7 +1,8 @@
 // The mean of a loss over the labelled entries of some rows, and its gradient: what mse and bce_with_logits share. A
-// thread a row; a block adds the losses of the rows up in f64.
+// thread a row; the losses of the rows are added up in f64 (sums.h).
 //
-// The workspace holds the number of labelled entries, then the loss of each row of the list.
+// The workspace holds the number of labelled entries, the partial sums of one sum at a time, then the loss of each row
+// of the list.
 #pragma once
 
 #include "kernels/cuda/rows.h"
@@ -17,17 +18,27 @@ struct EntryLossHere {
 
 __device__ inline bool is_labelled(double target) { return target == target; }
 
-/// One block: *count = `known`, or where that is 0 the entries of the listed rows that have a target.
 template <class Args>
-__global__ void count_labelled(Args args, double* count) {
-  double mine = 0;
-  const auto rows = static_cast<std::int64_t>(args.rows.size);
-  for (std::int64_t i = threadIdx.x; args.labelled == 0 && i < rows * args.targets.cols; i += kSumThreads) {
+struct HasTarget {
+  Args args;
+
+  __device__ double operator()(std::int64_t i) const {
     const std::int64_t at = i / args.targets.cols;
     const float t = args.targets.data[args.rows.data[at] * args.targets.stride + (i - at * args.targets.cols)];
-    mine += is_labelled(t) ? 1 : 0;
+    return is_labelled(t) ? 1 : 0;
   }
-  const double total = args.labelled == 0 ? sum_of_block(mine) : static_cast<double>(args.labelled);
+};
+
+struct LossOfRow {
+  const double* losses;
+
+  __device__ double operator()(std::int64_t i) const { return losses[i]; }
+};
+
+/// One block: *count = `known`, or where that is 0 the entries of the listed rows that have a target.
+[[maybe_unused]] static __global__ void join_count(const double* partials, std::int64_t entries, std::int64_t known,
+                                                   double* count) {
+  const double total = known == 0 ? join_stretches(partials, entries) : static_cast<double>(known);
   if (threadIdx.x == 0) *count = total > 1 ? total : 1;
 }
 
@@ -50,27 +61,30 @@ __global__ void losses_of_rows(Args args, const double* count, double* losses) {
   }
 }
 
-[[maybe_unused]] static __global__ void mean_of_losses(const double* losses, std::int64_t rows, const double* count,
+[[maybe_unused]] static __global__ void mean_of_losses(const double* partials, std::int64_t rows, const double* count,
                                                        float* loss) {
-  double mine = 0;
-  for (std::int64_t i = threadIdx.x; i < rows; i += kSumThreads) mine += losses[i];
-  const double total = sum_of_block(mine);
+  const double total = join_stretches(partials, rows);
   if (threadIdx.x == 0) *loss = static_cast<float>(total / *count);
 }
 
 template <class Args>
 std::size_t masked_loss_workspace(const Args& args) {
   // A plan does not know the rows of the list yet; there are at most as many as logits.
-  return (static_cast<std::size_t>(args.logits.rows) + 1) * sizeof(double);
+  return static_cast<std::size_t>(1 + kMostChunks + args.logits.rows) * sizeof(double);
 }
 
 template <class Loss, class Args>
 void launch_masked_loss(const DeviceContext& context, const Args& args) {
   auto* count = reinterpret_cast<double*>(context.workspace.data);
-  double* losses = count + 1;
-  launch(context, count_labelled<Args>, kOneBlock, args, count);
+  double* partials = count + 1;
+  double* losses = partials + kMostChunks;
+  const auto rows = static_cast<std::int64_t>(args.rows.size);
+  const std::int64_t entries = rows * args.targets.cols;
+  if (args.labelled == 0) launch_stretches(context, HasTarget<Args>{args}, entries, partials);
+  launch(context, join_count, kOneBlock, partials, entries, static_cast<std::int64_t>(args.labelled), count);
   launch(context, losses_of_rows<Loss, Args>, launch_over(context, args.logits.rows), args, count, losses);
-  launch(context, mean_of_losses, kOneBlock, losses, static_cast<std::int64_t>(args.rows.size), count, args.loss.data);
+  launch_stretches(context, LossOfRow{losses}, rows, partials);
+  launch(context, mean_of_losses, kOneBlock, partials, rows, count, args.loss.data);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

@@ -1,23 +1,26 @@
-// x + a * b, a thread an element; the product is rounded before it is added, as everywhere else.
+// x + a * b; the product is rounded before it is added, as everywhere else.
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
 
-__global__ void combine_three(OnDevice<MulAddArgs> args) {
-  const std::int64_t cols = args.y.cols;
-  for (std::int64_t i = first_item(); i < args.y.rows * cols; i += item_step()) {
-    const std::int64_t r = i / cols;
-    const std::int64_t c = i - r * cols;
-    const float product = args.a.data[broadcast(args.a, cols, r, c)] * args.b.data[broadcast(args.b, cols, r, c)];
-    args.y.data[r * args.y.stride + c] = args.x.data[r * args.x.stride + c] + product;
+struct ThreeElements {
+  static constexpr int kOperands = 3;
+  Spread operands[kOperands];
+
+  __device__ float of(const float* at) const {
+    const float product = at[1] * at[2];
+    return at[0] + product;
   }
-}
+};
 
 }  // namespace
 
 void mul_add(const DeviceContext& context, const OnDevice<MulAddArgs>& args) {
-  launch(context, combine_three, launch_over(context, args.y.rows * args.y.cols), args);
+  const std::int64_t width = args.y.cols;
+  launch_by_place(context, ThreeElements{{Spread(args.x, width), Spread(args.a, width), Spread(args.b, width)}},
+                  args.y);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

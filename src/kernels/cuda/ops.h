@@ -7,7 +7,9 @@ namespace gneiss::kernels::GNEISS_DEVICE {
 
 void adam_step(const DeviceContext& context, const OnDevice<AdamStepArgs>& args);
 void attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args);
+std::size_t attention_workspace(const OnDevice<AttentionArgs>& args);
 void attention_grad(const DeviceContext& context, const OnDevice<AttentionGradArgs>& args);
+std::size_t attention_grad_workspace(const OnDevice<AttentionGradArgs>& args);
 void batch_norm(const DeviceContext& context, const OnDevice<BatchNormArgs>& args);
 std::size_t batch_norm_workspace(const OnDevice<BatchNormArgs>& args);
 void batch_norm_grad(const DeviceContext& context, const OnDevice<BatchNormGradArgs>& args);
@@ -43,9 +45,11 @@ void segment_arg_grad(const DeviceContext& context, const OnDevice<SegmentArgGra
 void segment_reduce(const DeviceContext& context, const OnDevice<SegmentReduceArgs>& args);
 void sgd_step(const DeviceContext& context, const OnDevice<SgdStepArgs>& args);
 void spmm(const DeviceContext& context, const OnDevice<SpmmArgs>& args);
+std::size_t spmm_workspace(const OnDevice<SpmmArgs>& args);
 void spmm_arg_grad(const DeviceContext& context, const OnDevice<SpmmArgGradArgs>& args);
 void spmm_arg_weight_grad(const DeviceContext& context, const OnDevice<SpmmArgWeightGradArgs>& args);
 void spx_gemm(const DeviceContext& context, const OnDevice<SpxGemmArgs>& args);
+std::size_t spx_gemm_workspace(const OnDevice<SpxGemmArgs>& args);
 void sum_rows(const DeviceContext& context, const OnDevice<SumRowsArgs>& args);
 std::size_t sum_rows_workspace(const OnDevice<SumRowsArgs>& args);
 void to_dense(const DeviceContext& context, const OnDevice<ToDenseArgs>& args);

@@ -1,58 +1,111 @@
-// Aggregation of neighbours: as many lanes as a row has columns, at most a warp, walk the entries of a row together, so
-// that each gathered row is read in one piece. A lane adds its columns up in registers, entries in order. Elements in
-// 16 bits are widened as they are read.
+// Aggregation of neighbours. Sums: the lanes of a row read each gathered row in one piece, four columns a lane where
+// rows lie so, and have the rows of eight entries on their way at a time; entries are added in order (row_shares.h).
+// Elements in 16 bits are widened as they are read.
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/row_shares.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
 
-struct RowEntries {
-  EdgeId begin;
-  EdgeId end;
-};
+constexpr int kEntriesAhead = 8;
 
-__device__ RowEntries entries_of(const OnDevice<SpmmArgs>& args, std::int64_t v) {
-  return {args.pattern.offsets.data[v], args.pattern.offsets.data[v + 1]};
-}
-
-/// What entry k brings to column j.
 __device__ float weight_of_entry(const OnDevice<SpmmArgs>& args, EdgeId k, std::int64_t head) {
-  if (args.w.size == 0) return 1.0F;
   const EdgeId slot = args.pattern.slots.size == 0 ? k : args.pattern.slots.data[k];
   return args.w.data[slot * args.heads + head];
 }
 
-__device__ float element_of(const OnDevice<SpmmArgs>& args, std::int64_t u, std::int64_t j) {
-  if (args.x_half.type == HalfType::kNone) return args.x.data[u * args.x.stride + j];
-  return widen(args.x_half.type, args.x_half.data[u * args.x_half.stride + j]);
-}
-
-__device__ void store_element(const OnDevice<SpmmArgs>& args, std::int64_t v, std::int64_t j, float y) {
-  if (args.y_half.type == HalfType::kNone) {
-    args.y.data[v * args.y.stride + j] = y;
+/// kVector columns of row u from column j on.
+template <int kVector, bool kHalves>
+__device__ void load_columns(const OnDevice<SpmmArgs>& args, std::int64_t u, std::int64_t j, float* to) {
+  if constexpr (kHalves) {
+    const std::uint16_t* from = args.x_half.data + u * args.x_half.stride + j;
+    if constexpr (kVector == 4) {
+      const FourHalves four = *reinterpret_cast<const FourHalves*>(from);
+      for (int c = 0; c < 4; ++c) to[c] = widen(args.x_half.type, four.of[c]);
+    } else {
+      to[0] = widen(args.x_half.type, *from);
+    }
   } else {
-    args.y_half.data[v * args.y_half.stride + j] = narrow(args.y_half.type, y);
+    load_vector<kVector>(args.x.data + u * args.x.stride + j, to);
   }
 }
 
-__global__ void sum_entries(OnDevice<SpmmArgs> args, int lanes) {
+template <int kVector>
+struct ColumnSums {
+  float of[kVector] = {};
+
+  __device__ void join(const ColumnSums& later) {
+    for (int c = 0; c < kVector; ++c) of[c] += later.of[c];
+  }
+  __device__ void exchange(int bits) {
+    for (int c = 0; c < kVector; ++c) of[c] = __shfl_xor_sync(~0U, of[c], bits);
+  }
+};
+
+/// Adds `count` entries from k on, at most kEntriesAhead, whose rows are on their way together.
+template <int kVector, bool kHalves, bool kWeighted>
+__device__ void aggregate_entries(const OnDevice<SpmmArgs>& args, EdgeId k, int count, std::int64_t j,
+                                  std::int64_t head, ColumnSums<kVector>& sum) {
+  float rows[kEntriesAhead][kVector] = {};
+  float weights[kEntriesAhead] = {};
+  for (int i = 0; i < kEntriesAhead; ++i) {
+    if (i >= count) continue;
+    load_columns<kVector, kHalves>(args, args.pattern.indices.data[k + i], j, rows[i]);
+    if constexpr (kWeighted) weights[i] = weight_of_entry(args, k + i, head);
+  }
+  for (int i = 0; i < kEntriesAhead; ++i) {
+    if (i >= count) continue;
+    for (int c = 0; c < kVector; ++c)
+      sum.of[c] = kWeighted ? fmaf(weights[i], rows[i][c], sum.of[c]) : sum.of[c] + rows[i][c];
+  }
+}
+
+template <int kVector, bool kHalves, bool kWeighted>
+__device__ ColumnSums<kVector> sum_of_entries(const OnDevice<SpmmArgs>& args, const RowShare& mine, std::int64_t j,
+                                              std::int64_t head) {
+  ColumnSums<kVector> sum;
+  EdgeId k = mine.begin;
+  for (; k + kEntriesAhead <= mine.end; k += kEntriesAhead)
+    aggregate_entries<kVector, kHalves, kWeighted>(args, k, kEntriesAhead, j, head, sum);
+  const auto rest = static_cast<int>(mine.end - k);
+  if (rest > 0) aggregate_entries<kVector, kHalves, kWeighted>(args, k, rest, j, head, sum);
+  return sum;
+}
+
+template <int kVector>
+__device__ void store_columns(const OnDevice<SpmmArgs>& args, const RowShare& mine, std::int64_t j,
+                              const ColumnSums<kVector>& sum) {
+  const bool mean = args.reduce == Reduce::kMean && mine.length > 0;
+  float factor = mean ? 1.0F / static_cast<float>(mine.length) : 1.0F;
+  if (args.scales.rows != 0) factor *= args.scales.data[mine.row * args.scales.stride];
+  if (args.y_half.type != HalfType::kNone) {
+    for (int c = 0; c < kVector; ++c)
+      args.y_half.data[mine.row * args.y_half.stride + j + c] = narrow(args.y_half.type, sum.of[c] * factor);
+    return;
+  }
+  float* to = args.y.data + mine.row * args.y.stride + j;
+  if constexpr (kVector == 4) {
+    Four four;
+    for (int c = 0; c < 4; ++c) four.of[c] = sum.of[c] * factor;
+    *reinterpret_cast<Four*>(to) = four;
+  } else {
+    *to = sum.of[0] * factor;
+  }
+}
+
+template <int kVector, bool kHalves, bool kWeighted>
+__global__ void __launch_bounds__(kRowThreads)
+    sum_entries(OnDevice<SpmmArgs> args, RowShares shares, const NodeId* long_rows) {
+  const RowShare mine = share_of_thread(args.pattern.offsets.data, shares, long_rows);
   const std::int64_t width = args.y.cols / args.heads;
-  const bool mean = args.reduce == Reduce::kMean;
-  for (std::int64_t i = first_item(); i < args.y.rows * lanes; i += item_step()) {
-    const std::int64_t v = i / lanes;
-    const RowEntries row = entries_of(args, v);
-    float factor = mean && row.end > row.begin ? 1.0F / static_cast<float>(row.end - row.begin) : 1.0F;
-    if (args.scales.rows != 0) factor *= args.scales.data[v * args.scales.stride];
-    for (std::int64_t j = i - v * lanes; j < args.y.cols; j += lanes) {
-      const std::int64_t head = j / width;
-      float sum = 0;
-      for (EdgeId k = row.begin; k < row.end; ++k) {
-        const float x = element_of(args, args.pattern.indices.data[k], j);
-        sum = fmaf(weight_of_entry(args, k, head), x, sum);
-      }
-      store_element(args, v, j, sum * factor);
-    }
+  for (std::int64_t panel = 0; panel < args.y.cols; panel += shares.lanes * kVector) {
+    const std::int64_t j = panel + mine.lane * kVector;
+    const bool works = mine.row >= 0 && j < args.y.cols;
+    ColumnSums<kVector> sum;
+    if (works) sum = sum_of_entries<kVector, kHalves, kWeighted>(args, mine, j, args.heads == 1 ? 0 : j / width);
+    join_groups(shares, mine, sum);
+    if (works && mine.group == 0) store_columns(args, mine, j, sum);
   }
 }
 
@@ -60,16 +113,17 @@ __global__ void find_extremes(OnDevice<SpmmArgs> args, int lanes) {
   const std::int64_t width = args.y.cols / args.heads;
   for (std::int64_t i = first_item(); i < args.y.rows * lanes; i += item_step()) {
     const std::int64_t v = i / lanes;
-    const RowEntries row = entries_of(args, v);
+    const EdgeId begin = args.pattern.offsets.data[v];
+    const EdgeId end = args.pattern.offsets.data[v + 1];
     for (std::int64_t j = i - v * lanes; j < args.y.cols; j += lanes) {
       float best = 0;
       std::int32_t position = -1;
-      for (EdgeId k = row.begin; k < row.end; ++k) {
+      for (EdgeId k = begin; k < end; ++k) {
         const float x = args.x.data[args.pattern.indices.data[k] * args.x.stride + j];
-        const float term = weight_of_entry(args, k, j / width) * x;
-        if (k == row.begin || (args.reduce == Reduce::kMax ? term > best : term < best)) {
+        const float term = args.w.size == 0 ? x : weight_of_entry(args, k, j / width) * x;
+        if (k == begin || (args.reduce == Reduce::kMax ? term > best : term < best)) {
           best = term;
-          position = static_cast<std::int32_t>(k - row.begin);
+          position = static_cast<std::int32_t>(k - begin);
         }
       }
       args.y.data[v * args.y.stride + j] = best;
@@ -78,12 +132,45 @@ __global__ void find_extremes(OnDevice<SpmmArgs> args, int lanes) {
   }
 }
 
+/// Four columns of every row that is read or written lie together, and belong to one head.
+bool by_fours(const OnDevice<SpmmArgs>& args) {
+  const bool halves = args.x_half.type != HalfType::kNone;
+  const bool whole = args.y.cols % 4 == 0 && args.y.cols / args.heads % 4 == 0;
+  const bool reads =
+      halves ? lie_together(args.x_half.data, args.x_half.stride) : lie_together(args.x.data, args.x.stride);
+  return whole && reads && (args.y_half.type != HalfType::kNone || lie_together(args.y.data, args.y.stride));
+}
+
+using SumKernel = void (*)(OnDevice<SpmmArgs>, RowShares, const NodeId*);
+
+template <int kVector, bool kHalves>
+SumKernel kernel_by_weights(bool weighted) {
+  return weighted ? sum_entries<kVector, kHalves, true> : sum_entries<kVector, kHalves, false>;
+}
+
+template <int kVector>
+void launch_sums(const DeviceContext& context, const OnDevice<SpmmArgs>& args) {
+  const RowShares shares =
+      share_rows(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size), args.y.cols, kVector);
+  const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
+  const bool weighted = args.w.size != 0;
+  const SumKernel kernel = args.x_half.type != HalfType::kNone ? kernel_by_weights<kVector, true>(weighted)
+                                                               : kernel_by_weights<kVector, false>(weighted);
+  launch(context, kernel, launch_of(shares, kRowThreads * sizeof(ColumnSums<kVector>)), args, shares, long_rows);
+}
+
 }  // namespace
 
+std::size_t spmm_workspace(const OnDevice<SpmmArgs>& args) {
+  return long_rows_workspace(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size));
+}
+
 void spmm(const DeviceContext& context, const OnDevice<SpmmArgs>& args) {
-  const bool sum = args.reduce == Reduce::kSum || args.reduce == Reduce::kMean;
-  const int lanes = lanes_for(args.y.cols);
-  launch(context, sum ? sum_entries : find_extremes, launch_over(context, args.y.rows * lanes), args, lanes);
+  if (args.reduce == Reduce::kMax || args.reduce == Reduce::kMin) {
+    const int lanes = lanes_for(args.y.cols);
+    return launch(context, find_extremes, launch_over(context, args.y.rows * lanes), args, lanes);
+  }
+  return by_fours(args) ? launch_sums<4>(context, args) : launch_sums<1>(context, args);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

@@ -1,31 +1,23 @@
-// Sparse rows times a dense matrix: lanes of a row share its columns and walk its entries together, in order. The
-// weight gradient is the same product on the transposed copy, so that nothing is scattered.
+// Sparse rows times a dense matrix is a weighted aggregation: the entries are the weights. The weight gradient is the
+// same product on the transposed copy, so that nothing is scattered.
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
 
-__global__ void multiply_sparse(OnDevice<SpxGemmArgs> args, int lanes) {
-  for (std::int64_t i = first_item(); i < args.c.rows * lanes; i += item_step()) {
-    const std::int64_t r = i / lanes;
-    const EdgeId begin = args.a.offsets.data[r];
-    const EdgeId end = args.a.offsets.data[r + 1];
-    for (std::int64_t j = i - r * lanes; j < args.c.cols; j += lanes) {
-      float sum = 0;
-      for (EdgeId k = begin; k < end; ++k) {
-        const EdgeId slot = args.a.slots.size == 0 ? k : args.a.slots.data[k];
-        sum = fmaf(args.values.data[slot], args.b.data[args.a.indices.data[k] * args.b.stride + j], sum);
-      }
-      args.c.data[r * args.c.stride + j] = sum;
-    }
-  }
+OnDevice<SpmmArgs> as_aggregation(const OnDevice<SpxGemmArgs>& args) {
+  OnDevice<SpmmArgs> sums;
+  sums.pattern = args.a;
+  sums.x = args.b;
+  sums.w = args.values;
+  sums.y = args.c;
+  return sums;
 }
 
 }  // namespace
 
-void spx_gemm(const DeviceContext& context, const OnDevice<SpxGemmArgs>& args) {
-  const int lanes = lanes_for(args.c.cols);
-  launch(context, multiply_sparse, launch_over(context, args.c.rows * lanes), args, lanes);
-}
+std::size_t spx_gemm_workspace(const OnDevice<SpxGemmArgs>& args) { return spmm_workspace(as_aggregation(args)); }
+
+void spx_gemm(const DeviceContext& context, const OnDevice<SpxGemmArgs>& args) { spmm(context, as_aggregation(args)); }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

@@ -1,7 +1,7 @@
 // Sums in f64 whose order the shape alone decides: over the threads of a block, and of the columns of a matrix.
 //
-// Column sums take a chunk of rows of fixed length over 32 columns a block, eight rows side by side; a second kernel
-// adds the chunks in order. What is added up is a function of the place, so that a kernel writes no matrix of terms.
+// Column sums take a chunk of rows over 32 columns a block, eight rows side by side; a second kernel adds the chunks in
+// a fixed order. What is added up is a function of the place, so that a kernel writes no matrix of terms.
 #pragma once
 
 #include "kernels/cuda/device.h"
@@ -9,9 +9,17 @@
 namespace gneiss::kernels::GNEISS_DEVICE {
 
 inline constexpr unsigned kSumThreads = 256;
-inline constexpr std::int64_t kRowChunk = 1024;
 inline constexpr std::int64_t kPanelCols = 32;
 inline constexpr std::int64_t kRowLanes = kSumThreads / kPanelCols;
+
+/// Rows of a chunk: at most kMostChunks chunks of at least 256 rows.
+inline constexpr std::int64_t kMostChunks = 1024;
+constexpr std::int64_t rows_of_chunk(std::int64_t rows) {
+  constexpr std::int64_t kLeastRows = 256;
+  const std::int64_t even = (rows + kMostChunks - 1) / kMostChunks;
+  return even > kLeastRows ? even : kLeastRows;
+}
+constexpr std::int64_t row_chunks(std::int64_t rows) { return (rows + rows_of_chunk(rows) - 1) / rows_of_chunk(rows); }
 
 /// One block of kSumThreads threads that ends in sum_of_block.
 inline constexpr Launch kOneBlock{1, kSumThreads, kSumThreads * sizeof(double)};
@@ -44,11 +52,11 @@ __global__ void sum_row_chunks(Term term, std::int64_t rows, std::int64_t cols, 
   const std::int64_t part = blockIdx.x - chunk * parts;
   const auto which = static_cast<int>(part / panels);
   const std::int64_t c = (part - which * panels) * kPanelCols + threadIdx.x % kPanelCols;
-  const std::int64_t end = (chunk + 1) * kRowChunk < rows ? (chunk + 1) * kRowChunk : rows;
+  const std::int64_t length = rows_of_chunk(rows);
+  const std::int64_t end = (chunk + 1) * length < rows ? (chunk + 1) * length : rows;
   double sum = 0;
   if (c < cols) {
-    for (std::int64_t r = chunk * kRowChunk + threadIdx.x / kPanelCols; r < end; r += kRowLanes)
-      sum += term(which, r, c);
+    for (std::int64_t r = chunk * length + threadIdx.x / kPanelCols; r < end; r += kRowLanes) sum += term(which, r, c);
   }
   sums[threadIdx.x] = sum;
   __syncthreads();
@@ -58,12 +66,19 @@ __global__ void sum_row_chunks(Term term, std::int64_t rows, std::int64_t cols, 
   partials[(chunk * Term::kSums + which) * cols + c] = total;
 }
 
-/// The sum of column c of sum `which` over the chunks, in order.
+/// The sum over the chunks of what lies at `at`: every eighth chunk by itself, then their sums in order, so that eight
+/// reads are on their way together.
 __device__ inline double join_row_chunks(const double* partials, std::int64_t chunks, std::int64_t width,
                                          std::int64_t at) {
-  double sum = 0;
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * width + at];
-  return sum;
+  constexpr int kTogether = 8;
+  double sums[kTogether] = {};
+  for (std::int64_t chunk = 0; chunk < chunks; chunk += kTogether) {
+    for (int q = 0; q < kTogether; ++q) {
+      if (chunk + q < chunks) sums[q] += partials[(chunk + q) * width + at];
+    }
+  }
+  for (int q = 1; q < kTogether; ++q) sums[0] += sums[q];
+  return sums[0];
 }
 
 /// totals[i] = factor * the sum over the chunks, i over all sums and columns.
@@ -85,11 +100,34 @@ __device__ inline double join_row_chunks(const double* partials, std::int64_t ch
   }
 }
 
-inline std::int64_t row_chunks(std::int64_t rows) { return (rows + kRowChunk - 1) / kRowChunk; }
-
 /// Doubles that `sums` sums of the columns take: the partials of sum_row_chunks.
 inline std::size_t partial_sums(std::int64_t rows, std::int64_t cols, int sums) {
   return static_cast<std::size_t>(row_chunks(rows) * sums * cols);
+}
+
+/// partials[b] = the sum of term(i) over a stretch of the numbers, a block a stretch.
+template <class Term>
+__global__ void sum_stretches(Term term, std::int64_t count, double* partials) {
+  const std::int64_t length = rows_of_chunk(count);
+  const std::int64_t begin = blockIdx.x * length;
+  const std::int64_t end = begin + length < count ? begin + length : count;
+  double mine = 0;
+  for (std::int64_t i = begin + threadIdx.x; i < end; i += kSumThreads) mine += term(i);
+  const double total = sum_of_block(mine);
+  if (threadIdx.x == 0) partials[blockIdx.x] = total;
+}
+
+/// The sum of the partials, in every thread. One block.
+__device__ inline double join_stretches(const double* partials, std::int64_t count) {
+  double mine = 0;
+  for (std::int64_t i = threadIdx.x; i < row_chunks(count); i += kSumThreads) mine += partials[i];
+  return sum_of_block(mine);
+}
+
+template <class Term>
+void launch_stretches(const DeviceContext& context, const Term& term, std::int64_t count, double* partials) {
+  const Launch shape{row_chunks(count), kSumThreads, kSumThreads * sizeof(double)};
+  launch(context, sum_stretches<Term>, shape, term, count, partials);
 }
 
 template <class Term>

@@ -1,4 +1,5 @@
-// Functions of one element, a thread an element.
+// Functions of one element.
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/math.h"
 #include "kernels/cuda/ops.h"
 
@@ -32,20 +33,24 @@ __device__ float apply_unary(Unary fn, float alpha, float shift, float x) {
   return x;
 }
 
-__global__ void map_elements(Unary fn, float alpha, float shift, ConstMatrixView<float, Space::kDevice> x,
-                             MatrixView<float, Space::kDevice> y) {
-  for (std::int64_t i = first_item(); i < y.rows * y.cols; i += item_step()) {
-    const std::int64_t r = i / y.cols;
-    const std::int64_t c = i - r * y.cols;
-    y.data[r * y.stride + c] = apply_unary(fn, alpha, shift, x.data[r * x.stride + c]);
-  }
-}
+struct OneElement {
+  static constexpr int kOperands = 1;
+  Spread operands[kOperands];
+  Unary fn;
+  float alpha;
+  float shift;
+
+  __device__ float of(const float* at) const { return apply_unary(fn, alpha, shift, at[0]); }
+};
 
 }  // namespace
 
 void unary(const DeviceContext& context, const OnDevice<UnaryArgs>& args) {
-  launch(context, map_elements, launch_over(context, args.y.rows * args.y.cols), args.fn,
-         static_cast<float>(args.alpha), static_cast<float>(args.shift), args.x, args.y);
+  launch_by_place(
+      context,
+      OneElement{
+          {Spread(args.x, args.y.cols)}, args.fn, static_cast<float>(args.alpha), static_cast<float>(args.shift)},
+      args.y);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

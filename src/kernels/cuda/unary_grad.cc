@@ -1,4 +1,5 @@
-// Backward of the functions of one element, a thread an element.
+// Backward of the functions of one element.
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
@@ -30,20 +31,22 @@ __device__ float slope_of(Unary fn, float alpha, float y) {
   return 0;
 }
 
-__global__ void map_slopes(OnDevice<UnaryGradArgs> args, float alpha) {
-  const std::int64_t cols = args.dx.cols;
-  for (std::int64_t i = first_item(); i < args.dx.rows * cols; i += item_step()) {
-    const std::int64_t r = i / cols;
-    const std::int64_t c = i - r * cols;
-    const float y = args.y.data[r * args.y.stride + c];
-    args.dx.data[r * args.dx.stride + c] = args.dy.data[r * args.dy.stride + c] * slope_of(args.fn, alpha, y);
-  }
-}
+struct ElementSlope {
+  static constexpr int kOperands = 2;
+  Spread operands[kOperands];  ///< y, dy
+  Unary fn;
+  float alpha;
+
+  __device__ float of(const float* at) const { return at[1] * slope_of(fn, alpha, at[0]); }
+};
 
 }  // namespace
 
 void unary_grad(const DeviceContext& context, const OnDevice<UnaryGradArgs>& args) {
-  launch(context, map_slopes, launch_over(context, args.dx.rows * args.dx.cols), args, static_cast<float>(args.alpha));
+  const std::int64_t width = args.dx.cols;
+  launch_by_place(
+      context, ElementSlope{{Spread(args.y, width), Spread(args.dy, width)}, args.fn, static_cast<float>(args.alpha)},
+      args.dx);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE
