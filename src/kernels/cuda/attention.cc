@@ -69,19 +69,23 @@ __device__ void attend_edges(const OnDevice<AttentionArgs>& args, EdgeId k, int 
                              float own, float leak, Attended<kVector>& at) {
   float z[kEdgesAhead][kVector] = {};
   float gates[kEdgesAhead] = {};
-  EdgeScore scores[kEdgesAhead];
+  float raw[kEdgesAhead] = {};
   float top = at.highest;
   for (int i = 0; i < kEdgesAhead; ++i) {
     if (i >= count) continue;
     const std::int64_t u = args.pattern.indices.data[k + i];
     load_vector<kVector>(args.z.data + u * args.z.stride + j, z[i]);
-    scores[i] = score_of(args.s_src.data[u * args.s_src.stride + h] + own, leak);
+    raw[i] = args.s_src.data[u * args.s_src.stride + h] + own;
     gates[i] = args.gate.rows == 0 ? 1.0F : args.gate.data[(k + i) * args.gate.stride + h];
-    top = (i == 0 && at.sum == 0) || scores[i].value > top ? scores[i].value : top;
+  }
+  for (int i = 0; i < kEdgesAhead; ++i) {
+    if (i >= count) continue;
+    const float score = score_of(raw[i], leak).value;
+    top = (i == 0 && at.sum == 0) || score > top ? score : top;
   }
   if (top != at.highest || at.sum == 0) at.raise(top);
   for (int i = 0; i < kEdgesAhead; ++i) {
-    if (i < count) at.add(scores[i], gates[i], z[i]);
+    if (i < count) at.add(score_of(raw[i], leak), gates[i], z[i]);
   }
 }
 
@@ -101,7 +105,7 @@ __device__ void store_attended(const OnDevice<AttentionArgs>& args, std::int64_t
 }
 
 template <int kVector>
-__global__ void __launch_bounds__(kRowThreads)
+__global__ void __launch_bounds__(kRowThreads, 4)
     attend_nodes(OnDevice<AttentionArgs> args, float leak, RowShares shares, const NodeId* long_rows) {
   const RowShare mine = share_of_thread(args.pattern.offsets.data, shares, long_rows);
   const std::int64_t cols = args.z.cols;

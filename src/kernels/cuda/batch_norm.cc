@@ -56,9 +56,9 @@ void batch_norm(const DeviceContext& context, const OnDevice<BatchNormArgs>& arg
   double* var = mean + cols;
   const Launch by_column = launch_over(context, cols);
   launch_row_chunks(context, PlainElement{args.x}, args.x.rows, cols, partials);
-  launch(context, join_to_doubles, by_column, partials, chunks, cols, share, mean);
+  launch(context, join_to_doubles, launch_joins<double>(cols), partials, chunks, cols, share, mean);
   launch_row_chunks(context, SquaredDistance{args.x, mean}, args.x.rows, cols, partials);
-  launch(context, join_to_doubles, by_column, partials, chunks, cols, share, var);
+  launch(context, join_to_doubles, launch_joins<double>(cols), partials, chunks, cols, share, var);
   launch(context, normalise_columns, launch_over(context, args.x.rows * cols), args, mean, var);
   launch(context, round_statistics, by_column, mean, var, cols, args.mean.data, args.var.data);
 }

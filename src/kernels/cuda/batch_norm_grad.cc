@@ -49,7 +49,7 @@ void batch_norm_grad(const DeviceContext& context, const OnDevice<BatchNormGradA
   auto* partials = reinterpret_cast<double*>(context.workspace.data);
   double* sums = partials + partial_sums(args.x.rows, cols, 2);
   launch_row_chunks(context, BatchSlope{args}, args.x.rows, cols, partials);
-  launch(context, join_to_doubles, launch_over(context, 2 * cols), partials, row_chunks(args.x.rows), 2 * cols, 1.0,
+  launch(context, join_to_doubles, launch_joins<double>(2 * cols), partials, row_chunks(args.x.rows), 2 * cols, 1.0,
          sums);
   launch(context, spread_slopes, launch_over(context, args.x.rows * cols), args, sums);
   launch(context, round_norm_slopes, launch_over(context, cols), sums, cols, args.dgamma.data, args.dbeta.data);

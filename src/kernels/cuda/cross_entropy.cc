@@ -122,7 +122,8 @@ void cross_entropy(const DeviceContext& context, const OnDevice<CrossEntropyArgs
   double* partials = weights + 1;
   double* losses = partials + kMostChunks;
   const auto count = static_cast<std::int64_t>(args.rows.size);
-  const int lanes = lanes_for(args.logits.cols);
+  constexpr std::int64_t kClassesOfLane = 8;
+  const int lanes = lanes_for((args.logits.cols + kClassesOfLane - 1) / kClassesOfLane);
   launch_stretches(context, LabelWeight{args}, count, partials);
   launch(context, join_weights, kOneBlock, partials, count, weights);
   launch(context, rows_of_loss, launch_over(context, args.logits.rows * lanes), args, weights, losses, lanes);

@@ -6,16 +6,15 @@
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/row_shares.h"
+#include "kernels/cuda/sums.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
 
 constexpr unsigned kGemmThreads = 256;
 constexpr int kTileInner = 32;
-constexpr int kTileColumns = 4;  // of a thread
 constexpr std::int64_t kLeastPart = 512;
 constexpr std::int64_t kMostParts = 1024;
-constexpr int kJoinedTogether = 8;
 
 /// Element (r, c) of an operand of c = a * b lies at data[r * row_step + c * col_step], or in 16 bits at halves[…].
 struct Operand {
@@ -94,11 +93,15 @@ __device__ void load_tile(float* tile, const Operand& from, bool is_b, std::int6
   }
 }
 
-/// kRows: of a thread.
-template <int kTileM, int kTileN, int kRows>
-__global__ void __launch_bounds__(kGemmThreads) multiply_tiles(Product p) {
-  static_assert(kTileM / kRows * (kTileN / kTileColumns) == kGemmThreads);
+/// Blocks that a processor is to hold at once, by the elements that a thread adds up.
+constexpr int blocks_of_tiles(int elements) { return elements <= 16 ? 4 : elements <= 32 ? 3 : 2; }
+
+/// A thread makes kRows rows by kCols columns, of which four lie together.
+template <int kTileM, int kTileN, int kRows, int kCols>
+__global__ void __launch_bounds__(kGemmThreads, blocks_of_tiles(kRows* kCols)) multiply_tiles(Product p) {
+  static_assert(kTileM / kRows * (kTileN / kCols) == kGemmThreads);
   constexpr int kPitchM = kTileM + 4;
+  constexpr int kColumnFours = kCols / 4;
   auto* a_tile = shared_memory<float>();          // [kTileInner][kPitchM]
   float* b_tile = a_tile + kTileInner * kPitchM;  // [kTileInner][kTileN]
   const std::int64_t block = blockIdx.x;
@@ -106,58 +109,54 @@ __global__ void __launch_bounds__(kGemmThreads) multiply_tiles(Product p) {
   const std::int64_t tile = block - part * p.tiles_m * p.tiles_n;
   const std::int64_t i0 = tile / p.tiles_n * kTileM;
   const std::int64_t j0 = tile % p.tiles_n * kTileN;
-  const int row = static_cast<int>(threadIdx.x) / (kTileN / kTileColumns) * kRows;
-  const int col = static_cast<int>(threadIdx.x) % (kTileN / kTileColumns) * kTileColumns;
-  const std::int64_t end = (part + 1) * p.part < p.k ? (part + 1) * p.part : p.k;
-  float sums[kRows][kTileColumns];
+  const int row = static_cast<int>(threadIdx.x) / (kTileN / kCols) * kRows;
+  const int col = static_cast<int>(threadIdx.x) % (kTileN / kCols) * 4;  // of the first four
+  constexpr int kNextFour = kTileN / kColumnFours;
+  const std::int64_t begin = part * p.part;
+  const std::int64_t end = begin + p.part < p.k ? begin + p.part : p.k;
+  float sums[kRows][kCols];
   for (int s = 0; s < kRows; ++s) {
-    for (int q = 0; q < kTileColumns; ++q) {
+    for (int q = 0; q < kCols; ++q) {
       const std::int64_t i = i0 + row + s;
-      const std::int64_t j = j0 + col + q;
+      const std::int64_t j = j0 + col + q / 4 * kNextFour + q % 4;
       sums[s][q] = p.addend != nullptr && i < p.m && j < p.n ? p.addend[i * p.addend_step + j] : 0.0F;
     }
   }
-  for (std::int64_t k0 = part * p.part; k0 < end; k0 += kTileInner) {
+  for (std::int64_t k0 = begin; k0 < end; k0 += kTileInner) {
     load_tile<kTileM, kPitchM>(a_tile, p.a, false, i0, k0, end);
     load_tile<kTileN, kTileN>(b_tile, p.b, true, j0, k0, end);
     __syncthreads();
     for (int k = 0; k < kTileInner; ++k) {
-      const Four b = *reinterpret_cast<const Four*>(b_tile + k * kTileN + col);
       float a[kRows];
+      float b[kCols];
+      for (int q = 0; q < kColumnFours; ++q) load_vector<4>(b_tile + k * kTileN + col + q * kNextFour, b + 4 * q);
       if constexpr (kRows % 4 == 0) {
         for (int s = 0; s < kRows; s += 4) load_vector<4>(a_tile + k * kPitchM + row + s, a + s);
       } else {
         for (int s = 0; s < kRows; ++s) a[s] = a_tile[k * kPitchM + row + s];
       }
       for (int s = 0; s < kRows; ++s) {
-        for (int q = 0; q < kTileColumns; ++q) sums[s][q] = fmaf(a[s], b.of[q], sums[s][q]);
+        for (int q = 0; q < kCols; ++q) sums[s][q] = fmaf(a[s], b[q], sums[s][q]);
       }
     }
     __syncthreads();
   }
   for (int s = 0; s < kRows; ++s) {
     const std::int64_t i = i0 + row + s;
-    for (int q = 0; q < kTileColumns; ++q) {
-      const std::int64_t j = j0 + col + q;
+    for (int q = 0; q < kCols; ++q) {
+      const std::int64_t j = j0 + col + q / 4 * kNextFour + q % 4;
       if (i < p.m && j < p.n) p.c[part * p.part_step + i * p.c_step + j] = sums[s][q];
     }
   }
 }
 
-/// Every kJoinedTogether-th part by itself, then their sums in order: as many reads are on their way together.
 __global__ void join_parts(const float* partials, std::int64_t parts, MatrixView<float, Space::kDevice> c) {
   const std::int64_t size = c.rows * c.cols;
-  for (std::int64_t i = first_item(); i < size; i += item_step()) {
-    float sums[kJoinedTogether] = {};
-    for (std::int64_t part = 0; part < parts; part += kJoinedTogether) {
-      for (int q = 0; q < kJoinedTogether; ++q) {
-        if (part + q < parts) sums[q] += partials[(part + q) * size + i];
-      }
-    }
-    for (int q = 1; q < kJoinedTogether; ++q) sums[0] += sums[q];
-    const std::int64_t r = i / c.cols;
-    c.data[r * c.stride + (i - r * c.cols)] = sums[0];
-  }
+  const std::int64_t i = joined_column();
+  const float total = join_chunks(partials, parts, size, i);
+  if (threadIdx.x >= kJoinedCols || i >= size) return;
+  const std::int64_t r = i / c.cols;
+  c.data[r * c.stride + (i - r * c.cols)] = total;
 }
 
 /// Inner length of a part.
@@ -173,13 +172,13 @@ std::int64_t parts_of(const OnDevice<GemmArgs>& args) {
   return std::max<std::int64_t>(1, (args.a.rows + part - 1) / part);
 }
 
-template <int kTileM, int kTileN, int kRows>
+template <int kTileM, int kTileN, int kRows, int kCols>
 void launch_tiles(const DeviceContext& context, Product p, std::int64_t parts) {
   p.tiles_m = (p.m + kTileM - 1) / kTileM;
   p.tiles_n = (p.n + kTileN - 1) / kTileN;
   const std::size_t shared_bytes = static_cast<std::size_t>(kTileInner * (kTileM + 4 + kTileN)) * sizeof(float);
   const Launch shape{p.tiles_m * p.tiles_n * parts, kGemmThreads, shared_bytes};
-  launch(context, multiply_tiles<kTileM, kTileN, kRows>, shape, p);
+  launch(context, multiply_tiles<kTileM, kTileN, kRows, kCols>, shape, p);
 }
 
 Product product_of(const OnDevice<GemmArgs>& args) {
@@ -222,14 +221,16 @@ void gemm(const DeviceContext& context, const OnDevice<GemmArgs>& args) {
   p.c_step = parts == 1 ? args.c.stride : p.n;
   p.part_step = p.m * p.n;
   if (p.m <= 32) {
-    launch_tiles<32, 32, 1>(context, p, parts);
+    launch_tiles<32, 32, 1, 4>(context, p, parts);
   } else if (p.n <= 32) {
-    launch_tiles<128, 32, 4>(context, p, parts);
+    launch_tiles<128, 32, 4, 4>(context, p, parts);
+  } else if (p.n <= 64) {
+    launch_tiles<128, 64, 8, 4>(context, p, parts);
   } else {
-    launch_tiles<128, 64, 8>(context, p, parts);
+    launch_tiles<128, 128, 8, 8>(context, p, parts);
   }
   if (parts == 1) return;
-  launch(context, join_parts, launch_over(context, p.m * p.n), reinterpret_cast<const float*>(context.workspace.data),
+  launch(context, join_parts, launch_joins<float>(p.m * p.n), reinterpret_cast<const float*>(context.workspace.data),
          parts, args.c);
 }
 

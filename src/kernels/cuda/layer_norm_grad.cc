@@ -87,7 +87,7 @@ void layer_norm_grad(const DeviceContext& context, const OnDevice<LayerNormGradA
   double* numbers = columns + 2 * cols;
   const Distances of{args};
   launch_row_chunks(context, LayerSlope{of}, rows, cols, partials);
-  launch(context, join_to_doubles, launch_over(context, 2 * cols), partials, row_chunks(rows), 2 * cols, 1.0, columns);
+  launch(context, join_to_doubles, launch_joins<double>(2 * cols), partials, row_chunks(rows), 2 * cols, 1.0, columns);
   launch(context, round_norm_slopes, launch_over(context, cols), columns, cols, args.dgamma.data, args.dbeta.data);
   if (!args.graph_mode) return launch(context, slopes_of_rows, launch_over(context, rows * kRowWarp), of);
   launch_row_chunks(context, GroupSlope{of}, rows, cols, partials);

@@ -16,8 +16,9 @@ struct WeightedElement {
 };
 
 __global__ void join_to_row(const double* partials, std::int64_t chunks, std::int64_t cols, float* y) {
-  for (std::int64_t c = first_item(); c < cols; c += item_step())
-    y[c] = static_cast<float>(join_row_chunks(partials, chunks, cols, c));
+  const std::int64_t c = joined_column();
+  const double total = join_chunks(partials, chunks, cols, c);
+  if (threadIdx.x < kJoinedCols && c < cols) y[c] = static_cast<float>(total);
 }
 
 }  // namespace
@@ -29,7 +30,7 @@ std::size_t sum_rows_workspace(const OnDevice<SumRowsArgs>& args) {
 void sum_rows(const DeviceContext& context, const OnDevice<SumRowsArgs>& args) {
   auto* partials = reinterpret_cast<double*>(context.workspace.data);
   launch_row_chunks(context, WeightedElement{args}, args.x.rows, args.x.cols, partials);
-  launch(context, join_to_row, launch_over(context, args.x.cols), partials, row_chunks(args.x.rows), args.x.cols,
+  launch(context, join_to_row, launch_joins<double>(args.x.cols), partials, row_chunks(args.x.rows), args.x.cols,
          args.y.data);
 }
 

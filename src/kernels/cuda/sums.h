@@ -66,35 +66,61 @@ __global__ void sum_row_chunks(Term term, std::int64_t rows, std::int64_t cols, 
   partials[(chunk * Term::kSums + which) * cols + c] = total;
 }
 
-/// The sum over the chunks of what lies at `at`: every eighth chunk by itself, then their sums in order, so that eight
-/// reads are on their way together.
-__device__ inline double join_row_chunks(const double* partials, std::int64_t chunks, std::int64_t width,
-                                         std::int64_t at) {
-  constexpr int kTogether = 8;
-  double sums[kTogether] = {};
-  for (std::int64_t chunk = 0; chunk < chunks; chunk += kTogether) {
-    for (int q = 0; q < kTogether; ++q) {
-      if (chunk + q < chunks) sums[q] += partials[(chunk + q) * width + at];
+/// Columns of a block that joins partial results, and the threads that share each.
+inline constexpr std::int64_t kJoinedCols = 8;
+inline constexpr std::int64_t kJoinLanes = kSumThreads / kJoinedCols;
+
+/// A block of kSumThreads threads for every kJoinedCols columns, with room for an element a thread.
+template <class T>
+Launch launch_joins(std::int64_t cols) {
+  return {(cols + kJoinedCols - 1) / kJoinedCols, kSumThreads, kSumThreads * sizeof(T)};
+}
+
+/// The sum over the chunks of column c of partials [chunks, width], in the first thread of the column; c is the same in
+/// its kJoinLanes threads, and may be beyond the width. Each takes every kJoinLanes-th chunk, four of which are on
+/// their way together; then their sums are added in order. All threads of the block come here.
+template <class T>
+__device__ T join_chunks(const T* partials, std::int64_t chunks, std::int64_t width, std::int64_t c) {
+  constexpr int kTogether = 4;
+  const std::int64_t lane = threadIdx.x / kJoinedCols;
+  T sums[kTogether] = {};
+  if (c < width) {
+    std::int64_t chunk = lane;
+    for (; chunk + (kTogether - 1) * kJoinLanes < chunks; chunk += kTogether * kJoinLanes) {
+      for (int q = 0; q < kTogether; ++q) sums[q] += partials[(chunk + q * kJoinLanes) * width + c];
     }
+    for (; chunk < chunks; chunk += kJoinLanes) sums[0] += partials[chunk * width + c];
   }
-  for (int q = 1; q < kTogether; ++q) sums[0] += sums[q];
-  return sums[0];
+  auto* shared = shared_memory<T>();
+  __syncthreads();  // what was joined before has been read
+  shared[threadIdx.x] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  __syncthreads();
+  T total{};
+  for (std::int64_t other = 0; lane == 0 && other < kJoinLanes; ++other)
+    total += shared[other * kJoinedCols + threadIdx.x];
+  return total;
+}
+
+/// The column that a thread of launch_joins has to do with.
+__device__ inline std::int64_t joined_column() {
+  return static_cast<std::int64_t>(blockIdx.x) * kJoinedCols + threadIdx.x % kJoinedCols;
 }
 
 /// totals[i] = factor * the sum over the chunks, i over all sums and columns.
 [[maybe_unused]] static __global__ void join_to_doubles(const double* partials, std::int64_t chunks, std::int64_t width,
                                                         double factor, double* totals) {
-  for (std::int64_t i = first_item(); i < width; i += item_step())
-    totals[i] = factor * join_row_chunks(partials, chunks, width, i);
+  const std::int64_t i = joined_column();
+  const double total = join_chunks(partials, chunks, width, i);
+  if (threadIdx.x < kJoinedCols && i < width) totals[i] = factor * total;
 }
 
-/// totals[s] = factor * the sum of sum s over chunks and columns. One block.
+/// totals[s] = factor * the sum of sum s over chunks and columns: all in one matrix [chunks, sums, cols]. One block.
 [[maybe_unused]] static __global__ void join_to_numbers(const double* partials, std::int64_t chunks, std::int64_t cols,
                                                         int sums, double factor, double* totals) {
   for (int s = 0; s < sums; ++s) {
     double mine = 0;
-    for (std::int64_t c = threadIdx.x; c < cols; c += kSumThreads)
-      mine += join_row_chunks(partials, chunks, sums * cols, s * cols + c);
+    for (std::int64_t i = threadIdx.x; i < chunks * cols; i += kSumThreads)
+      mine += partials[(i / cols * sums + s) * cols + i % cols];
     const double total = sum_of_block(mine);
     if (threadIdx.x == 0) totals[s] = factor * total;
   }
