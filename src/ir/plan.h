@@ -61,7 +61,7 @@ struct RowBand {
   std::int32_t last_step = 0;
   std::int64_t rows = 0;
   std::int64_t tasks = 0;      ///< each worked through by one thread; the cut depends on the data alone
-  std::int64_t band_rows = 0;  ///< rows of a band
+  std::int64_t band_rows = 0;  ///< rows of a band; 0: a chain of a device, one kernel that does what follows its result
   bool streams = false;        ///< it works on rows of values in files: their pages go back with each task
 };
 

@@ -286,7 +286,27 @@ class PlanVerifier {
     if (gone) defect("a loop (step {}) walks edges of graph {} whose ids are gone", i, loop.graph);
   }
 
+  bool is_chain(std::int32_t band) const {
+    return band >= 0 && plan_.bands[static_cast<std::size_t>(band)].band_rows == 0;
+  }
+
+  /// Each step of a chain reads the first result of the one before, and nothing else that the chain makes.
+  void check_chain(const RowBand& band) {
+    if (band.rows <= 0 || band.tasks != 1) defect("a chain of {} rows is cut into {} tasks", band.rows, band.tasks);
+    for (std::int32_t i = band.first_step + 1; i <= band.last_step; ++i) {
+      const Op& o = op(step(i).op);
+      const ValueId at_hand = op(step(i - 1).op).results[0];
+      if (std::find(o.inputs.begin(), o.inputs.end(), at_hand) == o.inputs.end())
+        defect("{} does not read %{} in its chain", name_of(o), name(at_hand));
+      for (const ValueId v : o.inputs) {
+        if (v != at_hand && life(v).made >= step(band.first_step).op)
+          defect("{} reads %{} in its chain, which may not be there yet", name_of(o), name(v));
+      }
+    }
+  }
+
   void check_band(const RowBand& band) {
+    if (band.band_rows == 0) return check_chain(band);
     if (band.rows <= 0 || band.band_rows <= 0 || band.tasks <= 0 || band.tasks > band.rows)
       defect("a band of {} rows is cut into {} tasks and {} rows at a time", band.rows, band.tasks, band.band_rows);
     for (std::int32_t i = band.first_step; i <= band.last_step; ++i) {
@@ -312,6 +332,14 @@ class PlanVerifier {
     return false;
   }
 
+  /// Does another op of op o's chain read v? Other threads' elements of v may still be wanted then.
+  bool read_beside_in_chain(std::int32_t o, ValueId v) const {
+    for (std::int32_t j = starts_[static_cast<std::size_t>(o)]; j <= ends_[static_cast<std::size_t>(o)]; ++j) {
+      if (j != o && std::count(op(j).inputs.begin(), op(j).inputs.end(), v) > 0) return true;
+    }
+    return false;
+  }
+
   /// May `after` lie exactly where `before` does although they live at the same moment?
   bool takes_over(ValueId before, ValueId after) const {
     const bool alike = place(before).offset_bytes == place(after).offset_bytes &&
@@ -320,7 +348,8 @@ class PlanVerifier {
     const std::int32_t band = band_of_[static_cast<std::size_t>(o)];
     const std::int32_t last = life(before).read;
     if (!alike || last > o || loop_of_[static_cast<std::size_t>(o)] >= 0 || read_whole_beside(o, before)) return false;
-    if (last < o) return band >= 0 && last >= starts_[static_cast<std::size_t>(o)];
+    if (is_chain(band) && read_beside_in_chain(o, before)) return false;
+    if (last < o) return band >= 0 && !is_chain(band) && last >= starts_[static_cast<std::size_t>(o)];
     // An operand that dies here; a product works in place of what it adds only.
     const auto which = static_cast<std::size_t>(traits(op(o).kind).in_place);
     const auto first =

@@ -268,11 +268,21 @@ class Binding {
   }
 
   void call(std::string_view name, const ToFloatArgs<T, S>& args) { use_by_rows(name, to_float_variants<T>(), args); }
-  void call(std::string_view name, const BinaryArgs<T, S>& args) { use_by_rows(name, binary_variants<T>(), args); }
-  void call(std::string_view name, const MulAddArgs<T, S>& args) { use_by_rows(name, mul_add_variants<T>(), args); }
-  void call(std::string_view name, const UnaryArgs<T, S>& args) { use_by_rows(name, unary_variants<T>(), args); }
+  void call(std::string_view name, const BinaryArgs<T, S>& args) {
+    use_by_rows(name, binary_variants<T>(), args);
+    if constexpr (!kOnHost) call_.stage = stage_of(args);
+  }
+  void call(std::string_view name, const MulAddArgs<T, S>& args) {
+    use_by_rows(name, mul_add_variants<T>(), args);
+    if constexpr (!kOnHost) call_.stage = stage_of(args);
+  }
+  void call(std::string_view name, const UnaryArgs<T, S>& args) {
+    use_by_rows(name, unary_variants<T>(), args);
+    if constexpr (!kOnHost) call_.stage = stage_of(args);
+  }
   void call(std::string_view name, const UnaryGradArgs<T, S>& args) {
     use_by_rows(name, unary_grad_variants<T>(), args);
+    if constexpr (!kOnHost) call_.stage = stage_of(args);
   }
   void call(std::string_view name, const ExtremeGradArgs<T, S>& args) {
     use_by_rows(name, extreme_grad_variants<T>(), args);
@@ -326,6 +336,7 @@ class Binding {
       use_dropout_by_rows(name, args);
     } else {
       use(name, dropout_variants<T>(), args);  // the key is one of the numbers of a step
+      if (args.in_edges == nullptr && args.sparse_rows == nullptr) call_.stage = stage_of_rows(args);
     }
   }
 

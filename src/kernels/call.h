@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -104,7 +105,8 @@ struct DeviceCall {
   double flops = 0;
   double bytes = 0;
   FixedFunction<void(const DeviceContext&), kCallBytes> run;
-  std::vector<DeviceCall> parts;  ///< calls that together are this one (concat)
+  std::optional<EpilogueStage> stage;  ///< the same op behind another kernel, where it can be one
+  std::vector<DeviceCall> parts;       ///< calls that together are this one (concat)
 };
 
 template <Space S>

@@ -247,6 +247,12 @@ const std::vector<PassInfo>& list_passes() {
     for (const planner::PlanPass& pass : planner::layout_for(planner::Target::kCpu)) {
       if (pass.name != nullptr) infos.push_back({pass.name, pass.optional, pass.purpose});
     }
+    for (const planner::PlanPass& pass : planner::layout_for(planner::Target::kDevice)) {
+      const auto named = [&](const PassInfo& info) { return pass.name != nullptr && info.name == pass.name; };
+      const bool known = std::any_of(infos.begin(), infos.end(), named);
+      if (pass.name != nullptr && !known)
+        infos.push_back({pass.name, pass.optional, std::string("on devices: ") + pass.purpose});
+    }
     return infos;
   }();
   return list;

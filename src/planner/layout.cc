@@ -3,6 +3,7 @@
 
 #include "planner/band_values.h"
 #include "planner/bind.h"
+#include "planner/fuse_epilogues.h"
 #include "planner/fuse_rows.h"
 #include "planner/memory.h"
 #include "planner/releases.h"
@@ -41,13 +42,16 @@ constexpr PlanPass kCpu[] = {
      [](ir::Plan* plan, const LayoutOptions& o, Decisions*) { find_releases(plan, o.feature_bytes); }},
 };
 
-/// On a device nothing is about the caches of cores: no bands, tiles or padding, and no files. What follows a gather
-/// row by row is to be done in registers there, by a pass that stands where fuse_rows stands.
+/// On a device nothing is about the caches of cores: no tiles or padding, and no files. What follows a gather element
+/// by element is done in registers there, by a pass that stands where fuse_rows stands.
 constexpr PlanPass kDevice[] = {
     {"bind_kernels", false, "a kernel for every op",
      [](ir::Plan* plan, const LayoutOptions&, Decisions*) { bind_device_kernels(plan); }},
+    {kFuseEpilogues, true, "elementwise ops on a kernel's result while it is in registers",
+     [](ir::Plan* plan, const LayoutOptions&, Decisions* d) { fuse_epilogues(plan, d); }},
     {nullptr, false, "modelled times",
      [](ir::Plan* plan, const LayoutOptions& o, Decisions*) {
+       count_reuse(plan);
        for (ir::Step& step : plan->steps) step.seconds = cost::step_seconds(o.rates, *plan, step);
      }},
     {"plan_memory", false, "a place for every value",

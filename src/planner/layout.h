@@ -30,6 +30,7 @@ struct LayoutOptions {
 };
 
 inline constexpr const char* kFuseRows = "fuse_rows";
+inline constexpr const char* kFuseEpilogues = "fuse_epilogues";
 inline constexpr const char* kSplitBands = "split_bands";
 
 /// One pass on a plan.

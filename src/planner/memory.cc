@@ -128,6 +128,19 @@ class MemoryPlanner {
 
   bool in_loop(std::int32_t op) const { return op_at(op).attrs.has("loop"); }
 
+  /// Is op i in a chain of a device, whose threads each have an element to do? They do not wait for one another.
+  bool in_chain(std::int32_t i) const {
+    return in_band(i) && plan_.bands[static_cast<std::size_t>(band_of_[static_cast<std::size_t>(i)])].band_rows == 0;
+  }
+
+  /// Does another op of op i's chain read v?
+  bool read_in_chain_beside(std::int32_t i, ValueId v) const {
+    for (std::int32_t j = start_of(i); j <= end_of(i) && in_chain(i); ++j) {
+      if (j != i && std::count(op_at(j).inputs.begin(), op_at(j).inputs.end(), v) > 0) return true;
+    }
+    return false;
+  }
+
   bool in_band(std::int32_t op) const { return band_of_[static_cast<std::size_t>(op)] >= 0; }
 
   /// When ops run together, a value is there from the first of them on and needed until the last one is through.
@@ -173,7 +186,8 @@ class MemoryPlanner {
   void leave_bands() {
     for (auto i = static_cast<std::int32_t>(program_.ops.size()) - 1; i >= 0; --i) {
       const int which = ir::traits(op_at(i).kind).in_place - 1;
-      if (which < 0 || !in_band(i) || op_at(i).results[static_cast<std::size_t>(which)] == ir::kNoValue) continue;
+      if (which < 0 || !in_band(i) || in_chain(i) || op_at(i).results[static_cast<std::size_t>(which)] == ir::kNoValue)
+        continue;
       const ValueId result = op_at(i).results[static_cast<std::size_t>(which)];
       if (lives_in_band_[static_cast<std::size_t>(result)] || program_.type(result).domain == ir::Domain::kGlobal ||
           may_take_over(i, result))
@@ -279,7 +293,7 @@ class MemoryPlanner {
       const bool dies_here = last_[static_cast<std::size_t>(v)] == i;
       const bool in_arena = group_[static_cast<std::size_t>(v)] >= 0;
       if (dies_here && in_arena && !differ_in_place(v, op.results[which]) && program_.type(v) == result &&
-          !read_whole_beside(i, v))
+          !read_whole_beside(i, v) && !read_in_chain_beside(i, v))
         return v;
     }
     return ir::kNoValue;
@@ -289,7 +303,7 @@ class MemoryPlanner {
   /// take their place. kNoValue if there is none.
   ValueId dead_in_band(std::int32_t i, std::size_t which) const {
     const ir::Type& result = program_.type(op_at(i).results[which]);
-    if (!in_band(i)) return ir::kNoValue;
+    if (!in_band(i) || in_chain(i)) return ir::kNoValue;
     for (std::int32_t j = start_of(i); j < i; ++j) {
       for (const ValueId v : op_at(j).inputs) {
         const std::int32_t group = group_[static_cast<std::size_t>(v)];

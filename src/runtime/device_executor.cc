@@ -52,7 +52,9 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
               layout_.bytes),
       sizes_(ir::capacity(plan.program)) {
   parameters_.check(plan);
-  GNEISS_ASSERT(plan.bands.empty() && plan.loops.empty() && plan.file_bytes == 0, "the plan is for a host");
+  const bool has_rows_of_bands =
+      std::any_of(plan.bands.begin(), plan.bands.end(), [](const ir::RowBand& band) { return band.band_rows > 0; });
+  GNEISS_ASSERT(!has_rows_of_bands && plan.loops.empty() && plan.file_bytes == 0, "the plan is for a host");
   const std::int64_t values = plan.parameter_bytes / std::int64_t{sizeof(float)};
   const int states = Optimizer<float>::state_values(optimizer);
   values_ = take<float>(values);
@@ -88,6 +90,28 @@ void DeviceExecutor::bind_steps() {
     GNEISS_ASSERT(static_cast<std::int64_t>(step.call.workspace_bytes) <= planned.workspace_bytes,
                   "{} needs {} bytes of scratch, the plan has {}", ir::traits(op.kind).name, step.call.workspace_bytes,
                   planned.workspace_bytes);
+  }
+  bind_epilogues();
+}
+
+/// Steps of a chain but its first become stages of that one's kernel.
+void DeviceExecutor::bind_epilogues() {
+  for (const ir::RowBand& band : plan_.bands) {
+    kernels::Epilogue epilogue;
+    for (std::int32_t i = band.first_step + 1; i <= band.last_step; ++i) {
+      Step& step = steps_[static_cast<std::size_t>(i)];
+      GNEISS_ASSERT(step.call.stage && epilogue.count < kernels::kMostStages, "{} is no stage of a kernel",
+                    ir::traits(step.op->kind).name);
+      kernels::EpilogueStage stage = *step.call.stage;
+      const ir::ValueId at_hand = steps_[static_cast<std::size_t>(i) - 1].op->results[0];
+      for (std::size_t k = 0; k < step.op->inputs.size(); ++k) {
+        if (step.op->inputs[k] == at_hand) stage.at_hand |= static_cast<std::uint8_t>(1U << k);
+      }
+      epilogue.stages[epilogue.count++] = stage;
+      step.in_epilogue = true;
+    }
+    steps_[static_cast<std::size_t>(band.first_step)].epilogue = static_cast<std::int32_t>(epilogues_.size());
+    epilogues_.push_back(epilogue);
   }
 }
 
@@ -239,9 +263,10 @@ kernels::DeviceContext DeviceExecutor::context() const {
 }
 
 void DeviceExecutor::launch_phase(ir::Phase phase) {
-  const kernels::DeviceContext context = this->context();
+  kernels::DeviceContext context = this->context();
   for (const Step& step : steps_) {
-    if (step.op->phase != phase || !step.call.run) continue;
+    if (step.op->phase != phase || !step.call.run || step.in_epilogue) continue;
+    context.epilogue = step.epilogue < 0 ? nullptr : &epilogues_[static_cast<std::size_t>(step.epilogue)];
     try {
       step.call.run(context);
       if (waits_for_each_step()) device_.wait();

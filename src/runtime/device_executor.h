@@ -65,6 +65,8 @@ class DeviceExecutor {
   struct Step {
     const ir::Op* op = nullptr;
     kernels::DeviceCall call;
+    std::int32_t epilogue = -1;  ///< of epilogues_: what its kernel does besides
+    bool in_epilogue = false;    ///< of a step before: nothing is launched
   };
   /// Edges and weights of a graph.
   struct Graph {
@@ -90,6 +92,7 @@ class DeviceExecutor {
   void send_labels(const Inputs& inputs);
   void make_operands();
   void bind_steps();
+  void bind_epilogues();
   void launch_phase(ir::Phase phase);
   void launch_update();
   void launch_clipping(const kernels::DeviceContext& context);
@@ -132,6 +135,7 @@ class DeviceExecutor {
   std::vector<float> host_second_;
   kernels::Operands<float, Space::kDevice> operands_;
   std::vector<Step> steps_;
+  std::vector<kernels::Epilogue> epilogues_;  ///< one a chain of the plan
   std::vector<Copy> copies_;
   std::unique_ptr<Recording> recorded_step_;
   std::unique_ptr<Recording> recorded_inference_;

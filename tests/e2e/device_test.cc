@@ -97,6 +97,38 @@ TEST(Device, SageByMaxWithLayerNormAndJumpingKnowledge) {
                         "cat", "--class-weights", "balanced"});
 }
 
+/// What follows a kernel is done in it, or in kernels of its own: the same bits.
+class Epilogues : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Epilogues, ChangeNoBit) {
+  const Workplace place;
+  std::vector<std::string> words = {"karate", "--device", "emulated", "--seed", "3", "--defaults", "plain"};
+  std::istringstream given(GetParam());
+  for (std::string word; given >> word;) words.push_back(word);
+  const auto run = [&](const std::string& command, const std::vector<std::string>& more) {
+    std::vector<std::string> all = {command};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), more.begin(), more.end());
+    CommandResult result = place.gneiss(all);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result;
+  };
+  EXPECT_THAT(run("plan", {}).out, HasSubstr(" in one kernel"));
+  run("train", {"--epochs", "3", "--out", "fused"});
+  run("train", {"--epochs", "3", "--passes-off", "fuse_epilogues", "--out", "apart"});
+  EXPECT_EQ(place.read("fused/model.safetensors"), place.read("apart/model.safetensors"));
+}
+
+// Widths of whole fours and others, narrow operands, residual connections, dropout behind products and sums.
+INSTANTIATE_TEST_SUITE_P(Models, Epilogues,
+                         ::testing::Values("--model gcn --hidden 32 --num-layers 3 --dropout 0.4",
+                                           "--model gcn --hidden 7 --dropout 0.3 --residual --norm layer",
+                                           "--model sage --hidden 16 --aggr max --residual --jk max",
+                                           "--model gin --hidden 12 --norm batch --dropout 0.2",
+                                           "--model gat --hidden 24 --heads 3 --residual",
+                                           "--model gat --hidden 6 --heads 3 --v2",
+                                           "--model sage --hidden 16 --feature-dtype bf16 --dropout 0.2"));
+
 TEST(Device, Gin) { expect_same_training({"karate", "--model", "gin", "--epochs", "20"}); }
 
 TEST(Device, GatWithHeadsAndDropoutOfAttention) {

@@ -25,6 +25,7 @@ namespace gneiss::testing {
 #undef __device__
 #undef __host__
 #undef __launch_bounds__
+#undef __grid_constant__
 
 namespace internal {
 

@@ -283,8 +283,42 @@ TEST_F(KarateTraining, AFailingKernelIsNamedWithItsLine) {
   }
 }
 
+TEST_F(KaratePlan, ChainsKeepInRegistersWhatNothingElseReads) {
+  ASSERT_FALSE(plan_.bands.empty());
+  int kept = 0;
+  for (const ir::RowBand& chain : plan_.bands) {
+    EXPECT_EQ(chain.band_rows, 0);
+    const ir::Op& first =
+        plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(chain.first_step)].op)];
+    kept += plan_.placements[static_cast<std::size_t>(first.results[0])].storage == ir::Storage::kBand ? 1 : 0;
+  }
+  EXPECT_GT(kept, 0);
+  EXPECT_EQ(plan_.band_bytes, 0);
+}
+
+/// Threads of a product's tiles read rows that others' results would have overwritten.
+TEST_F(KaratePlan, AChainMayNotLieWhereItsProductReads) {
+  int tried = 0;
+  for (const ir::RowBand& chain : plan_.bands) {
+    const auto op_of = [&](std::int32_t step) -> const ir::Op& {
+      return plan_.program.ops[static_cast<std::size_t>(plan_.steps[static_cast<std::size_t>(step)].op)];
+    };
+    const ir::Op& product = op_of(chain.first_step);
+    const ir::ValueId result = op_of(chain.last_step).results[0];
+    const ir::ValueId read = product.inputs[0];
+    const auto place = [&](ir::ValueId v) -> ir::Placement& { return plan_.placements[static_cast<std::size_t>(v)]; };
+    if (product.kind != ir::OpKind::gemm || place(read).storage != ir::Storage::kArena ||
+        plan_.program.type(read) != plan_.program.type(result) || place(result).storage != ir::Storage::kArena)
+      continue;
+    ++tried;
+    ir::Plan wrong = plan_;
+    wrong.placements[static_cast<std::size_t>(result)] = place(read);
+    EXPECT_FALSE(ir::find_defects(wrong).empty());
+  }
+  EXPECT_GT(tried, 0);
+}
+
 TEST_F(KaratePlan, HasNothingThatIsAboutCaches) {
-  EXPECT_TRUE(plan_.bands.empty());
   for (const ir::GraphUse& use : plan_.graph_uses) EXPECT_EQ(use.in_tile + use.out_tile, 0);
   for (const ir::Step& step : plan_.steps) EXPECT_EQ(step.variant, "cuda");
   for (const ir::PassReport& pass : plan_.passes) {

@@ -3,6 +3,7 @@
 // and no row is read twice.
 #include "kernels/cuda/attention.h"
 
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
@@ -91,14 +92,16 @@ __device__ void attend_edges(const OnDevice<AttentionArgs>& args, EdgeId k, int 
 
 template <int kVector>
 __device__ void store_attended(const OnDevice<AttentionArgs>& args, std::int64_t v, std::int64_t j, std::int64_t h,
-                               const Attended<kVector>& at) {
+                               const Attended<kVector>& at, const Epilogue& epilogue) {
   const bool any = at.sum != 0;
+  float y[kVector];
   for (int c = 0; c < kVector; ++c) {
-    const float y = any ? at.y[c] / at.sum : 0.0F;
-    args.y.data[v * args.y.stride + j + c] = y;
+    y[c] = any ? at.y[c] / at.sum : 0.0F;
+    if (args.y.data != nullptr) args.y.data[v * args.y.stride + j + c] = y[c];
     if (args.tangent.rows == 0) continue;
-    args.tangent.data[v * args.tangent.stride + j + c] = any ? at.steep[c] / at.sum - at.slopes / at.sum * y : 0.0F;
+    args.tangent.data[v * args.tangent.stride + j + c] = any ? at.steep[c] / at.sum - at.slopes / at.sum * y[c] : 0.0F;
   }
+  run_epilogue<kVector>(epilogue, v, static_cast<std::uint32_t>(j), y);
   if (args.lse.rows == 0 || j % (args.z.cols / args.heads) != 0) return;
   const double log_sum = any ? at.highest + log_of(at.sum) : 0.0;
   args.lse.data[v * args.lse.stride + h] = static_cast<float>(log_sum);
@@ -106,7 +109,8 @@ __device__ void store_attended(const OnDevice<AttentionArgs>& args, std::int64_t
 
 template <int kVector>
 __global__ void __launch_bounds__(kRowThreads, 4)
-    attend_nodes(OnDevice<AttentionArgs> args, float leak, RowShares shares, const NodeId* long_rows) {
+    attend_nodes(OnDevice<AttentionArgs> args, float leak, RowShares shares, const NodeId* long_rows,
+                 const __grid_constant__ Epilogue epilogue) {
   const RowShare mine = share_of_thread(args.pattern.offsets.data, shares, long_rows);
   const std::int64_t cols = args.z.cols;
   for (std::int64_t panel = 0; panel < cols; panel += shares.lanes * kVector) {
@@ -121,17 +125,17 @@ __global__ void __launch_bounds__(kRowThreads, 4)
       if (k < mine.end) attend_edges(args, k, static_cast<int>(mine.end - k), j, h, own, leak, at);
     }
     join_groups(shares, mine, at);
-    if (works && mine.group == 0) store_attended(args, mine.row, j, h, at);
+    if (works && mine.group == 0) store_attended(args, mine.row, j, h, at, epilogue);
   }
 }
 
 template <int kVector>
-void launch_attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args) {
+void launch_attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args, const Epilogue& epilogue) {
   const RowShares shares =
       share_rows(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size), args.z.cols, kVector);
   const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
   launch(context, attend_nodes<kVector>, launch_of(shares, kRowThreads * sizeof(Attended<kVector>)), args,
-         static_cast<float>(args.slope), shares, long_rows);
+         static_cast<float>(args.slope), shares, long_rows, epilogue);
 }
 
 }  // namespace
@@ -141,8 +145,10 @@ std::size_t attention_workspace(const OnDevice<AttentionArgs>& args) {
 }
 
 void attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args) {
-  const bool by_fours = args.z.cols / args.heads % 4 == 0 && lie_together(args.z.data, args.z.stride);
-  return by_fours ? launch_attention<4>(context, args) : launch_attention<1>(context, args);
+  const Epilogue epilogue = epilogue_of(context);
+  const bool fours =
+      args.z.cols / args.heads % 4 == 0 && lie_together(args.z.data, args.z.stride) && by_fours(epilogue);
+  return fours ? launch_attention<4>(context, args, epilogue) : launch_attention<1>(context, args, epilogue);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

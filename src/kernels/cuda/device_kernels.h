@@ -23,6 +23,7 @@
 #include "kernels/column_groups.h"
 #include "kernels/copy_columns.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/cuda/epilogue.h"
 #include "kernels/dropout.h"
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
@@ -67,6 +68,9 @@ struct DeviceContext {
   std::int64_t most_blocks = 1056;  ///< of kernels whose threads share items, as many as a card holds at once
   /// Null: what changes from step to step is as the arguments say.
   const StepNumbers* step = nullptr;
+  /// What follows the kernel while its result is in registers; null: nothing. Sums of spmm, products that are not cut,
+  /// attention and elementwise ops take one; their result may then have no place.
+  const Epilogue* epilogue = nullptr;
   /// An update does nothing where this number is not finite; null: it always does.
   const float* guard = nullptr;
 };

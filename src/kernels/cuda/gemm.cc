@@ -3,6 +3,7 @@
 //
 // The weight gradient (tn) has a small result and a long inner dimension: that is cut into at most kMostParts parts by
 // its length alone, whose partial results a second kernel adds in a fixed order.
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/row_shares.h"
@@ -48,6 +49,7 @@ struct Product {
   std::int64_t part;  ///< inner length
   std::int64_t tiles_m;
   std::int64_t tiles_n;
+  bool stores_fours;  ///< so do results and what the epilogue reads and writes
 };
 
 /// Brings kOuter x kTileInner elements of an operand to tile[inner][outer], zeros beyond its ends. `inner_first`: its
@@ -93,12 +95,31 @@ __device__ void load_tile(float* tile, const Operand& from, bool is_b, std::int6
   }
 }
 
+/// Four products of row i from column j on, as far as there are columns.
+__device__ inline void store_products(const Product& p, const Epilogue& epilogue, std::int64_t part, std::int64_t i,
+                                      std::int64_t j, const float* from) {
+  if (i >= p.m || j >= p.n) return;
+  float* const to = p.c == nullptr ? nullptr : p.c + part * p.part_step + i * p.c_step + j;
+  if (p.stores_fours && j + 3 < p.n) {
+    float products[4];
+    load_vector<4>(from, products);
+    if (to != nullptr) store_vector<4>(products, to);
+    return run_epilogue<4>(epilogue, i, static_cast<std::uint32_t>(j), products);
+  }
+  for (int q = 0; q < 4 && j + q < p.n; ++q) {
+    float product = from[q];
+    if (to != nullptr) to[q] = product;
+    run_epilogue<1>(epilogue, i, static_cast<std::uint32_t>(j + q), &product);
+  }
+}
+
 /// Blocks that a processor is to hold at once, by the elements that a thread adds up.
-constexpr int blocks_of_tiles(int elements) { return elements <= 16 ? 4 : elements <= 32 ? 3 : 2; }
+constexpr int blocks_of_tiles(int elements) { return elements <= 16 ? 4 : 2; }
 
 /// A thread makes kRows rows by kCols columns, of which four lie together.
 template <int kTileM, int kTileN, int kRows, int kCols>
-__global__ void __launch_bounds__(kGemmThreads, blocks_of_tiles(kRows* kCols)) multiply_tiles(Product p) {
+__global__ void __launch_bounds__(kGemmThreads, blocks_of_tiles(kRows* kCols))
+    multiply_tiles(Product p, const __grid_constant__ Epilogue epilogue) {
   static_assert(kTileM / kRows * (kTileN / kCols) == kGemmThreads);
   constexpr int kPitchM = kTileM + 4;
   constexpr int kColumnFours = kCols / 4;
@@ -141,12 +162,21 @@ __global__ void __launch_bounds__(kGemmThreads, blocks_of_tiles(kRows* kCols)) m
     }
     __syncthreads();
   }
-  for (int s = 0; s < kRows; ++s) {
-    const std::int64_t i = i0 + row + s;
-    for (int q = 0; q < kCols; ++q) {
-      const std::int64_t j = j0 + col + q / 4 * kNextFour + q % 4;
-      if (i < p.m && j < p.n) p.c[part * p.part_step + i * p.c_step + j] = sums[s][q];
+  // Results go out by way of shared memory, whole rows of the tile side by side.
+  constexpr int kRoom = kTileInner * (kPitchM + kTileN) / kTileN;
+  constexpr int kRowsOut = kRoom >= kTileM ? kTileM : kTileM / 2;
+  static_assert(kRowsOut <= kRoom);
+  for (int first = 0; first < kTileM; first += kRowsOut) {
+    for (int s = 0; row >= first && row < first + kRowsOut && s < kRows; ++s) {
+      for (int q = 0; q < kCols; ++q) a_tile[(row - first + s) * kTileN + col + q / 4 * kNextFour + q % 4] = sums[s][q];
     }
+    __syncthreads();
+    for (int t = static_cast<int>(threadIdx.x); t < kRowsOut * kTileN / 4; t += static_cast<int>(kGemmThreads)) {
+      const int r = t / (kTileN / 4);
+      const int c = t % (kTileN / 4) * 4;
+      store_products(p, epilogue, part, i0 + first + r, j0 + c, a_tile + r * kTileN + c);
+    }
+    __syncthreads();
   }
 }
 
@@ -173,12 +203,12 @@ std::int64_t parts_of(const OnDevice<GemmArgs>& args) {
 }
 
 template <int kTileM, int kTileN, int kRows, int kCols>
-void launch_tiles(const DeviceContext& context, Product p, std::int64_t parts) {
+void launch_tiles(const DeviceContext& context, Product p, std::int64_t parts, const Epilogue& epilogue) {
   p.tiles_m = (p.m + kTileM - 1) / kTileM;
   p.tiles_n = (p.n + kTileN - 1) / kTileN;
   const std::size_t shared_bytes = static_cast<std::size_t>(kTileInner * (kTileM + 4 + kTileN)) * sizeof(float);
   const Launch shape{p.tiles_m * p.tiles_n * parts, kGemmThreads, shared_bytes};
-  launch(context, multiply_tiles<kTileM, kTileN, kRows, kCols>, shape, p);
+  launch(context, multiply_tiles<kTileM, kTileN, kRows, kCols>, shape, p, epilogue);
 }
 
 Product product_of(const OnDevice<GemmArgs>& args) {
@@ -220,14 +250,16 @@ void gemm(const DeviceContext& context, const OnDevice<GemmArgs>& args) {
   p.c = parts == 1 ? args.c.data : reinterpret_cast<float*>(context.workspace.data);
   p.c_step = parts == 1 ? args.c.stride : p.n;
   p.part_step = p.m * p.n;
+  const Epilogue epilogue = parts == 1 ? epilogue_of(context) : Epilogue{};
+  p.stores_fours = lie_together(p.c, p.c_step) && p.part_step % 4 == 0 && by_fours(epilogue);
   if (p.m <= 32) {
-    launch_tiles<32, 32, 1, 4>(context, p, parts);
+    launch_tiles<32, 32, 1, 4>(context, p, parts, epilogue);
   } else if (p.n <= 32) {
-    launch_tiles<128, 32, 4, 4>(context, p, parts);
+    launch_tiles<128, 32, 4, 4>(context, p, parts, epilogue);
   } else if (p.n <= 64) {
-    launch_tiles<128, 64, 8, 4>(context, p, parts);
+    launch_tiles<128, 64, 8, 4>(context, p, parts, epilogue);
   } else {
-    launch_tiles<128, 128, 8, 8>(context, p, parts);
+    launch_tiles<128, 128, 8, 8>(context, p, parts, epilogue);
   }
   if (parts == 1) return;
   launch(context, join_parts, launch_joins<float>(p.m * p.n), reinterpret_cast<const float*>(context.workspace.data),

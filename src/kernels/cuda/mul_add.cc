@@ -3,24 +3,9 @@
 #include "kernels/cuda/ops.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
-namespace {
-
-struct ThreeElements {
-  static constexpr int kOperands = 3;
-  Spread operands[kOperands];
-
-  __device__ float of(const float* at) const {
-    const float product = at[1] * at[2];
-    return at[0] + product;
-  }
-};
-
-}  // namespace
 
 void mul_add(const DeviceContext& context, const OnDevice<MulAddArgs>& args) {
-  const std::int64_t width = args.y.cols;
-  launch_by_place(context, ThreeElements{{Spread(args.x, width), Spread(args.a, width), Spread(args.b, width)}},
-                  args.y);
+  launch_stages(context, stage_of(args), args.y.rows, args.y.cols);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

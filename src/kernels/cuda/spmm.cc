@@ -1,6 +1,7 @@
 // Aggregation of neighbours. Sums: the lanes of a row read each gathered row in one piece, four columns a lane where
 // rows lie so, and have the rows of eight entries on their way at a time; entries are added in order (row_shares.h).
 // Elements in 16 bits are widened as they are read.
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/row_shares.h"
@@ -75,28 +76,24 @@ __device__ ColumnSums<kVector> sum_of_entries(const OnDevice<SpmmArgs>& args, co
 
 template <int kVector>
 __device__ void store_columns(const OnDevice<SpmmArgs>& args, const RowShare& mine, std::int64_t j,
-                              const ColumnSums<kVector>& sum) {
+                              ColumnSums<kVector> sum, const Epilogue& epilogue) {
   const bool mean = args.reduce == Reduce::kMean && mine.length > 0;
   float factor = mean ? 1.0F / static_cast<float>(mine.length) : 1.0F;
   if (args.scales.rows != 0) factor *= args.scales.data[mine.row * args.scales.stride];
+  for (int c = 0; c < kVector; ++c) sum.of[c] *= factor;
   if (args.y_half.type != HalfType::kNone) {
     for (int c = 0; c < kVector; ++c)
-      args.y_half.data[mine.row * args.y_half.stride + j + c] = narrow(args.y_half.type, sum.of[c] * factor);
+      args.y_half.data[mine.row * args.y_half.stride + j + c] = narrow(args.y_half.type, sum.of[c]);
     return;
   }
-  float* to = args.y.data + mine.row * args.y.stride + j;
-  if constexpr (kVector == 4) {
-    Four four;
-    for (int c = 0; c < 4; ++c) four.of[c] = sum.of[c] * factor;
-    *reinterpret_cast<Four*>(to) = four;
-  } else {
-    *to = sum.of[0] * factor;
-  }
+  if (args.y.data != nullptr) store_vector<kVector>(sum.of, args.y.data + mine.row * args.y.stride + j);
+  run_epilogue<kVector>(epilogue, mine.row, static_cast<std::uint32_t>(j), sum.of);
 }
 
 template <int kVector, bool kHalves, bool kWeighted>
-__global__ void __launch_bounds__(kRowThreads)
-    sum_entries(OnDevice<SpmmArgs> args, RowShares shares, const NodeId* long_rows) {
+__global__ void __launch_bounds__(kRowThreads, kHalves || kWeighted ? 2 : 4)
+    sum_entries(OnDevice<SpmmArgs> args, RowShares shares, const NodeId* long_rows,
+                const __grid_constant__ Epilogue epilogue) {
   const RowShare mine = share_of_thread(args.pattern.offsets.data, shares, long_rows);
   const std::int64_t width = args.y.cols / args.heads;
   for (std::int64_t panel = 0; panel < args.y.cols; panel += shares.lanes * kVector) {
@@ -105,7 +102,7 @@ __global__ void __launch_bounds__(kRowThreads)
     ColumnSums<kVector> sum;
     if (works) sum = sum_of_entries<kVector, kHalves, kWeighted>(args, mine, j, args.heads == 1 ? 0 : j / width);
     join_groups(shares, mine, sum);
-    if (works && mine.group == 0) store_columns(args, mine, j, sum);
+    if (works && mine.group == 0) store_columns(args, mine, j, sum, epilogue);
   }
 }
 
@@ -133,7 +130,7 @@ __global__ void find_extremes(OnDevice<SpmmArgs> args, int lanes) {
 }
 
 /// Four columns of every row that is read or written lie together, and belong to one head.
-bool by_fours(const OnDevice<SpmmArgs>& args) {
+bool takes_fours(const OnDevice<SpmmArgs>& args) {
   const bool halves = args.x_half.type != HalfType::kNone;
   const bool whole = args.y.cols % 4 == 0 && args.y.cols / args.heads % 4 == 0;
   const bool reads =
@@ -141,7 +138,7 @@ bool by_fours(const OnDevice<SpmmArgs>& args) {
   return whole && reads && (args.y_half.type != HalfType::kNone || lie_together(args.y.data, args.y.stride));
 }
 
-using SumKernel = void (*)(OnDevice<SpmmArgs>, RowShares, const NodeId*);
+using SumKernel = void (*)(OnDevice<SpmmArgs>, RowShares, const NodeId*, Epilogue);
 
 template <int kVector, bool kHalves>
 SumKernel kernel_by_weights(bool weighted) {
@@ -149,14 +146,15 @@ SumKernel kernel_by_weights(bool weighted) {
 }
 
 template <int kVector>
-void launch_sums(const DeviceContext& context, const OnDevice<SpmmArgs>& args) {
+void launch_sums(const DeviceContext& context, const OnDevice<SpmmArgs>& args, const Epilogue& epilogue) {
   const RowShares shares =
       share_rows(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size), args.y.cols, kVector);
   const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
   const bool weighted = args.w.size != 0;
   const SumKernel kernel = args.x_half.type != HalfType::kNone ? kernel_by_weights<kVector, true>(weighted)
                                                                : kernel_by_weights<kVector, false>(weighted);
-  launch(context, kernel, launch_of(shares, kRowThreads * sizeof(ColumnSums<kVector>)), args, shares, long_rows);
+  launch(context, kernel, launch_of(shares, kRowThreads * sizeof(ColumnSums<kVector>)), args, shares, long_rows,
+         epilogue);
 }
 
 }  // namespace
@@ -170,7 +168,9 @@ void spmm(const DeviceContext& context, const OnDevice<SpmmArgs>& args) {
     const int lanes = lanes_for(args.y.cols);
     return launch(context, find_extremes, launch_over(context, args.y.rows * lanes), args, lanes);
   }
-  return by_fours(args) ? launch_sums<4>(context, args) : launch_sums<1>(context, args);
+  const Epilogue epilogue = epilogue_of(context);
+  const bool fours = takes_fours(args) && by_fours(epilogue);
+  return fours ? launch_sums<4>(context, args, epilogue) : launch_sums<1>(context, args, epilogue);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE
