@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Epilogues,
                                            "--model sage --hidden 16 --aggr max --residual --jk max",
                                            "--model gin --hidden 12 --norm batch --dropout 0.2",
                                            "--model gat --hidden 24 --heads 3 --residual",
-                                           "--model gat --hidden 6 --heads 3 --v2",
+                                           "--model gat --hidden 6 --heads 3 --act relu",
                                            "--model sage --hidden 16 --feature-dtype bf16 --dropout 0.2"));
 
 TEST(Device, Gin) { expect_same_training({"karate", "--model", "gin", "--epochs", "20"}); }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "data/load.h"
 #include "graph/graph.h"
+#include "ir/verify_plan.h"
 #include "kernels/cuda/device.h"
 #include "runtime/device.h"
 #include "runtime/device_executor.h"
@@ -298,6 +299,12 @@ TEST_F(KaratePlan, ChainsKeepInRegistersWhatNothingElseReads) {
 
 /// Threads of a product's tiles read rows that others' results would have overwritten.
 TEST_F(KaratePlan, AChainMayNotLieWhereItsProductReads) {
+  train::SessionOptions options;
+  options.passes.target = planner::Target::kDevice;
+  options.loss.kind = passes::LossSpec::Kind::kCrossEntropy;
+  options.model = "mlp";
+  options.model_args = {{"num_layers", std::int64_t{3}}};
+  plan_ = train::make_blueprint(dataset_, options).plan;
   int tried = 0;
   for (const ir::RowBand& chain : plan_.bands) {
     const auto op_of = [&](std::int32_t step) -> const ir::Op& {
