@@ -108,6 +108,10 @@ inline std::vector<KernelGraph> kernel_graphs() {
     }
   }
   graphs.push_back(make_kernel_graph("batches", 400, 60, std::move(batches)));
+  // So many edges a row that devices give it more lanes, and one that is long even there.
+  std::vector<std::pair<NodeId, NodeId>> dense = random_edges(40, 64, 3200, 15);
+  for (auto [row, u] : random_edges(1, 64, 1100, 17)) dense.push_back({11 + row, u});
+  graphs.push_back(make_kernel_graph("dense", 40, 64, std::move(dense)));
   // Enough edges for several chunks at every width.
   graphs.push_back(make_kernel_graph("large", 4000, 4000, random_edges(4000, 4000, 60000, 9)));
   return graphs;
