@@ -114,7 +114,7 @@ __device__ inline void store_products(const Product& p, const Epilogue& epilogue
 }
 
 /// Blocks that a processor is to hold at once, by the elements that a thread adds up.
-constexpr int blocks_of_tiles(int elements) { return elements <= 16 ? 4 : 2; }
+constexpr int blocks_of_tiles(int elements) { return elements <= 16 ? 3 : 2; }
 
 /// A thread makes kRows rows by kCols columns, of which four lie together.
 template <int kTileM, int kTileN, int kRows, int kCols>
