@@ -619,7 +619,9 @@ TEST(Pipeline, PrintsAfterThePassesAskedFor) {
 
 TEST(Pipeline, ReportsEveryPassWithItsTime) {
   const ir::Plan plan = plan_of("gin", testing::awkward_dataset({}), small());
-  EXPECT_EQ(plan.passes.size(), passes::list_passes().size());
+  const auto of_hosts = [](const passes::PassInfo& pass) { return pass.name != "fuse_epilogues"; };
+  const auto& all = passes::list_passes();
+  EXPECT_EQ(std::ssize(plan.passes), std::count_if(all.begin(), all.end(), of_hosts));
   for (const ir::PassReport& report : plan.passes) EXPECT_GE(report.milliseconds, 0);
   EXPECT_EQ(plan.steps.empty(), false);
 }
