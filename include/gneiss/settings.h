@@ -283,7 +283,7 @@ struct Choices<HotScore> {
 enum class Pass : std::uint8_t {
   kProductsAtNodes, kFuseMessages, kFuseAttention, kDistributeProducts, kChooseOrder, kFactorWeights, kSelfLoops,
   kLossRows, kHoistConstants, kChooseSparsePath, kUseSymmetry, kCse, kDce, kFuseElementwise, kHalfConstants, kGroupRows,
-  kOverlap, kRecompute, kFuseEdges, kPadRows, kStreamFeatures, kFuseRows, kSplitBands
+  kOverlap, kRecompute, kFuseEdges, kPadRows, kStreamFeatures, kFuseRows, kSplitBands, kFuseEpilogues
 };
 template <>
 struct Choices<Pass> {
@@ -291,7 +291,7 @@ struct Choices<Pass> {
       "products_at_nodes", "fuse_messages", "fuse_attention", "distribute_products", "choose_order", "factor_weights",
       "self_loops", "loss_rows", "hoist_constants", "choose_sparse_path", "use_symmetry", "cse", "dce",
       "fuse_elementwise", "half_constants", "group_rows", "overlap", "recompute", "fuse_edges", "pad_rows",
-      "stream_features", "fuse_rows", "split_bands"
+      "stream_features", "fuse_rows", "split_bands", "fuse_epilogues"
   };
 };
 
