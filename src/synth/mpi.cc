@@ -18,8 +18,6 @@ namespace {
 
 using openmp::Source;
 
-std::string folder_of(int rank) { return fmt::format("rank_{}", rank); }
-
 int ranks_of(const Source& from) { return static_cast<int>(from.spec.several.ranks.size()); }
 
 std::string shared_header(const Source& from) {
@@ -73,7 +71,7 @@ Cut load_and_cut(const Settings& settings, int threads, data::Dataset& whole);
 // What the ranks run. `keep` holds what other ranks read of a rank's memory.
 )";
   for (int rank = 0; rank < ranks_of(from); ++rank) {
-    text += fmt::format("namespace {} {{\n", folder_of(rank)) +
+    text += fmt::format("namespace {} {{\n", openmp::rank_name(rank)) +
             call("", "void run_epochs",
                  {"const Settings& settings", "const data::Dataset& whole", "train::RankData part", "int threads",
                   "std::shared_ptr<void>* keep"}) +
@@ -156,7 +154,7 @@ static void run(const Settings& settings) {
     text += fmt::format(
         "    if (communicator.rank() == {0}) {1}::run_epochs(settings, whole, std::move(parts[{0}]), each, "
         "&programs[{0}]);\n",
-        rank, folder_of(rank));
+        rank, openmp::rank_name(rank));
   }
   return text + "  });\n}\n\n}  // namespace program\n\n" + openmp::main_function();
 }
@@ -189,7 +187,8 @@ std::vector<SourceFile> emit_mpi(const Specification& specification) {
     }
     std::vector<SourceFile> sources = openmp::phase_sources(from);
     sources.push_back({"epochs.cc", epochs_file(from)});
-    for (SourceFile& source : sources) files.push_back({folder_of(rank) + "/" + source.name, std::move(source.text)});
+    for (SourceFile& source : sources)
+      files.push_back({openmp::rank_name(rank) + "/" + source.name, std::move(source.text)});
   }
   return files;
 }

@@ -212,7 +212,7 @@ class PhaseWriter {
     for (const Bound& bound : calls) {
       if (bound.banded) text_ += fmt::format("    {}.prepare(p.threads);\n", bound.name);
     }
-    const ir::RowOrder order = from_.is_rank() ? ir::row_order(from_.plan(), band) : ir::RowOrder::kAny;
+    const ir::RowOrder order = from_.row_order(band);
     if (order == ir::RowOrder::kAny) {
       text_ += fmt::format("    for_each_band(p.threads, p.cuts_{}, {}, [&](const Band& band) {{\n", steps[0].band,
                            band.band_rows);
@@ -415,7 +415,7 @@ std::string update_source(const Source& from) {
 
 std::string source_file(const Source& from, const std::string& title, const std::string& headers,
                         const std::string& body) {
-  const std::string space = from.is_rank() ? fmt::format("program::rank_{}", from.spec.rank) : "program";
+  const std::string space = from.is_rank() ? "program::" + rank_name(from.spec.rank) : "program";
   return fmt::format("// {0}\n{1}\nnamespace {2} {{\n\n{3}\n}}  // namespace {2}\n", title, headers, space, body);
 }
 
@@ -431,13 +431,29 @@ std::string graph_object(const Source& from, std::int32_t graph) {
   return graph == 0 ? "p.dataset.graph" : "p.graph_" + from.names.graph(graph);
 }
 
+struct PhaseFile {
+  const char* name;
+  std::string (*write)(const Source& from);
+};
+
+static constexpr PhaseFile kPhaseFiles[] = {{"data", data_source},           {"parameters", parameters_source},
+                                            {"setup", setup_source},         {"forward", forward_source},
+                                            {"backward", backward_source},   {"update", update_source},
+                                            {"inference", inference_source}, {"scores", scores_source}};
+
 std::vector<SourceFile> phase_sources(const Source& from) {
-  return {{"program.h", program_header(from)},        {"data.cc", data_source(from)},
-          {"parameters.cc", parameters_source(from)}, {"setup.cc", setup_source(from)},
-          {"forward.cc", forward_source(from)},       {"backward.cc", backward_source(from)},
-          {"update.cc", update_source(from)},         {"inference.cc", inference_source(from)},
-          {"scores.cc", scores_source(from)}};
+  std::vector<SourceFile> files = {{"program.h", program_header(from)}};
+  for (const PhaseFile& file : kPhaseFiles) files.push_back({fmt::format("{}.cc", file.name), file.write(from)});
+  return files;
 }
+
+std::vector<std::string> phase_names() {
+  std::vector<std::string> names;
+  for (const PhaseFile& file : kPhaseFiles) names.emplace_back(file.name);
+  return names;
+}
+
+std::string rank_name(int rank) { return fmt::format("rank_{}", rank); }
 
 }  // namespace openmp
 

@@ -19,7 +19,14 @@ struct Source {
   const ir::Plan& plan() const { return *spec.plan; }
   const ir::Program& program() const { return spec.plan->program; }
   const ir::Placement& place(ir::ValueId v) const { return plan().placements[static_cast<std::size_t>(v)]; }
+  /// Which rows of a band go first: on one rank there is no exchange that they would wait for.
+  ir::RowOrder row_order(const ir::RowBand& band) const {
+    return is_rank() ? ir::row_order(plan(), band) : ir::RowOrder::kAny;
+  }
 };
+
+/// Of a rank's sources, their folder and their namespace.
+std::string rank_name(int rank);
 
 /// `// TITLE` and the namespace around `body`; `headers` are #include lines.
 std::string source_file(const Source& from, const std::string& title, const std::string& headers,
@@ -42,6 +49,8 @@ std::string build_file(const Source& from);
 
 /// What a program runs its phases by, without options: a file for each phase and for data, parameters and scores.
 std::vector<SourceFile> phase_sources(const Source& from);
+/// Those of them that are compiled, without their `.cc`.
+std::vector<std::string> phase_names();
 
 // Pieces of the above that programs for several ranks are laid out from in another way (mpi.cc).
 

@@ -224,7 +224,7 @@ std::string graph_function(const Source& from) {
     const ir::Op& first =
         program.ops[static_cast<std::size_t>(from.plan().steps[static_cast<std::size_t>(band.first_step)].op)];
     const ir::Type& rows = program.type(ir::row_value(first));
-    const ir::RowOrder order = from.is_rank() ? ir::row_order(from.plan(), band) : ir::RowOrder::kAny;
+    const ir::RowOrder order = from.row_order(band);
     if (order == ir::RowOrder::kAny) {
       text += fmt::format("  p.cuts_{} = cut_rows({}, {}, {});\n", b, edges, from.names.rows(rows), band.tasks);
       continue;

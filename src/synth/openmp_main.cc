@@ -311,14 +311,17 @@ set_source_files_properties(loops.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON CO
 
 /// Sources of a build, several a line.
 static std::string listed_sources(const Source& from) {
-  if (!from.is_rank())
-    return "main.cc data.cc parameters.cc setup.cc forward.cc backward.cc update.cc inference.cc scores.cc";
-  std::string list = "main.cc data.cc";
-  for (std::size_t rank = 0; rank < from.spec.several.ranks.size(); ++rank) {
+  std::vector<std::string> names = phase_names();
+  std::string list = "main.cc";
+  if (!from.is_rank()) {
+    for (const std::string& name : names) list += fmt::format(" {}.cc", name);
+    return list;
+  }
+  names.emplace_back("epochs");
+  list += " data.cc";
+  for (int rank = 0; rank < std::ssize(from.spec.several.ranks); ++rank) {
     list += "\n              ";
-    for (const char* file :
-         {"data", "parameters", "setup", "forward", "backward", "update", "inference", "scores", "epochs"})
-      list += fmt::format(" rank_{}/{}.cc", rank, file);
+    for (const std::string& name : names) list += fmt::format(" {}/{}.cc", rank_name(rank), name);
   }
   return list;
 }

@@ -93,7 +93,7 @@ std::string graph_members(const Source& from) {
   for (std::size_t b = 0; b < from.plan().bands.size(); ++b) {
     list.push_back({fmt::format("std::vector<std::int64_t> cuts_{};", b),
                     fmt::format("rows at which the {} tasks of a loop over bands start", from.plan().bands[b].tasks)});
-    if (from.is_rank() && ir::row_order(from.plan(), from.plan().bands[b]) != ir::RowOrder::kAny)
+    if (from.row_order(from.plan().bands[b]) != ir::RowOrder::kAny)
       list.push_back({fmt::format("std::int64_t first_tasks_{} = 0;", b), "tasks before the row that divides them"});
   }
   for (std::size_t i = 0; i < from.plan().loops.size(); ++i) {
@@ -263,7 +263,7 @@ std::string head(const Source& from) {
     return comment("", fmt::format("Rank {} of {} of {} on {}.", spec.rank, spec.several.ranks.size(), spec.model,
                                    spec.data.title)) +
            "#pragma once\n\n" + header_includes(from) +
-           fmt::format("\nnamespace program::rank_{} {{\n\n// The part that this rank is for.\n", spec.rank) +
+           fmt::format("\nnamespace program::{} {{\n\n// The part that this rank is for.\n", rank_name(spec.rank)) +
            sizes(from) + "\n";
   }
   std::string text =
@@ -374,7 +374,7 @@ inline ConstMatrixView<float> targets(const data::Labels& labels) {
 }
 
 )";
-  return text + (from.is_rank() ? fmt::format("}}  // namespace program::rank_{}\n", from.spec.rank)
+  return text + (from.is_rank() ? fmt::format("}}  // namespace program::{}\n", rank_name(from.spec.rank))
                                 : "}  // namespace program\n");
 }
 

@@ -130,7 +130,32 @@ TEST(RowOrder, ABandRunsTheExchangeBesideItOnItsWay) {
   EXPECT_EQ(ir::row_order(plan, plan.bands[2]), ir::RowOrder::kAny);
 }
 
-/// An op that reads ghosts elsewhere than at the sources of edges waits for all of them.
+/// An op that reads ghosts elsewhere than at the sources of its rows' in-edges waits for all of them: interior rows
+/// need others' rows too.
+TEST(RowOrder, IsAnyWhereGhostsAreReadElsewhereThanAtSources) {
+  const auto order_where = [](const auto& change) {
+    Part part;
+    for (ir::Op& op : part.program.ops) {
+      if (op.phase == Phase::kForward) change(part, &op);
+    }
+    const ir::Plan plan = plan_of(passes::overlap_exchanges(part.program, 5), {{"spmm", "add"}});
+    return ir::row_order(plan, plan.bands[0]);
+  };
+  EXPECT_EQ(order_where([](const Part&, ir::Op*) {}), ir::RowOrder::kInteriorFirst);
+  EXPECT_EQ(order_where([](const Part&, ir::Op* op) {
+              if (op->kind == OpKind::spmm) op->attrs.set("transpose", std::int64_t{1});
+            }),
+            ir::RowOrder::kAny);
+  EXPECT_EQ(order_where([](const Part& part, ir::Op* op) {
+              if (op->kind == OpKind::add) op->inputs[1] = part.ghosts;
+            }),
+            ir::RowOrder::kAny);
+  EXPECT_EQ(order_where([](const Part& part, ir::Op* op) {
+              if (op->kind == OpKind::spmm) op->inputs.push_back(part.ghosts);
+            }),
+            ir::RowOrder::kAny);
+}
+
 TEST(RowOrder, IsAnyWhereTheBandReadsNoGhosts) {
   Part part;
   for (ir::Op& op : part.program.ops) {
