@@ -146,8 +146,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     const train::Cutting cutting = {
         config.text("train.partition"),
         epoch_model(config, options.passes.rates, workload.dataset().graph, workload.gathered_width())};
-    data::Dataset dataset = workload.take_dataset();
-    report.ranks = plan_ranks(&dataset, options, cutting, ranks);
+    report.ranks = plan_ranks(workload.take_dataset(), options, cutting, ranks);
     return report;
   }
   if (const int devices = device_count(config); devices > 1 && !report.batches) {

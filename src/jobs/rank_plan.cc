@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
+#include "data/given.h"
 #include "data/preprocess.h"
 #include "graph/reorder.h"
 #include "ir/beside_exchange.h"
@@ -191,31 +194,39 @@ double update_seconds(const ir::Plan& plan, const train::SessionOptions& options
   return cost::stream_seconds(options.passes.rates, static_cast<double>(plan.parameter_bytes) * sweeps);
 }
 
-RanksEstimate estimate(data::Dataset* dataset, const train::SessionOptions& options, const train::Cutting& cutting,
-                       int ranks) {
-  std::vector<std::int64_t> part_starts = dataset->part_starts;
-  const train::NodeCut cut = train::cut_nodes(ranks, cutting, train::threads_of(options), dataset);
+/// The nodes under other names. A plan reads no values of dense features, so that their rows stay where they are.
+data::Dataset renamed_to_plan(const std::shared_ptr<const data::Dataset>& whole, const graph::Order& order,
+                              int threads) {
+  data::Dataset made = data::share(whole);
+  if (order.empty()) return made;
+  data::Features rows;
+  if (!made.features.sparse) std::swap(rows, made.features);
+  data::permute(order, threads, &made);
+  if (!rows.empty()) std::swap(rows, made.features);
+  return made;
+}
+
+RanksEstimate estimate(const std::shared_ptr<const data::Dataset>& whole, const train::SessionOptions& options,
+                       const train::Cutting& cutting, int ranks) {
+  const int threads = train::threads_of(options);
+  const train::NodeCut cut = train::find_cut(ranks, cutting, threads, *whole);
   const std::vector<std::int64_t>& starts = cut.starts;
+  const data::Dataset dataset = renamed_to_plan(whole, cut.order, threads);
   const std::vector<partition::PartTraffic> parts =
-      partition::part_traffic(dataset->graph, partition::owners_of(starts), ranks);
-  const train::RankPlanner planner(*dataset, options);
+      partition::part_traffic(dataset.graph, partition::owners_of(starts), ranks);
+  const train::RankPlanner planner(dataset, options);
   RanksEstimate slowest;
   std::int64_t bytes = 0;
   for (const int rank : candidates(parts, cutting.model.node_work)) {
     const train::PlannedRank planned = planner.plan(starts, parts, rank);
     const RanksEstimate now = Epoch(planned, ranks, cutting.model).run(update_seconds(planned.plan, options));
     const std::int64_t scores =  // rank 0 holds the scores of all nodes
-        rank == 0 ? dataset->num_nodes() * dataset->labels.num_classes * std::int64_t{sizeof(float)} : 0;
+        rank == 0 ? dataset.num_nodes() * dataset.labels.num_classes * std::int64_t{sizeof(float)} : 0;
     bytes = std::max(bytes, planned.bytes + (ranks > 1 ? scores : 0));
     if (now.epoch_seconds() >= slowest.epoch_seconds()) slowest = now;
   }
   slowest.bytes = bytes;
   for (const partition::PartTraffic& part : parts) slowest.ghosts += part.ghosts();
-  if (!cut.order.empty()) {  // the next number of ranks cuts what this one was given
-    const int threads = train::threads_of(options);
-    data::permute(graph::inverse_order(cut.order, threads), threads, dataset);
-    dataset->part_starts = std::move(part_starts);
-  }
   return slowest;
 }
 
@@ -227,15 +238,16 @@ const RanksEstimate& RankPlan::of(int ranks) const {
   return *found;
 }
 
-RankPlan plan_ranks(data::Dataset* dataset, const train::SessionOptions& options, const train::Cutting& cutting,
+RankPlan plan_ranks(data::Dataset&& dataset, const train::SessionOptions& options, const train::Cutting& cutting,
                     int ranks) {
+  const auto whole = std::make_shared<const data::Dataset>(std::move(dataset));
   RankPlan plan;
   plan.bytes_per_second = cutting.model.bytes_per_second;
   plan.latency = cutting.model.latency;
   plan.cut = cutting.method;
   plan.rates = options.passes.rates.source;
-  for (int count = 1; count < ranks; count *= 2) plan.table.push_back(estimate(dataset, options, cutting, count));
-  plan.table.push_back(estimate(dataset, options, cutting, ranks));
+  for (int count = 1; count < ranks; count *= 2) plan.table.push_back(estimate(whole, options, cutting, count));
+  plan.table.push_back(estimate(whole, options, cutting, ranks));
   const auto best = std::min_element(plan.table.begin(), plan.table.end(), [](const auto& a, const auto& b) {
     return a.epoch_seconds() < b.epoch_seconds();
   });

@@ -36,9 +36,9 @@ struct RankPlan {
   const RanksEstimate& of(int ranks) const;
 };
 
-/// Plans trainings on 1, 2, 4, … up to `ranks` ranks. The busiest ranks are planned each; `dataset` may be renamed.
+/// Plans trainings on 1, 2, 4, … up to `ranks` ranks. The busiest ranks are planned each.
 /// Errors: as partition::cut_graph and make_blueprint.
-RankPlan plan_ranks(data::Dataset* dataset, const train::SessionOptions& options, const train::Cutting& cutting,
+RankPlan plan_ranks(data::Dataset&& dataset, const train::SessionOptions& options, const train::Cutting& cutting,
                     int ranks);
 std::string describe(const RankPlan& plan);
 

@@ -13,21 +13,21 @@
 
 namespace gneiss::train {
 
-NodeCut cut_nodes(int parts, const Cutting& cutting, int threads, data::Dataset* dataset) {
+NodeCut find_cut(int parts, const Cutting& cutting, int threads, const data::Dataset& dataset) {
   NodeCut made;
-  if (std::ssize(dataset->part_starts) == parts + 1) {
-    made.starts = dataset->part_starts;
+  if (std::ssize(dataset.part_starts) == parts + 1) {
+    made.starts = dataset.part_starts;
     made.description = "parts of the data set";
     return made;
   }
   partition::Owners owners;
   if (cutting.method == "contiguous") {
-    owners = partition::owners_of(partition::contiguous(dataset->graph.offsets(), parts));
+    owners = partition::owners_of(partition::contiguous(dataset.graph.offsets(), parts));
     made.method = cutting.method;
     made.description = "parts of consecutive nodes";
   } else {
     const auto start = std::chrono::steady_clock::now();
-    partition::Cut cut = partition::cut_graph(dataset->graph, cutting.method, {.parts = parts, .threads = threads},
+    partition::Cut cut = partition::cut_graph(dataset.graph, cutting.method, {.parts = parts, .threads = threads},
                                               cutting.model, &made.refused);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     made.method = cut.method;
@@ -36,11 +36,15 @@ NodeCut cut_nodes(int parts, const Cutting& cutting, int threads, data::Dataset*
                     cut.remark.empty() ? "" : ", ", cut.remark, seconds);
     owners = std::move(cut.owners);
   }
-  partition::PartOrder by_part = partition::order_by_part(dataset->graph, owners, parts);
+  partition::PartOrder by_part = partition::order_by_part(dataset.graph, owners, parts);
   made.starts = std::move(by_part.starts);
-  if (std::is_sorted(by_part.order.begin(), by_part.order.end())) return made;
-  data::permute(by_part.order, threads, dataset);
-  made.order = std::move(by_part.order);
+  if (!std::is_sorted(by_part.order.begin(), by_part.order.end())) made.order = std::move(by_part.order);
+  return made;
+}
+
+NodeCut cut_nodes(int parts, const Cutting& cutting, int threads, data::Dataset* dataset) {
+  NodeCut made = find_cut(parts, cutting, threads, *dataset);
+  if (!made.order.empty()) data::permute(made.order, threads, dataset);
   return made;
 }
 

@@ -27,8 +27,10 @@ struct NodeCut {
   std::vector<partition::Refusal> refused;  ///< what `auto` could not try
 };
 
-/// Renames the nodes so that parts are runs of them and each part's interior nodes come first. A data set that was cut
-/// into as many parts keeps those. Errors: as partition::cut_graph.
+/// How nodes are to be named so that parts are runs of them and each part's interior nodes come first. A data set that
+/// was cut into as many parts keeps those. Errors: as partition::cut_graph.
+NodeCut find_cut(int parts, const Cutting& cutting, int threads, const data::Dataset& dataset);
+/// The same, and renames the nodes so.
 NodeCut cut_nodes(int parts, const Cutting& cutting, int threads, data::Dataset* dataset);
 
 /// By which processes compare their cuts.
