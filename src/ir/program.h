@@ -207,7 +207,7 @@ struct GraphDef {
   std::int32_t dst_set = 0;
   std::int64_t num_edges = kUnknown;
   bool weighted = false;   ///< when false every edge weighs 1
-  bool symmetric = false;  ///< equal to its transpose, weights included
+  bool symmetric = false;  ///< equal to its transpose, weights included; of a rank's part, the whole graph is
   bool changes = false;    ///< it has other edges in every step: `num_edges` is the most there can be
 };
 

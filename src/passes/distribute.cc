@@ -36,7 +36,6 @@ class Distributor {
     for (std::size_t g = 0; g < made.graphs.size(); ++g) {
       made.graphs[g].src_set = kWithGhosts;
       made.graphs[g].num_edges = part.edges[g];
-      made.graphs[g].symmetric = false;
     }
   }
 

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "comm/loopback.h"
+#include "data/preprocess.h"
 #include "epochs/metrics.h"
 #include "partition/contiguous.h"
 #include "support/awkward_graph.h"
@@ -324,6 +326,47 @@ TEST(Ranks, HoistedFirstLayersSendNothingInAnEpoch) {
     session.update(0.01);
     EXPECT_EQ(communicator.traffic().exchanges, before);
   });
+}
+
+int count(const ir::Program& program, std::initializer_list<ir::OpKind> kinds) {
+  return static_cast<int>(std::count_if(program.ops.begin(), program.ops.end(), [&](const ir::Op& op) {
+    return std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end();
+  }));
+}
+
+/// Where the whole graph is its own transpose, ghosts' rows are fetched on the way back too, and nothing walks
+/// out-edges.
+TEST(Ranks, OfASymmetricGraphFetchRowsOnTheWayBack) {
+  for (const bool weighted : {false, true}) {
+    data::Dataset dataset = testing::awkward_dataset({.nodes = 40, .weighted = weighted});
+    dataset.graph = data::to_undirected(dataset.graph);
+    for (const RankModel& model : testing::rank_models()) {
+      SCOPED_TRACE(fmt::format("{}, weighted {}", model.what, weighted));
+      const train::SessionOptions options = testing::rank_options(model, dataset);
+      const testing::Step alone = testing::step_alone(dataset, options);
+      for (const int ranks : {2, 3})
+        EXPECT_LT(testing::difference(alone, testing::step_on_ranks(dataset, options, ranks)), 1e-9);
+    }
+    const RankModel gcn = {"gcn", "gcn", {{"num_layers", std::int64_t{3}}, {"dropout", 0.0}}};
+    train::SessionOptions options = testing::rank_options(gcn, dataset);
+    options.passes.disabled = {"loss_rows"};  // edges into the loss's rows alone are no symmetric graph
+    const auto plan_with = [&](const std::vector<std::string>& off) {
+      options.passes.disabled.insert(off.begin(), off.end());
+      std::vector<ir::Plan> plans(3);
+      const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), 3);
+      comm::loopback(3)->run([&](comm::Communicator& communicator) {
+        train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
+        plans[static_cast<std::size_t>(communicator.rank())] =
+            train::make_blueprint(here.dataset, options, sizeof(float), &here.part).plan;
+      });
+      return plans[1];
+    };
+    const ir::Plan fetched = plan_with({});
+    EXPECT_EQ(count(fetched.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+    for (const ir::GraphUse& use : fetched.graph_uses) EXPECT_FALSE(use.transpose);
+    const ir::Plan sent = plan_with({"use_symmetry"});
+    EXPECT_GT(count(sent.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+  }
 }
 
 TEST(Ranks, BytesSentAreThoseOfThePlan) {
