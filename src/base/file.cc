@@ -144,6 +144,8 @@ MappedFile::~MappedFile() {
   munmap(const_cast<std::byte*>(data_), size_);
 }
 
+OpenFile::~OpenFile() { close(descriptor_); }
+
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   temporary_ = path_;
   temporary_ += fmt::format("{}{}", kBeingWritten, getpid());
@@ -216,6 +218,12 @@ void ScratchFile::write(const void* data, std::size_t bytes) {
     write_all(descriptor_, held_.data(), held_.size(), folder_);
     held_.clear();
   }
+}
+
+std::shared_ptr<const OpenFile> ScratchFile::open_again() const {
+  const int copy = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) fail_read(folder_, std::strerror(errno));
+  return std::make_shared<const OpenFile>(copy);
 }
 
 MappedFile ScratchFile::map_in_a_row(const std::deque<ScratchFile>& files) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,20 @@ class MappedFile {
 
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+};
+
+/// A descriptor that is closed with its owner.
+class OpenFile {
+ public:
+  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile();
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
 };
 
 /// Appends to a file under a temporary name in the same folder; commit() makes it durable and renames it to `path`.
@@ -73,6 +88,9 @@ class ScratchFile {
   ~ScratchFile();
 
   void write(const void* data, std::size_t bytes);
+  /// The same file, for reads by position after all was written, and where its bytes begin there.
+  std::shared_ptr<const OpenFile> open_again() const;
+  std::uint64_t start() const { return start_; }
   /// Maps files one after the other; all of their bytes are written, and all but the last have whole pages.
   static MappedFile map_in_a_row(const std::deque<ScratchFile>& files);
 

@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/pages.h"
 
 namespace gneiss {
@@ -17,6 +19,15 @@ namespace gneiss {
 /// Are all of these pages still those of the file that is mapped there? Pages that someone wrote to are the process's
 /// own. False if the system does not say.
 bool pages_are_the_files(const void* data, std::size_t bytes);
+
+/// How the keeper of a buffer in one scratch file (base/file.h) knows that: it has no name, and whoever wants to read
+/// it by position finds it here.
+struct ScratchPages {
+  std::shared_ptr<const MappedFile> pages;
+  std::shared_ptr<const OpenFile> file;
+  std::uint64_t offset = 0;  ///< of the first byte that is mapped
+  void operator()(const void*) const {}
+};
 
 /// A place in a file.
 struct FilePlace {

@@ -28,6 +28,10 @@ struct Features {
   Buffer<float> values;              ///< [nnz]
 
   bool empty() const { return cols == 0; }
+  /// Of a row of dense ones, as it is stored.
+  std::int64_t row_bytes() const {
+    return cols * static_cast<std::int64_t>(dtype == HalfType::kNone ? sizeof(float) : sizeof(std::uint16_t));
+  }
   ConstMatrixView<float> view() const { return {dense.data(), rows, cols}; }
   SparsePattern pattern() const { return {rows, cols, offsets, indices, {}}; }
   std::int64_t nonzeros() const;

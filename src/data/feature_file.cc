@@ -36,11 +36,6 @@ struct Wanted {
   std::uint32_t place;
 };
 
-template <class T>
-const void* in_file(const Buffer<T>& buffer) {
-  return as_in_file(buffer) ? buffer.data() : nullptr;
-}
-
 }  // namespace
 
 /// Wanted rows that are read at once.
@@ -62,23 +57,35 @@ struct FeatureFile::Scratch {
 std::shared_ptr<const FeatureFile> FeatureFile::of(const Features& features, FileReads reads) {
   if (features.sparse || features.empty() || is_lent(features)) return nullptr;
   const bool halves = features.dtype != HalfType::kNone;
-  const void* const data = halves ? in_file(features.halves) : in_file(features.dense);
-  if (data == nullptr) return nullptr;
+  if (!(halves ? as_in_file(features.halves) : as_in_file(features.dense))) return nullptr;
+  const std::shared_ptr<const void>& keeper = halves ? features.halves.keeper() : features.dense.keeper();
+  if (const auto* scratch = std::get_deleter<ScratchPages>(keeper)) {
+    const FilePlace place{"a scratch file in " + scratch_folder().string(), scratch->offset};
+    return std::shared_ptr<const FeatureFile>(new FeatureFile(scratch->file, place, features.row_bytes(), reads));
+  }
+  const void* const data = halves ? static_cast<const void*>(features.halves.data()) : features.dense.data();
   const std::optional<FilePlace> place = file_behind(data);
   if (!place) return nullptr;
-  const std::int64_t row_bytes =
-      features.cols * static_cast<std::int64_t>(halves ? sizeof(std::uint16_t) : sizeof(float));
-  return at(*place, row_bytes, reads);
+  return at(*place, features.row_bytes(), reads);
 }
 
 std::shared_ptr<const FeatureFile> FeatureFile::at(const FilePlace& place, std::int64_t row_bytes, FileReads reads) {
   const int descriptor = open(place.path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
-  posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
-  return std::shared_ptr<const FeatureFile>(new FeatureFile(descriptor, place, row_bytes, reads));
+  return std::shared_ptr<const FeatureFile>(
+      new FeatureFile(std::make_shared<const OpenFile>(descriptor), place, row_bytes, reads));
 }
 
-FeatureFile::~FeatureFile() { close(descriptor_); }
+FeatureFile::FeatureFile(std::shared_ptr<const OpenFile> file, const FilePlace& place, std::int64_t row_bytes,
+                         FileReads reads)
+    : file_(std::move(file)),
+      descriptor_(file_->descriptor()),
+      path_(place.path),
+      begin_(place.offset),
+      row_bytes_(row_bytes),
+      way_(reads) {
+  posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM);
+}
 
 std::int64_t FeatureFile::scratch_bytes(std::int64_t rows) {
   return rows * static_cast<std::int64_t>(sizeof(Wanted) + 2 * sizeof(iovec) + sizeof(Run) + sizeof(RingRead)) +
@@ -87,16 +94,22 @@ std::int64_t FeatureFile::scratch_bytes(std::int64_t rows) {
 
 std::string FeatureFile::describe_reads() const {
   if (way_ == FileReads::kByPosition) return "single reads (as asked for)";
-  return ring_fault().empty() ? "io_uring" : "single reads (" + ring_fault() + ")";
+  if (!ring_fault().empty()) return "single reads (" + ring_fault() + ")";
+  const Traffic all = traffic();
+  if (all.ring_reads == all.reads) return "io_uring";
+  if (all.ring_reads == 0) return "single reads (the system gave no thread a ring)";
+  return fmt::format("io_uring and {} single reads (what a ring did not bring)", all.reads - all.ring_reads);
 }
 
-void FeatureFile::cut_into_runs(std::span<const NodeId> rows, std::byte* out, Scratch* scratch) const {
+void FeatureFile::cut_into_runs(std::span<const NodeId> rows, std::span<const std::uint32_t> places, std::byte* out,
+                                Scratch* scratch) const {
   std::vector<Wanted>& wanted = scratch->wanted;
   wanted.clear();
   wanted.reserve(rows.size());
   scratch->runs.reserve(rows.size());
   scratch->reads.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) wanted.push_back({rows[i], static_cast<std::uint32_t>(i)});
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    wanted.push_back({rows[i], places.empty() ? static_cast<std::uint32_t>(i) : places[i]});
   std::ranges::sort(
       wanted, [](const Wanted& a, const Wanted& b) { return a.row != b.row ? a.row < b.row : a.place < b.place; });
   scratch->runs.clear();
@@ -125,13 +138,17 @@ void FeatureFile::cut_into_runs(std::span<const NodeId> rows, std::byte* out, Sc
   }
 }
 
-void FeatureFile::read_by_ring(Scratch* scratch) const {
+std::int64_t FeatureFile::read_by_ring(Scratch* scratch) const {
   Ring* const ring = ring_of_this_thread();
-  if (ring == nullptr) return read_by_position(scratch);
+  if (ring == nullptr) {
+    read_by_position(scratch);
+    return 0;
+  }
   scratch->reads.clear();
   for (const Run& run : scratch->runs) scratch->reads.push_back(run.read);
   ring->read(descriptor_, scratch->reads);
   for (std::size_t i = 0; i < scratch->runs.size(); ++i) scratch->runs[i].read = scratch->reads[i];
+  return std::ranges::count_if(scratch->runs, [](const Run& run) { return run.read.whole; });
 }
 
 /// What the system's cache has; the rest is asked for.
@@ -170,10 +187,16 @@ void FeatureFile::wait_for(const Run& run) const {
   }
 }
 
-void FeatureFile::read(std::span<const NodeId> rows, std::byte* out) const {
+void FeatureFile::read(std::span<const NodeId> rows, std::span<const std::uint32_t> places, std::byte* out) const {
+  GNEISS_ASSERT(places.empty() || places.size() == rows.size(), "{} places for {} rows", places.size(), rows.size());
   thread_local Scratch scratch;
-  cut_into_runs(rows, out, &scratch);
-  way_ == FileReads::kRing ? read_by_ring(&scratch) : read_by_position(&scratch);
+  cut_into_runs(rows, places, out, &scratch);
+  std::int64_t by_ring = 0;
+  if (way_ == FileReads::kRing) {
+    by_ring = read_by_ring(&scratch);
+  } else {
+    read_by_position(&scratch);
+  }
   std::int64_t bytes = 0;
   std::int64_t waited = 0;
   for (const Run& run : scratch.runs) {
@@ -185,6 +208,7 @@ void FeatureFile::read(std::span<const NodeId> rows, std::byte* out) const {
   reads_ += std::ssize(scratch.runs);
   bytes_ += bytes;
   waited_bytes_ += waited;
+  ring_reads_ += by_ring;
 }
 
 }  // namespace gneiss::data

@@ -26,24 +26,26 @@ enum class FileReads : std::uint8_t {
 
 class FeatureFile {
  public:
-  /// The file that dense features are pages of. Null if they lie in memory, were changed or lent, or if their file has
-  /// no name any more.
+  /// The file that dense features are pages of, be it a scratch file that has no name (ScratchPages). Null if they lie
+  /// in memory, were changed or lent, or if another file has lost its name.
   static std::shared_ptr<const FeatureFile> of(const Features& features, FileReads reads = FileReads::kRing);
   /// Rows from a place in a file on. Null if that cannot be opened.
   static std::shared_ptr<const FeatureFile> at(const FilePlace& place, std::int64_t row_bytes, FileReads reads);
   FeatureFile(const FeatureFile&) = delete;
   FeatureFile& operator=(const FeatureFile&) = delete;
-  ~FeatureFile();
 
   /// Reads the bytes of rows[i], as they are stored, to out + i * row_bytes().
   /// Aliasing  rows in any order, also several times. For several threads at the same time.
   /// Cost      O(rows log rows); rows that lie near each other are read at once, with what is between them. Reads that
   ///           the system's cache cannot serve are asked for before the first is waited for.
   /// Errors    kDisk where the system cannot read, kBadData where the file has become too short: with its name.
-  void read(std::span<const NodeId> rows, std::byte* out) const;
+  void read(std::span<const NodeId> rows, std::byte* out) const { read(rows, {}, out); }
+  /// The same to out + places[i] * row_bytes(); no places: to i.
+  void read(std::span<const NodeId> rows, std::span<const std::uint32_t> places, std::byte* out) const;
 
+  /// Of a scratch file it says where that lies.
   const std::string& path() const { return path_; }
-  /// "io_uring", or "single reads (why)".
+  /// "io_uring", or "single reads (why)"; of what has been read, if something has: also how much of it had no ring.
   std::string describe_reads() const;
   std::int64_t row_bytes() const { return row_bytes_; }
   /// What read() needs beside `out`, at most.
@@ -55,21 +57,24 @@ class FeatureFile {
     std::int64_t reads = 0;         ///< of one or several rows
     std::int64_t bytes = 0;         ///< of the file, rows and what lies between them
     std::int64_t waited_bytes = 0;  ///< of these, in reads that the system's cache could not serve at once
+    std::int64_t ring_reads = 0;    ///< reads that a ring brought whole
   };
-  Traffic traffic() const { return {rows_, reads_, bytes_, waited_bytes_}; }
+  Traffic traffic() const { return {rows_, reads_, bytes_, waited_bytes_, ring_reads_}; }
 
  private:
   struct Run;
   struct Scratch;
 
-  FeatureFile(int descriptor, const FilePlace& place, std::int64_t row_bytes, FileReads reads)
-      : descriptor_(descriptor), path_(place.path), begin_(place.offset), row_bytes_(row_bytes), way_(reads) {}
+  FeatureFile(std::shared_ptr<const OpenFile> file, const FilePlace& place, std::int64_t row_bytes, FileReads reads);
 
-  void cut_into_runs(std::span<const NodeId> rows, std::byte* out, Scratch* scratch) const;
-  void read_by_ring(Scratch* scratch) const;
+  void cut_into_runs(std::span<const NodeId> rows, std::span<const std::uint32_t> places, std::byte* out,
+                     Scratch* scratch) const;
+  /// How many runs a ring brought whole.
+  std::int64_t read_by_ring(Scratch* scratch) const;
   void read_by_position(Scratch* scratch) const;
   void wait_for(const Run& run) const;
 
+  std::shared_ptr<const OpenFile> file_;
   int descriptor_;
   std::string path_;
   std::uint64_t begin_;  ///< of the first row
@@ -79,6 +84,7 @@ class FeatureFile {
   mutable std::atomic<std::int64_t> reads_ = 0;
   mutable std::atomic<std::int64_t> bytes_ = 0;
   mutable std::atomic<std::int64_t> waited_bytes_ = 0;
+  mutable std::atomic<std::int64_t> ring_reads_ = 0;
 };
 
 }  // namespace gneiss::data

@@ -213,10 +213,11 @@ void parallel_throwing(int threads, std::int64_t tasks, const Body& body) {
 template <class T>
 class RowFiles {
  public:
-  RowFiles(std::int64_t rows, std::int64_t width, int threads) : rows_(rows), width_(width) {
+  /// `most`: files.
+  RowFiles(std::int64_t rows, std::int64_t width, int most) : rows_(rows), width_(width) {
     constexpr std::int64_t kMostFiles = 8;
     const std::int64_t page_rows = sysconf(_SC_PAGESIZE);  // whole pages, whatever the width
-    file_rows_ = num_chunks(num_chunks(rows, std::clamp<std::int64_t>(threads, 1, kMostFiles)), page_rows) * page_rows;
+    file_rows_ = num_chunks(num_chunks(rows, std::clamp<std::int64_t>(most, 1, kMostFiles)), page_rows) * page_rows;
     for (std::int64_t file = 0; file < num_chunks(rows, file_rows_); ++file) {
       files_.emplace_back(static_cast<std::uint64_t>(rows_of(file) * row_bytes()),
                           static_cast<std::uint64_t>(file * file_rows_ * row_bytes()));
@@ -234,8 +235,12 @@ class RowFiles {
   }
   Buffer<T> map() const {
     const auto mapped = std::make_shared<const MappedFile>(ScratchFile::map_in_a_row(files_));
-    return Buffer<T>::within(mapped, reinterpret_cast<T*>(const_cast<std::byte*>(mapped->bytes().data())),
-                             static_cast<std::size_t>(rows_ * width_));
+    auto* const data = reinterpret_cast<T*>(const_cast<std::byte*>(mapped->bytes().data()));
+    const auto size = static_cast<std::size_t>(rows_ * width_);
+    if (files_.size() != 1) return Buffer<T>::within(mapped, data, size);
+    const ScratchFile& file = files_.front();
+    const std::shared_ptr<const void> keeper(data, ScratchPages{mapped, file.open_again(), file.start()});
+    return Buffer<T>::within(keeper, data, size);
   }
 
  private:
@@ -248,14 +253,16 @@ class RowFiles {
 /// Rows of a file move to others in their new order. The first is read front to back for each of a few windows of the
 /// others, of which memory holds one; pages that were read are given back.
 template <class T>
-void move_by_windows(std::span<const NodeId> order, std::int64_t width, int threads, const Buffer<T>& rows,
-                     RowFiles<T>* files) {
+void move_by_windows(std::span<const NodeId> order, std::int64_t width, int threads, std::int64_t window_bytes,
+                     const Buffer<T>& rows, RowFiles<T>* files) {
   constexpr std::int64_t kWindows = 8;
   constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
   const auto n = static_cast<std::int64_t>(order.size());
   const graph::Order position = graph::inverse_order(order, threads);
   const std::int64_t file_rows = files->file_rows();
-  const std::int64_t window_rows = num_chunks(file_rows, kWindows);  // of each file
+  const std::int64_t fitting = window_bytes / (files->count() * files->row_bytes());
+  const std::int64_t window_rows =  // of each file
+      window_bytes == 0 ? num_chunks(file_rows, kWindows) : std::clamp<std::int64_t>(fitting, 1, file_rows);
   Buffer<T> window(static_cast<std::size_t>(files->count() * window_rows * width));
   for (std::int64_t first = 0; first < file_rows; first += window_rows) {
     parallel_chunks(threads, n, kChunkBytes / files->row_bytes() + 1, [&](std::int64_t begin, std::int64_t end) {
@@ -311,11 +318,15 @@ void move_at_once(std::span<const NodeId> order, std::int64_t width, int threads
 }
 
 template <class T>
-void move_rows(std::span<const NodeId> order, std::int64_t width, int threads, Move move, Buffer<T>* rows) {
+void move_rows(std::span<const NodeId> order, std::int64_t width, int threads, const Moving& moving, Buffer<T>* rows) {
   if (rows->empty()) return;
-  if (move != Move::kInPlace && as_in_file(*rows)) {
-    RowFiles<T> files(static_cast<std::int64_t>(order.size()), width, threads);
-    (move == Move::kToFile ? move_by_windows<T> : move_at_once<T>)(order, width, threads, *rows, &files);
+  if (moving.features != Move::kInPlace && as_in_file(*rows)) {
+    RowFiles<T> files(static_cast<std::int64_t>(order.size()), width, moving.readable ? 1 : threads);
+    if (moving.features == Move::kToFile) {
+      move_by_windows<T>(order, width, threads, moving.window_bytes, *rows, &files);
+    } else {
+      move_at_once<T>(order, width, threads, *rows, &files);
+    }
     *rows = files.map();
     return;
   }
@@ -501,8 +512,9 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes, int threads) {
   return dataset;
 }
 
-void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move move) {
-  dataset->graph = graph::permute(dataset->graph, order, threads);
+void permute(std::span<const NodeId> order, int threads, Dataset* dataset, const Moving& moving) {
+  dataset->graph = moving.edges_once ? graph::permute_once(std::move(dataset->graph), order, threads)
+                                     : graph::permute(dataset->graph, order, threads);
   Features& features = dataset->features;
   if (features.sparse) {
     Features moved;
@@ -513,15 +525,15 @@ void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move 
     features.values = std::move(moved.values);
   } else {
     own_values(&features);
-    move_rows(order, features.cols, threads, move, &features.dense);
-    move_rows(order, features.cols, threads, move, &features.halves);
+    move_rows(order, features.cols, threads, moving, &features.dense);
+    move_rows(order, features.cols, threads, moving, &features.halves);
   }
-  rename_nodes(order, threads, dataset, move);
+  rename_nodes(order, threads, dataset, moving);
 }
 
-void rename_nodes(std::span<const NodeId> order, int threads, Dataset* dataset, Move move) {
-  move_rows(order, 1, threads, Move::kInPlace, &dataset->labels.classes);
-  move_rows(order, dataset->labels.num_classes, threads, move, &dataset->labels.targets);
+void rename_nodes(std::span<const NodeId> order, int threads, Dataset* dataset, const Moving& moving) {
+  move_rows(order, 1, threads, {}, &dataset->labels.classes);
+  move_rows(order, dataset->labels.num_classes, threads, moving, &dataset->labels.targets);
   const graph::Order position = graph::inverse_order(order, threads);
   for (auto* part : {&dataset->split.train, &dataset->split.val, &dataset->split.test}) {
     for (NodeId& v : *part) v = position[static_cast<std::size_t>(v)];

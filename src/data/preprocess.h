@@ -48,15 +48,23 @@ Dataset induced(Dataset dataset, std::span<const NodeId> nodes, int threads = 1)
 /// How dense features and targets move to other rows.
 enum class Move {
   kInPlace,
-  kToFile,        ///< those of a file to others (base/file.h: ScratchFile); memory holds an eighth of them at a time
+  kToFile,        ///< those of a file to others (base/file.h: ScratchFile); memory holds a part of them at a time
   kToFileAtOnce,  ///< the same in a third of the time; memory holds the file's pages meanwhile
+};
+
+/// What renaming may take beside the renamed data set.
+struct Moving {
+  Move features = Move::kInPlace;
+  std::int64_t window_bytes = 0;  ///< kToFile: memory for rows on their way; 0: an eighth of them
+  bool readable = false;          ///< to one file, which FeatureFile can read; else to one for each of a few threads
+  bool edges_once = false;        ///< memory holds edges of a file once, see graph::permute_once
 };
 
 /// Renames the nodes: node order[v] becomes node v, and orig_id says which it was. Everything of a node goes with it:
 /// edges and their weights, features, labels, parts of the split, name. Errors: kShape if `order` is not a permutation
 /// of the nodes; kDisk if a file cannot be written.
-void permute(std::span<const NodeId> order, int threads, Dataset* dataset, Move move = Move::kInPlace);
+void permute(std::span<const NodeId> order, int threads, Dataset* dataset, const Moving& moving = {});
 /// The same of all but edges and features, which stay as they are: for who renames those on the way to a file.
-void rename_nodes(std::span<const NodeId> order, int threads, Dataset* dataset, Move move = Move::kInPlace);
+void rename_nodes(std::span<const NodeId> order, int threads, Dataset* dataset, const Moving& moving = {});
 
 }  // namespace gneiss::data

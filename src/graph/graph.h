@@ -58,6 +58,7 @@ class Graph {
   void set_weights(Buffer<float> weights, std::optional<bool> symmetric, int threads);
 
   friend Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
+  friend Graph permute_once(Graph&& graph, std::span<const NodeId> order, int threads);
   /// `renamed` under other node ids: its arrays need no check, and symmetry is a property of the structure.
   Graph(const Graph& renamed, Buffer<EdgeId> offsets, Buffer<NodeId> sources, Buffer<float> weights)
       : num_src_(renamed.num_src_),

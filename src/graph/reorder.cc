@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_pages.h"
 #include "base/parallel.h"
 #include "base/prefetch.h"
 
@@ -137,6 +138,13 @@ class RowMover {
     for (EdgeId k = begin; k < end; k += kPerLine) prefetch(&graph_.sources()[at(k)]);
   }
 
+  /// Both, to where the renamed row begins.
+  void move_row(NodeId v, EdgeId to, Buffer<NodeId>* sources, Buffer<float>* weights) {
+    if (weights->empty()) return move(v, sources->data() + to);
+    move_weighted(v, sources->data() + to, weights->data() + to);
+  }
+
+ private:
   void move(NodeId v, NodeId* sources) {
     const auto row = graph_.sources().subspan(at(begin(v)), degree(v));
     for (std::size_t k = 0; k < row.size(); ++k) sources[k] = position_[at(row[k])];
@@ -156,7 +164,6 @@ class RowMover {
     }
   }
 
- private:
   EdgeId begin(NodeId v) const { return graph_.offsets()[at(v)]; }
   std::size_t degree(NodeId v) const { return at(graph_.offsets()[at(v) + 1] - begin(v)); }
 
@@ -164,6 +171,31 @@ class RowMover {
   std::span<const NodeId> position_;
   hwy::Sorter sorter_;
   std::vector<std::pair<NodeId, std::size_t>> moved_;  ///< new source, place in the old row
+};
+
+/// Where rows of a graph go.
+class Renaming {
+ public:
+  Renaming(const Graph& graph, std::span<const NodeId> order, int threads) : graph_(graph), order_(order) {
+    GNEISS_CHECK(static_cast<std::int64_t>(order.size()) == graph.num_dst() && graph.num_src() == graph.num_dst(),
+                 ErrorCode::kShape, "order: {} entries for a graph of {} nodes", order.size(), graph.num_dst());
+    position_ = Buffer<NodeId>::copy_of(inverse_order(order, threads));  // on huge pages: it is read at random
+  }
+
+  /// New ids by old id.
+  std::span<const NodeId> position() const { return position_; }
+  Buffer<EdgeId> new_offsets() const {
+    Buffer<EdgeId> offsets(order_.size() + 1);
+    offsets[0] = 0;
+    for (std::size_t v = 0; v < order_.size(); ++v)
+      offsets[v + 1] = offsets[v] + graph_.offsets()[at(order_[v]) + 1] - graph_.offsets()[at(order_[v])];
+    return offsets;
+  }
+
+ private:
+  const Graph& graph_;
+  std::span<const NodeId> order_;
+  Buffer<NodeId> position_;
 };
 
 /// Throws for the first entry that is wrong.
@@ -212,29 +244,40 @@ Order inverse_order(std::span<const NodeId> order, int threads) {
 }
 
 Graph permute(const Graph& graph, std::span<const NodeId> order, int threads) {
-  GNEISS_CHECK(static_cast<std::int64_t>(order.size()) == graph.num_dst() && graph.num_src() == graph.num_dst(),
-               ErrorCode::kShape, "order: {} entries for a graph of {} nodes", order.size(), graph.num_dst());
-  const auto position = Buffer<NodeId>::copy_of(inverse_order(order, threads));  // on huge pages: it is read at random
-  Buffer<EdgeId> offsets(order.size() + 1);
-  offsets[0] = 0;
-  for (std::size_t v = 0; v < order.size(); ++v) {
-    offsets[v + 1] = offsets[v] + graph.offsets()[at(order[v]) + 1] - graph.offsets()[at(order[v])];
-  }
+  const Renaming renaming(graph, order, threads);
+  Buffer<EdgeId> offsets = renaming.new_offsets();
   Buffer<NodeId> sources(graph.sources().size());
   Buffer<float> weights(graph.weights().size());
   parallel_chunks(threads, graph.num_dst(), kRowGrain, [&](std::int64_t begin, std::int64_t end) {
-    RowMover mover(graph, position);
+    RowMover mover(graph, renaming.position());
     for (std::int64_t v = begin; v < end; ++v) {
       if (v + 2 * kPrefetchRows < end) mover.fetch_place(order[at(v + 2 * kPrefetchRows)]);
       if (v + kPrefetchRows < end) mover.fetch(order[at(v + kPrefetchRows)]);
       if (v + kPrefetchNames < end) mover.fetch_names(order[at(v + kPrefetchNames)]);
-      NodeId* row = sources.data() + offsets[at(v)];
-      if (weights.empty()) {
-        mover.move(order[at(v)], row);
-      } else {
-        mover.move_weighted(order[at(v)], row, weights.data() + offsets[at(v)]);
-      }
+      mover.move_row(order[at(v)], offsets[at(v)], &sources, &weights);
     }
+  });
+  return {graph, std::move(offsets), std::move(sources), std::move(weights)};
+}
+
+Graph permute_once(Graph&& graph, std::span<const NodeId> order, int threads) {
+  if (!as_in_file(graph.sources_)) return permute(graph, order, threads);
+  const bool weights_rest = as_in_file(graph.weights_);
+  const Renaming renaming(graph, order, threads);
+  Buffer<EdgeId> offsets = renaming.new_offsets();
+  Buffer<NodeId> sources(graph.sources().size());
+  Buffer<float> weights(graph.weights().size());
+  parallel_chunks(threads, graph.num_dst(), kRowGrain, [&](std::int64_t begin, std::int64_t end) {
+    RowMover mover(graph, renaming.position());
+    for (std::int64_t v = begin; v < end; ++v) {
+      if (v + kPrefetchNames < end) mover.fetch_names(static_cast<NodeId>(v + kPrefetchNames));
+      const auto old = static_cast<NodeId>(v);
+      mover.move_row(old, offsets[at(renaming.position()[at(v)])], &sources, &weights);
+    }
+    const std::size_t first = at(graph.offsets_[at(begin)]);
+    const std::size_t count = at(graph.offsets_[at(end)]) - first;
+    give_back_tail(graph.sources_.data() + first, 0, count * sizeof(NodeId));
+    if (weights_rest) give_back_tail(graph.weights_.data() + first, 0, count * sizeof(float));
   });
   return {graph, std::move(offsets), std::move(sources), std::move(weights)};
 }

@@ -46,6 +46,10 @@ Order cluster_order(const Graph& graph, int threads, const OrderTest& goes_on = 
 /// Errors    kShape if `order` is not a permutation of the nodes
 Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
 
+/// The same of a graph that is not needed any more: where its edges are pages of a file (base/file_pages.h) they are
+/// read front to back and given back on the way, so that memory holds edges once and not twice.
+Graph permute_once(Graph&& graph, std::span<const NodeId> order, int threads);
+
 /// new ids by old id. Errors: kShape if `order` is not a permutation of 0..size-1.
 Order inverse_order(std::span<const NodeId> order, int threads = 1);
 

@@ -75,8 +75,7 @@ BatchSession make_batch_session(const settings::Config& config, Workload* worklo
   try {
     return make_by_layers(config, *workload, in_place, processes);
   } catch (const Error& error) {
-    const bool can_read = error.code() == ErrorCode::kOutOfMemory && workload->hot_rows().count == 0;
-    if (!can_read || !workload->leave_features_in_file()) throw;
+    if (error.code() != ErrorCode::kOutOfMemory || !workload->leave_features_in_file()) throw;
   }
   return make_by_layers(config, *workload, in_place, processes);
 }

@@ -35,15 +35,11 @@ PredictedReads predict(const schedule::BatchSize& batch, const tiers::TierMap& m
 /// What rows of the graph a device keeps, and which share of the pieces that sampling reads they are.
 void count_graph(std::span<const tiers::GraphRow> rows, std::int64_t hot, const train::BatchOptions& options,
                  BatchPlanReport* report) {
-  const std::int64_t owners = options.links().peer_link > 0 ? options.devices : 1;
-  std::vector<std::int64_t> held(static_cast<std::size_t>(owners), 0);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool is_hot = static_cast<std::int64_t>(i) < hot;
-    (is_hot ? report->graph_reads_on_devices : report->graph_reads_on_host) += rows[i].reads;
-    if (is_hot) held[i % held.size()] += rows[i].bytes;
-  }
+  const std::span<const tiers::GraphRow> kept = rows.first(static_cast<std::size_t>(hot));
+  for (const tiers::GraphRow& row : kept) report->graph_reads_on_devices += row.reads;
+  for (const tiers::GraphRow& row : rows.subspan(kept.size())) report->graph_reads_on_host += row.reads;
   report->graph_rows = hot;
-  report->graph_bytes = *std::ranges::max_element(held);
+  report->graph_bytes = train::dealt_bytes(kept, train::owners_of_graph(options.links(), options.devices));
 }
 
 }  // namespace
@@ -56,7 +52,8 @@ BatchPlanReport plan_batches(const settings::Config& config, const Workload& wor
   train::check_fanout(hops, options.sampler);
   const int threads = thread_count(config);
   std::optional<minibatch::OriginalOrder> sorted;
-  const minibatch::InEdges<NodeId> edges = minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &sorted);
+  const minibatch::InEdges<NodeId> edges =
+      minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &sorted, minibatch::EdgeSlots::kOfWeights);
   const minibatch::Sampler<NodeId> sampler(edges, options.sampler, threads);
   const std::vector<NodeId> seeds = epochs::labelled_split(dataset).train;
   const train::BatchSource source{dataset, sampler, seeds, options.batch_size,

@@ -21,6 +21,15 @@ double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; 
 
 bool has_hot_rows(const tiers::TierMap& map) { return map.replicated + map.pooled > 0; }
 
+/// Rows that no device keeps, in main memory or in a file: a map has one of both.
+tiers::TierCount cold_of(const tiers::TierTraffic& read) {
+  tiers::TierCount both = read.of(tiers::Tier::kHost);
+  both.add(read.of(tiers::Tier::kDisk));
+  return both;
+}
+
+bool is_on_disk(const tiers::TierMap& map) { return map.replicated + map.pooled + map.host < map.rows; }
+
 /// What one of several devices read: shared rows of its own memory count as its own.
 struct DeviceReads {
   std::int64_t own_rows = 0;
@@ -37,7 +46,7 @@ DeviceReads reads_of(const train::ParallelEpoch& epoch, std::size_t device) {
   const std::int64_t mine = device < read.pooled_bytes.size() ? read.pooled_bytes[device] : 0;
   const std::int64_t row_bytes = shared.rows == 0 ? 1 : shared.bytes / shared.rows;
   return {copies.rows + mine / row_bytes, copies.bytes + mine, shared.rows - mine / row_bytes, shared.bytes - mine,
-          read.of(tiers::Tier::kHost)};
+          cold_of(read)};
 }
 
 /// By a machine's rates, one place after the other.
@@ -51,14 +60,15 @@ double seconds_of(const DeviceReads& reads, const schedule::Machine& machine) {
 /// Where the last epoch's rows came from.
 std::string describe_tiers(const train::RoutedEpoch& epoch) {
   const tiers::TierCount& own = epoch.by_device.of(tiers::Tier::kReplicated);
-  const tiers::TierCount& read = epoch.by_device.of(tiers::Tier::kHost);
-  const tiers::TierCount& gathered = epoch.by_cpu.of(tiers::Tier::kHost);
+  const tiers::TierCount read = cold_of(epoch.by_device);
+  const tiers::TierCount gathered = cold_of(epoch.by_cpu);
   const std::int64_t rows = own.rows + read.rows + gathered.rows;
   return fmt::format(
       "  rows     {} an epoch: {} from the device's memory ({:.1f} %, {:.1f} MB), {} gathered by the CPU ({:.1f} MB), "
-      "{} read through the link ({:.1f} MB)\n",
+      "{} read through the link ({:.1f} MB){}\n",
       rows, own.rows, rows == 0 ? 0 : 100 * static_cast<double>(own.rows) / static_cast<double>(rows),
-      megabytes(own.bytes), gathered.rows, megabytes(gathered.bytes), read.rows, megabytes(read.bytes));
+      megabytes(own.bytes), gathered.rows, megabytes(gathered.bytes), read.rows, megabytes(read.bytes),
+      is_on_disk(epoch.tier_map) ? ", these two from their file" : "");
 }
 
 Json to_json(const tiers::TierCount& count) {
@@ -113,7 +123,8 @@ std::string describe_hot_rows(const tiers::HotRows& hot, const tiers::TierMap& m
 std::string describe_epoch(const train::ParallelEpoch& epoch) {
   std::string text =
       fmt::format("{} devices, data parallel{}\n", epoch.devices, epoch.processes ? ", each a process" : "");
-  if (!has_hot_rows(epoch.tier_map)) text += "  rows     all from main memory\n";
+  const char* const cold = is_on_disk(epoch.tier_map) ? "their file" : "main memory";
+  if (!has_hot_rows(epoch.tier_map)) text += fmt::format("  rows     all from {}\n", cold);
   if (epoch.kept_edges.rows > 0) {
     for (std::size_t d = 0; d < epoch.drawn.size(); ++d)
       text += fmt::format("  device {:<2} {}\n", d, describe_drawn(epoch.drawn[d]));
@@ -123,9 +134,9 @@ std::string describe_epoch(const train::ParallelEpoch& epoch) {
     const DeviceReads reads = reads_of(epoch, d);
     text += fmt::format(
         "  device {:<2} {} rows an epoch: {} its own ({:.1f} MB), {} of other devices ({:.1f} MB), {} "
-        "through the link ({:.1f} MB)",
+        "through the link from {} ({:.1f} MB)",
         d, reads.own_rows + reads.peer_rows + reads.host.rows, reads.own_rows, megabytes(reads.own_bytes),
-        reads.peer_rows, megabytes(reads.peer_bytes), reads.host.rows, megabytes(reads.host.bytes));
+        reads.peer_rows, megabytes(reads.peer_bytes), reads.host.rows, cold, megabytes(reads.host.bytes));
     if (epoch.machine != nullptr)
       text += fmt::format("; {:.3f} ms of reading", 1e3 * seconds_of(reads, *epoch.machine));
     text += '\n';
@@ -152,7 +163,7 @@ Json to_json(const train::ParallelEpoch& epoch) {
     Json device = Json::object({{"replicated", to_json(read.of(tiers::Tier::kReplicated))},
                                 {"shared", to_json(read.of(tiers::Tier::kPooled))},
                                 {"shared_bytes_by_owner", pairs},
-                                {"host", to_json(read.of(tiers::Tier::kHost))}});
+                                {"host", to_json(cold_of(read))}});
     if (epoch.machine != nullptr) device["seconds"] = seconds_of(reads_of(epoch, d), *epoch.machine);
     json["read"].push_back(device);
   }
@@ -245,8 +256,8 @@ Json to_json(const train::RoutedEpoch& epoch) {
   if (has_hot_rows(epoch.tier_map)) {
     json["rows"] = Json::object({{"hot", epoch.tier_map.replicated},
                                  {"device", to_json(epoch.by_device.of(tiers::Tier::kReplicated))},
-                                 {"link", to_json(epoch.by_device.of(tiers::Tier::kHost))},
-                                 {"cpu", to_json(epoch.by_cpu.of(tiers::Tier::kHost))},
+                                 {"link", to_json(cold_of(epoch.by_device))},
+                                 {"cpu", to_json(cold_of(epoch.by_cpu))},
                                  {"copied_bytes", epoch.copied_bytes}});
   }
   if (epoch.kept_edges.rows > 0) json["graph"] = to_json(epoch.kept_edges, std::span(&epoch.drawn, 1));

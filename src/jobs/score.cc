@@ -59,7 +59,8 @@ ScoreReport score(const settings::Config& config, const ScoreRequest& request) {
   }
   const int threads = thread_count(config);
   std::optional<minibatch::OriginalOrder> sorted;
-  const minibatch::InEdges<NodeId> graph = minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &sorted);
+  const minibatch::InEdges<NodeId> graph =
+      minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &sorted, minibatch::EdgeSlots::kOfWeights);
   const minibatch::Sampler<NodeId> sampler(graph, std::move(sampling), threads);
   tiers::ScorerOptions options;
   options.seed = static_cast<std::uint64_t>(config.integer("train.seed"));

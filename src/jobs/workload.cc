@@ -42,10 +42,12 @@ bool in_file(const data::Features& features) {
   return !data::is_lent(features) && (as_in_file(features.dense) || as_in_file(features.halves));
 }
 
-/// Are renamed features better off in a file than in memory? They are where training leaves them in one.
-bool suit_scratch_file(const data::Features& features) {
-  return in_file(features) && features.bytes() >= planner::StreamLimits().least_bytes_of_small &&
-         features.bytes() <= scratch_file_limit();
+/// Are renamed features better off in a file than in memory? They are where training leaves them in one, and where
+/// memory does not hold them.
+bool suit_scratch_file(const data::Features& features, std::int64_t memory) {
+  const bool are_many =
+      features.bytes() >= planner::StreamLimits().least_bytes_of_small || features.bytes() > memory / kMemoryToFeatures;
+  return in_file(features) && are_many && features.bytes() <= scratch_file_limit();
 }
 
 /// Gives an unset origin its resolved text without changing who set it.
@@ -198,7 +200,8 @@ void Workload::choose_hot_rows() {
                                                               : count * devices;
   const int threads = thread_count(*config_);
   std::optional<minibatch::OriginalOrder> sorted;
-  const minibatch::InEdges<NodeId> edges = minibatch::in_edges(dataset_.graph, dataset_.orig_id, threads, &sorted);
+  const minibatch::InEdges<NodeId> edges =
+      minibatch::in_edges(dataset_.graph, dataset_.orig_id, threads, &sorted, minibatch::EdgeSlots::kOfWeights);
   const minibatch::Sampler<NodeId> sampler(edges, sampler_options(*config_, hops_), threads);
   const std::vector<NodeId> seeds = epochs::labelled_split(dataset_).train;
   tiers::ScorerOptions options;
@@ -217,8 +220,7 @@ void Workload::find_order() {
   if (dataset_.by_parts && method != "auto" && method != "none") read_all("--reorder moves all edges and features");
   const data::Features& features = dataset_.features;
   const std::int64_t memory = memory_limit();
-  // Mini-batches read a file that has a name, which a scratch file has not.
-  const bool to_scratch = !trains_batches(*config_) && suit_scratch_file(features) && features.bytes() <= memory;
+  const bool to_scratch = suit_scratch_file(features, memory) && features.bytes() <= memory;
   const bool fit = features.bytes() <= memory / kMemoryToFeatures || to_scratch;
   if (method == "auto" && !fit && (in_file(features) || data::is_lent(features))) {
     reorder_.asked = method;
@@ -242,12 +244,18 @@ void Workload::find_order() {
 std::int64_t Workload::memory_limit() const { return jobs::memory_limit(*config_); }
 
 void Workload::rename_nodes() {
-  data::Move move = data::Move::kInPlace;
-  if (suit_scratch_file(dataset_.features)) {
-    move = dataset_.features.bytes() <= memory_limit() / kMemoryToFeatures ? data::Move::kToFileAtOnce
-                                                                           : data::Move::kToFile;
+  constexpr std::int64_t kMemoryToWindow = 4;  // as much for what renaming the edges leaves, and for the rest
+  const std::int64_t memory = memory_limit();
+  const std::int64_t left = memory - current_rss_bytes();
+  data::Moving moving;
+  if (suit_scratch_file(dataset_.features, memory)) {
+    moving.features =
+        dataset_.features.bytes() <= memory / kMemoryToFeatures ? data::Move::kToFileAtOnce : data::Move::kToFile;
   }
-  data::permute(order_, thread_count(*config_), &dataset_, move);
+  moving.readable = trains_batches(*config_);
+  moving.window_bytes = std::clamp(left / kMemoryToWindow, memory / 16, dataset_.features.bytes() / 8 + 1);
+  moving.edges_once = dataset_.graph.bytes() > left / kMemoryToWindow;
+  data::permute(order_, thread_count(*config_), &dataset_, moving);
 }
 
 void Workload::reload(std::int64_t run) {

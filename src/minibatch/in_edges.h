@@ -35,15 +35,27 @@ struct InEdges {
 /// A graph's in-edges as they lie in memory, where that is the order of the original ids.
 InEdges<NodeId> in_edges(const graph::Graph& graph);
 
+/// Who asks where an entry lies in the graph's own order (InEdges::slots).
+enum class EdgeSlots : std::uint8_t { kKept, kOfWeights };
+
 /// The in-edges of a renamed graph, each row sorted by original ids once and for all. 12 bytes an edge, 16 with
-/// weights.
+/// weights; 4 where slots are of weights alone and there are none: `slots` is empty then, and edges of a batch are
+/// numbered here and not as in the graph.
 class OriginalOrder {
  public:
   /// Both must outlive this object. Errors: kShape if there is not an original id for each node.
-  OriginalOrder(const graph::Graph& graph, std::span<const std::int64_t> orig_id, int threads);
+  OriginalOrder(const graph::Graph& graph, std::span<const std::int64_t> orig_id, int threads,
+                EdgeSlots slots = EdgeSlots::kKept);
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(sources_.size_bytes() + slots_.size_bytes() + weights_.size_bytes());
+  }
   InEdges<NodeId> in_edges() const;
 
  private:
+  void sort_with_slots(std::int64_t row);
+  void sort_sources(std::int64_t row);
+  std::int64_t original(NodeId v) const { return orig_id_[static_cast<std::size_t>(v)]; }
+
   const graph::Graph& graph_;
   std::span<const std::int64_t> orig_id_;
   Buffer<NodeId> sources_;
@@ -54,6 +66,6 @@ class OriginalOrder {
 /// The in-edges of a graph that may have been renamed (`orig_id` not empty): as they lie in memory where that is the
 /// order of the original ids, else sorted, and `*sorted` has to outlive them.
 InEdges<NodeId> in_edges(const graph::Graph& graph, std::span<const std::int64_t> orig_id, int threads,
-                         std::optional<OriginalOrder>* sorted);
+                         std::optional<OriginalOrder>* sorted, EdgeSlots slots = EdgeSlots::kKept);
 
 }  // namespace gneiss::minibatch

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/prefetch.h"
@@ -14,6 +16,21 @@ constexpr std::size_t kAhead = 8;  // rows on their way while one is copied
 constexpr std::int64_t kLine = 64;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Rows that are asked of the file at once, and where they belong.
+struct FileRows {
+  std::vector<NodeId> rows;
+  std::vector<std::uint32_t> places;
+
+  void clear() {
+    rows.clear();
+    places.clear();
+  }
+  void add(NodeId row, std::size_t place) {
+    rows.push_back(row);
+    places.push_back(static_cast<std::uint32_t>(place));
+  }
+};
 
 void count_row(const Place& place, std::int64_t row_bytes, TierTraffic* traffic) {
   TierCount& counted = traffic->tier[static_cast<std::size_t>(place.tier)];
@@ -29,12 +46,7 @@ void count_row(const Place& place, std::int64_t row_bytes, TierTraffic* traffic)
 }  // namespace
 
 void TierTraffic::add(const TierTraffic& other) {
-  for (std::size_t t = 0; t < tier.size(); ++t) {
-    tier[t].rows += other.tier[t].rows;
-    tier[t].bytes += other.tier[t].bytes;
-    tier[t].pieces_32 += other.tier[t].pieces_32;
-    tier[t].pieces_128 += other.tier[t].pieces_128;
-  }
+  for (std::size_t t = 0; t < tier.size(); ++t) tier[t].add(other.tier[t]);
   pooled_bytes.resize(std::max(pooled_bytes.size(), other.pooled_bytes.size()));
   for (std::size_t d = 0; d < other.pooled_bytes.size(); ++d) pooled_bytes[d] += other.pooled_bytes[d];
 }
@@ -55,18 +67,44 @@ TieredRows::TieredRows(std::span<const std::byte> rows, std::int64_t row_bytes, 
     : rows_(rows), row_bytes_(row_bytes), map_(map) {
   GNEISS_CHECK(std::ssize(rows) == map.rows * row_bytes, ErrorCode::kShape,
                "tiers of {} rows of {} bytes for a matrix of {} bytes", map.rows, row_bytes, rows.size());
-  GNEISS_CHECK(map.replicated + map.pooled + map.host == map.rows, ErrorCode::kUnsupported,
-               "rows of a tier on disk are not read yet: {} of {} have no place in memory",
+  GNEISS_CHECK(map.replicated + map.pooled + map.host == map.rows, ErrorCode::kShape,
+               "{} of {} rows have no place in memory, and no file was given to read them from",
                map.rows - map.replicated - map.pooled - map.host, map.rows);
-  replicated_ = Buffer<std::byte>(at(map.replicated * row_bytes));
-  for (std::int64_t d = 0; d < map.devices; ++d) pooled_.emplace_back(at(pooled_rows(map, d) * row_bytes));
-  for (std::int64_t id = 0; id < map.replicated + map.pooled; ++id) {
-    const Place place = place_of(map, id);
-    Buffer<std::byte>& table = place.tier == Tier::kReplicated ? replicated_ : pooled_[at(place.device)];
-    std::memcpy(table.data() + first_element(place, row_bytes), rows.data() + id * row_bytes, at(row_bytes));
+  make_tables();
+  for (std::int64_t id = 0; id < map.replicated + map.pooled; ++id)
+    std::memcpy(device_row(place_of(map, id)), rows.data() + id * row_bytes, at(row_bytes));
+}
+
+TieredRows::TieredRows(RowReader file, std::int64_t row_bytes, const TierMap& map)
+    : file_(std::move(file)), row_bytes_(row_bytes), map_(map) {
+  GNEISS_CHECK(map.host == 0, ErrorCode::kShape, "{} rows in main memory beside a file of all", map.host);
+  constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
+  make_tables();
+  const std::int64_t hot = map.replicated + map.pooled;
+  const std::int64_t block = std::max<std::int64_t>(1, kBlockBytes / std::max<std::int64_t>(1, row_bytes));
+  std::vector<NodeId> ids;
+  std::vector<std::byte> bytes;
+  for (std::int64_t first = 0; first < hot; first += block) {
+    ids.resize(at(std::min(block, hot - first)));
+    std::iota(ids.begin(), ids.end(), static_cast<NodeId>(first));
+    bytes.resize(ids.size() * at(row_bytes));
+    file_(ids, {}, bytes.data());
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      std::memcpy(device_row(place_of(map, ids[i])), bytes.data() + i * at(row_bytes), at(row_bytes));
   }
 }
 
+void TieredRows::make_tables() {
+  replicated_ = Buffer<std::byte>(at(map_.replicated * row_bytes_));
+  for (std::int64_t d = 0; d < map_.devices; ++d) pooled_.emplace_back(at(pooled_rows(map_, d) * row_bytes_));
+}
+
+std::byte* TieredRows::device_row(const Place& place) {
+  Buffer<std::byte>& table = place.tier == Tier::kReplicated ? replicated_ : pooled_[at(place.device)];
+  return table.data() + first_element(place, row_bytes_);
+}
+
+/// Of rows in some memory.
 const std::byte* TieredRows::address(const Place& place) const {
   switch (place.tier) {
     case Tier::kReplicated:
@@ -78,32 +116,47 @@ const std::byte* TieredRows::address(const Place& place) const {
   }
 }
 
+/// Asks for the row's lines, if it lies in memory.
+void TieredRows::fetch(NodeId id) const {
+  const Place place = place_of(map_, id);
+  if (place.tier == Tier::kDisk) return;
+  const std::byte* const row = address(place);
+  for (std::int64_t byte = 0; byte < row_bytes_; byte += kLine) prefetch(row + byte);
+}
+
 void TieredRows::gather(std::span<const NodeId> ids, std::byte* out, TierTraffic* traffic) const {
+  thread_local FileRows in_file;
+  in_file.clear();
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (i + kAhead < ids.size()) {
-      const std::byte* ahead = address(place_of(map_, ids[i + kAhead]));
-      for (std::int64_t byte = 0; byte < row_bytes_; byte += kLine) prefetch(ahead + byte);
-    }
+    if (i + kAhead < ids.size()) fetch(ids[i + kAhead]);
     const Place place = place_of(map_, ids[i]);
-    std::memcpy(out, address(place), at(row_bytes_));
     count_row(place, row_bytes_, traffic);
-    out += row_bytes_;
+    if (place.tier == Tier::kDisk) {
+      in_file.add(ids[i], i);
+    } else {
+      std::memcpy(out + static_cast<std::int64_t>(i) * row_bytes_, address(place), at(row_bytes_));
+    }
   }
+  if (!in_file.rows.empty()) file_(in_file.rows, in_file.places, out);
 }
 
 std::int64_t TieredRows::gather_cold(std::span<const NodeId> ids, std::byte* out, TierTraffic* traffic) const {
+  thread_local FileRows in_file;
+  in_file.clear();
   std::int64_t gathered = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (i + kAhead < ids.size() && !is_hot(ids[i + kAhead])) {
-      const std::byte* ahead = address(place_of(map_, ids[i + kAhead]));
-      for (std::int64_t byte = 0; byte < row_bytes_; byte += kLine) prefetch(ahead + byte);
-    }
+    if (i + kAhead < ids.size() && !is_hot(ids[i + kAhead])) fetch(ids[i + kAhead]);
     if (is_hot(ids[i])) continue;
     const Place place = place_of(map_, ids[i]);
-    std::memcpy(out + gathered * row_bytes_, address(place), at(row_bytes_));
     count_row(place, row_bytes_, traffic);
+    if (place.tier == Tier::kDisk) {
+      in_file.add(ids[i], at(gathered));
+    } else {
+      std::memcpy(out + gathered * row_bytes_, address(place), at(row_bytes_));
+    }
     ++gathered;
   }
+  if (!in_file.rows.empty()) file_(in_file.rows, in_file.places, out);
   return gathered;
 }
 

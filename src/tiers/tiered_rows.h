@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,12 @@ struct TierCount {
   std::int64_t pieces_32 = 0;   ///< transactions of 32 bytes
   std::int64_t pieces_128 = 0;  ///< and of 128
 
+  void add(const TierCount& other) {
+    rows += other.rows;
+    bytes += other.bytes;
+    pieces_32 += other.pieces_32;
+    pieces_128 += other.pieces_128;
+  }
   bool operator==(const TierCount&) const = default;
 };
 
@@ -56,11 +63,18 @@ constexpr double mean_pieces(std::int64_t row_bytes, std::int64_t size) {
   return static_cast<double>(sum) / static_cast<double>(size);
 }
 
+/// Reads rows of a file: rows[i], as they are stored, to out + places[i] * row_bytes. For several threads at once.
+using RowReader =
+    std::function<void(std::span<const NodeId> rows, std::span<const std::uint32_t> places, std::byte* out)>;
+
 class TieredRows {
  public:
   /// Row i is bytes [i * row_bytes, (i + 1) * row_bytes) of `rows`, which must outlive this. Errors: kShape if the map
-  /// is of another number of rows; kUnsupported for rows in files, which this does not read.
+  /// is of another number of rows, or leaves some to a file.
   TieredRows(std::span<const std::byte> rows, std::int64_t row_bytes, const TierMap& map);
+  /// Devices' rows are read from the file once, all others when they are gathered. Errors: kShape if the map has rows
+  /// in main memory; those of `file`.
+  TieredRows(RowReader file, std::int64_t row_bytes, const TierMap& map);
 
   const TierMap& map() const { return map_; }
   std::int64_t row_bytes() const { return row_bytes_; }
@@ -79,9 +93,13 @@ class TieredRows {
   void count(std::span<const NodeId> ids, TierTraffic* traffic) const;
 
  private:
+  void make_tables();
+  std::byte* device_row(const Place& place);
   const std::byte* address(const Place& place) const;
+  void fetch(NodeId id) const;
 
   std::span<const std::byte> rows_;
+  RowReader file_;  ///< of rows that are in no memory; none: all are in some
   std::int64_t row_bytes_;
   TierMap map_;
   Buffer<std::byte> replicated_;

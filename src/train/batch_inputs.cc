@@ -5,6 +5,7 @@
 #include "train/batch_inputs.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -18,13 +19,42 @@ namespace {
 using minibatch::Block;
 using minibatch::Slab;
 
-std::span<const std::byte> bytes_of(const data::Features& features) {
-  if (features.sparse || features.dtype != HalfType::kNone) {
-    throw Error(ErrorCode::kUnsupported, "hot rows are rows of dense features in 32 bits, these are others", "--hot",
-                features.sparse ? "make them dense, e.g. with --normalize-features standard, or leave --hot out"
-                                : "leave --hot out");
+std::shared_ptr<const tiers::TieredRows> make_tiers(const data::Features& features, const data::FeatureFile* file,
+                                                    const tiers::TierMap& map) {
+  if (features.sparse) {
+    throw Error(ErrorCode::kUnsupported, "hot rows are rows of dense features, these are sparse", "--hot",
+                "make them dense, e.g. with --normalize-features standard, or leave --hot out");
   }
-  return std::as_bytes(features.dense.span());
+  const std::int64_t row_bytes = features.row_bytes();
+  if (file != nullptr) {
+    const auto read = [file](std::span<const NodeId> rows, std::span<const std::uint32_t> places, std::byte* out) {
+      file->read(rows, places, out);
+    };
+    return std::make_shared<tiers::TieredRows>(read, row_bytes, map);
+  }
+  const std::span<const std::byte> rows =
+      features.dtype == HalfType::kNone ? std::as_bytes(features.dense.span()) : std::as_bytes(features.halves.span());
+  return std::make_shared<tiers::TieredRows>(rows, row_bytes, map);
+}
+
+/// Where stored bits of `out` are put before widen() makes numbers of them: its back half, or all of it.
+std::byte* bits_of(HalfType type, std::span<float> out) {
+  std::byte* const begin = std::as_writable_bytes(out).data();
+  return type == HalfType::kNone ? begin : begin + out.size() * sizeof(std::uint16_t);
+}
+
+/// From the front: no number is written over bits that are still to come. By way of blocks, as GCC 12 takes a loop from
+/// `out` to `out` for one that does nothing, and leaves out calls of it.
+void widen(HalfType type, std::span<float> out) {
+  if (type == HalfType::kNone) return;
+  constexpr std::size_t kBlock = 256;
+  std::array<std::uint16_t, kBlock> block;
+  const std::byte* const bits = bits_of(type, out);
+  for (std::size_t begin = 0; begin < out.size(); begin += kBlock) {
+    const std::size_t count = std::min(kBlock, out.size() - begin);
+    std::memcpy(block.data(), bits + begin * sizeof(std::uint16_t), count * sizeof(std::uint16_t));
+    for (std::size_t i = 0; i < count; ++i) out[begin + i] = from_half(type, block[i]);
+  }
 }
 
 void prefetch_row(const void* row, std::int64_t bytes) {
@@ -34,9 +64,8 @@ void prefetch_row(const void* row, std::int64_t bytes) {
 
 }  // namespace
 
-TieredFeatures::TieredFeatures(const data::Features& features, const tiers::TierMap& map)
-    : rows_(std::make_shared<tiers::TieredRows>(bytes_of(features), features.cols * std::int64_t{sizeof(float)}, map)) {
-}
+TieredFeatures::TieredFeatures(const data::Features& features, const data::FeatureFile* file, const tiers::TierMap& map)
+    : rows_(make_tiers(features, file, map)) {}
 
 void TieredFeatures::count(Filler filler, const tiers::TierTraffic& traffic) {
   const std::lock_guard lock(mutex_);
@@ -281,10 +310,34 @@ std::int64_t BatchInputs::add_constants(Slab* slab) const {
   const std::span<const NodeId> nodes = std::as_const(*slab).at<NodeId>(slab->header().nodes_at, num_nodes);
   float* out = slab->at<float>(at, num_nodes * constant_columns_).data();
   if (constant_columns_ == 0) return at;
+  if (std::ranges::any_of(constant_files_, [](const data::FeatureFile* file) { return file != nullptr; })) {
+    read_constants(nodes, out);
+    return at;
+  }
   for (const NodeId node : nodes) {
     for (const ConstMatrixView<float>& part : constants_) out = std::copy_n(part.row(node), part.cols, out);
   }
   return at;
+}
+
+/// Part by part, those of files by way of rows of their own.
+void BatchInputs::read_constants(std::span<const NodeId> nodes, float* out) const {
+  std::int64_t column = 0;
+  Buffer<float> rows;
+  for (std::size_t p = 0; p < constants_.size(); ++p) {
+    const ConstMatrixView<float>& part = constants_[p];
+    if (constant_files_[p] != nullptr) {
+      const std::size_t size = nodes.size() * static_cast<std::size_t>(part.cols);
+      if (rows.size() < size) rows = Buffer<float>(size);
+      constant_files_[p]->read(nodes, std::as_writable_bytes(rows.span()).data());
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const float* const from =
+          constant_files_[p] == nullptr ? part.row(nodes[i]) : rows.data() + static_cast<std::int64_t>(i) * part.cols;
+      std::copy_n(from, part.cols, out + static_cast<std::int64_t>(i) * constant_columns_ + column);
+    }
+    column += part.cols;
+  }
 }
 
 std::int64_t BatchInputs::add_features(std::span<const NodeId> nodes, Slab* slab) const {
@@ -327,19 +380,23 @@ std::int64_t BatchInputs::add_features(std::span<const NodeId> nodes, Slab* slab
   return at;
 }
 
-/// A device fills its own slab with all rows; the CPU adds those that the device lacks, and no more goes over the link.
+/// A device fills its own slab with all rows; the CPU adds those that the device lacks, as they are stored, and no more
+/// goes over the link.
 void BatchInputs::add_tiered(Filler filler, Slab* slab, Header* header) const {
   const tiers::TieredRows& rows = tiered_->rows();
   const std::int64_t count = slab->header().num_nodes;
   const auto nodes = [&] { return std::as_const(*slab).at<NodeId>(slab->header().nodes_at, count); };
   tiers::TierTraffic traffic;
   if (filler == Filler::kDevice) {
-    header->features = slab->place<float>(count * dataset_.features.cols);
-    rows.gather(nodes(), slab->at<std::byte>(header->features, count * rows.row_bytes()).data(), &traffic);
+    const std::int64_t size = count * dataset_.features.cols;
+    header->features = slab->place<float>(size);
+    const std::span<float> out = slab->at<float>(header->features, size);
+    rows.gather(nodes(), bits_of(dataset_.features.dtype, out), &traffic);
+    widen(dataset_.features.dtype, out);
   } else {
     header->features = -1;
     const std::int64_t cold = rows.count_cold(nodes());
-    header->cold = slab->place<float>(cold * dataset_.features.cols);
+    header->cold = slab->place<std::byte>(cold * rows.row_bytes());
     rows.gather_cold(nodes(), slab->at<std::byte>(header->cold, cold * rows.row_bytes()).data(), &traffic);
   }
   tiered_->count(filler, traffic);
@@ -350,26 +407,21 @@ void BatchInputs::complete(Slab* slab) const {
   if (header().features >= 0) return;
   const tiers::TieredRows& rows = tiered_->rows();
   const std::int64_t count = slab->header().num_nodes;
-  const std::int64_t all = slab->place<float>(count * dataset_.features.cols);
+  const std::int64_t size = count * dataset_.features.cols;
+  const std::int64_t all = slab->place<float>(size);
+  const std::span<float> out = slab->at<float>(all, size);
   tiers::TierTraffic traffic;
   rows.merge(std::as_const(*slab).at<NodeId>(slab->header().nodes_at, count),
-             slab->at<std::byte>(header().cold, 0).data(), slab->at<std::byte>(all, count * rows.row_bytes()).data(),
-             &traffic);
+             slab->at<std::byte>(header().cold, 0).data(), bits_of(dataset_.features.dtype, out), &traffic);
+  widen(dataset_.features.dtype, out);
   header().features = all;
   tiered_->count(Filler::kDevice, traffic);
 }
 
 void BatchInputs::read_rows(std::span<const NodeId> rows, std::span<float> out) const {
   const HalfType type = dataset_.features.dtype;
-  if (type == HalfType::kNone) return file_->read(rows, std::as_writable_bytes(out).data());
-  // Read into the back half of `out` and widened from the front: no number is written over bits that are still to come.
-  std::byte* const bits = std::as_writable_bytes(out).data() + out.size() * sizeof(std::uint16_t);
-  file_->read(rows, bits);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    std::uint16_t half;
-    std::memcpy(&half, bits + i * sizeof half, sizeof half);
-    out[i] = from_half(type, half);
-  }
+  file_->read(rows, bits_of(type, out));
+  widen(type, out);
 }
 
 void BatchInputs::read(const Slab& slab, runtime::Inputs* inputs) const {

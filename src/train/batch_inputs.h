@@ -25,8 +25,9 @@ enum class Filler : std::uint8_t { kHost, kCpu, kDevice };
 /// Features that lie in tiers, and what was read of them; workers count at the same time.
 class TieredFeatures {
  public:
-  /// Errors: kUnsupported for features that are not dense numbers of 32 bits.
-  TieredFeatures(const data::Features& features, const tiers::TierMap& map);
+  /// Rows as they are stored, in 32 or 16 bits; with a file, which must outlive this, those that no device keeps are
+  /// read there, and the map has none in main memory. Errors: kUnsupported for sparse features; those of the file.
+  TieredFeatures(const data::Features& features, const data::FeatureFile* file, const tiers::TierMap& map);
   /// Counts by itself what is read of rows that others read too.
   explicit TieredFeatures(std::shared_ptr<const tiers::TieredRows> rows) : rows_(std::move(rows)) {}
 
@@ -60,6 +61,8 @@ class BatchInputs {
   void set_tiers(TieredFeatures* tiered) { tiered_ = tiered; }
   /// Reads features from their file, which must outlive this, and leaves the data set's pages alone.
   void set_file(const data::FeatureFile* file) { file_ = file; }
+  /// For each part of the constants the file that its rows are read from, which must outlive this; null: from its view.
+  void set_constant_files(std::vector<const data::FeatureFile*> files) { constant_files_ = std::move(files); }
   /// Which graphs a plan walks along out-edges too, and whether it reads features. Not while batches are being filled.
   void set_plan(const ir::Plan& plan);
   /// Adds to a slab that holds a sampled batch and nothing else. For several threads at the same time.
@@ -104,6 +107,7 @@ class BatchInputs {
   GraphAt add_prefix(const passes::BlockGraph& graph, minibatch::Slab* slab) const;
   void add_transpose(minibatch::Slab* slab, GraphAt* at) const;
   std::int64_t add_constants(minibatch::Slab* slab) const;
+  void read_constants(std::span<const NodeId> nodes, float* out) const;
   std::int64_t add_features(std::span<const NodeId> nodes, minibatch::Slab* slab) const;
   void read_rows(std::span<const NodeId> rows, std::span<float> out) const;
   void add_tiered(Filler filler, minibatch::Slab* slab, Header* header) const;
@@ -115,7 +119,8 @@ class BatchInputs {
   std::int64_t constant_columns_ = 0;  ///< of all of them
   TieredFeatures* tiered_ = nullptr;
   const data::FeatureFile* file_ = nullptr;
-  std::vector<bool> both_ways_;  ///< by graph of the block program
+  std::vector<const data::FeatureFile*> constant_files_;  ///< none: all parts are views
+  std::vector<bool> both_ways_;                           ///< by graph of the block program
   bool reads_features_ = true;
   bool in_place_ = false;  ///< from the data set
 };

@@ -18,7 +18,8 @@ minibatch::SeedOrder<NodeId> order_of(const BatchSource& source) {
   return {source.seeds, source.dataset.num_nodes(), source.dataset.orig_id, {source.batch_size, source.seed, true}};
 }
 
-std::int64_t row_bytes_of(const data::Dataset& dataset) { return dataset.features.cols * std::int64_t{sizeof(float)}; }
+/// As rows are stored, and kept by devices.
+std::int64_t row_bytes_of(const data::Dataset& dataset) { return dataset.features.row_bytes(); }
 
 /// Work of a step: that of the plan, which has room for more nodes than a mean batch.
 void add_step(const BlockPlan& planned, schedule::BatchSize* batch) {

@@ -119,8 +119,9 @@ struct BatchTraining::Impl {
     options.loss.evaluation_only = false;  // the session's plan may be for that alone
     check_fanout(passes::count_hops(program()), batches.sampler);
     const int threads = threads_of(options);
-    sampler = std::make_unique<Sampler>(minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &order),
-                                        batches.sampler, threads);
+    sampler = std::make_unique<Sampler>(
+        minibatch::in_edges(dataset.graph, dataset.orig_id, threads, &order, minibatch::EdgeSlots::kOfWeights),
+        batches.sampler, threads);
     if (batches.workers <= 0) batches.workers = std::max(1, threads_of(options) / 2);
     compute_constants();
     make_plan(probed_room(source()));
@@ -133,7 +134,7 @@ struct BatchTraining::Impl {
   /// The first rows of features and the hottest rows of the graph go to devices, as many as was asked for or as there
   /// is room.
   void split_device_memory() {
-    if (batches.hot_rows == 0 && batches.hot_edges == 0) return;
+    if (batches.hot_rows == 0 && batches.hot_edges == 0) return keep_hot_rows(tier_map());
     const int threads = threads_of(options);
     std::vector<tiers::GraphRow> graph_rows;
     if (batches.hot_edges != 0) graph_rows = hot_graph_rows(source(), threads);
@@ -145,14 +146,21 @@ struct BatchTraining::Impl {
     keep_hot_rows(split.map(dataset.num_nodes(), batches.devices));
     graph_rows.resize(static_cast<std::size_t>(split.graph_rows));
     if (graph_rows.empty()) return;
-    const std::int64_t owners = batches.links().peer_link > 0 ? batches.devices : 1;
-    graph_tier = std::make_unique<GraphTier>(*sampler, graph_rows, owners, threads);
+    graph_tier =
+        std::make_unique<GraphTier>(*sampler, graph_rows, owners_of_graph(batches.links(), batches.devices), threads);
     if (parallel != nullptr) parallel->set_graph(graph_tier.get());
   }
 
-  void keep_hot_rows(const tiers::TierMap& map) {
-    if (map.replicated + map.pooled == 0) return;
-    tiered = std::make_unique<TieredFeatures>(dataset.features, map);
+  /// Rows of 16 bits go to a device as they are, and become numbers there.
+  bool ships_halves() const {
+    const data::Features& features = dataset.features;
+    return batches.device && parallel == nullptr && !features.sparse && features.dtype != HalfType::kNone;
+  }
+
+  void keep_hot_rows(tiers::TierMap map) {
+    if (map.replicated + map.pooled == 0 && !ships_halves()) return;
+    if (options.feature_file != nullptr) map.host = 0;
+    tiered = std::make_unique<TieredFeatures>(dataset.features, options.feature_file.get(), map);
     if (planned != nullptr) planned->inputs->set_tiers(tiered.get());
     if (parallel != nullptr) parallel->set_tiers(tiered->shared_rows());
   }
@@ -167,7 +175,9 @@ struct BatchTraining::Impl {
 
   tiers::TierMap tier_map() const {
     if (tiered != nullptr) return tiered->rows().map();
-    return tiers::plain_map(dataset.num_nodes(), 0, batches.devices, false);
+    tiers::TierMap map = tiers::plain_map(dataset.num_nodes(), 0, batches.devices, false);
+    if (options.feature_file != nullptr) map.host = 0;
+    return map;
   }
 
   /// Stage times and the plan of its routes.
@@ -504,10 +514,7 @@ struct BatchTraining::Impl {
     const std::int64_t slabs = parallel != nullptr ? batches.devices * ahead
                                : routed == nullptr ? 2 * batches.workers + 2
                                                    : slabs_of(routed->planned.plan);
-    const std::int64_t copies =
-        order ? dataset.graph.num_edges() * static_cast<std::int64_t>(sizeof(NodeId) + sizeof(EdgeId) +
-                                                                      (dataset.graph.weighted() ? sizeof(float) : 0))
-              : 0;
+    const std::int64_t copies = order ? order->bytes() : 0;
     std::int64_t bytes = slabs * slab_bytes(block_plan(), dataset) + copies +
                          static_cast<std::int64_t>(constants.size() * sizeof(float));
     bytes += parallel != nullptr ? parallel->bytes() : planned->plan.arena_bytes + planned->plan.constant_bytes;

@@ -123,7 +123,7 @@ class BatchTraining {
  public:
   /// Plans the session's model over blocks and starts to prepare batches. `session` and `dataset` must outlive this;
   /// the dataset keeps its edges and features. Errors: kUsage where the fanout has not one number for each hop of the
-  /// model; kUnsupported as to_blocks, and for hot rows of features that are not dense in 32 bits.
+  /// model; kUnsupported as to_blocks, and for hot rows of sparse features.
   BatchTraining(Session<float>* session, const data::Dataset& dataset, const SessionOptions& options,
                 const BatchOptions& batches);
   ~BatchTraining();

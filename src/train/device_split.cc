@@ -11,13 +11,6 @@
 namespace gneiss::train {
 namespace {
 
-/// Of the fullest device, where rows are dealt by turns.
-std::int64_t dealt_bytes(std::span<const tiers::GraphRow> rows, std::int64_t devices) {
-  std::vector<std::int64_t> held(static_cast<std::size_t>(devices), 0);
-  for (std::size_t i = 0; i < rows.size(); ++i) held[i % held.size()] += rows[i].bytes;
-  return *std::ranges::max_element(held);
-}
-
 [[noreturn]] void refuse(const KeepRequest& request, std::int64_t row_bytes, std::int64_t edge_bytes) {
   constexpr double kMiB = 1 << 20;
   throw Error(ErrorCode::kOutOfMemory,
@@ -31,6 +24,16 @@ std::int64_t dealt_bytes(std::span<const tiers::GraphRow> rows, std::int64_t dev
 
 }  // namespace
 
+std::int64_t owners_of_graph(const schedule::Machine& machine, std::int64_t devices) {
+  return machine.peer_link > 0 ? devices : 1;
+}
+
+std::int64_t dealt_bytes(std::span<const tiers::GraphRow> rows, std::int64_t owners) {
+  std::vector<std::int64_t> held(static_cast<std::size_t>(owners), 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) held[i % held.size()] += rows[i].bytes;
+  return *std::ranges::max_element(held);
+}
+
 tiers::ReadSeconds piece_seconds(const schedule::Machine& machine) {
   constexpr double kPiece = 128;
   return {kPiece / machine.device_memory, machine.peer_link > 0 ? kPiece / machine.peer_link : 0,
@@ -39,7 +42,6 @@ tiers::ReadSeconds piece_seconds(const schedule::Machine& machine) {
 
 tiers::Split split_memory(const KeepRequest& request, const schedule::Machine& machine) {
   const bool linked = machine.peer_link > 0;
-  const std::int64_t owners = linked ? request.devices : 1;  // without links each device has its own copies
   const bool rows_fit = request.hot_rows == kAsManyHotRowsAsFit;
   const bool edges_fit = request.hot_edges == kAsManyHotRowsAsFit;
   const std::int64_t given_edges =
@@ -48,7 +50,7 @@ tiers::Split split_memory(const KeepRequest& request, const schedule::Machine& m
   const tiers::TierMap given_map =
       tiers::plain_map(request.budget.rows, rows_fit ? 0 : request.hot_rows, request.devices, linked);
   const std::int64_t row_bytes = tiers::device_rows(given_map, 0) * request.budget.row_bytes;
-  const std::int64_t edge_bytes = dealt_bytes(given, owners);
+  const std::int64_t edge_bytes = dealt_bytes(given, owners_of_graph(machine, request.devices));
   const std::int64_t left = tiers::bytes_left(request.budget) - row_bytes - edge_bytes;
   const bool is_known = request.budget.memory_bytes >= 0;
   if (is_known && left < 0 && row_bytes + edge_bytes > 0) refuse(request, row_bytes, edge_bytes);

@@ -29,6 +29,12 @@ struct KeepRequest {
   std::span<const tiers::GraphRow> graph_rows;  ///< where hot_edges is not 0: by falling reads a byte
 };
 
+/// Devices that rows of the graph are dealt to by turns: all that reach each other; without links each device has its
+/// own copies, and they are as one.
+std::int64_t owners_of_graph(const schedule::Machine& machine, std::int64_t devices);
+/// What rows take on the fullest of their owners.
+std::int64_t dealt_bytes(std::span<const tiers::GraphRow> rows, std::int64_t owners);
+
 /// R, M and A. Numbers that are given are kept; memory that is left is split by value between what is to fill it.
 /// Errors: kOutOfMemory where the device's memory is known and cannot hold the numbers that are given.
 tiers::Split split_memory(const KeepRequest& request, const schedule::Machine& machine);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/feature_file.h"
 #include "data/load.h"
 #include "data/preprocess.h"
 #include "graph/reorder.h"
@@ -245,6 +247,94 @@ TEST(DataParallel, RowsThatDevicesKeepChangeNoBitAndAreCountedExactly) {
       ASSERT_TRUE(got.epoch.has_value());
       EXPECT_EQ(got.epoch->tier_map.pooled, by_score.count);
       EXPECT_EQ(got.epoch->read, recount(given, order, got.epoch->tier_map, row_bytes)) << where;
+    }
+  }
+}
+
+/// Where things lie in a run.
+struct Layout {
+  std::int64_t devices = 1;
+  std::int64_t hot = 0;    ///< rows of features a device keeps
+  std::int64_t edges = 0;  ///< rows of the graph that all keep
+  int links = 0;           ///< devices reach each other: rows are shared; they do not: each has copies; shared as fits
+  bool in_file = false;    ///< rows that no device keeps
+  int threads = 1;
+};
+
+std::vector<double> losses_of(const data::Dataset& dataset, const Layout& layout, tiers::TierMap* map) {
+  train::SessionOptions options;
+  options.model = "sage";
+  options.threads = layout.threads;
+  options.seed = kSeed;
+  options.passes.disabled = {"loss_rows"};
+  if (layout.in_file) options.feature_file = data::FeatureFile::of(dataset.features);
+  EXPECT_EQ(options.feature_file != nullptr, layout.in_file);
+  train::Session<float> session(dataset, options);
+  session.reset(kSeed);
+  schedule::Machine machine = schedule::machines().front();
+  if (layout.links == 1) machine.peer_link = 0;
+  train::BatchOptions batch_options;
+  batch_options.sampler.fanout = {3, 2};
+  batch_options.batch_size = kBatch;
+  batch_options.devices = static_cast<int>(layout.devices);
+  batch_options.hot_rows = layout.hot;
+  batch_options.hot_edges = layout.edges;
+  batch_options.device = {.profile = {}, .plan = {.choice = {schedule::Mode::kCoinFlip, 0.5}, .gbs = 2}};
+  batch_options.device->machine = &machine;
+  if (layout.links == 2 && layout.hot > 0) {
+    batch_options.device->memory_bytes = 3200000;  // some 200 KB beside the training
+    batch_options.hot_rows = train::kAsManyHotRowsAsFit;
+    for (std::int64_t v = 0; v < dataset.num_nodes(); ++v) batch_options.heat.push_back(1 / static_cast<double>(v + 1));
+  }
+  train::BatchTraining batches(&session, dataset, options, batch_options);
+  batches.restart(kSeed);
+  *map = batches.tier_map();
+  std::vector<double> losses;
+  for (int epoch = 1; epoch <= 2; ++epoch) losses.push_back(batches.epoch(epoch, 0.01));
+  return losses;
+}
+
+/// Sixteen runs in which any two of five choices meet in all ways: devices, hot rows, rows of the graph, links, and
+/// place with threads. (An orthogonal array over the field of four.)
+TEST(DataParallel, LossesAreTheSameWhereverThingsLie) {
+  constexpr std::array<std::array<int, 4>, 2> kTimes = {{{0, 2, 3, 1}, {0, 3, 1, 2}}};  // 2 x and 3 x in that field
+  const gneiss::testing::TempFolder folder;
+  for (const char* type : {"f32", "bf16"}) {
+    data::LoadOptions load_options;
+    load_options.feature_dtype = type;
+    const std::string path = (folder.path() / type).string();
+    data::save(data::load("dcsbm:nodes=1200,classes=3,features=512,train=0.2", load_options), path);
+    const data::Dataset given = data::load(path, load_options);
+    const std::int64_t nodes = given.num_nodes();
+    std::vector<std::vector<double>> expected;
+    tiers::TierMap map;
+    for (std::int64_t devices = 1; devices <= 4; ++devices)
+      expected.push_back(losses_of(given, {.devices = devices, .threads = 2}, &map));
+    EXPECT_NE(expected[0], expected[1]);
+    for (int i = 0; i < 4; ++i) {
+      for (int j = 0; j < 4; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        const int place = i ^ kTimes[1][at];
+        const std::array<std::int64_t, 4> rows = {0, 1, nodes / 20, nodes};
+        const Layout layout = {.devices = i + 1,
+                               .hot = rows[at],
+                               .edges = rows[static_cast<std::size_t>(i ^ j)],
+                               .links = (i ^ kTimes[0][at]) % 3,
+                               .in_file = place >= 2,
+                               .threads = place % 2 == 0 ? 1 : 3};
+        data::Dataset renamed = data::load(path, load_options);
+        data::permute(graph::degree_order(given.graph), 2, &renamed,
+                      {.features = layout.in_file ? data::Move::kToFile : data::Move::kInPlace, .readable = true});
+        const std::string where = std::to_string(i) + " " + std::to_string(j) + " " + type;
+        ASSERT_EQ(losses_of(renamed, layout, &map), expected[static_cast<std::size_t>(i)]) << where;
+        if (layout.links != 2) {
+          EXPECT_EQ(map.replicated + map.pooled, std::min(nodes, layout.hot * (layout.links == 1 ? 1 : layout.devices)))
+              << where;
+        } else if (layout.hot > 0) {
+          EXPECT_GT(map.replicated + map.pooled, 0) << where;
+        }
+        EXPECT_EQ(map.host, layout.in_file ? 0 : nodes - map.replicated - map.pooled) << where;
+      }
     }
   }
 }

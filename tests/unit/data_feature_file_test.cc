@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -13,7 +14,10 @@
 
 #include "base/error.h"
 #include "data/load.h"
+#include "data/preprocess.h"
 #include "data/readers.h"
+#include "data/ring_reads.h"
+#include "graph/reorder.h"
 #include "support/data_fixtures.h"
 
 namespace gneiss::data {
@@ -109,6 +113,7 @@ TEST(FeatureFileTest, AFileThatBecameTooShortIsNamed) {
 
 /// The memory of this process is a file whose pages can be taken away: reading them then ends in EIO.
 TEST(FeatureFileTest, ADiskThatFailsIsNamedAlikeBothWays) {
+  if (!ring_fault().empty()) GTEST_SKIP() << "both ways are one: " << ring_fault();
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const pages = mmap(nullptr, 64 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(pages, MAP_FAILED);
@@ -136,6 +141,7 @@ TEST(FeatureFileTest, ADiskThatFailsIsNamedAlikeBothWays) {
 }
 
 TEST(FeatureFileTest, MoreReadsThanARingHasPlaces) {
+  if (!ring_fault().empty()) GTEST_SKIP() << "both ways are one: " << ring_fault();
   const TempFolder folder;
   const Dataset dataset = load(write_folder(folder).string(), {});
   std::vector<NodeId> rows;
@@ -146,11 +152,81 @@ TEST(FeatureFileTest, MoreReadsThanARingHasPlaces) {
     got.emplace_back(rows.size() * 400);
     file->read(rows, got.back().data());
     EXPECT_EQ(file->traffic().reads, 500);
+    EXPECT_EQ(file->traffic().ring_reads, way == FileReads::kRing ? 500 : 0);
+    EXPECT_EQ(file->describe_reads(), way == FileReads::kRing ? "io_uring" : "single reads (as asked for)");
   }
   EXPECT_EQ(got[0], got[1]);
   EXPECT_EQ(std::memcmp(got[0].data(), &dataset.features.dense[5999 * 100], 400), 0);
+}
+
+/// A ring belongs to the process that made it: a child reads by position, and says so.
+TEST(FeatureFileTest, AThreadWithoutARingIsSaid) {
+  if (!ring_fault().empty()) GTEST_SKIP() << ring_fault();
+  const TempFolder folder;
+  const Dataset dataset = load(write_folder(folder).string(), {});
   const auto file = FeatureFile::of(dataset.features);
-  EXPECT_THAT(file->describe_reads(), ::testing::AnyOf("io_uring", HasSubstr("single reads (")));
+  const std::vector<NodeId> rows = some_rows();
+  std::vector<std::byte> out(rows.size() * 400);
+  file->read(rows, out.data());
+  EXPECT_EQ(file->describe_reads(), "io_uring");
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<std::byte> again(out.size());
+    const auto of_child = FeatureFile::of(dataset.features);
+    of_child->read(rows, again.data());
+    file->read(rows, again.data());
+    const bool is_said = of_child->describe_reads() == "single reads (the system gave no thread a ring)" &&
+                         file->describe_reads().starts_with("io_uring and ");
+    _exit(is_said && again == out ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(FeatureFileTest, RowsGoToTheirPlaces) {
+  const TempFolder folder;
+  const Dataset dataset = load(write_folder(folder).string(), {});
+  for (const FileReads way : {FileReads::kRing, FileReads::kByPosition}) {
+    const auto file = FeatureFile::of(dataset.features, way);
+    std::vector<float> out(4 * 100, -1);
+    file->read(std::vector<NodeId>{7, 5999, 7}, std::vector<std::uint32_t>{3, 0, 1},
+               reinterpret_cast<std::byte*>(out.data()));
+    const float* const memory = dataset.features.dense.data();
+    EXPECT_TRUE(std::equal(out.begin(), out.begin() + 100, memory + 599900));
+    EXPECT_TRUE(std::equal(out.begin() + 100, out.begin() + 200, memory + 700));
+    EXPECT_EQ(out[250], -1);
+    EXPECT_TRUE(std::equal(out.begin() + 300, out.end(), memory + 700));
+  }
+}
+
+/// Renamed rows lie in a file without a name.
+TEST(FeatureFileTest, AScratchFileIsRead) {
+  const TempFolder folder;
+  for (const char* type : {"f32", "bf16"}) {
+    LoadOptions options;
+    options.feature_dtype = type;
+    Dataset dataset = load(write_folder(folder, type).string(), options);
+    const graph::Order order = graph::degree_order(dataset.graph);
+    Dataset expected = load((folder.path() / "graph").string(), options);
+    permute(order, 1, &expected);
+    permute(order, 2, &dataset, {.features = Move::kToFile, .window_bytes = 70000, .readable = true});
+    const auto file = FeatureFile::of(dataset.features);
+    ASSERT_NE(file, nullptr);
+    EXPECT_THAT(file->path(), HasSubstr("a scratch file in "));
+    const std::vector<NodeId> rows = some_rows();
+    const auto row_bytes = static_cast<std::size_t>(file->row_bytes());
+    std::vector<std::byte> got(rows.size() * row_bytes);
+    file->read(rows, got.data());
+    const bool halves = expected.features.dtype != HalfType::kNone;
+    const auto* const memory = halves ? reinterpret_cast<const std::byte*>(expected.features.halves.data())
+                                      : reinterpret_cast<const std::byte*>(expected.features.dense.data());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      ASSERT_EQ(
+          std::memcmp(got.data() + i * row_bytes, memory + static_cast<std::size_t>(rows[i]) * row_bytes, row_bytes), 0)
+          << type << " row " << rows[i];
+    fs::remove_all(folder.path() / "graph");
+  }
 }
 
 }  // namespace

@@ -218,16 +218,51 @@ TEST(PreprocessTest, PermuteToAFileMovesTheSameRows) {
     EXPECT_FALSE(as_in_file(in_memory.features.dense) || as_in_file(in_memory.features.halves));
     for (const Move move : {Move::kToFile, Move::kToFileAtOnce}) {
       Dataset in_file = load(folder, options);
-      permute(order, 2, &in_file, move);
+      permute(order, 2, &in_file, {.features = move});
       EXPECT_EQ(list(in_file.features.dense), list(in_memory.features.dense));
       EXPECT_EQ(list(in_file.features.halves), list(in_memory.features.halves));
       EXPECT_EQ(list(in_file.labels.targets), list(in_memory.labels.targets));
       EXPECT_TRUE(as_in_file(in_file.features.dense) || as_in_file(in_file.features.halves));
       EXPECT_TRUE(as_in_file(in_file.labels.targets));
-      permute(graph::inverse_order(order), 2, &in_file, move);
+      permute(graph::inverse_order(order), 2, &in_file, {.features = move});
       EXPECT_EQ(list(in_file.features.dense), list(load(folder, options).features.dense));
     }
   }
+}
+
+TEST(PreprocessTest, EdgesThatMemoryHoldsOnceMoveAlike) {
+  const gneiss::testing::TempFolder place;
+  const std::string plain = (place.path() / "graph").string();
+  save(load("dcsbm:nodes=9000,degree=40,features=3"), plain);
+  Dataset weighted = load(plain);
+  weighted.graph = [&] {
+    const graph::Graph& g = weighted.graph;
+    Buffer<float> weights(g.sources().size());
+    for (std::size_t e = 0; e < weights.size(); ++e) weights[e] = static_cast<float>(e % 1000);
+    return graph::Graph(g.num_nodes(), Buffer<EdgeId>::copy_of(g.offsets()), Buffer<NodeId>::copy_of(g.sources()),
+                        std::move(weights));
+  }();
+  const std::string with_weights = (place.path() / "weights").string();
+  save(weighted, with_weights);
+  for (const std::string& folder : {plain, with_weights}) {
+    Dataset expected = load(folder);
+    const graph::Order order = graph::degree_order(expected.graph);
+    permute(order, 1, &expected);
+    for (const int threads : {1, 3}) {
+      Dataset once = load(folder);
+      permute(order, threads, &once, {.edges_once = true});
+      EXPECT_EQ(list(once.graph.offsets()), list(expected.graph.offsets()));
+      EXPECT_EQ(list(once.graph.sources()), list(expected.graph.sources()));
+      EXPECT_EQ(list(once.graph.weights()), list(expected.graph.weights()));
+    }
+  }
+  // A graph in memory is renamed as ever.
+  Dataset copy = load("dcsbm:nodes=300");
+  Dataset expected = load("dcsbm:nodes=300");
+  const graph::Order order = graph::degree_order(copy.graph);
+  permute(order, 1, &expected);
+  permute(order, 2, &copy, {.edges_once = true});
+  EXPECT_EQ(list(copy.graph.sources()), list(expected.graph.sources()));
 }
 
 TEST(PreprocessTest, PermuteRefusesWhatIsNoPermutation) {

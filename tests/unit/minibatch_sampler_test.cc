@@ -326,6 +326,14 @@ TEST(Sampler, ARenamedGraphGivesTheRenamedBatch) {
       }
     }
   }
+  // Without slots the same sources come, of a graph without weights; one with weights keeps them.
+  EXPECT_FALSE(OriginalOrder(renamed, orig_id, 2, EdgeSlots::kOfWeights).in_edges().slots.empty());
+  const graph::Graph unweighted = graph::Graph::of_fitting(3000, Buffer<EdgeId>::copy_of(renamed.offsets()),
+                                                           Buffer<NodeId>::copy_of(renamed.sources()));
+  const OriginalOrder bare(unweighted, orig_id, 2, EdgeSlots::kOfWeights);
+  EXPECT_TRUE(bare.in_edges().slots.empty());
+  EXPECT_EQ(bare.bytes(), unweighted.num_edges() * std::int64_t{sizeof(NodeId)});
+  EXPECT_TRUE(std::ranges::equal(bare.in_edges().sources, rows.in_edges().sources));
   EXPECT_THAT(error_of([&] { OriginalOrder(renamed, std::span(orig_id).first(7), 1); }).message(),
               HasSubstr("3000 nodes, but there are 7 original ids"));
 }

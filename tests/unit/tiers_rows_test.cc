@@ -119,6 +119,45 @@ TEST(TieredRows, ColdRowsFromTheCpuAndHotOnesOfTheDeviceMakeTheSameRows) {
   }
 }
 
+/// Cold rows in a file: what is asked of it is counted, and no more.
+TEST(TieredRows, RowsOfAFileAreReadWhereNoDeviceKeepsThem) {
+  const std::vector<NodeId> ids = some_ids();
+  constexpr std::int64_t kRowBytes = 36;
+  const std::vector<std::byte> rows = matrix(kRowBytes);
+  for (TierMap map : maps()) {
+    const TieredRows in_memory(rows, kRowBytes, map);
+    map.host = 0;
+    std::int64_t asked = 0;
+    const auto read = [&](std::span<const NodeId> wanted, std::span<const std::uint32_t> places, std::byte* out) {
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        std::memcpy(out + (places.empty() ? i : places[i]) * kRowBytes, rows.data() + wanted[i] * kRowBytes, kRowBytes);
+      asked += std::ssize(wanted);
+    };
+    const TieredRows tiered(read, kRowBytes, map);
+    ASSERT_EQ(asked, map.replicated + map.pooled);
+    std::vector<std::byte> expected(ids.size() * kRowBytes);
+    std::vector<std::byte> out(expected.size());
+    TierTraffic traffic;
+    in_memory.gather(ids, expected.data(), &traffic);
+    traffic = {};
+    asked = 0;
+    tiered.gather(ids, out.data(), &traffic);
+    ASSERT_EQ(out, expected);
+    ASSERT_EQ(traffic, recount(map, ids, kRowBytes, true, true));
+    ASSERT_EQ(asked, traffic.of(Tier::kDisk).rows);
+    ASSERT_EQ(traffic.of(Tier::kHost).rows, 0);
+    const std::int64_t cold = tiered.count_cold(ids);
+    std::vector<std::byte> shipped(static_cast<std::size_t>(cold * kRowBytes));
+    TierTraffic by_cpu;
+    ASSERT_EQ(tiered.gather_cold(ids, shipped.data(), &by_cpu), cold);
+    ASSERT_EQ(by_cpu, recount(map, ids, kRowBytes, false, true));
+    std::vector<std::byte> merged(expected.size());
+    TierTraffic by_device;
+    tiered.merge(ids, shipped.data(), merged.data(), &by_device);
+    ASSERT_EQ(merged, expected);
+  }
+}
+
 /// Rows that follow each other are about as hot: by turns every device serves as much, in blocks the first one serves
 /// most.
 TEST(TieredRows, InterleavedDevicesServeAlikeAndBlockedOnesDoNot) {
@@ -150,7 +189,10 @@ TEST(TieredRows, RefusesRowsThatHaveNoPlace) {
   const std::vector<std::byte> rows = matrix(4);
   EXPECT_EQ(error_of([&] { TieredRows(rows, 8, plain_map(kRows, 3, 1, true)); }).code(), ErrorCode::kShape);
   const TierMap with_disk{kRows, 3, 0, 10, 1};
-  EXPECT_THAT(error_of([&] { TieredRows(rows, 4, with_disk); }).what(), HasSubstr("40 of 53 have no place in memory"));
+  EXPECT_THAT(error_of([&] { TieredRows(rows, 4, with_disk); }).what(),
+              HasSubstr("40 of 53 rows have no place in memory"));
+  const RowReader none = [](std::span<const NodeId>, std::span<const std::uint32_t>, std::byte*) {};
+  EXPECT_THAT(error_of([&] { TieredRows(none, 4, with_disk); }).what(), HasSubstr("10 rows in main memory"));
 }
 
 TEST(TierOrder, HotRowsComeFirstAndAnOrderHoldsWithin) {
