@@ -284,7 +284,7 @@ EvalReport evaluate(Restored& restored) {
   const data::Split split = epochs::labelled_split(dataset);
   epochs::Evaluator evaluator(options.metric, dataset.labels,
                               train::threads_of(session_options(restored.config, dataset)));
-  const auto score = [&](const std::vector<NodeId>& rows) { return evaluator.score(restored.session->logits(), rows); };
+  const auto score = [&](const std::vector<NodeId>& rows) { return train::score(*restored.session, &evaluator, rows); };
   EvalReport report;
   report.metric = epochs::metric_name(options.metric);
   report.scores = {score(split.train), score(split.val), score(split.test)};

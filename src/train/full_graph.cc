@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -37,6 +38,22 @@ bool has_two_classes(const data::Labels& labels, const std::vector<NodeId>& node
   return false;
 }
 
+}  // namespace
+
+double score(const Session<float>& session, epochs::Evaluator* evaluator, std::span<const NodeId> rows) {
+  if (rows.empty()) return kNaN;
+  if (!session.logits_in_file()) return evaluator->score(session.logits(), rows);
+  const Buffer<float> read = session.logits_of(rows);
+  const data::Labels labels = data::labels_of(session.dataset().labels, rows);
+  epochs::Evaluator of_rows(evaluator->metric(), labels);
+  std::vector<NodeId> all(rows.size());
+  std::iota(all.begin(), all.end(), NodeId{0});
+  const auto count = std::ssize(rows);
+  return of_rows.score({read.data(), count, std::ssize(read.span()) / count}, all);
+}
+
+namespace {
+
 /// One run in progress.
 struct Run {
   Session<float>& session;
@@ -48,9 +65,7 @@ struct Run {
   epochs::RunRecord* record;
 
   epochs::Scores score() const {
-    const auto part = [&](const std::vector<NodeId>& rows) {
-      return rows.empty() ? kNaN : evaluator.score(session.logits(), rows);
-    };
+    const auto part = [&](const std::vector<NodeId>& rows) { return train::score(session, &evaluator, rows); };
     return {part(split.train), part(split.val), part(split.test)};
   }
 

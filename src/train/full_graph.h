@@ -57,6 +57,9 @@ struct Start {
 /// Errors: kBadData if there is no labelled training node, or a part has no defined score (rocauc of a single class).
 void check_split(const data::Dataset& dataset, const data::Split& split, epochs::Metric metric);
 
+/// The score of the session's logits over `rows`, which alone are read where logits lie in a file; NaN of no rows.
+double score(const Session<float>& session, epochs::Evaluator* evaluator, std::span<const NodeId> rows);
+
 /// Throws kNumeric if a loss ("training", "validation") is NaN or infinite.
 void check_loss(double loss, std::string_view which, std::uint64_t seed, std::int64_t epoch);
 

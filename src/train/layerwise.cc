@@ -4,11 +4,14 @@
 #include "train/layerwise.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/file_pages.h"
 #include "epochs/metrics.h"
 #include "kernels/clip_norm.h"
 #include "minibatch/workspace.h"
@@ -22,6 +25,10 @@ namespace {
 
 constexpr std::int64_t kLeastChunk = 64;  ///< rows and edges
 constexpr double kMiB = 1 << 20;
+// Chunks of less than this part of the graph gather the same rows again and again: then larger ones that read values
+// from files are better.
+constexpr std::int64_t kSmallPart = 16;
+constexpr std::uint64_t kScratchShare = 4;  ///< of the free disk, that values may take
 
 passes::Options part_passes(const SessionOptions& options) {
   passes::Options made = block_passes(options);
@@ -62,6 +69,55 @@ Layerwise::Layerwise(const ir::Program& model, const data::Dataset& dataset, con
 }
 
 Layerwise::~Layerwise() = default;
+
+/// What a part computes, chunk by chunk: in memory, or in files that are written front to back.
+class Layerwise::Results {
+ public:
+  Results(std::int64_t nodes, std::int64_t cols, bool in_file) : nodes_(nodes), cols_(cols) {
+    const std::int64_t size = nodes * cols;
+    if (in_file) {
+      file_.emplace_back(static_cast<std::uint64_t>(size) * sizeof(float));
+    } else {
+      rows_ = Buffer<float>(static_cast<std::size_t>(size));
+    }
+  }
+
+  void add(MatrixView<const float> rows) {
+    GNEISS_ASSERT(rows.cols == cols_, "rows of {} columns where {} are computed", rows.cols, cols_);
+    for (std::int64_t v = 0; v < rows.rows; ++v) {
+      if (file_.empty()) {
+        std::copy_n(rows.row(v), cols_, rows_.data() + (done_ + v) * cols_);
+      } else {
+        file_.front().write(rows.row(v), static_cast<std::size_t>(cols_) * sizeof(float));
+      }
+    }
+    done_ += rows.rows;
+  }
+
+  /// All rows have come.
+  Rows take() {
+    Rows made;
+    made.values.rows = nodes_;
+    made.values.cols = cols_;
+    made.values.dense = std::move(rows_);
+    if (file_.empty() || nodes_ * cols_ == 0) return made;
+    const auto mapped = std::make_shared<const MappedFile>(ScratchFile::map_in_a_row(file_));
+    auto* const data = reinterpret_cast<float*>(const_cast<std::byte*>(mapped->bytes().data()));
+    const std::shared_ptr<const void> keeper(data,
+                                             ScratchPages{mapped, file_.front().open_again(), file_.front().start()});
+    made.values.dense = Buffer<float>::within(keeper, data, static_cast<std::size_t>(nodes_ * cols_));
+    made.file = data::FeatureFile::of(made.values);
+    GNEISS_ASSERT(made.file != nullptr, "a scratch file that was just written cannot be read");
+    return made;
+  }
+
+ private:
+  std::int64_t nodes_;
+  std::int64_t cols_;
+  std::int64_t done_ = 0;
+  Buffer<float> rows_;
+  std::deque<ScratchFile> file_;
+};
 
 void Layerwise::compute_graph_constants() {
   for (const Part& part : parts_) {
@@ -129,6 +185,30 @@ std::int64_t Layerwise::chunk_bytes(const Part& part) const {
          (part.hops == 0 ? 0 : chunks_.edges * kEdgeBytes) + chunks_.rows * label_columns * std::int64_t{sizeof(float)};
 }
 
+std::int64_t Layerwise::value_bytes(ir::ValueId value) const {
+  return dataset_.num_nodes() * model_.type(value).cols * std::int64_t{sizeof(float)};
+}
+
+/// What reading and writing values in files takes: rows of a chunk on their way to the slab, and of each result a huge
+/// page that is written at once.
+std::int64_t Layerwise::file_bytes(const Part& part) const {
+  std::int64_t columns = 0;
+  for (const ir::ValueId value : part.blocks.columns) {
+    if (!of_graph_.contains(value)) columns = std::max(columns, model_.type(value).cols);
+  }
+  return chunks_.nodes * columns * std::int64_t{sizeof(float)} +
+         2 * std::ssize(part.part.results) * static_cast<std::int64_t>(kHugePage);
+}
+
+/// All values at the same time, which is more than there are.
+bool Layerwise::fits_scratch() const {
+  std::int64_t bytes = 0;
+  for (const Part& part : parts_) {
+    for (const ir::ValueId value : part.part.results) bytes += value_bytes(value);
+  }
+  return static_cast<std::uint64_t>(bytes) <= scratch_room() / kScratchShare;
+}
+
 bool Layerwise::needed_after(ir::ValueId value, std::size_t index) const {
   if (value == model_.output("logits") || value == model_.output("embedding")) return true;
   for (std::size_t later = index + 1; later < parts_.size(); ++later) {
@@ -148,19 +228,21 @@ std::int64_t Layerwise::plan(std::int64_t most) {
   }
   std::int64_t constants = 0;
   for (const auto& [value, rows] : of_graph_) constants += std::ssize(rows) * std::int64_t{sizeof(float)};
-  std::int64_t kept = 0;  // results of earlier parts
+  std::int64_t kept = 0;  // in memory, results of earlier parts
   std::int64_t largest = 0;
   std::map<ir::ValueId, std::int64_t> sizes;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     for (const ir::ValueId value : part.part.results) {
-      sizes[value] = dataset_.num_nodes() * model_.type(value).cols * std::int64_t{sizeof(float)};
+      sizes[value] = in_files_ ? 0 : value_bytes(value);
       kept += sizes[value];
     }
     const std::int64_t arena =
         part.plan.arena_bytes + part.plan.constant_bytes + part.plan.band_bytes * threads_of(options_);
-    const std::int64_t rows_to_read = options_.feature_file == nullptr ? 0 : chunks_.nodes;
-    largest = std::max(largest, kept + arena + chunk_bytes(part) + data::FeatureFile::scratch_bytes(rows_to_read));
+    const std::int64_t rows_to_read = options_.feature_file == nullptr && !in_files_ ? 0 : chunks_.nodes;
+    const std::int64_t of_files = in_files_ ? file_bytes(part) : 0;
+    largest =
+        std::max(largest, kept + arena + chunk_bytes(part) + of_files + data::FeatureFile::scratch_bytes(rows_to_read));
     std::erase_if(sizes, [&](const auto& size) {
       const bool drop = !needed_after(size.first, i);
       if (drop) kept -= size.second;
@@ -171,25 +253,55 @@ std::int64_t Layerwise::plan(std::int64_t most) {
   return bytes_;
 }
 
-void Layerwise::fit(std::int64_t bytes, const std::string& limit_name) {
+std::int64_t Layerwise::largest_chunks(std::int64_t bytes) {
   std::int64_t most = dataset_.num_nodes() + dataset_.graph.num_edges();
   while (plan(most) > bytes) {
-    if (most <= kLeastChunk) {
-      throw Error(ErrorCode::kOutOfMemory,
-                  fmt::format("evaluation layer by layer takes {:.1f} MiB even in the smallest chunks of rows, and {} "
-                              "leaves {:.1f} MiB beside everything else",
-                              static_cast<double>(bytes_) / kMiB, limit_name,
-                              static_cast<double>(std::max<std::int64_t>(bytes, 0)) / kMiB),
-                  limit_name, "raise it by the difference, or take a narrower model or smaller batches");
-    }
+    if (most <= kLeastChunk) return 0;
     most = std::max(kLeastChunk, most / 2);
   }
+  return most;
+}
+
+void Layerwise::fit(std::int64_t bytes, const std::string& limit_name) {
+  const std::int64_t all = dataset_.num_nodes() + dataset_.graph.num_edges();
+  in_files_ = false;
+  const std::int64_t in_memory = largest_chunks(bytes);
+  if (in_memory >= std::max(kLeastChunk, all / kSmallPart)) return;
+  const std::int64_t in_memory_bytes = bytes_;
+  if (fits_scratch()) {
+    in_files_ = true;
+    if (largest_chunks(bytes) > in_memory) return;
+    in_files_ = false;
+  }
+  if (in_memory > 0) {
+    plan(in_memory);
+    return;
+  }
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("evaluation layer by layer takes {:.1f} MiB even in the smallest chunks of rows, and {} "
+                          "leaves {:.1f} MiB beside everything else",
+                          static_cast<double>(std::min(bytes_, in_memory_bytes)) / kMiB, limit_name,
+                          static_cast<double>(std::max<std::int64_t>(bytes, 0)) / kMiB),
+              limit_name, "raise it by the difference, or take a narrower model or smaller batches");
 }
 
 MatrixView<const float> Layerwise::view(ir::ValueId value) const {
   const auto found = values_.find(value);
   GNEISS_ASSERT(found != values_.end(), "the evaluation keeps no such value");
-  return {found->second.data(), dataset_.num_nodes(), model_.type(value).cols};
+  return {found->second.values.dense.data(), dataset_.num_nodes(), model_.type(value).cols};
+}
+
+Buffer<float> Layerwise::logits_of(std::span<const NodeId> rows) const {
+  const Rows& all = values_.at(model_.output("logits"));
+  const auto cols = static_cast<std::size_t>(all.values.cols);
+  Buffer<float> made(rows.size() * cols);
+  if (all.file != nullptr) {
+    all.file->read(rows, std::as_writable_bytes(made.span()).data());
+    return made;
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(all.values.dense.data() + static_cast<std::size_t>(rows[i]) * cols, cols, made.data() + i * cols);
+  return made;
 }
 
 void Layerwise::run(std::uint64_t seed) {
@@ -217,7 +329,10 @@ void Layerwise::sample(const Part& part, std::int64_t first, std::int64_t last, 
 void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
   Part& part = parts_[index];
   std::vector<ConstMatrixView<float>> columns;
+  std::vector<const data::FeatureFile*> files;
   for (const ir::ValueId value : part.blocks.columns) {
+    const auto computed = values_.find(value);
+    files.push_back(computed == values_.end() ? nullptr : computed->second.file.get());
     const auto decided = of_graph_.find(value);
     columns.push_back(decided == of_graph_.end() ? view(value)
                                                  : ConstMatrixView<float>(decided->second.data(), dataset_.num_nodes(),
@@ -226,10 +341,11 @@ void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
   BatchInputs inputs(dataset_, model_, part.blocks, std::move(columns));
   inputs.set_plan(part.plan);
   inputs.set_file(options_.feature_file.get());
+  inputs.set_constant_files(std::move(files));
   runtime::Executor<float> executor(part.plan, parameters_, {threads_of(options_), {}});
-  std::vector<Buffer<float>> results;
+  std::deque<Results> results;
   for (const ir::ValueId value : part.part.results)
-    results.emplace_back(static_cast<std::size_t>(dataset_.num_nodes() * model_.type(value).cols));
+    results.emplace_back(dataset_.num_nodes(), model_.type(value).cols, in_files_);
   minibatch::Slab slab(chunk_bytes(part));
   runtime::Inputs step;
   for (std::size_t chunk = 0; chunk + 1 < chunks_.starts.size(); ++chunk) {
@@ -244,17 +360,24 @@ void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
     for (std::size_t r = 0; r < results.size(); ++r) {
       const MatrixView<const float> rows = executor.read(part.plan.program.output(fmt::format("result{}", r)));
       GNEISS_ASSERT(rows.rows == last - first, "a chunk of {} rows gave {}", last - first, rows.rows);
-      for (std::int64_t v = 0; v < rows.rows; ++v)
-        std::copy_n(rows.row(v), rows.cols, results[r].data() + (first + v) * rows.cols);
+      results[r].add(rows);
     }
   }
-  for (std::size_t r = 0; r < results.size(); ++r) values_[part.part.results[r]] = std::move(results[r]);
+  for (std::size_t r = 0; r < results.size(); ++r) values_[part.part.results[r]] = results[r].take();
 }
 
 float Layerwise::validation_loss() {
-  const std::vector<NodeId> rows = epochs::labelled_split(dataset_).val;
+  std::vector<NodeId> rows = epochs::labelled_split(dataset_).val;
   if (rows.empty()) return std::numeric_limits<float>::quiet_NaN();
-  const MatrixView<const float> all = logits();
+  if (!in_files_) return loss_of(logits(), dataset_.labels, rows);
+  const Buffer<float> read = logits_of(rows);
+  const data::Labels labels = data::labels_of(dataset_.labels, rows);
+  std::iota(rows.begin(), rows.end(), NodeId{0});
+  return loss_of({read.data(), std::ssize(rows), model_.type(model_.output("logits")).cols}, labels, rows);
+}
+
+/// The mean over `rows` of what all have.
+float Layerwise::loss_of(MatrixView<const float> all, const data::Labels& labels, std::span<const NodeId> rows) const {
   const ir::Plan plan = loss_plan(all.rows, all.cols, options_);
   runtime::Parameters<float> none(plan);
   runtime::Executor<float> executor(plan, none, {threads_of(options_), {}});
@@ -262,9 +385,8 @@ float Layerwise::validation_loss() {
   inputs.features.rows = all.rows;
   inputs.features.cols = all.cols;
   inputs.features.dense = {all.data, static_cast<std::size_t>(all.size())};
-  inputs.validation = {dataset_.labels.classes.span(), {}, rows};
-  if (!dataset_.labels.targets.empty())
-    inputs.validation.targets = {dataset_.labels.targets.data(), all.rows, all.cols};
+  inputs.validation = {labels.classes.span(), {}, rows};
+  if (!labels.targets.empty()) inputs.validation.targets = {labels.targets.data(), all.rows, all.cols};
   inputs.class_weights = options_.class_weights;
   executor.bind(inputs);
   executor.run(ir::Phase::kInference, {});
@@ -272,8 +394,9 @@ float Layerwise::validation_loss() {
 }
 
 std::string Layerwise::describe() const {
-  return fmt::format("scores: layer by layer, in {} chunks of rows for each of {} parts of the model",
-                     std::max<std::int64_t>(1, std::ssize(chunks_.starts) - 1), parts_.size());
+  return fmt::format("scores: layer by layer, in {} chunks of rows for each of {} parts of the model{}",
+                     std::max<std::int64_t>(1, std::ssize(chunks_.starts) - 1), parts_.size(),
+                     in_files_ ? ", whose values lie in scratch files" : "");
 }
 
 LayerwiseEngine::LayerwiseEngine(const ir::Plan& plan, const ir::Program& model, const data::Dataset& dataset,

@@ -3,7 +3,9 @@
 // The model is cut where edges read values at their sources (passes/cut_by_layers). Each part reaches over one hop and
 // is computed for all nodes before the next one begins: for a chunk of rows with all of their in-edges, as a mini-batch
 // with whole neighbourhoods. Between parts lie the values that later parts gather, a few columns of a node each. Chunks
-// are as large as the memory allows, so this takes the time of evaluating at once and of gathering.
+// are as large as the memory allows, so this takes the time of evaluating at once and of gathering. Where memory does
+// not hold those values of all nodes, they lie in scratch files: a part is written front to back, and a chunk of the
+// next one reads the rows that it needs.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +33,18 @@ class Layerwise {
   Layerwise& operator=(const Layerwise&) = delete;
 
   /// Makes chunks as large as they may be for the evaluation to take `bytes` at most, besides the data set and the
-  /// parameters. Errors: kOutOfMemory saying what the smallest chunks take.
+  /// parameters; values of all nodes go to files where chunks were small otherwise. Errors: kOutOfMemory saying what
+  /// the smallest chunks take.
   void fit(std::int64_t bytes, const std::string& limit_name);
   /// Evaluates with the parameters at hand; in one chunk where fit() was not called.
   void run(std::uint64_t seed);
 
   MatrixView<const float> logits() const { return view(model_.output("logits")); }
   MatrixView<const float> embedding() const { return view(model_.output("embedding")); }
+  /// Do values lie in files? What reads logits() then brings pages of them into memory, and logits_of() does not.
+  bool in_files() const { return in_files_; }
+  /// Rows of the logits, side by side.
+  Buffer<float> logits_of(std::span<const NodeId> rows) const;
   /// The mean loss of the labelled validation nodes; NaN if there are none.
   float validation_loss();
 
@@ -61,7 +68,19 @@ class Layerwise {
     ir::Plan plan;
   };
 
+  /// A value of all nodes.
+  struct Rows {
+    data::Features values;                          ///< in memory, or mapped
+    std::shared_ptr<const data::FeatureFile> file;  ///< that they lie in; null: in memory
+  };
+  class Results;
+
   Chunks cut(std::int64_t most) const;
+  /// The largest chunks that take so much at most, planned; 0 if even the smallest take more.
+  std::int64_t largest_chunks(std::int64_t bytes);
+  std::int64_t value_bytes(ir::ValueId value) const;
+  bool fits_scratch() const;
+  std::int64_t file_bytes(const Part& part) const;
   /// Plans all parts for chunks of `most` rows and edges together; bytes that they take.
   std::int64_t plan(std::int64_t most);
   std::int64_t chunk_bytes(const Part& part) const;
@@ -71,6 +90,7 @@ class Layerwise {
   void sample(const Part& part, std::int64_t first, std::int64_t last, minibatch::Slab* slab);
   bool needed_after(ir::ValueId value, std::size_t index) const;
   MatrixView<const float> view(ir::ValueId value) const;
+  float loss_of(MatrixView<const float> all, const data::Labels& labels, std::span<const NodeId> rows) const;
 
   ir::Program model_;  ///< as it is evaluated: no dropout
   const data::Dataset& dataset_;
@@ -83,7 +103,8 @@ class Layerwise {
   std::unique_ptr<minibatch::Workspace<NodeId>> workspace_;
   std::vector<NodeId> seeds_;                           ///< of a chunk
   std::map<ir::ValueId, std::vector<float>> of_graph_;  ///< by value: [nodes, columns], what the graph alone decides
-  std::map<ir::ValueId, Buffer<float>> values_;         ///< likewise, results of parts while they are needed
+  std::map<ir::ValueId, Rows> values_;                  ///< likewise, results of parts while they are needed
+  bool in_files_ = false;                               ///< these
 };
 
 /// Evaluates so; trains nothing by itself, but updates parameters by gradients that others make. `plan`: of the whole

@@ -584,6 +584,23 @@ MatrixView<const T> Session<T>::logits() const {
 }
 
 template <class T>
+bool Session<T>::logits_in_file() const {
+  return impl_->layers != nullptr && impl_->layers->evaluation().in_files();
+}
+
+template <class T>
+Buffer<T> Session<T>::logits_of(std::span<const NodeId> rows) const {
+  if constexpr (std::is_same_v<T, float>) {
+    if (logits_in_file()) return impl_->layers->evaluation().logits_of(rows);
+  }
+  const MatrixView<const T> all = logits();
+  Buffer<T> made(rows.size() * static_cast<std::size_t>(all.cols));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(all.row(rows[i]), all.cols, made.data() + static_cast<std::int64_t>(i) * all.cols);
+  return made;
+}
+
+template <class T>
 MatrixView<const T> Session<T>::training_logits() const {
   return impl_->output("train_logits");
 }

@@ -144,6 +144,10 @@ class Session {
   void share(std::span<double> numbers) const;
 
   MatrixView<const T> logits() const;  ///< of the last evaluate(): [n, classes]
+  /// The same of some rows, side by side; where logits lie in a file (an evaluation layer by layer in little memory)
+  /// only these are read.
+  Buffer<T> logits_of(std::span<const NodeId> rows) const;
+  bool logits_in_file() const;
   /// Of the last forward_backward(), until the next call: [n, classes]. Needs passes.keep_training_logits.
   MatrixView<const T> training_logits() const;
   MatrixView<const T> embedding() const;  ///< of the last evaluate(): [n, d]

@@ -38,8 +38,54 @@ class FeaturesOnDisk : public ::testing::Test {
     return place_.gneiss(arguments, environment);
   }
 
+  Json trained(const std::vector<std::string>& more, const std::string& data = "graph") const {
+    const CommandResult result = train(more, {}, data);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.code == 0 ? Json::parse(result.out) : Json();
+  }
+
   Workplace place_;
 };
+
+/// Wide layers, which a small memory does not hold once, and edges that it does not hold twice.
+class LargeGraphs : public FeaturesOnDisk {
+ protected:
+  void SetUp() override {
+    if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
+  }
+  void generate(const char* spec) const {
+    const CommandResult made = place_.gneiss({"data", "generate", spec, "--out", "graph"});
+    ASSERT_EQ(made.code, 0) << made.err;
+  }
+};
+
+TEST_F(LargeGraphs, AnEvaluationKeepsLayersInFiles) {
+  generate("dcsbm:nodes=40000,degree=4,features=8,classes=20");
+  const std::vector<std::string> words = {"--hidden", "384", "--batch-size", "512"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), words.begin(), words.end());
+    return trained(more);
+  };
+  const Json whole = with({"--no-save"});
+  const Json part = with({"--mem", "90M", "--out", "run"});  // a layer takes 61 MB
+  EXPECT_EQ(part["losses"], whole["losses"]);
+  EXPECT_NEAR(part["test"]["accuracy"]["mean"].get<double>(), whole["test"]["accuracy"]["mean"].get<double>(), 2e-4);
+  EXPECT_LE(part["peak_rss_bytes"].get<double>(), 90e6 * 1.05);
+  EXPECT_THAT(part["notes"].dump(), HasSubstr("whose values lie in scratch files"));
+  const Json scores = Json::parse(place_.gneiss({"eval", "run", "--json"}).out);
+  const Json in_files = Json::parse(place_.gneiss({"eval", "run", "--json", "--mem", "90M"}).out);
+  EXPECT_NEAR(in_files["val_loss"].get<double>(), scores["val_loss"].get<double>(), 1e-5);
+  EXPECT_NEAR(in_files["test"]["accuracy"].get<double>(), scores["test"]["accuracy"].get<double>(), 2e-4);
+}
+
+/// The 32 MB of edges are moved once, beside the cluster search and what batches read in the order of the original ids.
+TEST_F(LargeGraphs, EdgesAreRenamedInLittleMemory) {
+  generate("dcsbm:nodes=100000,degree=80,features=8,classes=20,train=0.01");
+  const Json whole = trained({"--reorder", "degree", "--no-save"});
+  const Json part = trained({"--reorder", "degree", "--mem", "150M", "--no-save"});
+  EXPECT_EQ(part["losses"], whole["losses"]);
+  EXPECT_LE(part["peak_rss_bytes"].get<double>(), 150e6 * 1.05);
+}
 
 TEST_F(FeaturesOnDisk, LessMemoryThanTheyTakeTrainsTheSame) {
   const CommandResult in_memory = train({"--no-save"});
@@ -94,6 +140,41 @@ TEST_F(FeaturesOnDisk, SixteenBitsAreReadAsTheyAreStored) {
   EXPECT_LT(part["peak_rss_bytes"].get<double>(), 120e6);
   EXPECT_FALSE(whole.contains("routes"));
   EXPECT_EQ(part["routes"]["file"]["row_bytes"], 6000);
+}
+
+/// Renaming moves rows to a scratch file that batches read: neither holds them in memory.
+TEST_F(FeaturesOnDisk, RenamedOutOfMemoryTheyTrainTheSame) {
+  const Json whole = trained({"--reorder", "clusters", "--no-save"});
+  const Json part = trained({"--reorder", "clusters", "--mem", "150M", "--no-save"});
+  EXPECT_EQ(part["losses"], whole["losses"]);
+  EXPECT_EQ(part["reorder"]["method"], "clusters");
+  EXPECT_LE(part["peak_rss_bytes"].get<double>(), 150e6 * 1.05);
+  EXPECT_GT(whole["peak_rss_bytes"].get<double>(), 240e6);
+  EXPECT_THAT(part["routes"]["file"]["path"].get<std::string>(), HasSubstr("a scratch file in "));
+  EXPECT_THAT(place_.list(), ::testing::ElementsAre("graph"));
+}
+
+/// Devices keep hot rows, and read the others from the file.
+TEST_F(FeaturesOnDisk, HotRowsAreKeptAndTheOthersReadFromTheFile) {
+  const std::vector<std::string> small = {"--batch-size", "16", "--no-save"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), small.begin(), small.end());
+    return trained(more);
+  };
+  const Json plain = with({});
+  const Json hot = with({"--device", "sim:v100", "--hot", "2%", "--mem", "200M"});
+  EXPECT_EQ(hot["losses"], plain["losses"]);
+  EXPECT_LE(hot["peak_rss_bytes"].get<double>(), 200e6 * 1.05);
+  const Json& rows = hot["routes"]["rows"];
+  EXPECT_EQ(rows["hot"], 400);
+  EXPECT_GT(rows["device"]["rows"].get<double>(), 0);
+  EXPECT_GE(hot["routes"]["file"]["rows"].get<double>(),
+            rows["link"]["rows"].get<double>() + rows["cpu"]["rows"].get<double>());
+  const Json two = with({"--devices", "2"});
+  const Json both = with({"--devices", "2", "--hot", "1%", "--hot-edges", "5%", "--mem", "190M", "--processes"});
+  EXPECT_EQ(both["losses"], two["losses"]);
+  EXPECT_EQ(both["routes"]["shared_rows"], 400);
+  EXPECT_TRUE(both["routes"].contains("file"));
 }
 
 TEST_F(FeaturesOnDisk, AReadThatFailsIsNamedAndLeavesNoRun) {
