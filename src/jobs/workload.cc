@@ -220,7 +220,9 @@ void Workload::find_order() {
   if (dataset_.by_parts && method != "auto" && method != "none") read_all("--reorder moves all edges and features");
   const data::Features& features = dataset_.features;
   const std::int64_t memory = memory_limit();
-  const bool to_scratch = suit_scratch_file(features, memory) && features.bytes() <= memory;
+  // Small ones are not worth a file of their own where nobody asked for an order.
+  const bool are_many = features.bytes() >= planner::StreamLimits().least_bytes_of_small;
+  const bool to_scratch = are_many && suit_scratch_file(features, memory) && features.bytes() <= memory;
   const bool fit = features.bytes() <= memory / kMemoryToFeatures || to_scratch;
   if (method == "auto" && !fit && (in_file(features) || data::is_lent(features))) {
     reorder_.asked = method;
