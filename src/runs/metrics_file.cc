@@ -78,9 +78,30 @@ void extend(MetricsEnd* end, std::string_view line) {
   end->hash = hash_bytes(line.data(), line.size(), end->hash);
 }
 
+/// The first `bytes` bytes, or as many as there are: what lies behind them, another rank may be cutting off.
+std::string read_beginning(const fs::path& path, std::size_t bytes) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string text(bytes, '\0');
+  std::size_t done = 0;
+  ssize_t got = file < 0 ? -1 : 1;
+  while (got > 0 && done < bytes) {
+    got = read(file, text.data() + done, bytes - done);
+    if (got > 0) done += static_cast<std::size_t>(got);
+    if (got < 0 && errno == EINTR) got = 1;
+  }
+  const int error = errno;
+  if (file >= 0) ::close(file);
+  if (got < 0) {
+    throw Error(ErrorCode::kBadData, fmt::format("cannot read '{}': {}", path.string(), std::strerror(error)),
+                path.string(), "check the path and its permissions");
+  }
+  text.resize(done);
+  return text;
+}
+
 /// The text up to `end`, once it is known to be that.
 std::string text_until(const fs::path& path, const MetricsEnd& end) {
-  std::string text = read_file(path);
+  std::string text = read_beginning(path, end.bytes);
   MetricsEnd found;
   for (std::size_t from = 0; from < text.size() && found.bytes < end.bytes;) {
     const std::size_t newline = text.find('\n', from);

@@ -7,12 +7,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/file.h"
@@ -237,6 +239,37 @@ class FullDisk {
   void (*handler_)(int) = signal(SIGXFSZ, SIG_IGN);
   rlimit before_{};
 };
+
+/// Rank 0 cuts the file back to where it goes on, and adds lines, while the others read what they go on from.
+TEST_F(CheckpointFile, LinesAreReadWhileTheFileIsCutBackToThem) {
+  const fs::path path = folder_ / "metrics.jsonl";
+  MetricsEnd end;
+  {
+    MetricsFile file(path);
+    for (std::int64_t epoch = 1; epoch <= 20; ++epoch) file.add(0, epoch_of(epoch, 1));
+    end = file.sync();
+  }
+  std::atomic<bool> done = false;
+  std::thread cutter([&] {
+    const std::string lines(1 << 16, 'x');
+    while (!done) {
+      std::ofstream(path, std::ios::app) << lines;
+      fs::resize_file(path, end.bytes);
+    }
+  });
+  int good = 0;
+  for (int i = 0; i < 2000; ++i) {
+    try {
+      good += read_metrics(path, end).at(0).epochs.size() == 20 ? 1 : 0;
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.message();
+      break;
+    }
+  }
+  done = true;
+  cutter.join();
+  EXPECT_EQ(good, 2000);
+}
 
 TEST_F(CheckpointFile, LinesThatADiskDoesNotTakeWaitForRoom) {
   constexpr std::int64_t kEpochs = 200;
