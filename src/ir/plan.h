@@ -48,7 +48,7 @@ struct Step {
   double seconds = 0;      ///< modelled time
   std::int32_t band = -1;  ///< index in Plan::bands, or -1: it runs by itself
   std::int32_t loop = -1;  ///< index in Plan::loops, or -1
-  std::int64_t band_rows = 0;        ///< rows that it can be cut into; 0: it cannot be cut
+  std::int64_t band_rows = 0;        ///< rows that it can be cut into, or do behind another kernel; 0: it cannot
   std::int64_t workspace_bytes = 0;  ///< scratch of the call when it runs by itself,
   std::int64_t shared_bytes = 0;     ///< when it is cut into bands,
   std::int64_t task_bytes = 0;       ///< and then of each task

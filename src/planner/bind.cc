@@ -112,6 +112,8 @@ void bind_all(ir::Plan* plan, const kernels::DeviceKernels* device) {
       step.band_rows = call.band.can_be_cut() ? call.band.rows : 0;
       step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
       step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
+    } else if (call.stage) {
+      step.band_rows = program.rows(program.ops[i].results[0]);
     }
     plan->steps.push_back(std::move(step));
   }

@@ -47,39 +47,8 @@ class Chainer {
     return type.scalar == ir::Scalar::kReal && type.layout != ir::Layout::kSparse && type.domain != ir::Domain::kGlobal;
   }
 
-  static bool is_elementwise(OpKind kind) {
-    switch (kind) {
-      case OpKind::add:
-      case OpKind::sub:
-      case OpKind::mul:
-      case OpKind::div:
-      case OpKind::maximum:
-      case OpKind::minimum:
-      case OpKind::mul_add:
-      case OpKind::affine:
-      case OpKind::relu:
-      case OpKind::leaky_relu:
-      case OpKind::elu:
-      case OpKind::sigmoid:
-      case OpKind::tanh:
-      case OpKind::exp:
-      case OpKind::log:
-      case OpKind::sqrt:
-      case OpKind::rsqrt:
-      case OpKind::unary_grad:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  bool runs_by_element(const Op& o) const {
-    const bool drops_nodes = o.kind == OpKind::dropout && program_.type(o.results[0]).domain == ir::Domain::kNode;
-    return (is_elementwise(o.kind) || drops_nodes) && is_matrix(o.results[0]) &&
-           std::all_of(o.inputs.begin(), o.inputs.end(), [&](ValueId v) {
-             return program_.type(v).scalar == ir::Scalar::kReal && program_.type(v).layout != ir::Layout::kSparse;
-           });
-  }
+  /// Can the kernel before it do its elements?
+  bool can_follow(std::int32_t i) { return step(i).band_rows > 0 && is_matrix(op(i).results[0]); }
 
   bool begins(std::int32_t i) {
     const Op& o = op(i);
@@ -94,13 +63,13 @@ class Chainer {
       case OpKind::attention:
         return true;
       default:
-        return runs_by_element(o);
+        return can_follow(i);
     }
   }
 
   bool joins(std::int32_t first, std::int32_t i) {
     const Op& o = op(i);
-    if (step(i).loop >= 0 || o.phase != op(first).phase || !runs_by_element(o)) return false;
+    if (step(i).loop >= 0 || o.phase != op(first).phase || !can_follow(i)) return false;
     const ValueId at_hand = op(i - 1).results[0];
     if (program_.type(o.results[0]) != program_.type(at_hand)) return false;
     bool reads = false;

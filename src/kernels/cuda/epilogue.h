@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "base/matrix_view.h"
 #include "kernels/binary.h"
@@ -63,51 +64,37 @@ struct Epilogue {
   EpilogueStage stages[kMostStages];
 };
 
-// The op as a stage, all of whose operands are read from memory.
-inline EpilogueStage stage_of(const BinaryArgs<float, Space::kDevice>& args) {
+/// A stage that reads all of its operands from memory.
+inline EpilogueStage make_stage(StageKind kind, const MatrixView<float, Space::kDevice>& result,
+                                std::initializer_list<ConstMatrixView<float, Space::kDevice>> operands) {
   EpilogueStage stage;
-  stage.kind = StageKind::kBinary;
+  stage.kind = kind;
+  for (const auto& operand : operands) stage.operands[stage.operand_count++] = {operand, result.cols};
+  stage.store = result.data;
+  stage.store_stride = result.stride;
+  return stage;
+}
+
+// Ops as stages.
+inline EpilogueStage stage_of(const BinaryArgs<float, Space::kDevice>& args) {
+  EpilogueStage stage = make_stage(StageKind::kBinary, args.c, {args.a, args.b});
   stage.binary = args.fn;
-  stage.operand_count = 2;
-  stage.operands[0] = {args.a, args.c.cols};
-  stage.operands[1] = {args.b, args.c.cols};
-  stage.store = args.c.data;
-  stage.store_stride = args.c.stride;
   return stage;
 }
 inline EpilogueStage stage_of(const MulAddArgs<float, Space::kDevice>& args) {
-  EpilogueStage stage;
-  stage.kind = StageKind::kMulAdd;
-  stage.operand_count = 3;
-  stage.operands[0] = {args.x, args.y.cols};
-  stage.operands[1] = {args.a, args.y.cols};
-  stage.operands[2] = {args.b, args.y.cols};
-  stage.store = args.y.data;
-  stage.store_stride = args.y.stride;
-  return stage;
+  return make_stage(StageKind::kMulAdd, args.y, {args.x, args.a, args.b});
 }
 inline EpilogueStage stage_of(const UnaryArgs<float, Space::kDevice>& args) {
-  EpilogueStage stage;
-  stage.kind = StageKind::kUnary;
+  EpilogueStage stage = make_stage(StageKind::kUnary, args.y, {args.x});
   stage.unary = args.fn;
   stage.alpha = static_cast<float>(args.alpha);
   stage.shift = static_cast<float>(args.shift);
-  stage.operand_count = 1;
-  stage.operands[0] = {args.x, args.y.cols};
-  stage.store = args.y.data;
-  stage.store_stride = args.y.stride;
   return stage;
 }
 inline EpilogueStage stage_of(const UnaryGradArgs<float, Space::kDevice>& args) {
-  EpilogueStage stage;
-  stage.kind = StageKind::kSlope;
+  EpilogueStage stage = make_stage(StageKind::kSlope, args.dx, {args.y, args.dy});
   stage.unary = args.fn;
   stage.alpha = static_cast<float>(args.alpha);
-  stage.operand_count = 2;
-  stage.operands[0] = {args.y, args.dx.cols};
-  stage.operands[1] = {args.dy, args.dx.cols};
-  stage.store = args.dx.data;
-  stage.store_stride = args.dx.stride;
   return stage;
 }
 inline DropoutDraw draw_of(const DropoutArgs<float, Space::kDevice>& args) {
@@ -122,13 +109,8 @@ inline DropoutDraw draw_of(const DropoutArgs<float, Space::kDevice>& args) {
 }
 /// Of dense rows of nodes; not of edges or sparse entries.
 inline EpilogueStage stage_of_rows(const DropoutArgs<float, Space::kDevice>& args) {
-  EpilogueStage stage;
-  stage.kind = StageKind::kDropout;
+  EpilogueStage stage = make_stage(StageKind::kDropout, args.y, {args.x});
   stage.draw = draw_of(args);
-  stage.operand_count = 1;
-  stage.operands[0] = {args.x, args.y.cols};
-  stage.store = args.y.data;
-  stage.store_stride = args.y.stride;
   return stage;
 }
 
