@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "e2e/command.h"
+#include "support/data_fixtures.h"
 
 namespace gneiss::testing {
 namespace {
@@ -18,11 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
-
-fs::path data_folder() {
-  if (const char* given = std::getenv("GNEISS_DATA")) return given;
-  return fs::path(GNEISS_SOURCE_DIR) / ".." / "shared" / "data";
-}
 
 std::vector<Json> epochs_of(const Workplace& place, const std::string& run) {
   std::vector<Json> epochs;
@@ -74,9 +70,9 @@ INSTANTIATE_TEST_SUITE_P(Models, DeviceTrains, ::testing::Values("gcn", "mlp"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(Device, GcnOnCora) {
-  const fs::path cora = data_folder() / "planetoid_cora";
-  if (!fs::exists(cora)) GTEST_SKIP() << "no data sets in " << data_folder() << " (GNEISS_DATA says where)";
-  expect_same_training({cora.string(), "--model", "gcn", "--epochs", "20", "--hidden", "16"});
+  const std::optional<fs::path> cora = real_data("planetoid_cora");
+  if (!cora) GTEST_SKIP() << "no real data: set GNEISS_DATA to the folder of planetoid_cora/";
+  expect_same_training({cora->string(), "--model", "gcn", "--epochs", "20", "--hidden", "16"});
 }
 
 TEST(Device, StopsAsEarlyAsTheCpu) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "e2e/command.h"
+#include "support/data_fixtures.h"
 
 namespace gneiss::testing {
 namespace {
@@ -39,6 +40,26 @@ TEST_P(BatchesOf, LearnAsTheFullGraphDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Models, BatchesOf, ::testing::Values("gcn", "sage", "gin", "gat"),
                          [](const auto& test) { return std::string(test.param); });
+
+/// The mean of fifteen seeds, of each way, within a point: three times as far as chance takes two such means apart.
+TEST(Batches, CoraScoresAsOnTheFullGraph) {
+  const std::optional<std::filesystem::path> cora = real_data("planetoid_cora");
+  if (!cora) GTEST_SKIP() << "no real data: set GNEISS_DATA to the folder of planetoid_cora/";
+  const Workplace place;
+  for (const std::string model : {"sage", "gcn"}) {
+    const auto score = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> words = {"train", cora->string(), "--model",   model, "--runs",
+                                        "15",    "--no-save",    "--threads", "2",   "--json"};
+      words.insert(words.end(), more.begin(), more.end());
+      const CommandResult result = place.gneiss(words);
+      EXPECT_EQ(result.code, 0) << result.err;
+      return result.code == 0 ? Json::parse(result.out)["test"]["accuracy"]["mean"].get<double>() : 0;
+    };
+    const double full = score({});
+    EXPECT_GT(full, 0.77) << model;
+    EXPECT_NEAR(score({"--batch-size", "1024", "--fanout", "15,10"}), full, 0.01) << model;
+  }
+}
 
 TEST(Batches, DegreesMayBeThoseOfABatch) {
   const Workplace place;
