@@ -11,10 +11,10 @@
 namespace gneiss {
 
 /// What programs are written for.
-enum class ProgramTarget : std::uint8_t { kOpenmp, kMpi };
+enum class ProgramTarget : std::uint8_t { kOpenmp, kMpi, kCuda };
 template <>
 struct Choices<ProgramTarget> {
-  static constexpr std::string_view names[] = {"openmp", "mpi"};
+  static constexpr std::string_view names[] = {"openmp", "mpi", "cuda"};
 };
 
 /// A language that programs are written in.

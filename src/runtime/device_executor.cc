@@ -2,21 +2,13 @@
 #include "runtime/device_executor.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
-#include "kernels/dropout_key.h"
 #include "kernels/labelled_entries.h"
 
 namespace gneiss::runtime {
 namespace {
-
-bool waits_for_each_step() {
-  static const bool waits = std::getenv("GNEISS_DEVICE_SYNC") != nullptr;
-  return waits;
-}
 
 /// Neighbours of one weight decay as one range. Gaps between parameters hold zeros, and stay so.
 std::vector<ParameterRange> joined(std::vector<ParameterRange> ranges) {
@@ -318,40 +310,15 @@ void DeviceExecutor::launch_update() {
 
 void DeviceExecutor::send_numbers(kernels::StepKey key, double lr) {
   for (Copy& copy : copies_) copy.fresh = false;
-  kernels::StepNumbers numbers;
-  numbers.dropout_key = kernels::dropout_key(key.seed, key.epoch);
-  numbers.lr = lr;
-  numbers.first = optimizer_steps_ == 1;
-  const auto steps = static_cast<double>(std::max<std::int64_t>(optimizer_steps_, 1));
-  numbers.adam_rate = static_cast<float>(lr / (1 - std::pow(optimizer_.beta1, steps)));
-  numbers.adam_inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(optimizer_.beta2, steps)));
+  const kernels::StepNumbers numbers =
+      step_numbers(key.seed, key.epoch, lr, optimizer_steps_, optimizer_.beta1, optimizer_.beta2);
   device_.upload(numbers_.data, &numbers, sizeof(numbers));
-}
-
-void DeviceExecutor::replay(std::unique_ptr<Recording>* recording, const std::function<void()>& launch) {
-  // All that a step or an evaluation reads of the arena is written in it.
-  device_.poison(arena_.data, plan_.arena_bytes);
-  if (waits_for_each_step()) return launch();
-  if (*recording == nullptr) {
-    device_.begin_recording();
-    try {
-      launch();
-    } catch (...) {
-      try {
-        device_.end_recording();
-      } catch (const Error&) {  // of a recording that failed: what made it fail is the error to report
-      }
-      throw;
-    }
-    *recording = device_.end_recording();
-  }
-  (*recording)->replay();
 }
 
 void DeviceExecutor::run(ir::Phase phase, kernels::StepKey key) {
   send_numbers(key, 0);
   if (phase == ir::Phase::kInference) {
-    replay(&recorded_inference_, [this] { launch_phase(ir::Phase::kInference); });
+    recorded_inference_.run(&device_, arena_, [this] { launch_phase(ir::Phase::kInference); });
   } else {
     launch_phase(phase);
   }
@@ -366,7 +333,7 @@ void DeviceExecutor::update(double lr) {
 void DeviceExecutor::step(kernels::StepKey key, double lr) {
   ++optimizer_steps_;
   send_numbers(key, lr);
-  replay(&recorded_step_, [this] {
+  recorded_step_.run(&device_, arena_, [this] {
     launch_phase(ir::Phase::kForward);
     launch_phase(ir::Phase::kBackward);
     launch_update();

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "kernels/call.h"
 #include "runtime/device.h"
 #include "runtime/device_layout.h"
+#include "runtime/device_program.h"
 #include "runtime/inputs.h"
 #include "runtime/optimizer.h"
 #include "runtime/parameters.h"
@@ -97,8 +97,6 @@ class DeviceExecutor {
   void launch_update();
   void launch_clipping(const kernels::DeviceContext& context);
   kernels::DeviceContext context() const;
-  /// Runs what `launch` launches: the recording, which is made the first time.
-  void replay(std::unique_ptr<Recording>* recording, const std::function<void()>& launch);
   /// Brings the block of numbers of a step to the device.
   void send_numbers(kernels::StepKey key, double lr);
   const std::byte* fetch(ir::ValueId value, std::int64_t bytes);
@@ -137,8 +135,9 @@ class DeviceExecutor {
   std::vector<Step> steps_;
   std::vector<kernels::Epilogue> epilogues_;  ///< one a chain of the plan
   std::vector<Copy> copies_;
-  std::unique_ptr<Recording> recorded_step_;
-  std::unique_ptr<Recording> recorded_inference_;
+  // All that they read of the arena is written in them.
+  RecordedWork recorded_step_;
+  RecordedWork recorded_inference_;
 };
 
 }  // namespace gneiss::runtime

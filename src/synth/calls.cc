@@ -39,8 +39,13 @@ class Writer {
   using Scalar = float;
   static constexpr Space kSpace = Space::kHost;
 
-  Writer(const ir::Plan& plan, const Specification& specification, const Names& names, const Op& op)
-      : plan_(plan), program_(plan.program), from_(specification), names_(names), op_(op) {}
+  Writer(const ir::Plan& plan, const Specification& specification, const Names& names, const Op& op, Space space)
+      : plan_(plan),
+        program_(plan.program),
+        from_(specification),
+        names_(names),
+        op_(op),
+        on_device_(space == Space::kDevice) {}
 
   std::vector<Call> write() {
     kernels::OpArguments<Writer>(program_, op_, this).name_members();
@@ -52,7 +57,8 @@ class Writer {
 
   template <class Member, class Value>
   void set(std::string_view name, const Member& /*member*/, const Value& value) {
-    fields_.push_back({std::string(name), text(value)});
+    std::string written = text(value);
+    if (!written.empty()) fields_.push_back({std::string(name), std::move(written)});
   }
   /// Structs of arguments are called after their kernels.
   template <class Args>
@@ -123,33 +129,51 @@ class Writer {
   static std::string features(bool transposed) { return transposed ? "p.feature_columns" : "p.feature_rows"; }
   static std::string features_pointer() { return "&" + features(false); }
   std::string feature_values(bool transposed, ir::ValueId v) const {
-    return transposed && !plan_.feature_slots ? "p.feature_transpose.values" : elements(v);
+    if (!transposed || plan_.feature_slots) return elements(v);
+    return on_device_ ? "p.transposed_values" : "p.feature_transpose.values";
   }
   std::string row_ids(std::int32_t set) const {
     if (set == kernels::kNoSet) return "{}";
+    if (on_device_) return "p.ids";
     return from_.several.ranks.empty() ? "p.dataset.orig_id" : "p.part.ids";
   }
-  static std::string seed() { return "p.seed"; }
-  static std::string epoch() { return "p.epoch"; }
+  std::string seed() const { return on_device_ ? "" : "p.seed"; }
+  std::string epoch() const { return on_device_ ? "" : "p.epoch"; }
 
   /// Those of the rows that were made for the loss, or all nodes'.
   std::string all_labels(bool trains) const {
     return trains && counts_rows_alone(program_) ? "p.loss_labels" : "p.dataset.labels";
   }
-  std::string labels(bool trains) const { return all_labels(trains) + ".classes"; }
-  std::string targets(bool trains) const { return fmt::format("targets({})", all_labels(trains)); }
+  /// On a device, what a loss is taken of lies together.
+  static std::string of_loss(bool trains, const char* member) {
+    return fmt::format("p.{}.{}", trains ? "training" : "validation", member);
+  }
+  std::string labels(bool trains) const {
+    return on_device_ ? of_loss(trains, "labels") : all_labels(trains) + ".classes";
+  }
+  std::string targets(bool trains) const {
+    return on_device_ ? of_loss(trains, "targets") : fmt::format("targets({})", all_labels(trains));
+  }
   std::string loss_rows(bool trains) const {
+    if (on_device_) return of_loss(trains, "rows");
     if (!trains) return "p.val_rows";
     return counts_rows_alone(program_) ? "p.loss_rows" : "p.dataset.split.train";
   }
-  static std::string labelled(bool trains) { return trains ? "p.labelled" : "p.val_labelled"; }
-  std::string class_weights() const { return from_.class_weights.empty() ? "{}" : "kClassWeights"; }
+  std::string labelled(bool trains) const {
+    if (on_device_) return of_loss(trains, "labelled");
+    return trains ? "p.labelled" : "p.val_labelled";
+  }
+  std::string class_weights() const {
+    if (from_.class_weights.empty()) return "{}";
+    return on_device_ ? "p.class_weights" : "kClassWeights";
+  }
 
   const ir::Plan& plan_;
   const ir::Program& program_;
   const Specification& from_;
   const Names& names_;
   const Op& op_;
+  bool on_device_;
   std::vector<Field> fields_;  ///< of the call that is being written
   std::vector<Call> calls_;
 };
@@ -169,8 +193,8 @@ bool has_targets(const ir::Program& program) {
 }
 
 std::vector<Call> calls_of(const ir::Plan& plan, const Specification& specification, const Names& names,
-                           const ir::Op& op) {
-  return Writer(plan, specification, names, op).write();
+                           const ir::Op& op, Space space) {
+  return Writer(plan, specification, names, op, space).write();
 }
 
 }  // namespace gneiss::synth

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/space.h"
 #include "ir/plan.h"
 #include "synth/names.h"
 #include "synth/text.h"
@@ -27,8 +28,10 @@ bool has_targets(const ir::Program& program);
 /// The calls that an op becomes: one, for concat one an operand; none for leaves (constant, edge_weight, degree), which
 /// are filled. Values are members of `p`: p.h; edges p.in_edges_graph, p.out_edges_graph, p.in_tiles_graph,
 /// p.out_tiles_graph; features' patterns p.feature_rows and p.feature_columns; of the loss p.dataset.labels and
-/// p.dataset.split.train, or p.loss_labels and p.loss_rows; p.labelled of targets.
+/// p.dataset.split.train, or p.loss_labels and p.loss_rows; p.labelled of targets. On a device the loss is taken of
+/// p.training and p.validation, p.class_weights and p.ids lie there, and what keys draws is left out: kernels read it
+/// from the numbers of a step.
 std::vector<Call> calls_of(const ir::Plan& plan, const Specification& specification, const Names& names,
-                           const ir::Op& op);
+                           const ir::Op& op, Space space = Space::kHost);
 
 }  // namespace gneiss::synth

@@ -105,7 +105,7 @@ std::string shared_main(const Source& from) {
       includes({"<algorithm>", "<charconv>", "<cstdio>", "<cstdlib>", "<exception>", "<filesystem>", "<string_view>",
                 "<utility>", "", quote("base/hash_bytes.h"), quote("base/parallel.h"), quote("comm/launch.h"),
                 quote("comm/loopback.h"), quote("gneiss/error.h"), quote("shared.h"), quote("train/cut_nodes.h")});
-  text += "\nnamespace program {\n\n" + openmp::options_source();
+  text += "\nnamespace program {\n\n" + openmp::options_source(from);
   text += R"(/// Processes could have been started with anything.
 static void agree(comm::Communicator& communicator, const Settings& settings, const data::Dataset& whole,
                   const Cut& cut) {

@@ -62,6 +62,28 @@ Names::Names(const Specification& specification)
             "feature_transpose", "p",       "band",        "std",       "gneiss",     "program",      "cpu",
             "reference",         "onednn",  "data",        "graph",     "train",      "epochs",       "runs",
             "runtime",           "ir",      "kernels",     "elements",  "targets",    "count_edges",  "for_each_band"};
+  // Of programs for devices.
+  taken_.insert({"device",
+                 "guard",
+                 "ids",
+                 "class_weights",
+                 "training",
+                 "validation",
+                 "transposed_values",
+                 "norm_scratch",
+                 "recorded_step",
+                 "recorded_inference",
+                 "take",
+                 "zeros",
+                 "copy",
+                 "send",
+                 "store",
+                 "fetch",
+                 "read",
+                 "launch",
+                 "then",
+                 "send_numbers",
+                 "scratch_bytes"});
   if (!specification.several.ranks.empty())
     taken_.insert({"communicator", "part", "whole", "sums", "loss_of_all", "all_logits", "comm", "run_band"});
   for (const ir::GraphDef& graph : program_.graphs) {

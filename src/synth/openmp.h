@@ -7,6 +7,7 @@
 #include "synth/names.h"
 #include "synth/specification.h"
 #include "synth/target.h"
+#include "synth/text.h"
 
 namespace gneiss::synth::openmp {
 
@@ -14,8 +15,10 @@ namespace gneiss::synth::openmp {
 struct Source {
   const Specification& spec;
   const Names& names;
+  Space space = Space::kHost;  ///< where the program computes
 
   bool is_rank() const { return !spec.several.ranks.empty(); }
+  bool on_device() const { return space == Space::kDevice; }
   const ir::Plan& plan() const { return *spec.plan; }
   const ir::Program& program() const { return spec.plan->program; }
   const ir::Placement& place(ir::ValueId v) const { return plan().placements[static_cast<std::size_t>(v)]; }
@@ -52,7 +55,8 @@ std::vector<SourceFile> phase_sources(const Source& from);
 /// Those of them that are compiled, without their `.cc`.
 std::vector<std::string> phase_names();
 
-// Pieces of the above that programs for several ranks are laid out from in another way (mpi.cc).
+// Pieces of the above that programs for several ranks and for devices are laid out from in another way (mpi.cc,
+// cuda.cc).
 
 /// The first lines of program.h, up to what the files are.
 std::string sizes(const Source& from);
@@ -60,12 +64,20 @@ std::string class_weights(const Source& from);
 std::string settings_struct(const Source& from);
 /// Reads the data set as `whole` is called, and renames its nodes.
 std::string load_lines(const Source& from, const std::string& whole);
+/// How many rows the loss is taken of, where those were made for it.
+std::string loss_row_count(const Source& from);
 /// `  expect(WHAT, FOUND, EXPECTED);`
 std::string check(const std::string& what, const std::string& found, const std::string& expected);
 /// `  const ERROR if found is not expected`: the function that these lines call.
 std::string expect_function();
 /// Options of the command line, into Settings.
-std::string options_source();
+std::string options_source(const Source& from);
+/// What an ir::Init of a parameter is.
+std::vector<Field> init_fields(const ir::Init& init);
+/// A member for each value that has a place, with its shape.
+std::string value_members(const Source& from);
+/// `struct Scores`, which an evaluation returns.
+std::string scores_struct();
 /// The loop over epochs and what it needs.
 std::string epochs_source(const Source& from);
 std::string main_function();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "synth/calls.h"
 #include "synth/openmp.h"
@@ -59,14 +60,6 @@ std::string place_value(const Source& from, ir::ValueId v) {
   const std::int64_t stride = from.plan().stride(v);
   return fmt::format("  {} = {{at<{}>({}), {}{}}};\n", value, element, address(from, v), shape,
                      stride > type.cols ? fmt::format(", {}", stride) : "");
-}
-
-/// How many rows the loss is taken of, where those were made for it.
-std::string loss_row_count(const Source& from) {
-  for (const ir::Op& op : from.program().ops) {
-    if (ir::is_training_loss(op)) return from.names.rows(from.program().type(op.inputs[0]));
-  }
-  return {};
 }
 
 std::string load_options(const data::LoadOptions& load) {
@@ -292,6 +285,15 @@ static Matrix in_band(Buffer<std::byte>& bands, std::int64_t offset, std::int64_
   return text + "}\n";
 }
 
+}  // namespace
+
+std::string loss_row_count(const Source& from) {
+  for (const ir::Op& op : from.program().ops) {
+    if (ir::is_training_loss(op)) return from.names.rows(from.program().type(op.inputs[0]));
+  }
+  return {};
+}
+
 std::vector<Field> init_fields(const ir::Init& init) {
   static constexpr std::string_view kKinds[] = {"kZeros",  "kOnes", "kConstant", "kUniform",
                                                 "kGlorot", "kHe",   "kNormal"};
@@ -303,8 +305,6 @@ std::vector<Field> init_fields(const ir::Init& init) {
   if (by_fans) fields.push_back({"fan_out", fmt::format("{}", init.fan_out)});
   return fields;
 }
-
-}  // namespace
 
 std::string check(const std::string& what, const std::string& found, const std::string& expected) {
   return call("  ", "expect", {quote(what), found, expected});
@@ -400,32 +400,49 @@ void load_and_lay_out(const Settings& settings, Program& p) {
 }
 
 std::string parameters_source(const Source& from) {
+  // On a device they are a copy, part of a Snapshot.
+  const auto place_in_copy = [&](const ir::Param& param) {
+    const ir::Placement& place = from.place(param.value);
+    return std::pair(place.storage == Storage::kState ? "states" : "parameters", place.offset_bytes / 4);
+  };
+  const auto elements = [&](const ir::Param& param) {
+    if (!from.on_device()) return fmt::format("elements(p.{})", from.names.value(param.value));
+    const auto [buffer, begin] = place_in_copy(param);
+    return fmt::format("first.{}.span().subspan({}, {})", buffer, begin, param.rows * param.cols);
+  };
+  const auto matrix = [&](const ir::Param& param) {
+    if (!from.on_device()) return "p." + from.names.value(param.value);
+    const auto [buffer, begin] = place_in_copy(param);
+    return fmt::format("{{weights.{}.data() + {}, {}, {}}}", buffer, begin, param.rows, param.cols);
+  };
   std::string body =
       "// Draws depend on the seed and the parameter's name alone.\nvoid initialize_parameters(Program& p) {\n";
+  if (from.on_device()) body += "  Snapshot first(p);\n";
   for (const ir::Param& param : from.program().params) {
     const std::string value = from.names.value(param.value);
-    const std::string line = fmt::format("  runtime::initialize<float>({}, {}, p.seed, elements(p.{}));",
-                                         quote(param.name), braced(init_fields(param.init)), value);
+    const std::string line = fmt::format("  runtime::initialize<float>({}, {}, p.seed, {});", quote(param.name),
+                                         braced(init_fields(param.init)), elements(param));
     if (fits(line)) {
       body += line + "\n";
     } else {
       body += definition("  ", "ir::Init", "init_" + value, init_fields(param.init));
-      body += call("  ", "runtime::initialize<float>",
-                   {quote(param.name), "init_" + value, "p.seed", fmt::format("elements(p.{})", value)});
+      body += call("  ", "runtime::initialize<float>", {quote(param.name), "init_" + value, "p.seed", elements(param)});
     }
   }
+  if (from.on_device()) body += "  first.put_back(p);\n";
   body += R"(}
 
 // Under the keys and in the shapes of PyTorch Geometric.
 void save_parameters(const Program& p, const std::string& path, std::int64_t epochs) {
   runs::ParameterFile file(epochs);
 )";
+  if (from.on_device()) body += "  Snapshot weights(p);\n  weights.keep(p);\n";
   for (const ir::Param& param : from.program().params) {
     std::vector<std::int64_t> shape = param.stored_shape;
     if (shape.empty()) shape = {param.rows, param.cols};
     body += call("  ", "file.add",
-                 {quote(param.name), fmt::format("{{{}}}", fmt::join(shape, ", ")),
-                  "p." + from.names.value(param.value), param.stored_transposed ? "true" : "false"});
+                 {quote(param.name), fmt::format("{{{}}}", fmt::join(shape, ", ")), matrix(param),
+                  param.stored_transposed ? "true" : "false"});
   }
   body += "  file.write(path);\n}\n";
   return source_file(from, "First values of the parameters, and the file that they are saved in.",

@@ -81,8 +81,8 @@ std::string scores_source(const Source& from) {
                      includes({"<limits>", "", quote("epochs/metrics.h"), quote("program.h")}), body);
 }
 
-std::string options_source() {
-  return R"(constexpr const char* kUsage = "train --help lists the options";
+std::string options_source(const Source& from) {
+  std::string text = R"(constexpr const char* kUsage = "train --help lists the options";
 constexpr const char* kHelp =
     "usage: train [DATA] [options]\n"
     "  --data DATA     the same as DATA: data of the sizes that this program was written for\n"
@@ -91,7 +91,11 @@ constexpr const char* kHelp =
     "  --epochs N      most epochs\n"
     "  --seed N        seed of weights and dropout\n"
     "  --threads N     0: all processors allowed; never changes a result\n"
-    "  --out FOLDER    a new folder for the weights of the best epoch, model.safetensors\n"
+)";
+  if (from.on_device())
+    text += R"(    "  --device NAME   cuda, cuda:N, or emulated: what a card would compute, on the CPU, slowly\n"
+)";
+  text += R"(    "  --out FOLDER    a new folder for the weights of the best epoch, model.safetensors\n"
     "  --save FILE     these weights as this file\n";
 
 static std::int64_t number(std::string_view option, std::string_view text) {
@@ -119,7 +123,12 @@ static void take(std::string_view option, std::string_view value, Settings& sett
     settings.seed = static_cast<std::uint64_t>(number(option, value));
   } else if (option == "--threads") {
     settings.threads = static_cast<int>(number(option, value));
-  } else {
+)";
+  if (from.on_device())
+    text += R"(  } else if (option == "--device") {
+    settings.device = value;
+)";
+  text += R"(  } else {
     throw Error(ErrorCode::kUsage, "unknown option '" + std::string(option) + "'", {}, kUsage);
   }
 }
@@ -154,13 +163,15 @@ static Settings read_settings(int argc, char** argv) {
 }
 
 )";
+  return text;
 }
 
 std::string epochs_source(const Source& from) {
   const EpochSpec& epochs = from.spec.epochs;
   const bool rank = from.is_rank();
   const char* const prints = rank ? "if (prints) " : "";
-  std::string text = R"(/// Weights and states that can be put back.
+  const std::string value_of_loss = "p." + from.names.value(from.program().output("loss"));
+  std::string text = from.on_device() ? "" : R"(/// Weights and states that can be put back.
 struct Snapshot {
   explicit Snapshot(const Program& p) : parameters(p.parameters.size()), states(p.states.size()) {}
   void keep(const Program& p) {
@@ -176,7 +187,8 @@ struct Snapshot {
   Buffer<float> states;
 };
 
-static void check_loss(double loss, std::int64_t epoch) {
+)";
+  text += R"(static void check_loss(double loss, std::int64_t epoch) {
   if (std::isfinite(loss)) return;
   throw Error(ErrorCode::kNumeric, "the loss is not finite", "epoch " + std::to_string(epoch), "lower the rate");
 }
@@ -192,6 +204,24 @@ static void save(const Settings& settings, const Program& p, std::int64_t epochs
 }
 
 )";
+  if (from.on_device()) {
+    text += fmt::format(
+        R"(/// Forward, backward and update, recorded as one piece of work when they first run; the update does nothing
+/// where the loss is not finite. Returns the loss.
+static double step(Program& p, std::uint64_t epoch, double lr) {{
+  ++p.step;
+  p.send_numbers(runtime::step_numbers(p.seed, epoch, lr, p.step, {}, {}));
+  p.recorded_step.run(p.device.get(), p.arena, [&] {{
+    forward(p);
+    backward(p);
+    update(p);
+  }});
+  return p.read({});
+}}
+
+)",
+        real(from.spec.optimizer.beta1), real(from.spec.optimizer.beta2), value_of_loss);
+  }
   text +=
       rank ? R"(void run_epochs(const Settings& settings, const data::Dataset& whole, train::RankData part, int threads,
                 std::shared_ptr<void>* keep) {
@@ -208,11 +238,11 @@ static void save(const Settings& settings, const Program& p, std::int64_t epochs
            : R"(static void run(const Settings& settings) {
   if (!settings.out.empty() && std::filesystem::exists(settings.out))
     throw Error(ErrorCode::kUsage, "there is something of this name already", settings.out, "name a new folder");
-  Program p;
-  load_and_lay_out(settings, p);
+)" + std::string(from.on_device() ? "  Program p(settings.device);\n" : "  Program p;\n") +
+                 R"(  load_and_lay_out(settings, p);
   initialize_parameters(p);
-  setup(p);
-)";
+)" + std::string(from.on_device() ? "  p.send_numbers(runtime::step_numbers(p.seed, 0, 0, 0, 0, 0));\n" : "") +
+                 "  setup(p);\n";
   text +=
       fmt::format("  constexpr bool kHigherIsBetter = {};\n", epochs.higher_is_better && epochs.monitor == "kMetric");
   text += fmt::format("  epochs::EarlyStopping stopping(epochs::Monitor::{}, {}, {});\n", epochs.monitor,
@@ -232,13 +262,19 @@ static void save(const Settings& settings, const Program& p, std::int64_t epochs
     backward(p);
     p.communicator->wait(sum);
     const double loss = p.loss_of_all;
-)"
-               : R"(    const double loss = forward(p, static_cast<std::uint64_t>(epoch));
-    backward(p);
-)";
-  text += fmt::format(R"(    check_loss(loss, epoch);
+    check_loss(loss, epoch);
     update(p, schedule.lr(epoch - 1));
-    {}std::printf("%lld\t%.{}g", static_cast<long long>(epoch), loss);
+)"
+          : from.on_device()
+              ? R"(    const double loss = step(p, static_cast<std::uint64_t>(epoch), schedule.lr(epoch - 1));
+    check_loss(loss, epoch);
+)"
+              : R"(    const double loss = forward(p, static_cast<std::uint64_t>(epoch));
+    backward(p);
+    check_loss(loss, epoch);
+    update(p, schedule.lr(epoch - 1));
+)";
+  text += fmt::format(R"(    {}std::printf("%lld\t%.{}g", static_cast<long long>(epoch), loss);
     const bool last = epoch == settings.epochs;
 )",
                       prints, rank ? 17 : 9);  // on ranks a sum of f64
@@ -295,8 +331,8 @@ std::string main_source(const Source& from) {
   text += includes({"<charconv>", "<cmath>", "<cstdio>", "<cstdlib>", "<exception>", "<filesystem>", "<string_view>",
                     "", quote("epochs/early_stopping.h"), quote("epochs/schedule.h"), quote("gneiss/error.h"),
                     quote("program.h")});
-  return text + "\nnamespace program {\n\n" + options_source() + epochs_source(from) + "\n}  // namespace program\n\n" +
-         main_function();
+  return text + "\nnamespace program {\n\n" + options_source(from) + epochs_source(from) +
+         "\n}  // namespace program\n\n" + main_function();
 }
 
 /// Loops over edges need nothing of the other sources, and options that the bits of their sums depend on.

@@ -103,7 +103,7 @@ std::string graph_members(const Source& from) {
   return declarations("  ", list);
 }
 
-std::string_view storage_note(Storage storage) {
+std::string_view storage_note(Storage storage, bool on_device) {
   switch (storage) {
     case Storage::kNone:
       return "nobody reads it";
@@ -121,25 +121,11 @@ std::string_view storage_note(Storage storage) {
     case Storage::kArena:
       return "in the arena";
     case Storage::kBand:
-      return "a band of rows for each thread";
+      return on_device ? "in registers alone" : "a band of rows for each thread";
     case Storage::kLoop:
       return "a row of the edge at hand";
   }
   return "";
-}
-
-std::string value_members(const Source& from) {
-  std::vector<Declaration> list;
-  for (const ir::ValueId v : named_values(from)) {
-    const ir::Type& type = from.program().type(v);
-    const char* kind = ir::is_half(type.scalar) ? "Halves" : type.scalar == ir::Scalar::kIndex ? "Indices" : "Matrix";
-    const bool sparse = type.layout == ir::Layout::kSparse;
-    const std::string shape =
-        sparse ? "[kFeatureEntries, 1]" : fmt::format("[{}, {}]", from.names.rows(type), type.cols);
-    list.push_back({fmt::format("{} {};", kind, from.names.value(v)),
-                    fmt::format("{}, {}", shape, storage_note(from.place(v).storage))});
-  }
-  return declarations("  ", list);
 }
 
 /// Of a rank: what was started of each exchange.
@@ -227,6 +213,33 @@ std::vector<ir::ValueId> named_values(const Source& from) {
   return values;
 }
 
+std::string value_members(const Source& from) {
+  std::vector<Declaration> list;
+  for (const ir::ValueId v : named_values(from)) {
+    const ir::Type& type = from.program().type(v);
+    const char* kind = ir::is_half(type.scalar) ? "Halves" : type.scalar == ir::Scalar::kIndex ? "Indices" : "Matrix";
+    const bool sparse = type.layout == ir::Layout::kSparse;
+    const std::string shape =
+        sparse ? "[kFeatureEntries, 1]" : fmt::format("[{}, {}]", from.names.rows(type), type.cols);
+    list.push_back({fmt::format("{} {};", kind, from.names.value(v)),
+                    fmt::format("{}, {}", shape, storage_note(from.place(v).storage, from.on_device()))});
+  }
+  return declarations("  ", list);
+}
+
+std::string scores_struct() {
+  return R"(/// Scores of the three parts of the nodes, and the loss of the validation nodes.
+struct Scores {
+  double train = 0;
+  double val = 0;
+  double test = 0;
+  double val_loss = 0;
+  bool validated = false;  ///< there are validation nodes
+};
+
+)";
+}
+
 std::string class_weights(const Source& from) {
   if (from.spec.class_weights.empty()) return {};
   std::string text = "\n// Of each class in the loss.\ninline constexpr float kClassWeights[] = {\n";
@@ -245,13 +258,13 @@ struct Settings {{
   std::int64_t epochs = {};
   std::uint64_t seed = {};
   int threads = 0;
-  std::string out;
+{}  std::string out;
   std::string save;
 }};
 
 )",
                      quote(spec.data.name), quote(spec.data.load.split), spec.data.load.seed, spec.epochs.epochs,
-                     spec.epochs.seed);
+                     spec.epochs.seed, from.on_device() ? "  std::string device = \"cuda\";\n" : "");
 }
 
 namespace {
@@ -334,16 +347,7 @@ std::string program_header(const Source& from) {
   std::span<std::byte> scratch_part(std::size_t begin, std::size_t size) { return scratch.subspan(begin, size); }
 };
 
-/// Scores of the three parts of the nodes, and the loss of the validation nodes.
-struct Scores {
-  double train = 0;
-  double val = 0;
-  double test = 0;
-  double val_loss = 0;
-  bool validated = false;  ///< there are validation nodes
-};
-
-)";
+)" + scores_struct();
   text += from.is_rank() ? "void lay_out(const data::Dataset& whole, train::RankData part, Program& p);\n"
                          : "void load_and_lay_out(const Settings& settings, Program& p);\n";
   text += R"(void initialize_parameters(Program& p);

@@ -9,8 +9,9 @@
 namespace gneiss::synth {
 namespace {
 
-constexpr std::array kTargets = {Target{"openmp", "C++ for the processors of one machine", false, emit_openmp},
-                                 Target{"mpi", "C++ for the ranks of --ranks", true, emit_mpi}};
+constexpr std::array kTargets = {Target{"openmp", "C++ for the processors of one machine", false, false, emit_openmp},
+                                 Target{"mpi", "C++ for the ranks of --ranks", true, false, emit_mpi},
+                                 Target{"cuda", "C++ for one NVIDIA card", false, true, emit_cuda}};
 
 }  // namespace
 

@@ -20,6 +20,7 @@ struct Target {
   std::string_view name;
   std::string_view summary;
   bool ranks = false;  ///< it writes programs for several ranks, and for no other number than that of the specification
+  bool device = false;  ///< of a plan for devices (planner::Target::kDevice)
   std::vector<SourceFile> (*emit)(const Specification& specification);
 };
 
@@ -31,5 +32,7 @@ const Target& find_target(std::string_view name);
 std::vector<SourceFile> emit_openmp(const Specification& specification);
 /// The same for several ranks: CMakeLists.txt, what all share, and a folder for each rank (mpi.cc).
 std::vector<SourceFile> emit_mpi(const Specification& specification);
+/// The same for one device: calls of its kernels, on memory of its own (cuda.cc).
+std::vector<SourceFile> emit_cuda(const Specification& specification);
 
 }  // namespace gneiss::synth

@@ -33,6 +33,7 @@ std::vector<SynthCase> synth_cases() {
     words >> item.name >> where;
     item.often = where.find("check") != std::string::npos;
     item.whole = where.find("whole") != std::string::npos;
+    item.device = where.find("cuda") != std::string::npos;
     item.golden = item.whole || where.find("golden") != std::string::npos;
     for (std::string word; words >> word;) {
       for (std::string& argument : expand(word)) item.arguments.push_back(std::move(argument));
@@ -43,6 +44,12 @@ std::vector<SynthCase> synth_cases() {
     cases.push_back(std::move(item));
   }
   return cases;
+}
+
+std::vector<std::string> target_options(const SynthCase& item) {
+  if (item.ranks) return {"--target", "mpi"};
+  if (item.device) return {"--target", "cuda"};
+  return {};
 }
 
 void write_awkward_files(const Workplace& place) {

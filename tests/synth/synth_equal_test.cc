@@ -65,17 +65,19 @@ TEST_P(Programs, ComputeWhatTheCommandComputes) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   };
-  std::vector<std::string> write = {"-o", "program"};
+  std::vector<std::string> write = target_options(item);
+  write.insert(write.end(), {"-o", "program"});
   std::vector<std::string> train = {"--out", "run", "--quiet"};
-  if (item.ranks) write.insert(write.end(), {"--target", "mpi"});
-  if (!item.ranks) train.emplace_back("--jit");
+  if (item.device) train.insert(train.end(), {"--device", "emulated"});
+  if (!item.ranks && !item.device) train.emplace_back("--jit");
   const CommandResult written = place.gneiss(with("synth", write));
   ASSERT_EQ(written.code, 0) << written.err;
   const CommandResult trained = place.gneiss(with("train", train));
   ASSERT_EQ(trained.code, 0) << trained.err;
   ASSERT_NO_FATAL_FAILURE(build(place));
   // Two threads against as many as there are: neither may show.
-  ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train --threads 2 --save weights.safetensors"));
+  const std::string device = item.device ? " --device emulated" : "";
+  ASSERT_NO_FATAL_FAILURE(run(place, "program/build/train --threads 2 --save weights.safetensors" + device));
 
   std::vector<double> losses = losses_of_run(place.read("run/metrics.jsonl"));
   std::vector<double> printed = losses_of_program(place.read("log"));
@@ -92,6 +94,11 @@ TEST_P(Programs, ComputeWhatTheCommandComputes) {
     EXPECT_EQ(other->shape, tensor.shape) << tensor.name;
     EXPECT_TRUE(other->data == tensor.data) << tensor.name << " differs";
   }
+  if (!item.device) return;
+  // No machine has as many cards.
+  const std::string wrong = "cd '" + place.path("").string() + "' && program/build/train --device cuda:999 >log 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(wrong.c_str())), 2);
+  EXPECT_NE(place.read("log").find("--device"), std::string::npos) << place.read("log");
 }
 
 /// A program for sizes alone takes any data of these sizes, and says what is wrong with others and with its options.

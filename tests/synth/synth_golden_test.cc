@@ -24,7 +24,7 @@ void emit(const Workplace& place, const SynthCase& item) {
   std::vector<std::string> arguments = {"synth"};
   arguments.insert(arguments.end(), item.arguments.begin(), item.arguments.end());
   arguments.insert(arguments.end(), {"-o", "program"});
-  if (item.ranks) arguments.insert(arguments.end(), {"--target", "mpi"});
+  for (const std::string& option : target_options(item)) arguments.push_back(option);
   const CommandResult result = place.gneiss(arguments);
   ASSERT_EQ(result.code, 0) << result.err;
   ASSERT_EQ(result.err, "");
@@ -144,6 +144,8 @@ TEST(SynthCommand, NamesWhatIsWrong) {
       {{"synth", "karate", "-o", "p", "--ranks", "2"}, 2, {"on one rank", "--target mpi"}},
       {{"synth", "karate", "-o", "p", "--target", "mpi"}, 2, {"several ranks", "--ranks"}},
       {{"synth", "karate", "-o", "p", "--target", "mpi", "--ranks", "2", "--jit"}, 2, {"--jit does not go"}},
+      {{"synth", "karate", "-o", "p", "--target", "cuda", "--ranks", "2"}, 2, {"on one rank", "--target mpi"}},
+      {{"synth", "karate", "-o", "p", "--target", "cuda", "--devices", "2"}, 2, {"on one device", "--devices"}},
       {{"synth", "karate"}, 2, {"output"}}};
   for (const Wrong& wrong : list) {
     const CommandResult result = place.gneiss(wrong.arguments);

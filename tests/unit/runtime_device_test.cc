@@ -13,6 +13,7 @@
 #include "kernels/cuda/device.h"
 #include "runtime/device.h"
 #include "runtime/device_executor.h"
+#include "runtime/device_program.h"
 #include "support/allocation_counter.h"
 #include "train/dataset_inputs.h"
 #include "train/session.h"
@@ -81,6 +82,38 @@ TEST(DeviceMemory, WhatTheEmulationGivesIsNanUntilItIsWritten) {
   std::uint32_t word = 0;
   std::memcpy(&word, memory.data(), sizeof(word));
   EXPECT_EQ(word, 0xFFFFFFFFU);
+}
+
+TEST(DeviceProgram, RunsKernelsAndWhatFollowsThem) {
+  DeviceProgram program("emulated");
+  const std::vector<float> numbers = {-1, 2, -3, 4};
+  const auto matrix = [&](DeviceSpan<float> span) { return MatrixView<float, Space::kDevice>(span.data, 2, 2); };
+  const auto x = matrix(program.copy<float>(numbers));
+  const auto middle = matrix(program.zeros<float>(4));
+  const auto y = matrix(program.take<float>(4));
+  const kernels::OnDevice<kernels::UnaryArgs> relu = {.fn = kernels::Unary::kRelu, .x = x, .y = middle};
+  const kernels::OnDevice<kernels::BinaryArgs> minus = {.fn = kernels::Binary::kSub, .a = x, .b = middle, .c = y};
+  program.launch(relu, {then(minus, kSecond)});
+  std::vector<float> found(4);
+  program.fetch(std::span<float>(found), DeviceSpan<float>{y.data, 4});
+  EXPECT_THAT(found, ::testing::ElementsAre(-1, 0, -3, 0));
+  EXPECT_EQ(program.read(x), -1);
+}
+
+TEST(DeviceProgram, RecordsWorkOnce) {
+  DeviceProgram program("emulated");
+  const MatrixView<float, Space::kDevice> sum(program.zeros<float>(1).data, 1, 1);
+  const MatrixView<float, Space::kDevice> one(program.copy<float>(std::vector<float>{1}).data, 1, 1);
+  RecordedWork work;
+  int launches = 0;
+  for (int i = 0; i < 3; ++i) {
+    work.run(program.device.get(), {}, [&] {
+      ++launches;
+      program.launch<kernels::BinaryArgs>({.fn = kernels::Binary::kAdd, .a = sum, .b = one, .c = sum});
+    });
+  }
+  EXPECT_EQ(launches, 1);
+  EXPECT_EQ(program.read(sum), 3);
 }
 
 class KaratePlan : public ::testing::Test {

@@ -1,0 +1,399 @@
+// The cuda target: program.h, data.cc and scores.cc. Data and graphs are made on the host and copied once.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "synth/calls.h"
+#include "synth/cuda.h"
+#include "synth/text.h"
+
+namespace gneiss::synth::cuda {
+namespace {
+
+using ir::Storage;
+
+bool validates(const Source& from) { return from.program().output("val_loss") != ir::kNoValue; }
+/// Does the optimizer keep a moment, or a second one?
+bool has_moments(const OptimizerSpec& optimizer) { return optimizer.name != "sgd" || optimizer.momentum != 0; }
+bool has_squares(const OptimizerSpec& optimizer) { return optimizer.name != "sgd"; }
+
+std::string structure_members(const Source& from) {
+  std::vector<Declaration> list;
+  const std::vector<bool> weights = graphs_with_weights(from);
+  for (std::size_t g = 0; g < from.program().graphs.size(); ++g) {
+    const ir::GraphUse& use = from.plan().graph_uses[g];
+    if (!use.used) continue;
+    const std::string& name = from.names.graph(static_cast<std::int32_t>(g));
+    list.push_back({fmt::format("Pattern in_edges_{};", name), "a row for each destination, its sources ascending"});
+    if (weights[g]) list.push_back({fmt::format("DeviceSpan<const float> weights_{};", name), "of these edges"});
+    if (use.transpose)
+      list.push_back({fmt::format("Pattern out_edges_{};", name), "a row for each source, its destinations ascending"});
+  }
+  if (from.spec.data.sparse_features) {
+    list.push_back({"Pattern feature_rows;", "where the stored values of the features stand"});
+    if (from.plan().feature_transpose) {
+      list.push_back({"Pattern feature_columns;", "a row for each feature"});
+      if (!from.plan().feature_slots)
+        list.push_back({"DeviceSpan<const float> transposed_values;", "of the features by columns"});
+    }
+  }
+  list.push_back({"DeviceSpan<const std::int64_t> ids;", "of nodes in the file, which key random draws"});
+  list.push_back({"LossOperandsIn<Space::kDevice> training;", "what the loss is taken of"});
+  if (validates(from))
+    list.push_back({"LossOperandsIn<Space::kDevice> validation;", "the same of the validation nodes"});
+  if (!from.spec.class_weights.empty()) list.push_back({"DeviceSpan<const float> class_weights;", "of the loss"});
+  return declarations("  ", list);
+}
+
+std::string buffer_members(const Source& from) {
+  std::string text = "  DeviceSpan<float> parameters;\n  DeviceSpan<float> gradients;\n  DeviceSpan<float> states;\n";
+  const OptimizerSpec& optimizer = from.spec.optimizer;
+  if (has_moments(optimizer)) text += "  DeviceSpan<float> moments;\n";
+  if (has_squares(optimizer)) text += "  DeviceSpan<float> squares;\n";
+  if (optimizer.clip_norm > 0) text += "  DeviceSpan<std::byte> norm_scratch;\n";
+  return text + "  DeviceSpan<std::byte> constants;\n  DeviceSpan<std::byte> arena;\n";
+}
+
+/// Where a value lies, as an expression.
+std::string address(const Source& from, ir::ValueId v, const char* element) {
+  const ir::Placement& place = from.place(v);
+  const auto at = [&](const char* buffer) {
+    return fmt::format("at<{}>(p.{}.data, {})", element, buffer, place.offset_bytes);
+  };
+  switch (place.storage) {
+    case Storage::kParameter:
+      return at("parameters");
+    case Storage::kGradient:
+      return at("gradients");
+    case Storage::kState:
+      return at("states");
+    case Storage::kConstant:
+      return at("constants");
+    case Storage::kArena:
+      return at("arena");
+    case Storage::kInput: {
+      const bool halves = ir::is_half(from.program().type(v).scalar);
+      const bool sparse = from.program().type(v).layout == ir::Layout::kSparse;
+      return fmt::format("p.copy<{}>(p.dataset.features.{}.span()).data", element,
+                         halves   ? "halves"
+                         : sparse ? "values"
+                                  : "dense");
+    }
+    case Storage::kNone:
+    case Storage::kFile:
+    case Storage::kBand:
+    case Storage::kLoop:
+      break;
+  }
+  return "nullptr";
+}
+
+std::string place_value(const Source& from, ir::ValueId v) {
+  const ir::Type& type = from.program().type(v);
+  const std::string value = "p." + from.names.value(v);
+  std::string members;
+  if (ir::is_half(type.scalar)) {
+    members = fmt::format("{}, {}, {}", type.scalar == ir::Scalar::kBf16 ? "HalfType::kBf16" : "HalfType::kF16",
+                          address(from, v, "std::uint16_t"), type.cols);
+  } else {
+    const bool sparse = type.layout == ir::Layout::kSparse;
+    const std::int64_t stride = from.place(v).storage == Storage::kInput ? type.cols : from.plan().stride(v);
+    members = fmt::format("{}, {}, {}", address(from, v, type.scalar == ir::Scalar::kIndex ? "std::int32_t" : "float"),
+                          sparse ? "kFeatureEntries" : from.names.rows(type), sparse ? 1 : type.cols);
+    if (!sparse && stride > type.cols) members += fmt::format(", {}", stride);
+  }
+  return fmt::format("  {} = {{{}}};\n", value, members);
+}
+
+/// The graph object of a graph of the program, while data are read.
+std::string host_graph(const Source& from, std::int32_t graph) {
+  return graph == 0 ? "p.dataset.graph" : from.names.graph(graph);
+}
+
+std::string derived_graph(const Source& from, const ir::GraphDef& def) {
+  const std::string base = host_graph(from, def.base);
+  switch (def.origin) {
+    case ir::GraphOrigin::kGiven:
+      break;
+    case ir::GraphOrigin::kAddRemainingSelfLoops:
+      return fmt::format("graph::add_remaining_self_loops({}, p.threads)", base);
+    case ir::GraphOrigin::kReplaceSelfLoops:
+      return fmt::format("graph::replace_self_loops({}, p.threads)", base);
+    case ir::GraphOrigin::kIntoLossRows:
+      return fmt::format("graph::edges_into({}, p.dataset.split.train, p.threads)", base);
+    case ir::GraphOrigin::kLossRows:
+      return "graph::selection(kNodes, p.dataset.split.train)";
+  }
+  return {};
+}
+
+/// Empty for a model that reads no edges.
+std::string graph_function(const Source& from) {
+  const ir::Program& program = from.program();
+  const std::vector<bool> weights = graphs_with_weights(from);
+  std::string text;
+  const std::vector<ir::GraphUse>& uses = from.plan().graph_uses;
+  if (std::any_of(uses.begin(), uses.end(), [](const ir::GraphUse& use) { return use.used && use.transpose; })) {
+    text += R"(/// Edges by source; `slots`: they name their places among the in-edges.
+static Pattern send_transpose(Program& p, const SparsePattern& in_edges, bool slots) {
+  return p.send(graph::transpose(in_edges, slots, p.threads).pattern());
+}
+
+)";
+  }
+  std::string sent;
+  for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+    const auto index = static_cast<std::int32_t>(g);
+    const ir::GraphUse& use = from.plan().graph_uses[g];
+    if (!ir::is_made(from.plan(), g)) continue;
+    const std::string object = host_graph(from, index);
+    const std::string& name = from.names.graph(index);
+    if (g > 0) {
+      const std::string made = derived_graph(from, program.graphs[g]);
+      const std::string line = fmt::format("  const graph::Graph {} = {};", object, made);
+      sent += fits(line) ? line + "\n" : fmt::format("  const graph::Graph {} =\n      {};\n", object, made);
+      sent += openmp::check(fmt::format("edges of {}", program.graphs[g].name), object + ".num_edges()",
+                            from.names.edge_count(index));
+    }
+    if (!use.used) continue;
+    sent += fmt::format("  p.in_edges_{} = p.send({}.in_edges());\n", name, object);
+    if (weights[g]) sent += fmt::format("  p.weights_{} = p.send({}.weights());\n", name, object);
+    if (use.transpose)
+      sent += fmt::format("  p.out_edges_{} = send_transpose(p, {}.in_edges(), {});\n", name, object, use.slots);
+  }
+  if (from.spec.data.sparse_features) {
+    sent += "  p.feature_rows = p.send(p.dataset.features.pattern());\n";
+    if (from.plan().feature_transpose) {
+      sent += call("  ", "const graph::Transpose by_columns = graph::transpose",
+                   {"p.dataset.features.pattern()", from.plan().feature_slots ? "true" : "p.dataset.features.values",
+                    "p.threads"});
+      sent += "  p.feature_columns = p.send(by_columns.pattern());\n";
+      if (!from.plan().feature_slots) sent += "  p.transposed_values = p.send<float>(by_columns.values);\n";
+    }
+  }
+  if (sent.empty()) return {};
+  return text +
+         "/// Makes the graphs, their transposes and that of the features, and copies them.\nstatic void "
+         "send_graphs(Program& p) {\n" +
+         sent + "}\n\n";
+}
+
+std::string label_functions(const Source& from) {
+  const bool targets = has_targets(from.program());
+  std::string text = R"(/// Copies labels, and which rows of them count.
+static LossOperandsIn<Space::kDevice> send_rows(Program& p, const data::Labels& labels,
+                                                const std::vector<NodeId>& rows) {
+  LossOperandsIn<Space::kDevice> sent;
+  sent.rows = p.send<NodeId>(rows);
+)";
+  text += targets ? R"(  const std::int64_t count = std::ssize(labels.targets.span()) / labels.num_classes;
+  sent.targets = {p.copy<float>(labels.targets.span()).data, count, labels.num_classes};
+  sent.labelled = labelled_entries(p.threads, {labels.targets.data(), count, labels.num_classes}, rows);
+)"
+                  : "  sent.labels = p.send<std::int32_t>(labels.classes.span());\n";
+  text += "  return sent;\n}\n\nstatic void send_labels(Program& p) {\n";
+  text += "  p.ids = p.send<std::int64_t>(p.dataset.orig_id);\n";
+  if (counts_rows_alone(from.program())) {
+    text +=
+        "  std::vector<NodeId> rows(p.dataset.split.train.size());  // the loss has rows of its own\n"
+        "  std::iota(rows.begin(), rows.end(), NodeId{0});\n"
+        "  p.training = send_rows(p, data::labels_of(p.dataset.labels, p.dataset.split.train), rows);\n";
+  } else {
+    text += "  p.training = send_rows(p, p.dataset.labels, p.dataset.split.train);\n";
+  }
+  if (validates(from))
+    text += "  p.validation = send_rows(p, p.dataset.labels, epochs::labelled_split(p.dataset).val);\n";
+  if (!from.spec.class_weights.empty()) text += "  p.class_weights = p.send<float>(kClassWeights);\n";
+  return text + "}\n";
+}
+
+std::string memory_function(const Source& from) {
+  const ir::Plan& plan = from.plan();
+  const OptimizerSpec& optimizer = from.spec.optimizer;
+  std::string text =
+      "// Values whose lifetimes do not overlap share the arena; numbers are offsets in bytes.\nstatic void "
+      "lay_out_memory(Program& p) {\n";
+  const auto zeros = [&](const char* name, std::int64_t bytes) {
+    text += fmt::format("  p.{} = p.zeros<float>({});\n", name, bytes / 4);
+  };
+  zeros("parameters", plan.parameter_bytes);
+  zeros("gradients", plan.parameter_bytes);
+  zeros("states", plan.state_bytes);
+  if (has_moments(optimizer)) zeros("moments", plan.parameter_bytes);
+  if (has_squares(optimizer)) zeros("squares", plan.parameter_bytes);
+  if (optimizer.clip_norm > 0)
+    text += "  p.norm_scratch = p.take<std::byte>(p.scratch_bytes<ClipNormArgs>({.g = p.gradients}));\n";
+  text += fmt::format(
+      "  p.constants = p.take<std::byte>({});\n  p.arena = p.take<std::byte>({});\n  p.scratch = {{p.arena.data, "
+      "{}}};\n",
+      plan.constant_bytes, plan.arena_bytes, plan.workspace_bytes);
+  for (const ir::ValueId v : openmp::named_values(from)) text += place_value(from, v);
+  return text + fmt::format("  p.guard = p.{}.data;\n}}\n", from.names.value(from.program().output("loss")));
+}
+
+}  // namespace
+
+std::vector<bool> graphs_with_weights(const Source& from) {
+  std::vector<bool> read(from.program().graphs.size());
+  for (const ir::Op& op : from.program().ops) {
+    if (op.kind != ir::OpKind::edge_weight) continue;
+    const auto graph = static_cast<std::size_t>(op.attrs.integer("graph", 0));
+    read[graph] = from.program().graphs[graph].weighted;
+  }
+  return read;
+}
+
+std::string program_header(const Source& from) {
+  const Specification& spec = from.spec;
+  std::string text =
+      comment("", fmt::format("{} on {}: a training program, written by gneiss {} (gneiss synth --target cuda).",
+                              spec.model, spec.data.title, spec.version));
+  text += R"(//
+//   data.cc        reads the data, makes the graphs, copies them, lays out memory of the device
+//   parameters.cc  first values of the parameters, and how they are saved
+//   setup.cc       what is computed once
+//   forward.cc     the loss of the training nodes
+//   backward.cc    the gradients
+//   update.cc      a step of the optimizer
+//   inference.cc   logits without dropout
+//   scores.cc      scores and loss of the three parts of the nodes
+//   main.cc        options, and the loop over epochs
+//
+// Comments of the form `FILE:LINE` show the line of the model that the code below comes from.
+#pragma once
+
+)";
+  text += includes({"<cstddef>", "<cstdint>", "<span>", "<string>", "<vector>", "", quote("base/buffer.h"),
+                    quote("base/half.h"), quote("data/dataset.h"), quote("graph/graph.h"), quote("kernels/call.h"),
+                    quote("kernels/cuda/device_kernels.h"), quote("runtime/device_program.h")});
+  text += R"(
+namespace program {
+
+using namespace gneiss;
+using namespace gneiss::kernels;
+using runtime::elements;
+using runtime::kFirst;
+using runtime::kSecond;
+using runtime::kThird;
+using runtime::then;
+using Matrix = MatrixView<float, Space::kDevice>;
+using Indices = MatrixView<std::int32_t, Space::kDevice>;
+using Halves = HalfElements<std::uint16_t, Space::kDevice>;
+using Pattern = SparsePatternIn<Space::kDevice>;
+
+// The data that this program is for: others of these sizes will do.
+)";
+  text += openmp::sizes(from) + openmp::class_weights(from) + openmp::settings_struct(from);
+  text +=
+      R"(/// Everything that the phases work on, in memory of the device. Matrices are views, laid out in data.cc.
+struct Program : runtime::DeviceProgram {
+  using DeviceProgram::DeviceProgram;
+
+  data::Dataset dataset;  // on the host: labels and splits, once the rest was copied
+  int threads = 1;        // of the host
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+
+)";
+  text += structure_members(from) + "\n" + buffer_members(from) + "\n" + openmp::value_members(from);
+  text += R"(
+  runtime::RecordedWork recorded_step;
+  runtime::RecordedWork recorded_inference;
+};
+
+)" + openmp::scores_struct() +
+          R"(/// Weights and states on the host, copied from the device and back.
+struct Snapshot {
+  explicit Snapshot(const Program& p) : parameters(p.parameters.size), states(p.states.size) {}
+  void keep(const Program& p) {
+    p.fetch(parameters.span(), p.parameters);
+    p.fetch(states.span(), p.states);
+  }
+  void put_back(Program& p) const {
+    p.store(p.parameters, parameters.span());
+    p.store(p.states, states.span());
+  }
+
+  Buffer<float> parameters;
+  Buffer<float> states;
+};
+
+void load_and_lay_out(const Settings& settings, Program& p);
+void initialize_parameters(Program& p);
+void save_parameters(const Program& p, const std::string& path, std::int64_t epochs);
+void setup(Program& p);
+// These enqueue kernels and do not wait.
+void forward(Program& p);
+void backward(Program& p);
+void update(Program& p);
+void infer(Program& p);
+Scores evaluate(Program& p);
+
+}  // namespace program
+)";
+  return text;
+}
+
+std::string data_source(const Source& from) {
+  std::string body = openmp::expect_function() + R"(
+/// What lies `offset` bytes into a buffer.
+template <class T>
+T* at(void* buffer, std::int64_t offset) {
+  return reinterpret_cast<T*>(static_cast<std::byte*>(buffer) + offset);
+}
+
+/// Reads the data and holds them against what the program was written for.
+static void load(const Settings& settings, Program& p) {
+)" + openmp::load_lines(from, "p.dataset");
+  if (counts_rows_alone(from.program()))
+    body += openmp::check("training nodes", "std::ssize(p.dataset.split.train)", openmp::loss_row_count(from));
+  const std::string graphs = graph_function(from);
+  body += "}\n\n" + graphs + label_functions(from) + "\n" + memory_function(from) + R"(
+void load_and_lay_out(const Settings& settings, Program& p) {
+  p.threads = settings.threads > 0 ? settings.threads : available_threads();
+  p.seed = settings.seed;
+  load(settings, p);
+)" + (graphs.empty() ? "" : "  send_graphs(p);\n") +
+          R"(  send_labels(p);
+  lay_out_memory(p);
+  // The device has them now.
+  p.dataset.graph.drop_edges();
+  p.dataset.features.drop_values();
+}
+)";
+  std::vector<std::string> headers = {"<numeric>", "", quote("base/parallel.h"), quote("data/load.h")};
+  const bool reorders = from.spec.data.node_order != "none";
+  if (reorders) headers.push_back(quote("data/preprocess.h"));
+  if (validates(from)) headers.push_back(quote("epochs/metrics.h"));
+  headers.push_back(quote("gneiss/error.h"));
+  if (reorders) headers.push_back(quote("graph/reorder.h"));
+  if (has_targets(from.program())) headers.push_back(quote("kernels/labelled_entries.h"));
+  headers.push_back(quote("program.h"));
+  return openmp::source_file(from, "Data, graphs and memory.", includes(headers), body);
+}
+
+std::string scores_source(const Source& from) {
+  const std::string logits = from.names.value(from.program().output("logits"));
+  const std::string loss =
+      validates(from) ? fmt::format("p.read(p.{})", from.names.value(from.program().output("val_loss"))) : "kUndefined";
+  const std::string body = fmt::format(
+      R"(Scores evaluate(Program& p) {{
+  static const data::Split split = epochs::labelled_split(p.dataset);
+  static epochs::Evaluator evaluator(epochs::Metric::{0}, p.dataset.labels, p.threads);
+  static Buffer<float> copy(static_cast<std::size_t>(p.{1}.rows * p.{1}.stride));
+  constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+  p.recorded_inference.run(p.device.get(), p.arena, [&] {{ infer(p); }});
+  p.fetch(copy.span(), {{p.{1}.data, copy.size()}});
+  const ConstMatrixView<float> logits(copy.data(), p.{1}.rows, p.{1}.cols, p.{1}.stride);
+  const auto score = [&](const std::vector<NodeId>& nodes) {{
+    return nodes.empty() ? kUndefined : evaluator.score(logits, nodes);
+  }};
+  return {{score(split.train), score(split.val), score(split.test), {2}, {3}}};
+}}
+)",
+      from.spec.epochs.metric, logits, loss, validates(from) ? "!split.val.empty()" : "false");
+  return openmp::source_file(from, "Scores of the training, validation and test nodes.",
+                             includes({"<limits>", "", quote("epochs/metrics.h"), quote("program.h")}), body);
+}
+
+}  // namespace gneiss::synth::cuda
