@@ -22,11 +22,11 @@ EdgeId degree_of(const minibatch::InEdges<NodeId>& graph, std::int64_t v) {
 }  // namespace
 
 TieredEdges::TieredEdges(const minibatch::InEdges<NodeId>& graph, std::span<const GraphRow> hot, std::int64_t devices,
-                         int threads)
+                         int threads, minibatch::EdgeSlots slots)
     : graph_(graph),
       begins_(at(graph.num_nodes())),
       sources_(at(graph.num_edges())),
-      slots_(at(graph.num_edges())),
+      slots_(slots == minibatch::EdgeSlots::kKept || !graph.weights.empty() ? at(graph.num_edges()) : 0),
       weights_(graph.weights.size()) {
   place(hot, std::max<std::int64_t>(1, devices));
   copy_rows(threads);
@@ -65,7 +65,7 @@ void TieredEdges::copy_rows(int threads) {
       const EdgeId degree = degree_of(graph_, v);
       for (EdgeId k = 0; k < degree; ++k) {
         sources_[at(to + k)] = graph_.sources[at(from + k)];
-        slots_[at(to + k)] = graph_.slots.empty() ? from + k : graph_.slots[at(from + k)];
+        if (!slots_.empty()) slots_[at(to + k)] = graph_.slots.empty() ? from + k : graph_.slots[at(from + k)];
         if (!graph_.weights.empty()) weights_[at(to + k)] = graph_.weights[at(from + k)];
       }
     }

@@ -55,13 +55,19 @@ struct EdgePlace {
 class TieredEdges {
  public:
   /// The rows `hot` on `devices` devices by turns. `graph` must outlive this, without its sources and weights, which
-  /// are copied. Errors: kUsage for a node that stands in `hot` twice, or is none.
-  TieredEdges(const minibatch::InEdges<NodeId>& graph, std::span<const GraphRow> hot, std::int64_t devices,
-              int threads);
+  /// are copied: 12 bytes an edge, 16 with weights; 4 where `slots` are of weights alone and there are none, and edges
+  /// of a batch are numbered here then. Errors: kUsage for a node that stands in `hot` twice, or is none.
+  TieredEdges(const minibatch::InEdges<NodeId>& graph, std::span<const GraphRow> hot, std::int64_t devices, int threads,
+              minibatch::EdgeSlots slots = minibatch::EdgeSlots::kKept);
 
   /// For samplers; valid as long as this.
   minibatch::InEdges<NodeId> in_edges() const;
   EdgePlace place_of(NodeId v) const;
+  /// Of all copies.
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(begins_.size_bytes() + sources_.size_bytes() + slots_.size_bytes() +
+                                     weights_.size_bytes());
+  }
   /// Of a device's rows, with a word each that says where they begin.
   std::int64_t device_bytes(std::int64_t device) const { return device_bytes_[static_cast<std::size_t>(device)]; }
 

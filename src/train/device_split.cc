@@ -82,7 +82,7 @@ GraphTier::GraphTier(const minibatch::Sampler<NodeId>& sampler, std::span<const 
                      std::int64_t devices, int threads)
     : rows_(std::ssize(hot)),
       devices_(devices),
-      edges_(sampler.graph(), hot, devices, threads),
+      edges_(sampler.graph(), hot, devices, threads, minibatch::EdgeSlots::kOfWeights),
       sampler_(std::make_unique<minibatch::Sampler<NodeId>>(edges_.in_edges(), sampler.options(), threads)) {}
 
 std::int64_t GraphTier::device_bytes() const {
@@ -91,12 +91,7 @@ std::int64_t GraphTier::device_bytes() const {
   return most;
 }
 
-std::int64_t GraphTier::bytes() const {
-  const minibatch::InEdges<NodeId>& graph = sampler_->graph();
-  const auto of_edge = static_cast<std::int64_t>(sizeof(NodeId) + sizeof(EdgeId)) +
-                       (graph.weights.empty() ? 0 : static_cast<std::int64_t>(sizeof(float)));
-  return graph.num_edges() * of_edge + graph.num_nodes() * static_cast<std::int64_t>(sizeof(EdgeId));
-}
+std::int64_t GraphTier::bytes() const { return edges_.bytes(); }
 
 void GraphTier::count(const minibatch::Slab& slab) {
   tiers::TierTraffic read;
