@@ -28,7 +28,8 @@ struct RunArguments {
 std::shared_ptr<RunArguments> add_arguments(const Command& command) {
   auto arguments = std::make_shared<RunArguments>();
   command.add_text("run", &arguments->run, "run folder", {.value_name = "RUN", .required = true});
-  arguments->flags.add_to(command, {"data", "train.threads", "train.mem", "device.name", "device.mem"});
+  arguments->flags.add_to(command,
+                          {"data", "train.threads", "train.mem", "train.page_cache", "device.name", "device.mem"});
   return arguments;
 }
 

@@ -476,6 +476,8 @@ inline constexpr Setting<std::string> init{"train.init"};
 inline constexpr Setting<NodeOrder> reorder{"train.reorder"};
 /// most memory that may be taken, all included (K, M, G allowed)
 inline constexpr Setting<std::int64_t> mem{"train.mem"};
+/// most that the system's cache keeps of features that stay in their file (K, M, G allowed); 0: nothing
+inline constexpr Setting<std::int64_t> page_cache{"train.page_cache"};
 /// train on so many ranks, threads of this process, each with a part of the nodes
 inline constexpr Setting<std::int64_t> ranks{"train.ranks"};
 /// how nodes are dealt out to ranks; a data set that was partitioned for as many keeps its parts

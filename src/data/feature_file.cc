@@ -6,6 +6,11 @@
 // once all others were tried. A disk sees all reads of a batch at the same time either way. What did not come whole is
 // read once more by plain reads, in the order of the file, and they name what is wrong: so errors do not depend on the
 // way. The system's own read-ahead is off: it would read what nobody asks for.
+//
+// Where the system's cache is bounded, a batch is read in groups of runs, and once so much was read as the bound says,
+// the system is told to let the whole file go (POSIX_FADV_DONTNEED): one call for thousands of reads, where letting
+// each go by itself would cost as much as reading it. Nothing tells for sure what of it the cache had already, so all
+// counts.
 #include "data/feature_file.h"
 
 #include <fcntl.h>
@@ -29,6 +34,7 @@ namespace {
 constexpr std::int64_t kGapBytes = 4096;
 constexpr std::int64_t kRunBytes = std::int64_t{256} << 10;
 constexpr std::int64_t kRunRows = kMostParts / 2;  ///< each may bring a gap
+constexpr std::int64_t kLeastGroup = std::int64_t{1} << 20;
 
 /// A row to read, and its place in the result.
 struct Wanted {
@@ -54,37 +60,42 @@ struct FeatureFile::Scratch {
   std::vector<std::byte> gap = std::vector<std::byte>(kGapBytes);
 };
 
-std::shared_ptr<const FeatureFile> FeatureFile::of(const Features& features, FileReads reads) {
+std::shared_ptr<const FeatureFile> FeatureFile::of(const Features& features, FileReads reads,
+                                                   std::int64_t cache_bytes) {
   if (features.sparse || features.empty() || is_lent(features)) return nullptr;
   const bool halves = features.dtype != HalfType::kNone;
   if (!(halves ? as_in_file(features.halves) : as_in_file(features.dense))) return nullptr;
   const std::shared_ptr<const void>& keeper = halves ? features.halves.keeper() : features.dense.keeper();
   if (const auto* scratch = std::get_deleter<ScratchPages>(keeper)) {
     const FilePlace place{"a scratch file in " + scratch_folder().string(), scratch->offset};
-    return std::shared_ptr<const FeatureFile>(new FeatureFile(scratch->file, place, features.row_bytes(), reads));
+    return std::shared_ptr<const FeatureFile>(
+        new FeatureFile(scratch->file, place, features.row_bytes(), reads, cache_bytes));
   }
   const void* const data = halves ? static_cast<const void*>(features.halves.data()) : features.dense.data();
   const std::optional<FilePlace> place = file_behind(data);
   if (!place) return nullptr;
-  return at(*place, features.row_bytes(), reads);
+  return at(*place, features.row_bytes(), reads, cache_bytes);
 }
 
-std::shared_ptr<const FeatureFile> FeatureFile::at(const FilePlace& place, std::int64_t row_bytes, FileReads reads) {
+std::shared_ptr<const FeatureFile> FeatureFile::at(const FilePlace& place, std::int64_t row_bytes, FileReads reads,
+                                                   std::int64_t cache_bytes) {
   const int descriptor = open(place.path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
   return std::shared_ptr<const FeatureFile>(
-      new FeatureFile(std::make_shared<const OpenFile>(descriptor), place, row_bytes, reads));
+      new FeatureFile(std::make_shared<const OpenFile>(descriptor), place, row_bytes, reads, cache_bytes));
 }
 
 FeatureFile::FeatureFile(std::shared_ptr<const OpenFile> file, const FilePlace& place, std::int64_t row_bytes,
-                         FileReads reads)
+                         FileReads reads, std::int64_t cache_bytes)
     : file_(std::move(file)),
       descriptor_(file_->descriptor()),
       path_(place.path),
       begin_(place.offset),
       row_bytes_(row_bytes),
-      way_(reads) {
+      way_(reads),
+      cache_bytes_(cache_bytes) {
   posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM);
+  if (cache_bytes_ >= 0) let_go();  // what reading it for its checksum has brought
 }
 
 std::int64_t FeatureFile::scratch_bytes(std::int64_t rows) {
@@ -138,22 +149,22 @@ void FeatureFile::cut_into_runs(std::span<const NodeId> rows, std::span<const st
   }
 }
 
-std::int64_t FeatureFile::read_by_ring(Scratch* scratch) const {
+std::int64_t FeatureFile::read_by_ring(std::span<Run> runs, Scratch* scratch) const {
   Ring* const ring = ring_of_this_thread();
   if (ring == nullptr) {
-    read_by_position(scratch);
+    read_by_position(runs);
     return 0;
   }
   scratch->reads.clear();
-  for (const Run& run : scratch->runs) scratch->reads.push_back(run.read);
+  for (const Run& run : runs) scratch->reads.push_back(run.read);
   ring->read(descriptor_, scratch->reads);
-  for (std::size_t i = 0; i < scratch->runs.size(); ++i) scratch->runs[i].read = scratch->reads[i];
-  return std::ranges::count_if(scratch->runs, [](const Run& run) { return run.read.whole; });
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].read = scratch->reads[i];
+  return std::ranges::count_if(runs, [](const Run& run) { return run.read.whole; });
 }
 
 /// What the system's cache has; the rest is asked for.
-void FeatureFile::read_by_position(Scratch* scratch) const {
-  for (Run& run : scratch->runs) {
+void FeatureFile::read_by_position(std::span<Run> runs) const {
+  for (Run& run : runs) {
     RingRead& read = run.read;
     const auto count = static_cast<int>(read.parts.size());
     read.whole = read.at_once =
@@ -191,24 +202,55 @@ void FeatureFile::read(std::span<const NodeId> rows, std::span<const std::uint32
   GNEISS_ASSERT(places.empty() || places.size() == rows.size(), "{} places for {} rows", places.size(), rows.size());
   thread_local Scratch scratch;
   cut_into_runs(rows, places, out, &scratch);
+  const std::span<Run> runs = scratch.runs;
+  if (cache_bytes_ < 0) {
+    read_runs(runs, &scratch);
+  } else {
+    const std::int64_t at_once = std::max<std::int64_t>(cache_bytes_ / 4, kLeastGroup);
+    for (std::size_t begin = 0; begin < runs.size();) {
+      std::int64_t bytes = 0;
+      std::size_t end = begin;
+      while (end < runs.size() && bytes < at_once) bytes += page_bytes(runs[end++]);
+      read_runs(runs.subspan(begin, end - begin), &scratch);
+      begin = end;
+    }
+  }
+  rows_ += std::ssize(rows);
+}
+
+std::int64_t FeatureFile::page_bytes(const Run& run) {
+  constexpr std::int64_t kPage = 4096;
+  return (run.read.at + run.read.bytes + kPage - 1) / kPage * kPage - run.read.at / kPage * kPage;
+}
+
+void FeatureFile::let_go() const {
+  posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+  ++let_go_;
+}
+
+void FeatureFile::read_runs(std::span<Run> runs, Scratch* scratch) const {
   std::int64_t by_ring = 0;
   if (way_ == FileReads::kRing) {
-    by_ring = read_by_ring(&scratch);
+    by_ring = read_by_ring(runs, scratch);
   } else {
-    read_by_position(&scratch);
+    read_by_position(runs);
   }
   std::int64_t bytes = 0;
   std::int64_t waited = 0;
-  for (const Run& run : scratch.runs) {
+  std::int64_t brought = 0;
+  for (const Run& run : runs) {
     if (!run.read.whole) wait_for(run);
     bytes += run.read.bytes;
     if (!run.read.at_once || !run.read.whole) waited += run.read.bytes;
+    brought += page_bytes(run);
   }
-  rows_ += std::ssize(rows);
-  reads_ += std::ssize(scratch.runs);
+  reads_ += std::ssize(runs);
   bytes_ += bytes;
   waited_bytes_ += waited;
   ring_reads_ += by_ring;
+  if (cache_bytes_ < 0 || brought_.fetch_add(brought) + brought <= cache_bytes_) return;
+  brought_ = 0;
+  let_go();
 }
 
 }  // namespace gneiss::data

@@ -28,9 +28,14 @@ class FeatureFile {
  public:
   /// The file that dense features are pages of, be it a scratch file that has no name (ScratchPages). Null if they lie
   /// in memory, were changed or lent, or if another file has lost its name.
-  static std::shared_ptr<const FeatureFile> of(const Features& features, FileReads reads = FileReads::kRing);
+  ///   cache_bytes  of the file's pages the system's cache is to keep no more than that, and what reads of the threads
+  ///                have just brought; kAnyCache: it keeps what it has room for
+  static std::shared_ptr<const FeatureFile> of(const Features& features, FileReads reads = FileReads::kRing,
+                                               std::int64_t cache_bytes = kAnyCache);
+  static constexpr std::int64_t kAnyCache = -1;
   /// Rows from a place in a file on. Null if that cannot be opened.
-  static std::shared_ptr<const FeatureFile> at(const FilePlace& place, std::int64_t row_bytes, FileReads reads);
+  static std::shared_ptr<const FeatureFile> at(const FilePlace& place, std::int64_t row_bytes, FileReads reads,
+                                               std::int64_t cache_bytes = kAnyCache);
   FeatureFile(const FeatureFile&) = delete;
   FeatureFile& operator=(const FeatureFile&) = delete;
 
@@ -58,20 +63,26 @@ class FeatureFile {
     std::int64_t bytes = 0;         ///< of the file, rows and what lies between them
     std::int64_t waited_bytes = 0;  ///< of these, in reads that the system's cache could not serve at once
     std::int64_t ring_reads = 0;    ///< reads that a ring brought whole
+    std::int64_t let_go = 0;        ///< times that the system's cache was told to let the file go
   };
-  Traffic traffic() const { return {rows_, reads_, bytes_, waited_bytes_, ring_reads_}; }
+  Traffic traffic() const { return {rows_, reads_, bytes_, waited_bytes_, ring_reads_, let_go_}; }
 
  private:
   struct Run;
   struct Scratch;
 
-  FeatureFile(std::shared_ptr<const OpenFile> file, const FilePlace& place, std::int64_t row_bytes, FileReads reads);
+  FeatureFile(std::shared_ptr<const OpenFile> file, const FilePlace& place, std::int64_t row_bytes, FileReads reads,
+              std::int64_t cache_bytes);
 
   void cut_into_runs(std::span<const NodeId> rows, std::span<const std::uint32_t> places, std::byte* out,
                      Scratch* scratch) const;
   /// How many runs a ring brought whole.
-  std::int64_t read_by_ring(Scratch* scratch) const;
-  void read_by_position(Scratch* scratch) const;
+  std::int64_t read_by_ring(std::span<Run> runs, Scratch* scratch) const;
+  void read_by_position(std::span<Run> runs) const;
+  void read_runs(std::span<Run> runs, Scratch* scratch) const;
+  /// Bytes of the pages that a run touches.
+  static std::int64_t page_bytes(const Run& run);
+  void let_go() const;
   void wait_for(const Run& run) const;
 
   std::shared_ptr<const OpenFile> file_;
@@ -80,11 +91,14 @@ class FeatureFile {
   std::uint64_t begin_;  ///< of the first row
   std::int64_t row_bytes_;
   FileReads way_;
+  std::int64_t cache_bytes_;
   mutable std::atomic<std::int64_t> rows_ = 0;
   mutable std::atomic<std::int64_t> reads_ = 0;
   mutable std::atomic<std::int64_t> bytes_ = 0;
   mutable std::atomic<std::int64_t> waited_bytes_ = 0;
   mutable std::atomic<std::int64_t> ring_reads_ = 0;
+  mutable std::atomic<std::int64_t> brought_ = 0;  ///< bytes of pages read since the cache let the file go
+  mutable std::atomic<std::int64_t> let_go_ = 0;
 };
 
 }  // namespace gneiss::data

@@ -205,7 +205,7 @@ std::unique_ptr<train::Session<float>> evaluating_session(const settings::Config
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kUnsupported) std::rethrow_exception(at_once);  // the model has no such parts
     if (error.code() == ErrorCode::kOutOfMemory && absent)
-      options.feature_file = data::FeatureFile::of(dataset.features);
+      options.feature_file = data::FeatureFile::of(dataset.features, data::FileReads::kRing, page_cache_bytes(config));
     if (options.feature_file == nullptr) throw;
   }
   return by_layers(left + dataset.features.bytes());

@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "comm/processes.h"
 #include "cost/rates_file.h"
+#include "data/feature_file.h"
 #include "data/generate.h"
 #include "data/given.h"
 #include "settings/habits.h"
@@ -190,6 +191,10 @@ int thread_count(const settings::Config& config) {
 
 std::int64_t memory_limit(const settings::Config& config) {
   return config.has("train.mem") ? config.integer("train.mem") : memory_limit_bytes();
+}
+
+std::int64_t page_cache_bytes(const settings::Config& config) {
+  return config.has("train.page_cache") ? config.integer("train.page_cache") : data::FeatureFile::kAnyCache;
 }
 
 bool split_changes(const settings::Config& config) {

@@ -27,6 +27,8 @@ data::LoadOptions load_options(const settings::Config& config, std::int64_t run,
 int thread_count(const settings::Config& config);
 /// Bytes of memory that a command may take: --mem, or what the machine has.
 std::int64_t memory_limit(const settings::Config& config);
+/// What the system's cache is to keep of features in their file: --page-cache, or FeatureFile::kAnyCache.
+std::int64_t page_cache_bytes(const settings::Config& config);
 /// True if runs have splits of their own.
 bool split_changes(const settings::Config& config);
 

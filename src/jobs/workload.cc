@@ -285,7 +285,8 @@ void Workload::rest_features() {
 }
 
 bool Workload::leave_features_in_file() {
-  std::shared_ptr<const data::FeatureFile> file = data::FeatureFile::of(dataset().features);
+  std::shared_ptr<const data::FeatureFile> file =
+      data::FeatureFile::of(dataset().features, data::FileReads::kRing, page_cache_bytes(*config_));
   if (file == nullptr) return false;
   rest_features();
   session_.feature_file = std::move(file);

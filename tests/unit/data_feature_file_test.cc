@@ -1,18 +1,24 @@
 // Rows of features that are read from their file: the same bytes as in memory, and an error where they cannot be had.
 #include "data/feature_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "data/load.h"
 #include "data/preprocess.h"
 #include "data/readers.h"
@@ -227,6 +233,53 @@ TEST(FeatureFileTest, AScratchFileIsRead) {
           << type << " row " << rows[i];
     fs::remove_all(folder.path() / "graph");
   }
+}
+
+/// Bytes of a file that the system's cache has.
+std::int64_t cached_bytes(const fs::path& path) {
+  const auto size = static_cast<std::size_t>(fs::file_size(path));
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  void* const data = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+  std::vector<unsigned char> there((size + page - 1) / page);
+  EXPECT_EQ(mincore(data, size, there.data()), 0);
+  munmap(data, size);
+  close(file);
+  return static_cast<std::int64_t>(page) * std::ranges::count_if(there, [](unsigned char c) { return (c & 1U) != 0; });
+}
+
+TEST(FeatureFileTest, TheSystemsCacheIsBounded) {
+  const ::gneiss::testing::Environment on_disk("TMPDIR", "/var/tmp");
+  const TempFolder folder;
+  struct statfs status {};
+  ASSERT_EQ(statfs(folder.path().c_str(), &status), 0);
+  if (static_cast<unsigned long>(status.f_type) == TMPFS_MAGIC) GTEST_SKIP() << "files lie in memory";
+  const Dataset dataset = load(write_folder(folder).string(), {});
+  const fs::path path = folder.path() / "graph" / "features.npy";
+  constexpr std::int64_t kMapped = 2 * 4096;  // the data set maps the first and the last page, which no one can drop
+  std::vector<NodeId> rows(6000);
+  std::iota(rows.begin(), rows.end(), NodeId{0});
+  std::vector<std::byte> whole(rows.size() * 400);
+  FeatureFile::of(dataset.features)->read(rows, whole.data());
+  give_back_tail(const_cast<float*>(dataset.features.dense.data()), 0, dataset.features.dense.size_bytes());
+  if (cached_bytes(path) < 2'400'000) GTEST_SKIP() << "the system keeps less anyway";
+  for (const FileReads way : {FileReads::kRing, FileReads::kByPosition}) {
+    for (const std::int64_t bound : {std::int64_t{0}, std::int64_t{600'000}}) {
+      const auto file = FeatureFile::of(dataset.features, way, bound);
+      ASSERT_NE(file, nullptr);
+      EXPECT_LE(cached_bytes(path), kMapped) << "what was there before";
+      std::vector<std::byte> got(whole.size());
+      for (std::size_t begin = 0; begin < rows.size(); begin += 1000)
+        file->read(std::span(rows).subspan(begin, 1000), got.data() + begin * 400);
+      EXPECT_EQ(got, whole);
+      EXPECT_LE(cached_bytes(path), bound + kMapped);
+      EXPECT_GE(file->traffic().let_go, 3);
+    }
+  }
+  const auto unbounded = FeatureFile::of(dataset.features);
+  unbounded->read(rows, whole.data());
+  EXPECT_EQ(unbounded->traffic().let_go, 0);
+  EXPECT_GE(cached_bytes(path), 2'400'000);
 }
 
 }  // namespace
