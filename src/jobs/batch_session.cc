@@ -11,13 +11,14 @@ namespace gneiss::jobs {
 namespace {
 
 BatchSession make(const settings::Config& config, const Workload& workload, std::optional<bool> in_place,
-                  comm::Ranks* processes) {
+                  comm::Ranks* processes, bool few_slabs = false) {
   BatchSession made;
   made.session = std::make_unique<train::Session<float>>(workload.dataset(), workload.session());
   const std::int32_t hops = passes::count_hops(made.session->compiled().program);
   train::BatchOptions options = batch_options(config, hops);
   options.in_place = in_place;
   options.processes = processes;
+  options.few_slabs = few_slabs;
   options.hot_rows = workload.hot_rows().count;
   options.hot_edges = hot_edge_count(config, workload.dataset().num_nodes());
   options.heat = workload.hot_rows().heat;
@@ -44,8 +45,8 @@ std::int64_t memory_left(const Workload& workload, const BatchSession& made) {
 }
 
 BatchSession make_by_layers(const settings::Config& config, const Workload& workload, std::optional<bool> in_place,
-                            comm::Ranks* processes) {
-  BatchSession made = make(config, workload, in_place, processes);
+                            comm::Ranks* processes, bool few_slabs = false) {
+  BatchSession made = make(config, workload, in_place, processes, few_slabs);
   const std::int64_t left = memory_left(workload, made);
   if (left < 0) refuse(workload, made);
   made.session->fit_evaluation(left);
@@ -75,9 +76,16 @@ BatchSession make_batch_session(const settings::Config& config, Workload* worklo
   try {
     return make_by_layers(config, *workload, in_place, processes);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kOutOfMemory || !workload->leave_features_in_file()) throw;
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
   }
-  return make_by_layers(config, *workload, in_place, processes);
+  if (workload->leave_features_in_file()) {
+    try {
+      return make_by_layers(config, *workload, in_place, processes);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kOutOfMemory) throw;
+    }
+  }
+  return make_by_layers(config, *workload, in_place, processes, true);
 }
 
 }  // namespace gneiss::jobs

@@ -319,9 +319,10 @@ struct BatchTraining::Impl {
   /// Plans for batches of `room`; no worker may be at work.
   void make_plan(const minibatch::BatchShape& room) {
     if (batches.devices > 1) {
-      parallel = std::make_unique<DataParallel>(DataParallelParts{session, dataset, options, *sampler, constants_view(),
-                                                                  batches.degrees, seeds, batches.processes},
-                                                room, batches.batch_size, batches.devices, batches.workers);
+      parallel =
+          std::make_unique<DataParallel>(DataParallelParts{session, dataset, options, *sampler, constants_view(),
+                                                           batches.degrees, seeds, batches.processes},
+                                         room, batches.batch_size, batches.devices, batches.workers, batches.few_slabs);
       return;
     }
     auto made = std::make_unique<Planned>();
@@ -339,6 +340,7 @@ struct BatchTraining::Impl {
   void start_loader(const minibatch::BatchKey& first) {
     minibatch::LoaderOptions made;
     made.workers = batches.workers;
+    made.slabs = batches.few_slabs ? batches.workers + 1 : 0;
     made.seed = seed;
     made.batches_per_epoch = seed_order->batches_per_epoch();
     made.first_epoch = first.epoch;
@@ -510,9 +512,10 @@ struct BatchTraining::Impl {
   const BlockPlan& block_plan() const { return parallel != nullptr ? parallel->block_plan() : *planned; }
 
   std::int64_t bytes() const {
-    const std::int64_t ahead = 2 * std::max(1, batches.workers / batches.devices) + 2;
-    const std::int64_t slabs = parallel != nullptr ? batches.devices * ahead
-                               : routed == nullptr ? 2 * batches.workers + 2
+    const auto slabs_for = [&](std::int64_t workers) { return batches.few_slabs ? workers + 1 : 2 * workers + 2; };
+    const std::int64_t slabs = parallel != nullptr
+                                   ? batches.devices * slabs_for(std::max(1, batches.workers / batches.devices))
+                               : routed == nullptr ? slabs_for(batches.workers)
                                                    : slabs_of(routed->planned.plan);
     const std::int64_t copies = order ? order->bytes() : 0;
     std::int64_t bytes = slabs * slab_bytes(block_plan(), dataset) + copies +

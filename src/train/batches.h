@@ -81,6 +81,7 @@ struct BatchOptions {
   passes::DegreesOf degrees = passes::DegreesOf::kFullGraph;
   std::optional<bool> in_place;         ///< rows of features are read where they lie; none: where that pays
   int workers = 0;                      ///< threads that prepare batches; 0: half of the session's, at least one
+  bool few_slabs = false;               ///< one for each worker and one to train from: less memory, less ahead
   std::optional<DeviceOptions> device;  ///< none: batches are prepared ahead as fast as this machine can
   comm::Ranks* processes = nullptr;     ///< each one of the devices; null: devices are threads
   int devices = 1;                      ///< that train in parallel, each on batches of that size

@@ -79,11 +79,12 @@ struct DataParallel::Device {
 };
 
 DataParallel::DataParallel(const DataParallelParts& parts, const minibatch::BatchShape& room, std::int64_t batch_size,
-                           int devices, int workers)
+                           int devices, int workers, bool few_slabs)
     : parts_(parts),
       room_(room),
       batch_size_(batch_size),
       workers_(std::max(1, workers / std::max(1, devices))),
+      few_slabs_(few_slabs),
       threads_(std::max(1, threads_of(parts.options) / std::max(1, devices))),
       threads_of_this_(parts.processes == nullptr ? comm::loopback(devices) : nullptr) {
   refuse_running_statistics(parts.session.compiled().program);
@@ -164,6 +165,7 @@ void DataParallel::start_loader(int index, const minibatch::BatchKey& first) {
   while (std::ssize(device.workspaces) < workers_) device.workspaces.push_back(sampler().make_workspace());
   minibatch::LoaderOptions made;
   made.workers = workers_;
+  made.slabs = few_slabs_ ? workers_ + 1 : 0;
   made.seed = seed_;
   made.batches_per_epoch = steps_per_epoch();
   made.first_epoch = first.epoch;

@@ -42,10 +42,10 @@ struct DataParallelParts {
 
 class DataParallel {
  public:
-  /// Plans for `room`, which is that of one device, on each of `devices`. Errors: kUnsupported for models with running
-  /// statistics, which would be those of a device's own part; kOutOfMemory.
+  /// Plans for `room`, which is that of one device, on each of `devices`; `few_slabs` as BatchOptions. Errors:
+  /// kUnsupported for models with running statistics, which would be those of a device's own part; kOutOfMemory.
   DataParallel(const DataParallelParts& parts, const minibatch::BatchShape& room, std::int64_t batch_size, int devices,
-               int workers);
+               int workers, bool few_slabs);
   ~DataParallel();
 
   /// Features through tiers from now on; null: from main memory. To be followed by restart.
@@ -95,7 +95,8 @@ class DataParallel {
   minibatch::BatchShape room_;
   std::int64_t batch_size_;  ///< of a device
   int workers_;              ///< of each device, that sample ahead
-  int threads_;              ///< of each device, that step
+  bool few_slabs_;
+  int threads_;  ///< of each device, that step
   std::unique_ptr<BlockPlan> planned_;
   const GraphTier* graph_ = nullptr;
   std::unique_ptr<comm::Ranks> threads_of_this_;  ///< null: there are processes
