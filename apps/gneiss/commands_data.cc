@@ -24,12 +24,13 @@ struct DataArguments {
   bool json = false;
   SettingFlags flags;
 
-  Dataset load() const {
-    RunConfig config;
-    flags.apply(&config);
-    config.set("data.name", data, "DATA");
-    return load_dataset(config);
+  RunConfig config() const {
+    RunConfig made;
+    flags.apply(&made);
+    made.set("data.name", data, "DATA");
+    return made;
   }
+  Dataset load() const { return load_dataset(config()); }
 };
 
 std::shared_ptr<DataArguments> add_arguments(const Command& command, const char* what,
@@ -69,10 +70,9 @@ int run_validate(const DataArguments& arguments) {
 }
 
 int run_save(const DataArguments& arguments) {
-  const Dataset dataset = arguments.load();
-  dataset.save(arguments.out, arguments.force);
-  print(fmt::format("{}: {} nodes, {} edges, {} features, {} classes\n", arguments.out, dataset.num_nodes(),
-                    dataset.num_edges(), dataset.num_features(), dataset.num_classes()));
+  const DatasetSizes made = write_dataset(arguments.config(), arguments.out, arguments.force);
+  print(fmt::format("{}: {} nodes, {} edges, {} features, {} classes\n", arguments.out, made.nodes, made.edges,
+                    made.features, made.classes));
   return 0;
 }
 
@@ -114,7 +114,7 @@ void add_score_command(const Command& data, Action* action) {
   command.add_integer("--iterations", &request.iterations, "of wrpr [as many as hops]");
   command.add_text("--damping", &arguments->damping, "of rpr and wrpr [0.85]", {});
   command.add_flag("--json", &arguments->json, "results as one JSON object on stdout");
-  arguments->flags.add_to(command, {"batch", "data", "train.seed", "train.threads"});
+  arguments->flags.add_to(command, {"batch", "data", "train.seed", "train.threads", "train.mem"});
   command.when_chosen([=] { *action = [=] { return run_score(*arguments); }; });
 }
 
@@ -174,7 +174,8 @@ void add_data_commands(const Command& program, Action* action) {
   const Command convert = data.add_command("convert", "write a data set as a Gneiss folder");
   add_destination(convert, "destination", add_arguments(convert, "SRC", run_save, action).get());
   const Command generate = data.add_command("generate", "make a data set by name and write it as a Gneiss folder");
-  add_destination(generate, "--out", add_arguments(generate, "SPEC", run_save, action).get());
+  const std::vector<std::string> settings = {"data", "train.threads", "train.mem"};
+  add_destination(generate, "--out", add_arguments(generate, "SPEC", run_save, action, settings).get());
   add_score_command(data, action);
   add_partition_command(data, action);
   const Command formats = data.add_command("formats", "formats and generators that Gneiss knows");

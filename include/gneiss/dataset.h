@@ -71,6 +71,20 @@ class Dataset {
 /// Loads what `data.name` of the config names, with its other `data.` settings. Errors: kUsage, kBadData, kOutOfMemory.
 Dataset load_dataset(const RunConfig& config);
 
+/// What a data set that was written has.
+struct DatasetSizes {
+  std::int64_t nodes = 0;
+  std::int64_t edges = 0;
+  std::int64_t features = 0;
+  std::int64_t classes = 0;
+};
+
+/// Loads what `data.name` names and writes a Gneiss folder, as load_dataset and Dataset::save do. With `train.mem` the
+/// name is a generator's, and that much memory is taken: the folder is the same, byte for byte.
+/// Errors: as both; kUsage for options that need all edges or features at once; kOutOfMemory with a number that is
+/// enough.
+DatasetSizes write_dataset(const RunConfig& config, const std::string& path, bool force = false);
+
 /// For programs, once: from now on the process says which file it was, and ends with the exit code of bad data or of a
 /// failing disk, where a file that is mapped into memory becomes shorter or cannot be read. It takes over SIGBUS.
 void name_unreadable_files();

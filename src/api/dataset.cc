@@ -126,6 +126,21 @@ Dataset load_dataset(const RunConfig& config) {
   return Dataset(std::move(impl));
 }
 
+DatasetSizes write_dataset(const RunConfig& config, const std::string& path, bool force) {
+  const settings::Config& settings = config.impl().config;
+  data::LoadOptions options = jobs::load_options(settings, 0, 1);
+  const std::string what = jobs::resolve_data(settings);
+  data::Dataset dataset;
+  if (settings.has("train.mem")) {
+    options.max_bytes = settings.integer("train.mem");
+    dataset = data::generate_folder(what, options, path, force);
+  } else {
+    dataset = data::load(what, options);
+    data::save(dataset, path, force, available_threads());
+  }
+  return {dataset.num_nodes(), dataset.graph.num_edges(), dataset.features.cols, dataset.labels.num_classes};
+}
+
 std::vector<NamedSummary> dataset_formats() {
   std::vector<NamedSummary> list;
   for (const data::FormatInfo& format : data::data_formats()) list.push_back({format.name, format.summary});

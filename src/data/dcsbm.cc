@@ -6,14 +6,17 @@
 // cosines: faster, and the same bits on every machine); sparse ones are ones at distinct columns, some from the
 // community's own vocabulary. Source: [karrer2011dcsbm].
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/prefetch.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "data/generate.h"
@@ -60,12 +63,27 @@ void check_memory(const DcsbmOptions& o, std::int64_t edges) {
   const double features = n * width * (o.density < 1 ? 8 * o.density : 4);
   const double labels = n * (o.multilabel ? 4.0 * static_cast<double>(o.classes) : 4.0);
   const double bytes = 4.4 * static_cast<double>(edges) + 48 * n + features + labels;
-  const auto limit = static_cast<double>(o.max_bytes > 0 ? o.max_bytes : memory_limit_bytes());
+  const auto limit = static_cast<double>(o.how.max_bytes > 0 ? o.how.max_bytes : memory_limit_bytes());
   if (bytes > limit) {
     throw Error(ErrorCode::kOutOfMemory,
                 fmt::format("{} needs about {:.0f} MB, the limit is {:.0f} MB", o.name, bytes / 1e6, limit / 1e6),
                 o.name, "make it smaller, for example with scale=0.1");
   }
+}
+
+/// What `max_bytes` leaves for edges where neither these nor features have to be in memory at once.
+std::int64_t room_for_edges(const DcsbmOptions& o, std::int64_t edges) {
+  const std::int64_t count = o.multilabel ? kMaxCommunities : o.classes;
+  const std::int64_t at_once = std::min<std::int64_t>(count, std::max(1, o.how.threads));  // alias tables in the making
+  // Weights, tables, communities; then offsets, labels and splits in the making.
+  const std::int64_t of_node = 40 + 16 * at_once / count + (o.density < 1 ? 8 : 0) + (o.multilabel ? 4 * o.classes : 4);
+  const std::int64_t threads = std::max(1, o.how.threads);
+  return streamed_room({.name = o.name,
+                        .nodes = o.nodes,
+                        .edges = edges,
+                        .of_node = of_node,
+                        .of_features = o.features * (o.density < 1 ? 8 + 8 * threads : 8 + 4 * count)},
+                       o.how.max_bytes, o.how.threads);
 }
 
 /// Mean degree, both ends of an edge counted.
@@ -109,26 +127,33 @@ double exponent(const DcsbmOptions& o, std::int64_t edges) {
 /// Nodes of each community, their weights as alias tables.
 class Communities {
  public:
-  Communities(const DcsbmOptions& o, std::int64_t count, std::int64_t edges) : count_(count) {
-    const auto n = static_cast<std::size_t>(o.nodes);
-    order_.resize(n);
-    std::iota(order_.begin(), order_.end(), 0);
-    RandomStream random(derive_seed(o.seed, kOrder), 0);
-    for (std::size_t i = n; i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
-    community_.resize(n);
-    keep_.resize(n);
-    alias_.resize(n);
-    weight_ = draw_weights(o, edges);
+  Communities(const DcsbmOptions& o, std::int64_t count, std::int64_t edges)
+      : count_(count),
+        weight_(draw_weights(o, edges)),
+        slots_(static_cast<std::size_t>(o.nodes)),
+        community_(static_cast<std::size_t>(o.nodes)) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].node = static_cast<NodeId>(i);
+    RandomStream random(derive_seed(o.how.seed, kOrder), 0);
+    for (std::size_t i = slots_.size(); i > 1; --i) std::swap(slots_[i - 1].node, slots_[random.below(i)].node);
     double total = 0;
     for (std::int64_t c = 0; c < count; ++c) {
       for (std::size_t i = begin(c); i < begin(c + 1); ++i) {
-        community_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(c);
-        total += weight_[static_cast<std::size_t>(order_[i])];
+        community_[static_cast<std::size_t>(slots_[i].node)] = static_cast<std::int32_t>(c);
+        total += weight_[static_cast<std::size_t>(slots_[i].node)];
       }
       cumulative_.push_back(total);
-      build_alias(begin(c), begin(c + 1), weight_);
+    }
+    parallel_chunks(o.how.threads, count, 1,
+                    [&](std::int64_t c, std::int64_t) { build_alias(begin(c), begin(c + 1)); });
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      const double at = total * static_cast<double>(piece) / kPieces;
+      first_[piece] = std::upper_bound(cumulative_.begin(), cumulative_.end(), at) - cumulative_.begin();
     }
   }
+
+  /// Weights and tables are for draws.
+  void forget_weights() { weight_ = {}; }
+  void forget_tables() { slots_ = {}; }
 
   /// The chance that one draw gives this pair, either way round.
   double probability(NodePair pair, double homophily) const {
@@ -149,62 +174,91 @@ class Communities {
     const double gap = skip < 0 ? 0 : cumulative_[static_cast<std::size_t>(skip)] - below(skip);
     double at = uniform * (cumulative_.back() - gap);
     if (skip >= 0 && at >= below(skip)) at += gap;
-    const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end(), at) - cumulative_.begin();
-    const std::int64_t c = std::min<std::int64_t>(found, count_ - 1);
+    const std::int64_t c = std::min<std::int64_t>(first_above(at), count_ - 1);
     if (c != skip) return c;
     return c > 0 ? c - 1 : c + 1;  // rounding at the border of the gap
   }
 
-  /// A node of community c by weight.
-  NodeId pick_node(std::int64_t c, std::uint32_t word) const {
+  /// A node by weight: where the table says which, and what is left of the random word to ask with.
+  struct Pick {
+    std::size_t slot;
+    float uniform;
+  };
+  /// Of community c. Its place in the table is asked for.
+  Pick pick(std::int64_t c, std::uint32_t word) const {
     const std::size_t first = begin(c);
     const std::uint64_t product = std::uint64_t{word} * (begin(c + 1) - first);
     const std::size_t slot = first + static_cast<std::size_t>(product >> 32);
-    return uniform_float(static_cast<std::uint32_t>(product)) < keep_[slot] ? order_[slot] : alias_[slot];
+    prefetch(&slots_[slot]);
+    return {slot, uniform_float(static_cast<std::uint32_t>(product))};
+  }
+  NodeId node(Pick pick) const {
+    const Slot& slot = slots_[pick.slot];
+    return pick.uniform < slot.keep ? slot.node : slot.alias;
   }
 
  private:
+  static constexpr std::size_t kPieces = 4096;
+
+  struct Slot {
+    NodeId node;
+    NodeId alias;
+    float keep;  ///< the chance of `node`; else it is `alias`
+  };
+
+  /// The first community whose cumulative weight is above `at`, as upper_bound finds it.
+  std::int64_t first_above(double at) const {
+    const auto piece = static_cast<std::size_t>(std::max(0.0, at / cumulative_.back()) * kPieces);
+    std::int64_t c = first_[std::min(piece, kPieces - 1)];
+    while (c > 0 && cumulative_[static_cast<std::size_t>(c - 1)] > at) --c;
+    while (c < count_ && cumulative_[static_cast<std::size_t>(c)] <= at) ++c;
+    return c;
+  }
+
   std::size_t begin(std::int64_t c) const {
-    return static_cast<std::size_t>(static_cast<unsigned __int128>(order_.size()) * static_cast<std::uint64_t>(c) /
+    return static_cast<std::size_t>(static_cast<unsigned __int128>(community_.size()) * static_cast<std::uint64_t>(c) /
                                     static_cast<std::uint64_t>(count_));
   }
   double below(std::int64_t c) const { return c == 0 ? 0.0 : cumulative_[static_cast<std::size_t>(c - 1)]; }
 
   /// Pareto weights; the largest is capped so that no node is expected to reach more than an eighth of the graph.
-  static std::vector<double> draw_weights(const DcsbmOptions& o, std::int64_t edges) {
-    const std::uint64_t seed = derive_seed(o.seed, kWeights);
+  static Buffer<double> draw_weights(const DcsbmOptions& o, std::int64_t edges) {
+    const std::uint64_t seed = derive_seed(o.how.seed, kWeights);
     const double power = exponent(o, edges);
     const double cap = largest_weight(o, power, edges);
-    std::vector<double> weight(static_cast<std::size_t>(o.nodes));
-    for (std::size_t v = 0; v < weight.size(); ++v) {
-      const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(v), 0, 0, 0});
-      const double uniform = (static_cast<double>(block[0]) + 0.5) * 0x1.0p-32;
-      weight[v] = std::min(cap, std::pow(uniform, -1 / (power - 1)));
-    }
+    Buffer<double> weight(static_cast<std::size_t>(o.nodes));
+    parallel_chunks(o.how.threads, o.nodes, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v) {
+        const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(v), 0, 0, 0});
+        const double uniform = (static_cast<double>(block[0]) + 0.5) * 0x1.0p-32;
+        weight[v] = std::min(cap, std::pow(uniform, -1 / (power - 1)));
+      }
+    });
     return weight;
   }
 
-  /// Walker's alias method within [first, last) of order_.
-  void build_alias(std::size_t first, std::size_t last, const std::vector<double>& weight) {
+  /// Walker's alias method within [first, last) of slots_.
+  void build_alias(std::size_t first, std::size_t last) {
+    const auto weight = [&](std::size_t i) { return weight_[static_cast<std::size_t>(slots_[i].node)]; };
     double total = 0;
-    for (std::size_t i = first; i < last; ++i) total += weight[static_cast<std::size_t>(order_[i])];
+    for (std::size_t i = first; i < last; ++i) total += weight(i);
     std::vector<double> scaled(last - first);
-    std::vector<std::size_t> small;
-    std::vector<std::size_t> large;
+    std::vector<std::uint32_t> small;  // from `first` on
+    std::vector<std::uint32_t> large;
     for (std::size_t i = first; i < last; ++i) {
-      scaled[i - first] = weight[static_cast<std::size_t>(order_[i])] * static_cast<double>(last - first) / total;
-      (scaled[i - first] < 1 ? small : large).push_back(i);
-      keep_[i] = 1.0F;
-      alias_[i] = order_[i];
+      scaled[i - first] = weight(i) * static_cast<double>(last - first) / total;
+      (scaled[i - first] < 1 ? small : large).push_back(static_cast<std::uint32_t>(i - first));
+      slots_[i].keep = 1.0F;
+      slots_[i].alias = slots_[i].node;
     }
     while (!small.empty() && !large.empty()) {
-      const std::size_t low = small.back();
-      const std::size_t high = large.back();
+      const std::uint32_t low = small.back();
+      const std::uint32_t high = large.back();
       small.pop_back();
-      keep_[low] = static_cast<float>(scaled[low - first]);
-      alias_[low] = order_[high];
-      scaled[high - first] -= 1 - scaled[low - first];
-      if (scaled[high - first] < 1) {
+      slots_[first + low].keep = static_cast<float>(scaled[low]);
+      slots_[first + low].alias = slots_[first + high].node;
+      scaled[high] -= 1 - scaled[low];
+      if (scaled[high] < 1) {
         large.pop_back();
         small.push_back(high);
       }
@@ -212,39 +266,51 @@ class Communities {
   }
 
   std::int64_t count_;
-  std::vector<double> weight_;
-  std::vector<NodeId> order_;
-  std::vector<std::int32_t> community_;
-  std::vector<float> keep_;
-  std::vector<NodeId> alias_;
+  Buffer<double> weight_;
+  Buffer<Slot> slots_;
+  Buffer<std::int32_t> community_;
   std::vector<double> cumulative_;
+  std::array<std::int64_t, kPieces> first_{};  ///< first_above of each piece of all weight
 };
 
-graph::Graph draw_graph(const DcsbmOptions& o, const Communities& communities, std::int64_t count, std::int64_t edges) {
-  const std::uint64_t seed = derive_seed(o.seed, kDraws);
+/// The graph; what draws alone need of the communities is forgotten as soon as may be.
+graph::Graph draw_graph(const DcsbmOptions& o, std::int64_t count, std::int64_t edges, std::int64_t room,
+                        Communities* communities) {
+  const std::uint64_t seed = derive_seed(o.how.seed, kDraws);
   const double homophily = count == 1 ? 1.0 : o.homophily;
   const auto fill = [&](std::uint64_t first, std::span<NodePair> pairs) {
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const std::uint64_t draw = first + i;
-      const PhiloxBlock word =
-          philox(seed, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32), 0, 0});
-      const std::int64_t cu = communities.pick_community(word[0] * 0x1.0p-32, -1);
-      const double choice = word[2] * 0x1.0p-32;
-      const std::int64_t cv =
-          choice < homophily ? cu : communities.pick_community((choice - homophily) / (1 - homophily), cu);
-      pairs[i] = {communities.pick_node(cu, word[1]), communities.pick_node(cv, word[3])};
+    constexpr std::size_t kTogether = 64;  // picks whose cache misses overlap
+    std::array<std::pair<Communities::Pick, Communities::Pick>, kTogether> picks;
+    for (std::size_t begin = 0; begin < pairs.size(); begin += kTogether) {
+      const std::size_t number = std::min(kTogether, pairs.size() - begin);
+      for (std::size_t i = 0; i < number; ++i) {
+        const std::uint64_t draw = first + begin + i;
+        const PhiloxBlock word =
+            philox(seed, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32), 0, 0});
+        const std::int64_t cu = communities->pick_community(word[0] * 0x1.0p-32, -1);
+        const double choice = word[2] * 0x1.0p-32;
+        const std::int64_t cv =
+            choice < homophily ? cu : communities->pick_community((choice - homophily) / (1 - homophily), cu);
+        picks[i] = {communities->pick(cu, word[1]), communities->pick(cv, word[3])};
+      }
+      for (std::size_t i = 0; i < number; ++i)
+        pairs[begin + i] = {communities->node(picks[i].first), communities->node(picks[i].second)};
     }
   };
   const double wanted = static_cast<double>(edges) / (o.directed ? 1 : 2);
   const double draws =
-      expected_draws(wanted, fill, [&](NodePair pair) { return communities.probability(pair, homophily); });
-  return sample_graph({.nodes = o.nodes,
-                       .edges = edges,
-                       .directed = o.directed,
-                       .draws = draws,
-                       .seed = derive_seed(o.seed, kPairs),
-                       .threads = o.threads},
-                      fill);
+      expected_draws(wanted, fill, [&](NodePair pair) { return communities->probability(pair, homophily); });
+  communities->forget_weights();
+  graph::Graph graph = sample_graph({.nodes = o.nodes,
+                                     .edges = edges,
+                                     .directed = o.directed,
+                                     .draws = draws,
+                                     .room_bytes = room,
+                                     .seed = derive_seed(o.how.seed, kPairs),
+                                     .threads = o.how.threads},
+                                    fill);
+  communities->forget_tables();
+  return graph;
 }
 
 /// Eight 16-bit uniforms of a block as two numbers of mean 0 and variance 1, close to normal.
@@ -257,24 +323,20 @@ std::pair<float, float> near_normal(const PhiloxBlock& block) {
           static_cast<float>(static_cast<double>(sum(block[2], block[3])) * kScale)};
 }
 
-Features dense_noise(const DcsbmOptions& o, const Communities& communities, std::int64_t count) {
-  Features features;
-  features.rows = o.nodes;
-  features.cols = o.features;
+/// How rows of dense features are made.
+FillRows dense_noise(const DcsbmOptions& o, std::shared_ptr<const Communities> communities, std::int64_t count) {
   const auto cols = static_cast<std::size_t>(o.features);
   std::vector<float> mean(static_cast<std::size_t>(count) * cols);
   const double length = o.signal * kMeanLength / std::sqrt(static_cast<double>(o.features));
   for (std::size_t i = 0; i < mean.size(); ++i) {
-    const PhiloxBlock block =
-        philox(derive_seed(o.seed, kMeans), {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0});
+    const PhiloxBlock block = philox(derive_seed(o.how.seed, kMeans),
+                                     {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0});
     mean[i] = static_cast<float>(length * near_normal(block).first);
   }
-  features.dense = Buffer<float>(static_cast<std::size_t>(o.nodes) * cols);
-  const std::uint64_t seed = derive_seed(o.seed, kNoise);
-  parallel_chunks(o.threads, o.nodes, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < end; ++v) {
-      float* const row = features.dense.data() + static_cast<std::size_t>(v) * cols;
-      const float* const own = mean.data() + static_cast<std::size_t>(communities.of(static_cast<NodeId>(v))) * cols;
+  const std::uint64_t seed = derive_seed(o.how.seed, kNoise);
+  return [=, mean = std::move(mean)](std::int64_t begin, std::int64_t end, float* row) {
+    for (std::int64_t v = begin; v < end; ++v, row += cols) {
+      const float* const own = mean.data() + static_cast<std::size_t>(communities->of(static_cast<NodeId>(v))) * cols;
       for (std::size_t f = 0; f < cols; f += 2) {
         const auto [x, y] =
             near_normal(philox(seed, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(f), 0, 0}));
@@ -282,8 +344,7 @@ Features dense_noise(const DcsbmOptions& o, const Communities& communities, std:
         if (f + 1 < cols) row[f + 1] = own[f + 1] + y;
       }
     }
-  });
-  return features;
+  };
 }
 
 /// Ones per row: density * width, rounded up for as many rows as makes the mean right.
@@ -323,31 +384,26 @@ void draw_columns(const DcsbmOptions& o, std::uint64_t seed, std::int64_t v, std
   std::sort(row.begin(), row.end());
 }
 
-Features sparse_ones(const DcsbmOptions& o, const Communities& communities) {
-  const std::uint64_t seed = derive_seed(o.seed, kColumns);
-  Features features;
-  features.rows = o.nodes;
-  features.cols = o.features;
-  features.sparse = true;
-  features.offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(o.nodes) + 1);
-  for (std::int64_t v = 0; v < o.nodes; ++v) {
-    features.offsets[static_cast<std::size_t>(v) + 1] =
-        features.offsets[static_cast<std::size_t>(v)] + row_ones(o, seed, v);
-  }
-  const auto total = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(o.nodes)]);
-  features.indices = Buffer<NodeId>(total);
-  features.values = Buffer<float>(total);
-  std::fill(features.values.begin(), features.values.end(), 1.0F);
-  parallel_chunks(o.threads, o.nodes, std::max(kNodeGrain, o.features / 8), [&](std::int64_t begin, std::int64_t end) {
+Buffer<EdgeId> row_offsets(const DcsbmOptions& o) {
+  const std::uint64_t seed = derive_seed(o.how.seed, kColumns);
+  Buffer<EdgeId> offsets = Buffer<EdgeId>::zeros(static_cast<std::size_t>(o.nodes) + 1);
+  for (std::int64_t v = 0; v < o.nodes; ++v)
+    offsets[static_cast<std::size_t>(v) + 1] = offsets[static_cast<std::size_t>(v)] + row_ones(o, seed, v);
+  return offsets;
+}
+
+/// How columns of the ones of sparse features are made.
+FillColumns sparse_ones(const DcsbmOptions& o, std::shared_ptr<const Communities> communities) {
+  const std::uint64_t seed = derive_seed(o.how.seed, kColumns);
+  return [=](std::int64_t begin, std::int64_t end, std::span<const EdgeId> offsets, NodeId* columns) {
     std::vector<std::int64_t> last_row(static_cast<std::size_t>(o.features), -1);
     for (std::int64_t v = begin; v < end; ++v) {
-      const auto first = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(v)]);
-      const auto count = static_cast<std::size_t>(features.offsets[static_cast<std::size_t>(v) + 1]) - first;
-      draw_columns(o, seed, v, communities.of(static_cast<NodeId>(v)), features.indices.span().subspan(first, count),
-                   &last_row);
+      const auto count =
+          static_cast<std::size_t>(offsets[static_cast<std::size_t>(v) + 1] - offsets[static_cast<std::size_t>(v)]);
+      draw_columns(o, seed, v, communities->of(static_cast<NodeId>(v)), {columns, count}, &last_row);
+      columns += count;
     }
-  });
-  return features;
+  };
 }
 
 Labels make_labels(const DcsbmOptions& o, const Communities& communities) {
@@ -363,8 +419,8 @@ Labels make_labels(const DcsbmOptions& o, const Communities& communities) {
   labels.kind = LabelKind::kMulti;
   const auto tasks = static_cast<std::size_t>(o.classes);
   labels.targets = Buffer<float>(n * tasks);
-  const std::uint64_t seed = derive_seed(o.seed, kTasks);
-  parallel_chunks(o.threads, o.nodes, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+  const std::uint64_t seed = derive_seed(o.how.seed, kTasks);
+  parallel_chunks(o.how.threads, o.nodes, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
     for (auto v = static_cast<std::size_t>(begin); v < static_cast<std::size_t>(end); ++v) {
       const auto community = static_cast<std::uint32_t>(communities.of(static_cast<NodeId>(v)));
       for (std::size_t t = 0; t < tasks; ++t) {
@@ -384,9 +440,9 @@ Split draw_parts(const DcsbmOptions& o, const Labels& labels) {
   const double left = 1 - o.train - o.val - o.test;
   const bool all = left < 1e-9;
   const std::string ratio = fmt::format("ratio:{}/{}/{}", o.train, o.val, all ? o.test : o.test + left);
-  Split split = draw_split(labels, o.nodes, ratio, derive_seed(o.seed, kSplit));
+  Split split = draw_split(labels, o.nodes, ratio, derive_seed(o.how.seed, kSplit));
   if (all) return split;
-  RandomStream random(derive_seed(o.seed, kSplit), 2);
+  RandomStream random(derive_seed(o.how.seed, kSplit), 2);
   const auto kept = static_cast<std::size_t>(std::llround(o.test * static_cast<double>(o.nodes)));
   for (std::size_t i = 0; i < std::min(kept, split.test.size()); ++i)
     std::swap(split.test[i], split.test[i + random.below(split.test.size() - i)]);
@@ -417,7 +473,7 @@ void gather_training(const DcsbmOptions& o, const Communities& communities, std:
   GNEISS_CHECK(outside.size() <= inside.size(), ErrorCode::kUsage,
                "spread = {}: {} training nodes do not fit into {} of {} communities; raise spread, or lower train",
                o.spread, split->train.size(), first, count);
-  RandomStream random(derive_seed(o.seed, kSplit), 1);
+  RandomStream random(derive_seed(o.how.seed, kSplit), 1);
   for (std::size_t i = 0; i < outside.size(); ++i) {
     std::swap(inside[i], inside[i + random.below(inside.size() - i)]);
     std::swap(part[static_cast<std::size_t>(inside[i])], part[static_cast<std::size_t>(outside[i])]);
@@ -433,20 +489,30 @@ void gather_training(const DcsbmOptions& o, const Communities& communities, std:
 
 }  // namespace
 
-Dataset generate_dcsbm(const DcsbmOptions& o) {
+Generated generate_dcsbm(const DcsbmOptions& o) {
   const std::int64_t edges = o.edges > 0 ? o.edges : std::llround(static_cast<double>(o.nodes) * o.degree);
   check_options(o, edges);
-  check_memory(o, edges);
+  if (!o.how.streamed) check_memory(o, edges);
+  const std::int64_t room = o.how.streamed ? room_for_edges(o, edges) : 0;
   const std::int64_t count = o.multilabel ? std::min({o.classes, kMaxCommunities, o.nodes}) : o.classes;
-  Dataset out;
-  out.name = o.name;
-  out.format = "generator";
-  const Communities communities(o, count, edges);
-  out.graph = draw_graph(o, communities, count, edges);
-  if (o.features > 0) out.features = o.density < 1 ? sparse_ones(o, communities) : dense_noise(o, communities, count);
-  out.labels = make_labels(o, communities);
-  out.split = draw_parts(o, out.labels);
-  if (o.spread < 1) gather_training(o, communities, count, &out.split);
+  Generated out;
+  Dataset& dataset = out.dataset;
+  dataset.name = o.name;
+  dataset.format = "generator";
+  const auto communities = std::make_shared<Communities>(o, count, edges);
+  dataset.graph = draw_graph(o, count, edges, room, communities.get());
+  Features& features = dataset.features;
+  if (o.features > 0) {
+    features.rows = o.nodes;
+    features.cols = o.features;
+    features.sparse = o.density < 1;
+    if (features.sparse) features.offsets = row_offsets(o);
+    if (features.sparse) out.fill_columns = sparse_ones(o, communities);
+    if (!features.sparse) out.fill_rows = dense_noise(o, communities, count);
+  }
+  dataset.labels = make_labels(o, *communities);
+  dataset.split = draw_parts(o, dataset.labels);
+  if (o.spread < 1) gather_training(o, *communities, count, &dataset.split);
   return out;
 }
 

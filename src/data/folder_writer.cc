@@ -19,25 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Edges and features.
-void write_rows(const Dataset& d, FolderWriter* writer) {
-  writer->write("in_indptr", "<i8", d.graph.offsets());
-  writer->write("in_indices", "<i4", d.graph.sources());
-  if (d.graph.weighted()) writer->write("edge_weight", "<f4", d.graph.weights());
-  const Features& f = d.features;
-  if (f.sparse) {
-    writer->write("features_indptr", "<i8", f.offsets.span());
-    writer->write("features_indices", "<i4", f.indices.span());
-    writer->write("features_data", "<f4", f.values.span());
-  } else if (!f.empty()) {
-    if (f.dtype == HalfType::kNone) {
-      writer->write("features", "<f4", {f.rows, f.cols}, f.dense.span());
-    } else {
-      writer->write("features", f.dtype == HalfType::kBf16 ? "<u2" : "<f2", {f.rows, f.cols}, f.halves.span());
-    }
-  }
-}
-
 void write_names(const std::vector<std::string>& names, FolderWriter* writer) {
   std::size_t width = 1;
   for (const std::string& name : names) width = std::max(width, name.size());
@@ -123,6 +104,28 @@ void save_checked(const Dataset& dataset, const fs::path& path, bool force, int 
 
 }  // namespace
 
+void write_edges(const graph::Graph& graph, FolderWriter* writer) {
+  writer->write("in_indptr", "<i8", graph.offsets());
+  writer->write("in_indices", "<i4", graph.sources());
+  if (graph.weighted()) writer->write("edge_weight", "<f4", graph.weights());
+}
+
+void write_edges_and_features(const Dataset& d, FolderWriter* writer) {
+  write_edges(d.graph, writer);
+  const Features& f = d.features;
+  if (f.sparse) {
+    writer->write("features_indptr", "<i8", f.offsets.span());
+    writer->write("features_indices", "<i4", f.indices.span());
+    writer->write("features_data", "<f4", f.values.span());
+  } else if (!f.empty()) {
+    if (f.dtype == HalfType::kNone) {
+      writer->write("features", "<f4", {f.rows, f.cols}, f.dense.span());
+    } else {
+      writer->write("features", f.dtype == HalfType::kBf16 ? "<u2" : "<f2", {f.rows, f.cols}, f.halves.span());
+    }
+  }
+}
+
 void FolderWriter::record(const std::string& name, std::uint32_t crc) {
   const std::string file = name + ".npy";
   manifest_.files[file] = {fs::file_size(folder_ / file), crc};
@@ -145,7 +148,7 @@ void save_folder(const Dataset& dataset, const fs::path& path, bool force, int t
 }
 
 void save(const Dataset& dataset, const fs::path& path, bool force, int threads) {
-  save_folder(dataset, path, force, threads, [&](FolderWriter* writer) { write_rows(dataset, writer); });
+  save_folder(dataset, path, force, threads, [&](FolderWriter* writer) { write_edges_and_features(dataset, writer); });
 }
 
 }  // namespace gneiss::data

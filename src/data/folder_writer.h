@@ -44,6 +44,10 @@ class FolderWriter {
   int threads_;
 };
 
+/// Edges, and dense or sparse features, as they are in memory.
+void write_edges(const graph::Graph& graph, FolderWriter* writer);
+void write_edges_and_features(const Dataset& dataset, FolderWriter* writer);
+
 /// As save(); `write_rows` writes edges and features. Errors: as save().
 void save_folder(const Dataset& dataset, const std::filesystem::path& path, bool force, int threads,
                  const std::function<void(FolderWriter* writer)>& write_rows);

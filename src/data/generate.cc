@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/parallel.h"
+#include "base/process.h"
 
 namespace gneiss::data {
 namespace {
@@ -78,7 +80,7 @@ class Spec {
   std::vector<std::string> known_;
 };
 
-Dataset dcsbm_from(Spec* spec, DcsbmOptions o) {
+Generated dcsbm_from(Spec* spec, DcsbmOptions o) {
   const bool sized = spec->number("nodes", &o.nodes);
   const bool edges = spec->number("edges", &o.edges);
   if (spec->number("degree", &o.degree)) {
@@ -99,7 +101,7 @@ Dataset dcsbm_from(Spec* spec, DcsbmOptions o) {
   const bool val = spec->number("val", &o.val);
   if (!spec->number("test", &o.test) && (train || val)) o.test = std::max(0.0, 1 - o.train - o.val);
   spec->number("spread", &o.spread);
-  spec->number("seed", &o.seed);
+  spec->number("seed", &o.how.seed);
   spec->flag("multilabel", &o.multilabel);
   spec->flag("directed", &o.directed);
   double scale = 1;
@@ -112,7 +114,7 @@ Dataset dcsbm_from(Spec* spec, DcsbmOptions o) {
   return generate_dcsbm(o);
 }
 
-Dataset rmat_from(Spec* spec, RmatOptions o) {
+Generated rmat_from(Spec* spec, RmatOptions o) {
   spec->number("scale", &o.scale);
   spec->number("edge_factor", &o.edge_factor);
   spec->number("a", &o.a);
@@ -121,7 +123,7 @@ Dataset rmat_from(Spec* spec, RmatOptions o) {
   spec->flag("directed", &o.directed);
   spec->number("features", &o.features);
   spec->number("classes", &o.classes);
-  spec->number("seed", &o.seed);
+  spec->number("seed", &o.how.seed);
   spec->done();
   return generate_rmat(o);
 }
@@ -139,13 +141,53 @@ bool is_generator(const std::string& what) {
   return std::find(names.begin(), names.end(), what.substr(0, what.find(':'))) != names.end();
 }
 
-Dataset generate(const std::string& text, std::uint64_t seed, int threads, std::int64_t max_bytes) {
+Dataset with_features(Generated made, int threads) {
+  Features& features = made.dataset.features;
+  constexpr std::int64_t kGrain = 1 << 10;
+  if (made.fill_rows) {
+    features.dense = Buffer<float>(static_cast<std::size_t>(features.rows * features.cols));
+    parallel_chunks(threads, features.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      made.fill_rows(begin, end, features.dense.data() + begin * features.cols);
+    });
+  }
+  if (made.fill_columns) {
+    features.indices = Buffer<NodeId>(static_cast<std::size_t>(features.offsets[features.offsets.size() - 1]));
+    features.values = Buffer<float>(features.indices.size());
+    std::fill(features.values.begin(), features.values.end(), 1.0F);
+    // A chunk has a table as wide as the features.
+    parallel_chunks(threads, features.rows, std::max(kGrain, features.cols / 8),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      made.fill_columns(begin, end, features.offsets,
+                                        features.indices.data() + features.offsets[static_cast<std::size_t>(begin)]);
+                    });
+  }
+  return std::move(made.dataset);
+}
+
+std::int64_t streamed_room(const StreamedSize& size, std::int64_t max_bytes, int threads) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  constexpr std::int64_t kBuffers = 28 * kMiB;  // of files on the way, and what code of the rest is still to come
+  constexpr std::int64_t kOfThread = 2 * kMiB;  // stacks and histograms
+  constexpr std::int64_t kMostWindows = 64;     // each draws all edges anew
+  const std::int64_t least = std::max(4 * kMiB, size.edges * static_cast<std::int64_t>(sizeof(NodeId)) / kMostWindows);
+  const std::int64_t taken =
+      current_rss_bytes() + kBuffers + kOfThread * threads + size.of_node * size.nodes + size.of_features;
+  const std::int64_t limit = max_bytes > 0 ? max_bytes : memory_limit_bytes();
+  if (limit - taken >= least) return limit - taken;
+  const std::int64_t enough = ((taken + least) / kMiB + 2) * kMiB;
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format("--mem {}: to write {} takes {} bytes, with edges and features in files", limit, size.name, enough),
+      size.name, "allow more, or make it smaller, for example with scale=0.1: what is needed grows with nodes");
+}
+
+Generated generate_without_features(const std::string& text, const GenerateOptions& how) {
   Spec spec(text);
   if (spec.name == "karate") {
     spec.done();
-    return generate_karate();
+    return {generate_karate(), {}, {}};
   }
-  if (spec.name == "rmat") return rmat_from(&spec, {.seed = seed, .threads = threads, .max_bytes = max_bytes});
+  if (spec.name == "rmat") return rmat_from(&spec, {.how = how});
   DcsbmOptions options;
   bool known = spec.name == "dcsbm";
   for (const Preset& preset : presets()) {
@@ -155,10 +197,13 @@ Dataset generate(const std::string& text, std::uint64_t seed, int threads, std::
   }
   if (!known)
     fail(text, fmt::format("unknown generator '{}'", spec.name), unknown_name_hint(spec.name, generator_names()));
-  options.seed = seed;
-  options.threads = threads;
-  options.max_bytes = max_bytes;
+  options.how = how;
   return dcsbm_from(&spec, options);
+}
+
+Dataset generate(const std::string& text, std::uint64_t seed, int threads, std::int64_t max_bytes) {
+  return with_features(generate_without_features(text, {.seed = seed, .threads = threads, .max_bytes = max_bytes}),
+                       threads);
 }
 
 }  // namespace gneiss::data

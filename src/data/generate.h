@@ -2,12 +2,49 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
 
 namespace gneiss::data {
+
+/// Writes rows [begin, end) of dense features one after the other; may be called from many threads.
+using FillRows = std::function<void(std::int64_t begin, std::int64_t end, float* rows)>;
+/// The same of the columns of sparse features, ascending in each row; `offsets`: of all rows.
+using FillColumns =
+    std::function<void(std::int64_t begin, std::int64_t end, std::span<const EdgeId> offsets, NodeId* columns)>;
+
+/// A data set without the values of its features, and how these are made.
+struct Generated {
+  Dataset dataset;           ///< sizes and, of sparse features, offsets are there
+  FillRows fill_rows;        ///< of dense features; empty: there are none, or all are there
+  FillColumns fill_columns;  ///< of sparse features, whose values are all 1
+};
+/// The same with all values. The result does not depend on `threads`.
+Dataset with_features(Generated made, int threads);
+
+struct GenerateOptions {
+  std::uint64_t seed = 0;  ///< of a spec without `seed`
+  int threads = 1;
+  std::int64_t max_bytes = 0;  ///< refuse to build more than this; 0 = the memory that the process may use
+  /// `max_bytes` is to hold what nodes take and a part of the edges alone: others lie in a scratch file, and features
+  /// are made while they are written (data/save_generated.h).
+  bool streamed = false;
+};
+
+/// What a streamed data set takes.
+struct StreamedSize {
+  std::string name;
+  std::int64_t nodes = 0;
+  std::int64_t edges = 0;        ///< stored ones
+  std::int64_t of_node = 0;      ///< bytes of a node
+  std::int64_t of_features = 0;  ///< bytes that making a few rows takes
+};
+/// What `max_bytes` leaves for edges. Errors: kOutOfMemory with a number that is enough.
+std::int64_t streamed_room(const StreamedSize& size, std::int64_t max_bytes, int threads);
 
 /// Zachary's karate club: 34 nodes, 78 undirected edges, the two communities after the split (0 = Mr. Hi, 1 = Officer),
 /// identity features. Train: nodes 0, 1 (Mr. Hi) and 32, 33 (Officer), the best-connected of each; the other nodes
@@ -33,11 +70,9 @@ struct DcsbmOptions {
   double val = 0.2;
   double test = 0.2;
   double spread = 1;  ///< training nodes come from this share of the communities, and so from these classes alone
-  std::uint64_t seed = 0;
-  int threads = 1;
-  std::int64_t max_bytes = 0;  ///< refuse to build more than this; 0 = the memory that the process may use
+  GenerateOptions how;
 };
-Dataset generate_dcsbm(const DcsbmOptions& options);
+Generated generate_dcsbm(const DcsbmOptions& options);
 
 /// A recursive-matrix (R-MAT) graph with random features and labels: for speed, not for accuracy. Self loops and
 /// duplicates are removed. Source: [chakrabarti2004rmat]; a, b, c as in Graph 500.
@@ -50,11 +85,9 @@ struct RmatOptions {
   bool directed = false;
   std::int64_t features = 32;
   std::int64_t classes = 8;
-  std::uint64_t seed = 0;
-  int threads = 1;
-  std::int64_t max_bytes = 0;
+  GenerateOptions how;
 };
-Dataset generate_rmat(const RmatOptions& options);
+Generated generate_rmat(const RmatOptions& options);
 
 /// One row of Morphling's or MGG's dataset table as options of the generator.
 struct Preset {
@@ -68,9 +101,11 @@ const std::vector<Preset>& presets();
 std::vector<std::string> generator_names();
 /// True if `what` is the name of a generator, or one with options behind a colon.
 bool is_generator(const std::string& what);
-/// Makes the data set of a spec: "name" or "name:key=value,key=value". A spec without `seed` takes `seed`.
+/// Makes the data set of a spec: "name" or "name:key=value,key=value".
 /// Errors: kUsage for unknown names and keys (with the nearest known one) and for values out of range; kOutOfMemory
-/// when the data would be larger than `max_bytes` (0 = what the process may use).
+/// when the data would be larger than `max_bytes`; kDisk where edges have no room in a scratch file.
+Generated generate_without_features(const std::string& spec, const GenerateOptions& options);
+/// The same with its features, all in memory.
 Dataset generate(const std::string& spec, std::uint64_t seed, int threads, std::int64_t max_bytes = 0);
 
 }  // namespace gneiss::data

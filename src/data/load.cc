@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <new>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -14,8 +15,11 @@
 #include "data/generate.h"
 #include "data/given.h"
 #include "data/half_features.h"
+#include "data/manifest.h"
+#include "data/parts.h"
 #include "data/preprocess.h"
 #include "data/readers.h"
+#include "data/save_generated.h"
 #include "data/split.h"
 #include "data/split_files.h"
 #include "data/validate.h"
@@ -225,8 +229,41 @@ std::vector<std::string> data_format_names() {
   return names;
 }
 
+bool is_gneiss_folder(const std::filesystem::path& what) {
+  std::error_code ignored;
+  return what.filename() == "manifest.json" || std::filesystem::exists(what / "manifest.json", ignored);
+}
+
 Dataset load(const std::string& what, const LoadOptions& options) {
   return with_errors_of(what, [&] { return load_checked(what, options); });
+}
+
+Dataset generate_folder(const std::string& spec, const LoadOptions& options, const std::filesystem::path& path,
+                        bool force) {
+  check_options(options);
+  if (options.format != "auto" || !is_generator(spec)) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("within --mem data sets are made by name, and '{}' is no generator", spec), "--mem",
+                unknown_name_hint(spec, generator_names()) + "; or leave --mem out");
+  }
+  const HalfType type = half_type(options.feature_dtype);
+  Manifest manifest;  // what asks_for_all looks at
+  manifest.feature_dtype = type;
+  if (const std::string option = asks_for_all(options, manifest); !option.empty()) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} looks at all edges or features, which --mem keeps in files", option),
+                option, "leave --mem out, or apply it later with gneiss data convert");
+  }
+  return with_errors_of(spec, [&] {
+    Generated made = generate_without_features(
+        spec, {.seed = options.seed, .threads = options.threads, .max_bytes = options.max_bytes, .streamed = true});
+    Dataset& dataset = made.dataset;
+    if (dataset.features.sparse || !made.fill_rows) halve_features(type, dataset.name, &dataset.features);
+    if (!dataset.features.empty()) dataset.features.dtype = type;
+    read_split_files(options, &dataset);
+    apply_split(options, "ratio:60/20/20", &dataset);
+    save_generated(made, type, path, force, options.threads);
+    return std::move(made.dataset);
+  });
 }
 
 Dataset load_given(const std::shared_ptr<const Dataset>& given, const LoadOptions& options) {

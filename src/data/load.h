@@ -74,6 +74,14 @@ struct LoadOptions {
 /// path. Errors: kUsage for unknown names, options and values (with the nearest known one); kBadData for content.
 Dataset load(const std::string& what, const LoadOptions& options = {});
 
+/// Makes the data set of a generator's spec and writes the folder that load() and save() would, byte for byte, within
+/// `options.max_bytes` of memory (0 = what the process may use): a part of the edges and a few rows of features are
+/// there at a time. Returns the data set without values of its features. Errors: kUsage for what is no generator, and
+/// for options that need all edges or features at once, naming them; kOutOfMemory with a number that is enough;
+/// otherwise as load() and save().
+Dataset generate_folder(const std::string& spec, const LoadOptions& options, const std::filesystem::path& path,
+                        bool force = false);
+
 /// Formats that can be read, for help and documentation: name and one line each.
 struct FormatInfo {
   std::string name;
@@ -81,6 +89,9 @@ struct FormatInfo {
 };
 const std::vector<FormatInfo>& data_formats();
 std::vector<std::string> data_format_names();
+
+/// Does `what` name a Gneiss folder, or its manifest?
+bool is_gneiss_folder(const std::filesystem::path& what);
 
 /// Writes a data set as a Gneiss folder: manifest.json and mappable .npy arrays. The folder appears whole or not at
 /// all. Errors: kUsage when `path` exists and `force` is not set (or is no Gneiss folder even then); kDisk.

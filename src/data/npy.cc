@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sweep.h"
 #include "data/checksum.h"
 #include "data/npz_write.h"
 
@@ -253,14 +255,34 @@ std::string npy_header(const std::string& descr, const std::vector<std::int64_t>
   return header + dict;
 }
 
+NpyStream::NpyStream(const std::filesystem::path& path, const std::string& descr,
+                     const std::vector<std::int64_t>& shape, int threads)
+    : file_(path), threads_(threads) {
+  const std::string header = npy_header(descr, shape, kPage);
+  file_.write(header);
+  crc_ = checksum(std::as_bytes(std::span(header)));
+}
+
+void NpyStream::append(std::span<const std::byte> piece) {
+  file_.write(piece.data(), piece.size());
+  crc_ = checksum(piece, crc_, threads_);
+}
+
+std::uint32_t NpyStream::finish() {
+  file_.commit();
+  return crc_;
+}
+
 std::uint32_t write_npy(const std::filesystem::path& path, const std::string& descr,
                         const std::vector<std::int64_t>& shape, std::span<const std::byte> data, int threads) {
-  const std::string header = npy_header(descr, shape, kPage);
-  AtomicFile file(path);
-  file.write(header);
-  file.write(data.data(), data.size());
-  file.commit();
-  return checksum(data, checksum(std::as_bytes(std::span(header))), threads);
+  constexpr std::size_t kPiece = std::size_t{16} << 20;
+  NpyStream file(path, descr, shape, threads);
+  Sweep<std::byte> walk(data);
+  for (std::size_t begin = 0; begin < data.size(); begin += kPiece) {
+    const std::size_t end = std::min(begin + kPiece, data.size());
+    file.append(walk.at(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)));
+  }
+  return file.finish();
 }
 
 }  // namespace gneiss::data

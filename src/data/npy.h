@@ -89,8 +89,23 @@ std::vector<bool> to_bools(const NpyArray& array);
 /// Elements of a text array as UTF-8, trailing NULs removed. Errors: kBadData for other types.
 std::vector<std::string> to_strings(const NpyArray& array);
 
+/// An array that is written piece by piece, as write_npy writes it: the file appears once all is there.
+class NpyStream {
+ public:
+  NpyStream(const std::filesystem::path& path, const std::string& descr, const std::vector<std::int64_t>& shape,
+            int threads);
+  void append(std::span<const std::byte> piece);
+  /// The CRC-32 of the whole file. Errors: kDisk.
+  std::uint32_t finish();
+
+ private:
+  AtomicFile file_;
+  std::uint32_t crc_;
+  int threads_;
+};
+
 /// Writes an array row-major; its data begin at a multiple of 4 KiB, so that a mapping is page-aligned. Returns the
-/// CRC-32 of the whole file. Errors: kDisk.
+/// CRC-32 of the whole file. Pages of `data` that are a file's are given back on the way. Errors: kDisk.
 std::uint32_t write_npy(const std::filesystem::path& path, const std::string& descr,
                         const std::vector<std::int64_t>& shape, std::span<const std::byte> data, int threads = 1);
 

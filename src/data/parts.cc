@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash_bytes.h"
+#include "base/sweep.h"
 #include "data/manifest.h"
 #include "data/npy.h"
 #include "data/readers.h"
@@ -122,6 +123,17 @@ Features sparse_features_in_files(const fs::path& folder, const Manifest& manife
 void check_in_edges(const Dataset& dataset, std::int64_t begin, std::int64_t end) {
   check_pattern(dataset.name, "in-edges", dataset.graph.offsets(), dataset.graph.sources(), dataset.num_nodes(), begin,
                 end);
+}
+
+void check_all_in_edges(const Dataset& dataset) {
+  constexpr std::int64_t kRows = 4096;
+  const std::span<const EdgeId> offsets = dataset.graph.offsets();
+  Sweep<NodeId> edges(dataset.graph.sources());
+  for (std::int64_t begin = 0; begin < dataset.num_nodes(); begin += kRows) {
+    const std::int64_t end = std::min(begin + kRows, dataset.num_nodes());
+    check_in_edges(dataset, begin, end);
+    edges.at(offsets[static_cast<std::size_t>(begin)], offsets[static_cast<std::size_t>(end)]);
+  }
 }
 
 void check_feature_rows(const Dataset& dataset, std::int64_t begin, std::int64_t end) {

@@ -29,6 +29,8 @@ Features sparse_features_in_files(const std::filesystem::path& folder, const Man
 
 /// Looks at the in-edges of the nodes [begin, end) of a graph that nobody has looked at. Errors: kBadData.
 void check_in_edges(const Dataset& dataset, std::int64_t begin, std::int64_t end);
+/// The same of all nodes, front to back; pages of a file that were read are given back.
+void check_all_in_edges(const Dataset& dataset);
 /// The same for rows of sparse features; of dense ones there is nothing that could be wrong but their values.
 void check_feature_rows(const Dataset& dataset, std::int64_t begin, std::int64_t end);
 

@@ -31,9 +31,10 @@ void check(const RmatOptions& o) {
   range("a + b + c", o.a + o.b + o.c, 0, 1);
   range("features", static_cast<double>(o.features), 0, 1 << 24);
   range("classes", static_cast<double>(o.classes), 1, std::ldexp(1, static_cast<int>(o.scale)));
+  if (o.how.streamed) return;
   const double n = std::ldexp(1, static_cast<int>(o.scale));
   const double bytes = n * (static_cast<double>(o.features) * 4 + 32) + n * o.edge_factor * (o.directed ? 4 : 8);
-  const auto limit = static_cast<double>(o.max_bytes > 0 ? o.max_bytes : memory_limit_bytes());
+  const auto limit = static_cast<double>(o.how.max_bytes > 0 ? o.how.max_bytes : memory_limit_bytes());
   if (bytes > limit)
     throw Error(ErrorCode::kOutOfMemory,
                 fmt::format("rmat needs about {:.0f} MB, the limit is {:.0f} MB", bytes / 1e6, limit / 1e6), "scale");
@@ -68,47 +69,61 @@ NodePair draw_pair(const RmatOptions& o, std::uint64_t seed, std::uint64_t draw,
 
 }  // namespace
 
-Dataset generate_rmat(const RmatOptions& o) {
+Generated generate_rmat(const RmatOptions& o) {
   check(o);
   const std::int64_t n = std::int64_t{1} << o.scale;
-  const std::uint64_t seed = derive_seed(o.seed, kDraws);
-  const PhiloxBlock key = philox(derive_seed(o.seed, kScramble), {});
+  const auto draws = std::llround(static_cast<double>(n) * o.edge_factor) * (o.directed ? 1 : 2);
+  std::int64_t room = 0;
+  if (o.how.streamed) {
+    constexpr std::int64_t kOfNode = 28;  // offsets, labels and splits in the making
+    room =
+        streamed_room({.name = "rmat", .nodes = n, .edges = draws, .of_node = kOfNode, .of_features = 8 * o.features},
+                      o.how.max_bytes, o.how.threads);
+  }
+  const std::uint64_t seed = derive_seed(o.how.seed, kDraws);
+  const PhiloxBlock key = philox(derive_seed(o.how.seed, kScramble), {});
   const auto fill = [&](std::uint64_t first, std::span<NodePair> pairs) {
     for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = draw_pair(o, seed, first + i, key);
   };
-  Dataset out;
-  out.name = "rmat";
-  out.format = "generator";
-  const auto draws = std::llround(static_cast<double>(n) * o.edge_factor) * (o.directed ? 1 : 2);
-  out.graph = sample_graph({.nodes = n,
-                            .edges = draws,
-                            .directed = o.directed,
-                            .exact = false,
-                            .seed = derive_seed(o.seed, kPairs),
-                            .threads = o.threads},
-                           fill);
-  out.features.rows = o.features > 0 ? n : 0;
-  out.features.cols = o.features;
-  out.features.dense = Buffer<float>(static_cast<std::size_t>(n * o.features));
-  out.labels.kind = LabelKind::kSingle;
-  out.labels.num_classes = o.classes;
-  out.labels.classes = Buffer<std::int32_t>(static_cast<std::size_t>(n));
-  const std::uint64_t values = derive_seed(o.seed, kValues);
-  const std::uint64_t classes = derive_seed(o.seed, kClasses);
-  parallel_chunks(o.threads, n, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < end; ++v) {
-      float* const row = out.features.dense.data() + v * o.features;
-      for (std::int64_t f = 0; f < o.features; f += 4) {
-        const PhiloxBlock block = philox(values, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(f), 0, 0});
-        for (std::int64_t k = f; k < std::min(o.features, f + 4); ++k)
-          row[k] = 2 * uniform_float(block[static_cast<std::size_t>(k - f)]) - 1;
+  Generated out;
+  Dataset& dataset = out.dataset;
+  dataset.name = "rmat";
+  dataset.format = "generator";
+  dataset.graph = sample_graph({.nodes = n,
+                                .edges = draws,
+                                .directed = o.directed,
+                                .exact = false,
+                                .room_bytes = room,
+                                .seed = derive_seed(o.how.seed, kPairs),
+                                .threads = o.how.threads},
+                               fill);
+  dataset.features.rows = o.features > 0 ? n : 0;
+  dataset.features.cols = o.features;
+  const std::uint64_t values = derive_seed(o.how.seed, kValues);
+  if (o.features > 0) {
+    out.fill_rows = [values, cols = o.features](std::int64_t begin, std::int64_t end, float* row) {
+      for (std::int64_t v = begin; v < end; ++v, row += cols) {
+        for (std::int64_t f = 0; f < cols; f += 4) {
+          const PhiloxBlock block =
+              philox(values, {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(f), 0, 0});
+          for (std::int64_t k = f; k < std::min(cols, f + 4); ++k)
+            row[k] = 2 * uniform_float(block[static_cast<std::size_t>(k - f)]) - 1;
+        }
       }
+    };
+  }
+  dataset.labels.kind = LabelKind::kSingle;
+  dataset.labels.num_classes = o.classes;
+  dataset.labels.classes = Buffer<std::int32_t>(static_cast<std::size_t>(n));
+  const std::uint64_t classes = derive_seed(o.how.seed, kClasses);
+  parallel_chunks(o.how.threads, n, kNodeGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < end; ++v) {
       const std::uint64_t word = philox(classes, {static_cast<std::uint32_t>(v), 0, 0, 0})[0];
-      out.labels.classes[static_cast<std::size_t>(v)] =
+      dataset.labels.classes[static_cast<std::size_t>(v)] =
           static_cast<std::int32_t>(word * static_cast<std::uint64_t>(o.classes) >> 32);
     }
   });
-  out.split = draw_split(out.labels, n, "ratio:60/20/20", derive_seed(o.seed, kSplit));
+  dataset.split = draw_split(dataset.labels, n, "ratio:60/20/20", derive_seed(o.how.seed, kSplit));
   return out;
 }
 

@@ -31,6 +31,7 @@ bool labelled(const Labels& labels, std::size_t v) {
 
 std::vector<NodeId> shuffled_nodes(const Labels& labels, std::int64_t num_nodes, std::uint64_t seed) {
   std::vector<NodeId> nodes;
+  nodes.reserve(static_cast<std::size_t>(num_nodes));
   for (std::int64_t v = 0; v < num_nodes; ++v) {
     if (labelled(labels, static_cast<std::size_t>(v))) nodes.push_back(static_cast<NodeId>(v));
   }

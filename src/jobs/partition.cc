@@ -63,17 +63,12 @@ void check(const PartitionRequest& request) {
   GNEISS_CHECK(request.columns >= 1, ErrorCode::kUsage, "--columns: expected at least 1, got {}", request.columns);
 }
 
-bool is_folder_of_ours(const std::string& name) {
-  const std::filesystem::path path = name;
-  return path.filename() == "manifest.json" || std::filesystem::exists(path / "manifest.json");
-}
-
 /// With --mem, edges and features stay in their files, whatever their size.
 data::Dataset load_to_cut(const settings::Config& config) {
   const std::string name = resolve_data(config);
   data::LoadOptions options = load_options(config, 0, 1);
   if (!config.has("train.mem")) return data::load(name, options);
-  if (!is_folder_of_ours(name)) {
+  if (!data::is_gneiss_folder(name)) {
     throw Error(ErrorCode::kUsage, fmt::format("within --mem a Gneiss folder is cut, and '{}' is none", name), "--mem",
                 "gneiss data convert or generate makes one; or leave --mem out");
   }
@@ -85,18 +80,15 @@ data::Dataset load_to_cut(const settings::Config& config) {
 
 /// Nobody has looked at edges that stay in their file.
 void check_rows_in_files(const data::Dataset& dataset) {
+  data::check_all_in_edges(dataset);
+  if (!dataset.features.sparse) return;
   constexpr std::int64_t kRows = 4096;
-  Sweep<NodeId> edges(dataset.graph.sources());
-  Sweep<NodeId> features(dataset.features.indices);
+  const std::span<const EdgeId> offsets = dataset.features.offsets;
+  Sweep<NodeId> columns(dataset.features.indices);
   for (std::int64_t begin = 0; begin < dataset.num_nodes(); begin += kRows) {
     const std::int64_t end = std::min(begin + kRows, dataset.num_nodes());
-    const auto walk = [&](auto* sweep, std::span<const EdgeId> offsets) {
-      sweep->at(offsets[static_cast<std::size_t>(begin)], offsets[static_cast<std::size_t>(end)]);
-    };
-    data::check_in_edges(dataset, begin, end);
-    walk(&edges, dataset.graph.offsets());
     data::check_feature_rows(dataset, begin, end);
-    if (dataset.features.sparse) walk(&features, dataset.features.offsets);
+    columns.at(offsets[static_cast<std::size_t>(begin)], offsets[static_cast<std::size_t>(end)]);
   }
 }
 

@@ -42,7 +42,9 @@ struct ScoreReport {
 };
 
 /// Scores the nodes and measures the scores on held-out epochs of the sampler, those that a training with this seed
-/// begins with. Errors: kUsage for unknown scores, numbers that make no sense, or a data set without training nodes.
+/// begins with. With `train.mem` features of a Gneiss folder are not read, and edges are the pages of its file.
+/// Errors: kUsage for unknown scores, numbers that make no sense, or a data set without training nodes; kOutOfMemory
+/// with a number that is enough.
 ScoreReport score(const settings::Config& config, const ScoreRequest& request);
 
 std::string describe(const ScoreReport& report);

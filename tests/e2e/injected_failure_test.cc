@@ -73,6 +73,11 @@ std::vector<Job> jobs() {
       {"devices", with(kTrain, {"--batch-size", "8", "--devices", "2", "--hot", "3", "--hot-edges", "5"}), nothing,
        "runs", "runs/run/model.safetensors", true},
       {"conversion", {"data", "convert", "edges.txt", "graph"}, edges, "graph", "graph/manifest.json"},
+      {"generation",
+       {"data", "generate", "dcsbm:nodes=60,classes=3,features=5", "--threads", "2", "--mem", "200M", "--out", "graph"},
+       nothing,
+       "graph",
+       "graph/manifest.json"},
       {"conversion_again",
        {"data", "convert", "edges.txt", "graph", "--force"},
        [=](const Workplace& place) {

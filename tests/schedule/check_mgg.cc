@@ -64,8 +64,8 @@ graph::Graph scaled(const std::string& name, double scale) {
     options.nodes = static_cast<std::int64_t>(scale * static_cast<double>(options.nodes));
     options.edges = static_cast<std::int64_t>(scale * static_cast<double>(options.edges));
     options.features = 0;
-    options.threads = available_threads();
-    return std::move(data::generate_dcsbm(options).graph);
+    options.how.threads = available_threads();
+    return std::move(data::generate_dcsbm(options).dataset.graph);
   }
   std::abort();
 }

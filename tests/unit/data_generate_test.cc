@@ -10,8 +10,10 @@
 #include <set>
 #include <vector>
 
+#include "base/random.h"
 #include "data/info.h"
 #include "data/load.h"
+#include "data/sample_graph.h"
 #include "data/validate.h"
 #include "support/data_fixtures.h"
 
@@ -104,6 +106,48 @@ TEST(DcsbmTest, DependsOnTheSeedAndNotOnThreads) {
     EXPECT_NE(list(one.graph.sources()), list(generate(spec, 4, 1).graph.sources())) << spec;
   }
   expect_same(generate("dcsbm:seed=9", 0, 1), generate("dcsbm", 9, 1));
+}
+
+/// Rows that memory does not hold are drawn piece by piece into a scratch file.
+TEST(SampleGraph, IsTheSameInPieces) {
+  for (const bool directed : {false, true}) {
+    for (const bool exact : {true, false}) {
+      SampleOptions options = {.nodes = 300, .edges = 4001, .directed = directed, .exact = exact, .seed = 7};
+      // Drawn twice over from few nodes, so that there are double edges, surplus ones, and one long row.
+      const FillPairs fill = [](std::uint64_t first, std::span<NodePair> pairs) {
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+          const PhiloxBlock word = philox(3, {static_cast<std::uint32_t>(first + i), 0, 0, 0});
+          pairs[i] = {static_cast<NodeId>(word[0] % 4 == 0 ? 5 : word[1] % 300), static_cast<NodeId>(word[2] % 300)};
+        }
+      };
+      const graph::Graph whole = sample_graph(options, fill);
+      for (const std::int64_t room : {4, 400, 6000}) {
+        for (const int threads : {1, 3}) {
+          options.room_bytes = room;
+          options.threads = threads;
+          const graph::Graph pieces = sample_graph(options, fill);
+          EXPECT_EQ(list(pieces.offsets()), list(whole.offsets())) << room;
+          EXPECT_EQ(list(pieces.sources()), list(whole.sources())) << room;
+          EXPECT_EQ(pieces.symmetric(), !directed);
+        }
+      }
+      EXPECT_EQ(graph::Graph(300, Buffer<EdgeId>::copy_of(whole.offsets()), Buffer<NodeId>::copy_of(whole.sources()))
+                    .symmetric(),
+                !directed);
+    }
+  }
+}
+
+TEST(SampleGraph, SaysWhereItsScratchFileHasNoRoom) {
+  const ::gneiss::testing::Environment folder("TMPDIR", "/proc/no/such/folder");
+  const Error error = error_of([] {
+    sample_graph({.nodes = 100, .edges = 1000, .room_bytes = 40}, [](std::uint64_t first, std::span<NodePair> pairs) {
+      for (std::size_t i = 0; i < pairs.size(); ++i)
+        pairs[i] = {static_cast<NodeId>((first + i) % 100), static_cast<NodeId>((first + i) / 100 % 100)};
+    });
+  });
+  EXPECT_EQ(error.code(), ErrorCode::kDisk);
+  EXPECT_THAT(error.message(), HasSubstr("/proc/no/such/folder"));
 }
 
 TEST(DcsbmTest, WorksAtTheEdges) {
