@@ -115,9 +115,9 @@ double Evaluator::score(MatrixView<const float> logits, std::span<const NodeId> 
       return labels_->kind == data::LabelKind::kSingle ? single_label_accuracy(logits, rows)
                                                        : multi_label_accuracy(logits, rows);
     case Metric::kMicroF1:
-      return f1(logits, rows, true);
     case Metric::kMacroF1:
-      return f1(logits, rows, false);
+      count_f1(logits, rows);
+      return f1_of_counts(!rows.empty(), metric_ == Metric::kMicroF1);
     case Metric::kRocAuc:
       return roc_auc(logits, rows);
     default:
@@ -183,8 +183,7 @@ void Evaluator::count_f1(MatrixView<const float> logits, std::span<const NodeId>
 
 // scikit-learn's rules: micro adds up the counts of all classes; macro averages the classes that occur in the labels or
 // the predictions (exclusive classes) or all tasks (many labels), and a task without any positive scores 0.
-double Evaluator::f1(MatrixView<const float> logits, std::span<const NodeId> rows, bool micro) {
-  count_f1(logits, rows);
+double Evaluator::f1_of_counts(bool any_rows, bool micro) const {
   Counts total;
   double sum = 0;
   std::int64_t classes = 0;
@@ -198,10 +197,35 @@ double Evaluator::f1(MatrixView<const float> logits, std::span<const NodeId> row
   }
   if (micro) {
     const std::int64_t occurrences = total.predicted + total.actual;
-    if (occurrences == 0) return labels_->kind == data::LabelKind::kMulti && !rows.empty() ? 0.0 : kUndefined;
+    if (occurrences == 0) return labels_->kind == data::LabelKind::kMulti && any_rows ? 0.0 : kUndefined;
     return 2.0 * static_cast<double>(total.hits) / static_cast<double>(occurrences);
   }
-  return classes == 0 || rows.empty() ? kUndefined : sum / static_cast<double>(classes);
+  return classes == 0 || !any_rows ? kUndefined : sum / static_cast<double>(classes);
+}
+
+double Evaluator::score_of(std::span<const double> counts) {
+  GNEISS_ASSERT(this->counts(), "{} is no score of counts", metric_name(metric_));
+  const std::size_t columns = counts.size() / 4;
+  const auto of = [&](std::size_t which, std::size_t column) {
+    return static_cast<std::int64_t>(counts[which * columns + column]);
+  };
+  if (metric_ != Metric::kAccuracy) {
+    GNEISS_ASSERT(columns == counts_.size(), "{} counts for {} classes", columns, counts_.size());
+    for (std::size_t c = 0; c < columns; ++c) counts_[c] = {of(0, c), of(1, c), of(2, c)};
+    return f1_of_counts(true, metric_ == Metric::kMicroF1);
+  }
+  double sum = 0;
+  std::int64_t tasks = 0;
+  for (std::size_t c = 0; c < columns; ++c) {
+    const std::int64_t labelled = of(3, c);
+    if (labelled == 0) continue;
+    // Of a task, also what is neither predicted nor true is right.
+    const bool task = labels_->kind != data::LabelKind::kSingle;
+    const std::int64_t right = task ? labelled - of(1, c) - of(2, c) + 2 * of(0, c) : of(0, c);
+    sum += static_cast<double>(right) / static_cast<double>(labelled);
+    ++tasks;
+  }
+  return tasks == 0 ? kUndefined : sum / static_cast<double>(tasks);
 }
 
 double Evaluator::roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows) {

@@ -44,10 +44,20 @@ class Evaluator {
   /// ROC-AUC).
   double score(MatrixView<const float> logits, std::span<const NodeId> rows);
 
+  /// Is the score one of counts of predictions and labels? Not those that rank logits or measure distances.
+  bool counts() const {
+    return metric_ == Metric::kAccuracy || metric_ == Metric::kMicroF1 || metric_ == Metric::kMacroF1;
+  }
+  /// Are they wanted for each class? Accuracy of exclusive classes needs but those of all together.
+  bool counts_by_class() const { return metric_ != Metric::kAccuracy; }
+  /// The same score by counts that were taken elsewhere, of rows that are not none: hits, predicted, actual and
+  /// labelled of each class or task, behind each other (kernels/cuda/count_scores.h).
+  double score_of(std::span<const double> counts);
+
  private:
   double single_label_accuracy(MatrixView<const float> logits, std::span<const NodeId> rows) const;
   double multi_label_accuracy(MatrixView<const float> logits, std::span<const NodeId> rows) const;
-  double f1(MatrixView<const float> logits, std::span<const NodeId> rows, bool micro);
+  double f1_of_counts(bool any_rows, bool micro) const;
   void count_f1(MatrixView<const float> logits, std::span<const NodeId> rows);
   double roc_auc(MatrixView<const float> logits, std::span<const NodeId> rows);
   struct Scored {

@@ -64,6 +64,7 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
   send_graphs(structures);
   send_features(inputs, structures);
   send_labels(inputs);
+  send_scored(inputs);
   GNEISS_ASSERT(next_part_ == layout_.parts.size(), "{} of {} parts of the device's memory were used", next_part_,
                 layout_.parts.size());
   send_parameters();
@@ -187,6 +188,39 @@ void DeviceExecutor::send_labels(const Inputs& inputs) {
   operands_.training = send_rows(inputs.training);
   operands_.validation = send_rows(inputs.validation);
   operands_.class_weights = send(inputs.class_weights);
+}
+
+void DeviceExecutor::send_scored(const Inputs& inputs) {
+  const auto keep = [this](std::span<const NodeId> rows, DeviceSpan<const NodeId> here) {
+    scored_.push_back({std::vector<NodeId>(rows.begin(), rows.end()), here});
+  };
+  keep(inputs.scored.training, send(inputs.scored.training));
+  keep(inputs.scored.test, send(inputs.scored.test));
+  keep(inputs.scored.validation, operands_.validation.rows);
+  const std::int64_t count = layout_.parts[next_part_].bytes / std::int64_t{sizeof(double)};
+  counts_ = take<double>(count);
+  host_counts_.resize(counts_.size);
+  counting_ = take<std::byte>(layout_.parts[next_part_].bytes);
+}
+
+std::span<const double> DeviceExecutor::count_scores(std::span<const NodeId> rows, bool by_class) {
+  const auto part = std::find_if(scored_.begin(), scored_.end(), [&](const Scored& scored) {
+    return std::equal(rows.begin(), rows.end(), scored.rows.begin(), scored.rows.end());
+  });
+  if (part == scored_.end() || rows.empty()) return {};
+  kernels::OnDevice<kernels::CountScoresArgs> args;
+  args.logits = view(plan_.program.output("logits"));
+  args.labels = operands_.validation.labels;
+  args.targets = operands_.validation.targets;
+  args.rows = part->here;
+  args.by_class = by_class;
+  args.counts = counts_;
+  kernels::DeviceContext context = this->context();
+  context.workspace = counting_;
+  run_kernel(device_.kernels(), context, args);
+  const auto count = 4 * static_cast<std::size_t>(kernels::counted_columns(args));
+  device_.download(host_counts_.data(), counts_.data, static_cast<std::int64_t>(count * sizeof(double)));
+  return std::span<const double>(host_counts_).first(count);
 }
 
 void DeviceExecutor::make_operands() {

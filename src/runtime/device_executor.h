@@ -49,6 +49,11 @@ class DeviceExecutor {
   MatrixView<const float> read(ir::ValueId value);
   std::span<const std::uint16_t> read_halves(ir::ValueId value);
 
+  /// Of the last inference, how the predictions for `rows` meet the labels: for each class or task, or one for all
+  /// classes, how often it was predicted and true, predicted, true, and labelled, behind each other
+  /// (kernels/cuda/count_scores.h); valid until the next call. Empty if `rows` are none of Inputs::scored.
+  std::span<const double> count_scores(std::span<const NodeId> rows, bool by_class);
+
   /// Copies of what the optimizer remembers, of the last fetch_optimizer; send_optimizer brings changes there.
   OptimizerState<float> optimizer_state() { return {host_first_, host_second_, &optimizer_steps_}; }
   void fetch_optimizer();
@@ -89,6 +94,7 @@ class DeviceExecutor {
   void send_graphs(const Structures& structures);
   void send_features(const Inputs& inputs, const Structures& structures);
   kernels::LossOperandsIn<Space::kDevice> send_rows(const LabelledRows& from);
+  void send_scored(const Inputs& inputs);
   void send_labels(const Inputs& inputs);
   void make_operands();
   void bind_steps();
@@ -127,6 +133,15 @@ class DeviceExecutor {
   DeviceSpan<const std::uint16_t> feature_halves_;
   DeviceSpan<const float> transposed_values_;
   DeviceSpan<const std::int64_t> row_ids_;
+  /// Rows that are scored, on the host and here.
+  struct Scored {
+    std::vector<NodeId> rows;
+    DeviceSpan<const NodeId> here;
+  };
+  std::vector<Scored> scored_;
+  DeviceSpan<double> counts_;
+  DeviceSpan<std::byte> counting_;  ///< workspace of that
+  std::vector<double> host_counts_;
   ir::Sizes sizes_;
   std::int64_t optimizer_steps_ = 0;
   std::vector<float> host_first_;

@@ -11,6 +11,19 @@ namespace gneiss::runtime {
 namespace {
 
 constexpr std::int64_t kAlignment = 256;
+constexpr std::int64_t kCountsOfScores = 4;  // of each class or task
+
+/// What counting takes at most.
+std::int64_t score_workspace(const Inputs& inputs, std::int64_t columns) {
+  using Args = kernels::OnDevice<kernels::CountScoresArgs>;
+  Args args;
+  args.logits.cols = columns;
+  args.targets.cols = inputs.validation.targets.cols;
+  args.by_class = true;
+  args.rows.size =
+      std::max({inputs.scored.training.size(), inputs.scored.validation.size(), inputs.scored.test.size()});
+  return static_cast<std::int64_t>(kernels::find_kernel<Args>(kernels::emulated_kernels())->workspace_bytes(args));
+}
 
 class Builder {
  public:
@@ -66,6 +79,14 @@ class Builder {
     add("class weights", std::ssize(inputs.class_weights), sizeof(float));
   }
 
+  /// Rows that are scored; those of the validation are there already.
+  void add_scores(const Inputs& inputs, std::int64_t columns) {
+    add("training nodes to score", std::ssize(inputs.scored.training), sizeof(NodeId));
+    add("test nodes to score", std::ssize(inputs.scored.test), sizeof(NodeId));
+    add("counts of scores", kCountsOfScores * columns, sizeof(double));
+    add("work of counting scores", score_workspace(inputs, columns), 1);
+  }
+
   DeviceLayout take() { return std::move(layout_); }
 
  private:
@@ -98,6 +119,8 @@ DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, const Opt
   for (std::size_t g = 0; g < plan.graph_uses.size(); ++g) builder.add_graph(plan, g);
   builder.add_features(plan, inputs.features);
   builder.add_labels(inputs);
+  const ir::ValueId logits = plan.program.output("logits");
+  builder.add_scores(inputs, logits == ir::kNoValue ? 0 : plan.program.type(logits).cols);
   return builder.take();
 }
 

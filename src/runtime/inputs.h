@@ -40,6 +40,13 @@ struct LabelledRows {
   std::span<const NodeId> rows;           ///< ascending: those that count
 };
 
+/// The parts of the nodes that are scored apart, by their labels in Inputs::validation.
+struct ScoredRows {
+  std::span<const NodeId> training;
+  std::span<const NodeId> validation;
+  std::span<const NodeId> test;
+};
+
 struct Inputs {
   std::vector<GraphInput> graphs;  ///< by number in the program; derived graphs are empty or left out
   FeatureInput features;
@@ -47,6 +54,7 @@ struct Inputs {
   std::vector<std::span<const std::int64_t>> row_ids;  ///< by node set: what keys random draws; empty: the row itself
   LabelledRows training;                               ///< of the rows of "train_logits"
   LabelledRows validation;                             ///< of the rows of "logits"
+  ScoredRows scored;                                   ///< of the rows of "logits"; empty: scored elsewhere
   std::span<const float> class_weights;                ///< [classes] or empty
 };
 

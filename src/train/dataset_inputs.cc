@@ -53,8 +53,9 @@ DatasetInputs::DatasetInputs(const data::Dataset& dataset, const ir::Plan& plan,
     std::iota(loss_rows_.begin(), loss_rows_.end(), NodeId{0});
     inputs_.training = labelled(loss_labels_, std::ssize(loss_rows_), loss_rows_);
   }
-  validation_rows_ = epochs::labelled_split(dataset).val;
-  inputs_.validation = labelled(dataset.labels, dataset.graph.num_dst(), validation_rows_);
+  labelled_ = epochs::labelled_split(dataset);
+  inputs_.validation = labelled(dataset.labels, dataset.graph.num_dst(), labelled_.val);
+  inputs_.scored = {labelled_.train, labelled_.val, labelled_.test};
   inputs_.class_weights = class_weights;
 }
 

@@ -27,7 +27,7 @@ class DatasetInputs {
   runtime::Inputs inputs_;
   data::Labels loss_labels_;
   std::vector<NodeId> loss_rows_;
-  std::vector<NodeId> validation_rows_;
+  data::Split labelled_;
 };
 
 }  // namespace gneiss::train

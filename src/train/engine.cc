@@ -60,6 +60,9 @@ class DeviceEngine : public Engine<float> {
   void make_loss_tiles() override {}
   MatrixView<const float> read(ir::ValueId value) override { return executor_.read(value); }
   std::span<const std::uint16_t> read_halves(ir::ValueId value) override { return executor_.read_halves(value); }
+  std::span<const double> count_scores(std::span<const NodeId> rows, bool by_class) override {
+    return executor_.count_scores(rows, by_class);
+  }
   void update(double lr) override { executor_.update(lr); }
   double step(ir::ValueId loss, kernels::StepKey key, double lr) override {
     executor_.step(key, lr);

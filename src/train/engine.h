@@ -33,6 +33,9 @@ class Engine {
   virtual MatrixView<const T> read(ir::ValueId value) = 0;
   virtual std::span<const std::uint16_t> read_halves(ir::ValueId value) = 0;
 
+  /// Of a device, as runtime::DeviceExecutor::count_scores; else empty.
+  virtual std::span<const double> count_scores(std::span<const NodeId> /*rows*/, bool /*by_class*/) { return {}; }
+
   virtual void update(double lr) = 0;
   /// Forward, backward, and an update unless the loss, which is value `loss`, is not finite. Returns that loss.
   virtual double step(ir::ValueId loss, kernels::StepKey key, double lr) = 0;

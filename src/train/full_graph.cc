@@ -42,6 +42,10 @@ bool has_two_classes(const data::Labels& labels, const std::vector<NodeId>& node
 
 double score(const Session<float>& session, epochs::Evaluator* evaluator, std::span<const NodeId> rows) {
   if (rows.empty()) return kNaN;
+  if (evaluator->counts()) {
+    const std::span<const double> counts = session.count_scores(rows, evaluator->counts_by_class());
+    if (!counts.empty()) return evaluator->score_of(counts);
+  }
   if (!session.logits_in_file()) return evaluator->score(session.logits(), rows);
   const Buffer<float> read = session.logits_of(rows);
   const data::Labels labels = data::labels_of(session.dataset().labels, rows);

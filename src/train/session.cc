@@ -577,6 +577,11 @@ double Session<T>::validation_loss() const {
 }
 
 template <class T>
+std::span<const double> Session<T>::count_scores(std::span<const NodeId> rows, bool by_class) const {
+  return impl_->engine->count_scores(rows, by_class);
+}
+
+template <class T>
 MatrixView<const T> Session<T>::logits() const {
   const MatrixView<const T> here = impl_->output("logits");
   return impl_->all_logits.empty() ? here

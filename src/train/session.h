@@ -143,6 +143,9 @@ class Session {
   /// Gives numbers of the rank where scores are taken to all ranks.
   void share(std::span<double> numbers) const;
 
+  /// Where a device evaluates, how predictions meet the labels of the nodes of a part of the split, counted there; see
+  /// runtime::DeviceExecutor::count_scores. Empty for other nodes and on the host: then scores are taken of the logits.
+  std::span<const double> count_scores(std::span<const NodeId> rows, bool by_class) const;
   MatrixView<const T> logits() const;  ///< of the last evaluate(): [n, classes]
   /// The same of some rows, side by side; where logits lie in a file (an evaluation layer by layer in little memory)
   /// only these are read.

@@ -34,7 +34,10 @@ class CountingDevice : public Device {
   }
   void release(void* data) noexcept override { inner_->release(data); }
   void upload(void* to, const void* from, std::int64_t bytes) override { inner_->upload(to, from, bytes); }
-  void download(void* to, const void* from, std::int64_t bytes) override { inner_->download(to, from, bytes); }
+  void download(void* to, const void* from, std::int64_t bytes) override {
+    downloaded += bytes;
+    inner_->download(to, from, bytes);
+  }
   void fill(void* to, unsigned char byte, std::int64_t bytes) override { inner_->fill(to, byte, bytes); }
   kernels::DeviceContext context() override { return inner_->context(); }
   void wait() override { inner_->wait(); }
@@ -49,6 +52,7 @@ class CountingDevice : public Device {
 
   std::int64_t free_bytes = std::int64_t{1} << 30;
   std::int64_t taken = 0;
+  std::int64_t downloaded = 0;
   int recordings = 0;
   bool fails_to_record = false;
   kernels::DeviceKernels changed_kernels = kernels::emulated_kernels();
@@ -213,6 +217,17 @@ TEST_F(KarateTraining, IsRecordedOnceAndReplayed) {
     evaluate();
   }
   EXPECT_EQ(device_.recordings, 2) << "a step and an evaluation";
+}
+
+TEST_F(KarateTraining, BringsNumbersBackAlone) {
+  device_.downloaded = 0;
+  step(1);
+  executor_->run(ir::Phase::kInference, {1, 0});
+  for (const std::span<const NodeId> part :
+       {inputs_.inputs().scored.training, inputs_.inputs().scored.validation, inputs_.inputs().scored.test}) {
+    EXPECT_EQ(executor_->count_scores(part, false).size(), 4U);
+  }
+  EXPECT_EQ(device_.downloaded, std::int64_t{sizeof(float)} + 3 * 4 * std::int64_t{sizeof(double)});
 }
 
 TEST_F(KarateTraining, HasTheSameBitsRecordedAndNot) {

@@ -12,6 +12,7 @@
 #include "kernels/cuda/clip_norm.cc"
 #include "kernels/cuda/column_groups.cc"
 #include "kernels/cuda/copy_columns.cc"
+#include "kernels/cuda/count_scores.cc"
 #include "kernels/cuda/cross_entropy.cc"
 #include "kernels/cuda/dropout.cc"
 #include "kernels/cuda/edge_softmax.cc"

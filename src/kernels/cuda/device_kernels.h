@@ -23,6 +23,7 @@
 #include "kernels/column_groups.h"
 #include "kernels/copy_columns.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/cuda/count_scores.h"
 #include "kernels/cuda/epilogue.h"
 #include "kernels/dropout.h"
 #include "kernels/edge_softmax.h"
@@ -92,17 +93,17 @@ using DeviceKernels = std::tuple<
     DeviceKernel<OnDevice<BatchNormGradArgs>>, DeviceKernel<OnDevice<BatchNormInferenceArgs>>,
     DeviceKernel<OnDevice<BatchNormUpdateArgs>>, DeviceKernel<OnDevice<BceWithLogitsArgs>>,
     DeviceKernel<OnDevice<BinaryArgs>>, DeviceKernel<OnDevice<ClipNormArgs>>, DeviceKernel<OnDevice<ColumnGroupsArgs>>,
-    DeviceKernel<OnDevice<CopyColumnsArgs>>, DeviceKernel<OnDevice<CrossEntropyArgs>>,
-    DeviceKernel<OnDevice<DropoutArgs>>, DeviceKernel<OnDevice<EdgeSoftmaxArgs>>,
-    DeviceKernel<OnDevice<EdgeSoftmaxGradArgs>>, DeviceKernel<OnDevice<ExtremeGradArgs>>,
-    DeviceKernel<OnDevice<FillArgs>>, DeviceKernel<OnDevice<GatherArgs>>, DeviceKernel<OnDevice<GemmArgs>>,
-    DeviceKernel<OnDevice<LayerNormArgs>>, DeviceKernel<OnDevice<LayerNormGradArgs>>, DeviceKernel<OnDevice<MseArgs>>,
-    DeviceKernel<OnDevice<MulAddArgs>>, DeviceKernel<OnDevice<SddmmArgs>>, DeviceKernel<OnDevice<SegmentArgGradArgs>>,
-    DeviceKernel<OnDevice<SegmentReduceArgs>>, DeviceKernel<OnDevice<SgdStepArgs>>, DeviceKernel<OnDevice<SpmmArgs>>,
-    DeviceKernel<OnDevice<SpmmArgGradArgs>>, DeviceKernel<OnDevice<SpmmArgWeightGradArgs>>,
-    DeviceKernel<OnDevice<SpxGemmArgs>>, DeviceKernel<OnDevice<SumRowsArgs>>, DeviceKernel<OnDevice<ToDenseArgs>>,
-    DeviceKernel<OnDevice<ToFloatArgs>>, DeviceKernel<OnDevice<ToHalfArgs>>, DeviceKernel<OnDevice<UnaryArgs>>,
-    DeviceKernel<OnDevice<UnaryGradArgs>>>;
+    DeviceKernel<OnDevice<CopyColumnsArgs>>, DeviceKernel<OnDevice<CountScoresArgs>>,
+    DeviceKernel<OnDevice<CrossEntropyArgs>>, DeviceKernel<OnDevice<DropoutArgs>>,
+    DeviceKernel<OnDevice<EdgeSoftmaxArgs>>, DeviceKernel<OnDevice<EdgeSoftmaxGradArgs>>,
+    DeviceKernel<OnDevice<ExtremeGradArgs>>, DeviceKernel<OnDevice<FillArgs>>, DeviceKernel<OnDevice<GatherArgs>>,
+    DeviceKernel<OnDevice<GemmArgs>>, DeviceKernel<OnDevice<LayerNormArgs>>, DeviceKernel<OnDevice<LayerNormGradArgs>>,
+    DeviceKernel<OnDevice<MseArgs>>, DeviceKernel<OnDevice<MulAddArgs>>, DeviceKernel<OnDevice<SddmmArgs>>,
+    DeviceKernel<OnDevice<SegmentArgGradArgs>>, DeviceKernel<OnDevice<SegmentReduceArgs>>,
+    DeviceKernel<OnDevice<SgdStepArgs>>, DeviceKernel<OnDevice<SpmmArgs>>, DeviceKernel<OnDevice<SpmmArgGradArgs>>,
+    DeviceKernel<OnDevice<SpmmArgWeightGradArgs>>, DeviceKernel<OnDevice<SpxGemmArgs>>,
+    DeviceKernel<OnDevice<SumRowsArgs>>, DeviceKernel<OnDevice<ToDenseArgs>>, DeviceKernel<OnDevice<ToFloatArgs>>,
+    DeviceKernel<OnDevice<ToHalfArgs>>, DeviceKernel<OnDevice<UnaryArgs>>, DeviceKernel<OnDevice<UnaryGradArgs>>>;
 
 namespace internal {
 template <class Entry, class Table>

@@ -23,6 +23,8 @@ void clip_norm(const DeviceContext& context, const OnDevice<ClipNormArgs>& args)
 std::size_t clip_norm_workspace(const OnDevice<ClipNormArgs>& args);
 void column_groups(const DeviceContext& context, const OnDevice<ColumnGroupsArgs>& args);
 void copy_columns(const DeviceContext& context, const OnDevice<CopyColumnsArgs>& args);
+void count_scores(const DeviceContext& context, const OnDevice<CountScoresArgs>& args);
+std::size_t count_scores_workspace(const OnDevice<CountScoresArgs>& args);
 void cross_entropy(const DeviceContext& context, const OnDevice<CrossEntropyArgs>& args);
 std::size_t cross_entropy_workspace(const OnDevice<CrossEntropyArgs>& args);
 void dropout(const DeviceContext& context, const OnDevice<DropoutArgs>& args);
