@@ -16,7 +16,8 @@ struct Fact {
   std::string name;
   std::string value;
 };
-/// Threads, memory, vector instructions, versions of the libraries in use, and the rates that plans are made by.
+/// Threads, memory, vector instructions, cards or why none can be used, versions of the libraries in use, and the rates
+/// that plans are made by.
 std::vector<Fact> machine_facts();
 
 /// Rates of this machine, as measured and written to the user's cache folder.

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/version.h"
@@ -14,6 +16,7 @@
 #include "data/ring_reads.h"
 #include "kernels/kernel.h"
 #include "kernels/onednn/onednn.h"
+#include "runtime/device.h"
 #include "train/host_work.h"
 
 namespace gneiss {
@@ -33,6 +36,7 @@ std::string version() { return version_text(); }
 
 std::vector<Fact> machine_facts() {
   const std::string& onednn = kernels::onednn::version();
+  const runtime::Cards cards = runtime::find_cards();
   std::vector<Fact> facts = {
       {"gneiss", version()},
       {"threads", fmt::format("{} may be used", available_threads())},
@@ -41,12 +45,17 @@ std::vector<Fact> machine_facts() {
       {"vectors", fmt::format("{}", fmt::join(kernels::vector_targets(), ", "))},
       {"rates", rates_in_use()},
       {"devices", "sim:NAME and host:FILE, for mini-batches (docs/batches.md)"},
+      {"cards", cards.driver},
       {"file reads", data::ring_fault().empty() ? "io_uring" : "one at a time: " + data::ring_fault()},
       {"oneDNN", onednn.empty() ? "not installed" : onednn},
       {"zlib", zlibVersion()},
       {"libdeflate", LIBDEFLATE_VERSION_STRING},
       {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
       {"compiler", __VERSION__}};
+  const auto at = std::find_if(facts.begin(), facts.end(), [](const Fact& fact) { return fact.name == "cards"; });
+  std::vector<Fact> lines;
+  for (const std::string& card : cards.cards) lines.push_back({"", card});
+  facts.insert(at + 1, lines.begin(), lines.end());
   for (const auto& [name, what] : train::stage_operators()) {
     const bool first = facts.back().name == "compiler";
     facts.push_back({first ? "operators" : "", fmt::format("{:28}{}", name, what)});

@@ -20,6 +20,7 @@
 #include "data/info.h"
 #include "data/ranges.h"
 #include "jobs/advice.h"
+#include "jobs/auto_device.h"
 #include "jobs/batch_session.h"
 #include "jobs/checkpoints.h"
 #include "jobs/device_choice.h"
@@ -277,8 +278,9 @@ class Trainer {
     constexpr double kMiB = 1 << 20;
     const ir::Plan& plan = session.plan();
     const double seconds = plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward);
-    return fmt::format("trained on: {}, {:.1f} MiB of its memory; by the rates of {} an epoch takes {:.3f} ms",
-                       device_->name(), static_cast<double>(session.device_bytes()) / kMiB,
+    const std::string driver = device_->driver().empty() ? "" : ", " + device_->driver();
+    return fmt::format("trained on: {}{}, {:.1f} MiB of its memory; by the rates of {} an epoch takes {:.3f} ms",
+                       device_->name(), driver, static_cast<double>(session.device_bytes()) / kMiB,
                        workload_->session().passes.rates.source, 1e3 * seconds);
   }
 
@@ -299,8 +301,21 @@ class Trainer {
       batches_ = std::move(made.batches);
       return;
     }
+    if (device_ != nullptr && config_.text("device.name") == "auto") weigh_auto();
     if (device_ != nullptr) run_on(device_, &workload_->session());
     session_ = std::make_unique<train::Session<float>>(workload_->take_dataset(), workload_->session());
+  }
+
+  /// --device auto: is the run shorter on the card that there is? The first run decides for all.
+  void weigh_auto() {
+    if (weighed_) return;
+    weighed_ = true;
+    const std::int64_t epochs = workload_->driver().epochs * workload_->runs();
+    const std::int64_t every = workload_->driver().eval_every;
+    const AutoChoice choice =
+        weigh_device(device_.get(), workload_->dataset(), workload_->session(), {epochs, (epochs + every - 1) / every});
+    device_notes_.push_back(choice.note);
+    if (!choice.device) device_.reset();
   }
 
   train::Cutting cutting_options() const {
@@ -446,6 +461,7 @@ class Trainer {
   std::unique_ptr<comm::Ranks> world_;       ///< of several ranks, those of this process
   std::shared_ptr<runtime::Device> device_;  ///< null: the host; sessions share it
   std::vector<std::string> device_notes_;
+  bool weighed_ = false;  ///< with --device auto: the card against the CPU
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<runs::RunFolder> folder_;
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/cuda/device_kernels.h"
 
@@ -32,6 +33,8 @@ class Device {
 
   /// For people, e.g. "emulated device".
   virtual std::string name() const = 0;
+  /// What drives it, e.g. "driver for CUDA 13.0"; empty for the emulation.
+  virtual std::string driver() const { return {}; }
   virtual const kernels::DeviceKernels& kernels() const = 0;
   /// What the card has, or what was allowed of it.
   DeviceRoom room();
@@ -70,6 +73,13 @@ std::unique_ptr<Device> open_device(const std::string& name);
 
 /// The number of the card that "cuda" or "cuda:N" names, -1 for "emulated". Errors: kUsage for another name.
 int card_number(const std::string& name);
+
+/// The cards of this machine, for people.
+struct Cards {
+  std::string driver;              ///< what drives them, or why none can be used and what to do
+  std::vector<std::string> cards;  ///< each with its name, capability and memory, and why it is not used
+};
+Cards find_cards();
 
 std::unique_ptr<Device> make_emulated_device();
 /// The card `number`; see open_device.

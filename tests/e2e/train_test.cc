@@ -451,6 +451,14 @@ TEST(Plan, TheSparsePathIsChosenOrAskedFor) {
 
 namespace fs = std::filesystem;
 
+TEST(Doctor, ListsCardsOrSaysWhyNoneIsUsed) {
+  const Workplace place;
+  const std::string facts = place.gneiss({"doctor"}).out;
+  EXPECT_THAT(facts, ::testing::AnyOf(HasSubstr("none: this build of Gneiss knows no CUDA; build where nvcc is found"),
+                                      HasSubstr("none: there is no CUDA driver on this machine; install NVIDIA's"),
+                                      HasSubstr("none: this machine has no CUDA card"), HasSubstr("cuda:0, ")));
+}
+
 TEST(Doctor, CalibratesAndPlansGoByIt) {
   const Workplace place;
   const std::vector<std::pair<std::string, std::string>> cache = {{"XDG_CACHE_HOME", place.path("cache").string()}};

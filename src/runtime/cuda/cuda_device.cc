@@ -44,6 +44,8 @@ int count_cards() {
   return count;
 }
 
+bool is_too_old(const cudaDeviceProp& properties) { return properties.major < kLeastMajor; }
+
 /// A CUDA graph made of what a stream captured.
 class CudaRecording : public Recording {
  public:
@@ -70,7 +72,7 @@ class CudaDevice : public Device {
  public:
   explicit CudaDevice(int number) : number_(number) {
     check(cudaGetDeviceProperties(&properties_, number), "asking for a card's properties");
-    if (properties_.major < kLeastMajor) {
+    if (is_too_old(properties_)) {
       throw_unsupported(fmt::format("card {}, {}, has compute capability {}.{}; {}.0 is needed", number,
                                     properties_.name, properties_.major, properties_.minor, kLeastMajor),
                         "use a newer card or --device cpu");
@@ -83,6 +85,11 @@ class CudaDevice : public Device {
   ~CudaDevice() override { cudaStreamDestroy(stream_); }
 
   std::string name() const override { return fmt::format("{} (cuda:{})", properties_.name, number_); }
+  std::string driver() const override {
+    int version = 0;
+    check(cudaDriverGetVersion(&version), "asking for the driver's version");
+    return "driver for CUDA " + version_text(version);
+  }
   const kernels::DeviceKernels& kernels() const override { return *kernels::cuda_kernels(); }
 
   void* allocate(std::int64_t bytes) override {
@@ -144,6 +151,31 @@ class CudaDevice : public Device {
 };
 
 }  // namespace
+
+Cards find_cards() {
+  Cards found;
+  int count = 0;
+  int driver = 0;
+  try {
+    count = count_cards();
+    check(cudaDriverGetVersion(&driver), "asking for the driver's version");
+  } catch (const Error& error) {
+    found.driver = fmt::format("none: {}{}{}", error.message(), error.hint().empty() ? "" : "; ", error.hint());
+    return found;
+  }
+  found.driver = "driver for CUDA " + version_text(driver);
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, i), "asking for a card's properties");
+    constexpr double kGiB = 1 << 30;
+    std::string line =
+        fmt::format("cuda:{}, {}, compute capability {}.{}, {:.1f} GiB", i, properties.name, properties.major,
+                    properties.minor, static_cast<double>(properties.totalGlobalMem) / kGiB);
+    if (is_too_old(properties)) line += fmt::format("; not used: {}.0 is needed", kLeastMajor);
+    found.cards.push_back(std::move(line));
+  }
+  return found;
+}
 
 std::unique_ptr<Device> open_cuda(int number) {
   const int count = count_cards();

@@ -4,9 +4,15 @@
 
 namespace gneiss::runtime {
 
+namespace {
+constexpr const char* kReason = "this build of Gneiss knows no CUDA";
+constexpr const char* kRemedy = "build where nvcc is found, with -DGNEISS_CUDA=ON";
+}  // namespace
+
 std::unique_ptr<Device> open_cuda(int) {
-  throw Error(ErrorCode::kUnsupported, "this build of Gneiss knows no CUDA", "--device",
-              "use --device cpu; or build where nvcc is found, with -DGNEISS_CUDA=ON");
+  throw Error(ErrorCode::kUnsupported, kReason, "--device", std::string("use --device cpu; or ") + kRemedy);
 }
+
+Cards find_cards() { return {std::string("none: ") + kReason + "; " + kRemedy, {}}; }
 
 }  // namespace gneiss::runtime
