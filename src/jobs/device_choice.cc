@@ -72,6 +72,31 @@ void run_on(std::shared_ptr<runtime::Device> device, train::SessionOptions* opti
   plan_for_device(options);
 }
 
+std::string note_on_edge_values(const ir::Plan& plan, bool jit) {
+  std::int64_t count = 0;
+  std::int64_t largest = 0;
+  std::int32_t line = 0;
+  for (const ir::Op& op : plan.program.ops) {
+    for (const ir::ValueId v : op.results) {
+      if (v == ir::kNoValue) continue;
+      const ir::Type& type = plan.program.type(v);
+      const ir::Placement& place = plan.placements[static_cast<std::size_t>(v)];
+      const bool kept = place.storage == ir::Storage::kArena || place.storage == ir::Storage::kConstant;
+      if (type.domain != ir::Domain::kEdge || type.cols == 1 || !kept) continue;
+      ++count;
+      if (place.bytes <= largest) continue;
+      largest = place.bytes;
+      line = op.location.line;
+    }
+  }
+  if (count == 0) return {};
+  constexpr double kMiB = 1 << 20;
+  return fmt::format(
+      "ops on edges run one by one on a device{}: {} matrices have a row for each edge, the largest takes {:.1f} MiB "
+      "(line {} of the model)",
+      jit ? ", --jit compiles loops for the CPU alone" : "", count, static_cast<double>(largest) / kMiB, line);
+}
+
 void refuse_device(const settings::Config& config, std::string_view command) {
   const std::string& name = config.text("device.name");
   if (name.empty() || name == "cpu" || name == "auto" || names_batch_device(config)) return;

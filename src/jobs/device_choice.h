@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/plan.h"
 #include "runtime/device.h"
 #include "settings/config.h"
 #include "train/session.h"
@@ -20,6 +21,10 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
 void plan_for_device(train::SessionOptions* options);
 /// The same, for a session that runs on `device`.
 void run_on(std::shared_ptr<runtime::Device> device, train::SessionOptions* options);
+
+/// What a plan for a device keeps of edges because it has no loops over them, in a line: how many matrices have a row
+/// of several columns for each edge, and the largest. Empty where there is none. `jit`: such loops were asked for.
+std::string note_on_edge_values(const ir::Plan& plan, bool jit);
 
 /// Throws kUnsupported if `config` asks for a device and `command` runs on the host alone.
 void refuse_device(const settings::Config& config, std::string_view command);

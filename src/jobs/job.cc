@@ -239,7 +239,11 @@ class Trainer {
     report_.feature_bytes_saved = session.plan().bytes_saved_by_halves();
     report_.notes = dataset.notes;
     report_.notes.insert(report_.notes.end(), device_notes_.begin(), device_notes_.end());
-    if (device_ != nullptr) report_.notes.push_back(describe_device(session));
+    if (device_ != nullptr) {
+      report_.notes.push_back(describe_device(session));
+      const std::string of_edges = note_on_edge_values(session.plan(), config_.flag("passes.jit"));
+      if (!of_edges.empty()) report_.notes.push_back(of_edges);
+    }
     report_.warnings = workload_->session().warnings;
     report_.warnings.insert(report_.warnings.end(), session.warnings().begin(), session.warnings().end());
     report_.warnings.insert(report_.warnings.end(), large_numbers_.begin(), large_numbers_.end());

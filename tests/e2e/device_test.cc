@@ -139,9 +139,30 @@ TEST(Device, FeaturesInSixteenBits) {
   expect_same_training({"karate", "--model", "sage", "--epochs", "20", "--feature-dtype", "bf16"});
 }
 
-TEST(Device, ALayerOfTheUserByTheUnfusedOps) {
-  const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "examples" / "gated_mean.gneiss";
-  expect_same_training({"karate", "--model", model.string(), "--epochs", "20"});
+class LayersOfUsers : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LayersOfUsers, TrainByTheUnfusedOps) {
+  const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "tests" / "synth" / "models" / GetParam();
+  expect_same_training({"karate", "--model", model.string() + ".gneiss", "--epochs", "20"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LayersOfUsers, ::testing::Values("gated_mean", "own_gatv2", "edge_conv"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(Device, SaysWhatValuesOfEdgesTake) {
+  const Workplace place;
+  const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "tests" / "synth" / "models" / "gated_mean.gneiss";
+  const auto report = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"train",    "karate",  "--epochs", "1",  "--device",
+                                    "emulated", "--force", "--out",    "run"};
+    all.insert(all.end(), more.begin(), more.end());
+    const CommandResult result = place.gneiss(all);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return place.read("run/report.json");
+  };
+  EXPECT_THAT(report({"--model", model.string()}), HasSubstr("ops on edges run one by one on a device: "));
+  EXPECT_THAT(report({"--model", model.string(), "--jit"}), HasSubstr("--jit compiles loops for the CPU alone: "));
+  EXPECT_THAT(report({"--model", "gcn"}), ::testing::Not(HasSubstr("ops on edges")));
 }
 
 /// Killed at a moment of its own, gone on with: the weights of the undisturbed run.
