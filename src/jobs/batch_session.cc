@@ -28,7 +28,7 @@ BatchSession make(const settings::Config& config, const Workload& workload, std:
 }
 
 std::int64_t memory_left(const Workload& workload, const BatchSession& made) {
-  return workload.memory_limit() - evaluating_bytes(workload, *made.session) - made.batches->bytes();
+  return workload.memory_limit() - evaluating_bytes(workload, *made.session, made.batches->bytes());
 }
 
 [[noreturn]] void refuse(const Workload& workload, const BatchSession& made) {
@@ -39,7 +39,7 @@ std::int64_t memory_left(const Workload& workload, const BatchSession& made) {
       ErrorCode::kOutOfMemory,
       fmt::format("the training takes {:.1f} MiB before any evaluation, {:.1f} MiB of it for the plan and the "
                   "slabs of mini-batches, and {} allows {:.1f} MiB",
-                  static_cast<double>(evaluating_bytes(workload, *made.session) + of_batches) / kMiB,
+                  static_cast<double>(evaluating_bytes(workload, *made.session, of_batches)) / kMiB,
                   static_cast<double>(of_batches) / kMiB, limit, static_cast<double>(workload.memory_limit()) / kMiB),
       limit, "take smaller batches (--batch-size) or fewer neighbours (--fanout), or raise it");
 }
@@ -55,10 +55,10 @@ BatchSession make_by_layers(const settings::Config& config, const Workload& work
 
 }  // namespace
 
-std::int64_t evaluating_bytes(const Workload& workload, const train::Session<float>& session) {
+std::int64_t evaluating_bytes(const Workload& workload, const train::Session<float>& session, std::int64_t of_batches) {
   const ir::Plan& plan = session.plan();
-  return session.evaluates_by_layers() ? workload.peak_bytes_with(session.evaluation_bytes(), plan)
-                                       : workload.peak_bytes_of_kept(plan);
+  return session.evaluates_by_layers() ? workload.peak_bytes_with(session.evaluation_bytes(), plan, of_batches)
+                                       : workload.peak_bytes_of_kept(plan, of_batches);
 }
 
 BatchSession make_batch_session(const settings::Config& config, Workload* workload, std::optional<bool> in_place,

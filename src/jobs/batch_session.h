@@ -25,7 +25,7 @@ struct BatchSession {
 BatchSession make_batch_session(const settings::Config& config, Workload* workload, std::optional<bool> in_place = {},
                                 comm::Ranks* processes = nullptr);
 
-/// Peak memory without what the batches take.
-std::int64_t evaluating_bytes(const Workload& workload, const train::Session<float>& session);
+/// Peak memory of a session that evaluates, with `of_batches` bytes of batches beside it.
+std::int64_t evaluating_bytes(const Workload& workload, const train::Session<float>& session, std::int64_t of_batches);
 
 }  // namespace gneiss::jobs

@@ -257,7 +257,7 @@ class Trainer {
       report_.notes.push_back(language::render(warning));
     report_.config = config_.values();
     if (batches_ != nullptr) {
-      report_.plan_peak_bytes = evaluating_bytes(*workload_, session) + batches_->bytes();
+      report_.plan_peak_bytes = evaluating_bytes(*workload_, session, batches_->bytes());
       report_.notes.push_back(batches_->describe());
       if (session.evaluates_by_layers()) report_.notes.push_back(session.describe_evaluation());
       if (batches_->routed() != nullptr) report_.notes.push_back(describe_plan(*batches_->routed()));

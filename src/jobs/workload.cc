@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_pages.h"
+#include "base/pages.h"
 #include "base/process.h"
 #include "cost/rates_file.h"
 #include "data/given.h"
@@ -37,6 +40,22 @@ constexpr std::int64_t kRuntimeBytes = std::int64_t{12} << 20;
 
 /// Features of a file may take this part of the memory while they are renamed, and afterwards.
 constexpr std::int64_t kMemoryToFeatures = 8;
+
+/// The same graph whose sources are pages of a scratch file, at rest.
+graph::Graph in_scratch_file(const graph::Graph& graph) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  const std::span<const NodeId> from = graph.sources();
+  const auto file = std::make_shared<FileMemory>();
+  *file = FileMemory(from.size_bytes());
+  auto* const to = reinterpret_cast<NodeId*>(file->bytes().data());
+  for (std::size_t at = 0; at < from.size(); at += kPiece) {
+    const std::size_t count = std::min(kPiece, from.size() - at);
+    std::memcpy(to + at, from.data() + at, count * sizeof(NodeId));
+    give_back_tail(to + at, 0, count * sizeof(NodeId));
+  }
+  return graph::Graph::of_fitting(graph.num_src(), Buffer<EdgeId>::copy_of(graph.offsets()),
+                                  Buffer<NodeId>::within(file, to, from.size()), {}, graph.symmetric());
+}
 
 bool in_file(const data::Features& features) {
   return !data::is_lent(features) && (as_in_file(features.dense) || as_in_file(features.halves));
@@ -246,6 +265,7 @@ void Workload::find_order() {
 std::int64_t Workload::memory_limit() const { return jobs::memory_limit(*config_); }
 
 void Workload::rename_nodes() {
+  constexpr std::int64_t kMemoryToTwice = 5;   // of edges, so that a second copy leaves room for batches
   constexpr std::int64_t kMemoryToWindow = 4;  // as much for what renaming the edges leaves, and for the rest
   const std::int64_t memory = memory_limit();
   const std::int64_t left = memory - current_rss_bytes();
@@ -257,7 +277,15 @@ void Workload::rename_nodes() {
   moving.readable = trains_batches(*config_);
   moving.window_bytes = std::clamp(left / kMemoryToWindow, memory / 16, dataset_.features.bytes() / 8 + 1);
   moving.edges_once = dataset_.graph.bytes() > left / kMemoryToWindow;
+  // New rows are written everywhere at once: pages of the old ones are not to be there already.
+  const std::span<const NodeId> old = dataset_.graph.sources();
+  if (moving.edges_once && pages_are_the_files(old.data(), old.size_bytes()))
+    give_back_tail(const_cast<NodeId*>(old.data()), 0, old.size_bytes());
   data::permute(order_, thread_count(*config_), &dataset_, moving);
+  // Batches read edges in the order of the original ids, evaluations front to back: memory holds the former alone.
+  edges_rest_ = trains_batches(*config_) && !dataset_.graph.weighted() &&
+                dataset_.graph.bytes() > memory / kMemoryToTwice && scratch_room() > 0;
+  if (edges_rest_) dataset_.graph = in_scratch_file(dataset_.graph);
 }
 
 void Workload::reload(std::int64_t run) {
@@ -318,6 +346,7 @@ void Workload::measure_load() {
   load_peak_bytes_ = peak_rss_bytes();
   std::int64_t own_bytes = given_.dataset == nullptr ? dataset_.bytes() : 0;  // given ones were there before
   if (dataset_.by_parts) own_bytes -= dataset_.graph.bytes() + dataset_.features.bytes();  // ranks read their parts
+  if (edges_rest_) own_bytes -= static_cast<std::int64_t>(dataset_.graph.sources().size_bytes());
   const std::int64_t resident = current_rss_bytes();
   loaded_bytes_ = std::max(resident, baseline_bytes_ + own_bytes);
   loaded_besides_features_ = std::max(resident, baseline_bytes_ + own_bytes - dataset_.features.bytes());
@@ -329,17 +358,17 @@ std::int64_t Workload::peak_bytes(const ir::Plan& plan) const {
   return peak_bytes_with(given_.dataset != nullptr ? planned.peak_of_kept() : planned.peak(), plan);
 }
 
-std::int64_t Workload::peak_bytes_of_kept(const ir::Plan& plan) const {
-  return peak_bytes_with(train::planned_bytes(plan, label_bytes_, session_).peak_of_kept(), plan);
+std::int64_t Workload::peak_bytes_of_kept(const ir::Plan& plan, std::int64_t beside) const {
+  return peak_bytes_with(train::planned_bytes(plan, label_bytes_, session_).peak_of_kept(), plan, beside);
 }
 
-std::int64_t Workload::peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const {
+std::int64_t Workload::peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan, std::int64_t beside) const {
   const std::int64_t snapshot = plan.parameter_bytes + plan.state_bytes;
   const auto records = static_cast<std::int64_t>(sizeof(epochs::EpochRecord)) * driver_.epochs * runs_;
   const std::int64_t loaded = session_.feature_file == nullptr ? loaded_bytes_ : loaded_besides_features_;
-  const std::int64_t training = loaded + kRuntimeBytes + training_bytes;
-  // Data that are read again between runs meet the libraries' pages.
-  const std::int64_t reading = load_peak_bytes_ + (runs_ > 1 && split_changes(*config_) ? kRuntimeBytes : 0);
+  const std::int64_t training = loaded + kRuntimeBytes + training_bytes + beside;
+  // Data that are read again between runs meet the libraries' pages, and what the last run left.
+  const std::int64_t reading = load_peak_bytes_ + (runs_ > 1 && split_changes(*config_) ? kRuntimeBytes + beside : 0);
   return std::max(reading, training) + snapshot + records;
 }
 

@@ -68,10 +68,11 @@ class Workload {
   /// Peak memory of the training: the larger of what reading the data took, and the process with its data, the plan,
   /// and what the driver keeps.
   std::int64_t peak_bytes(const ir::Plan& plan) const;
-  /// The same where the data set stays whole: mini-batches read all of it in every epoch.
-  std::int64_t peak_bytes_of_kept(const ir::Plan& plan) const;
+  /// The same where the data set stays whole: mini-batches read all of it in every epoch. `beside`: what these take,
+  /// once the data are read.
+  std::int64_t peak_bytes_of_kept(const ir::Plan& plan, std::int64_t beside = 0) const;
   /// The same of a training that takes so much besides the data set as it was loaded.
-  std::int64_t peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan) const;
+  std::int64_t peak_bytes_with(std::int64_t training_bytes, const ir::Plan& plan, std::int64_t beside = 0) const;
   /// --mem, or what the machine has.
   std::int64_t memory_limit() const;
 
@@ -103,7 +104,8 @@ class Workload {
   std::int64_t loaded_besides_features_ = 0;
   std::int64_t label_bytes_ = 0;  ///< of a node
   data::Dataset dataset_;
-  bool taken_ = false;  ///< it was given away
+  bool taken_ = false;       ///< it was given away
+  bool edges_rest_ = false;  ///< they lie in a scratch file, of which no page is in memory
   language::Source source_;
   language::ProgramInputs program_inputs_;  ///< what the model was compiled for
   std::shared_ptr<const language::CompileResult> compiled_;

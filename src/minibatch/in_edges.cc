@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_pages.h"
+#include "base/pages.h"
 #include "base/parallel.h"
 
 namespace gneiss::minibatch {
 namespace {
 
 constexpr std::int64_t kRowsPerTask = 1024;
+constexpr std::size_t kMany = std::size_t{4} << 20;  ///< of a file, whose pages are worth giving back
 
 }  // namespace
 
@@ -27,9 +30,17 @@ OriginalOrder::OriginalOrder(const graph::Graph& graph, std::span<const std::int
       weights_(graph.weights().size()) {
   GNEISS_CHECK(static_cast<std::int64_t>(orig_id.size()) == graph.num_nodes(), ErrorCode::kShape,
                "the graph has {} nodes, but there are {} original ids", graph.num_nodes(), orig_id.size());
+  const std::span<const NodeId> sources = graph.sources();
+  const bool rests = sources.size_bytes() >= kMany && pages_are_the_files(sources.data(), sources.size_bytes());
   parallel_chunks(threads, graph.num_dst(), kRowsPerTask, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t v = first; v < last; ++v) slots_.empty() ? sort_sources(v) : sort_with_slots(v);
+    if (!rests) return;
+    const std::span<const EdgeId> offsets = graph.offsets();
+    give_back_tail(const_cast<NodeId*>(sources.data()),
+                   static_cast<std::size_t>(offsets[static_cast<std::size_t>(first)]) * sizeof(NodeId),
+                   static_cast<std::size_t>(offsets[static_cast<std::size_t>(last)]) * sizeof(NodeId));
   });
+  if (rests) give_back_tail(const_cast<NodeId*>(sources.data()), 0, sources.size_bytes());
 }
 
 void OriginalOrder::sort_with_slots(std::int64_t row) {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_pages.h"
+#include "base/pages.h"
 #include "epochs/metrics.h"
 #include "kernels/clip_norm.h"
 #include "minibatch/workspace.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::int64_t kLeastChunk = 64;  ///< rows and edges
 constexpr double kMiB = 1 << 20;
+constexpr std::size_t kManyEdges = std::size_t{4} << 20;  ///< bytes of a file, whose pages are worth giving back
 // Chunks of less than this part of the graph gather the same rows again and again: then larger ones that read values
 // from files are better.
 constexpr std::int64_t kSmallPart = 16;
@@ -348,6 +350,10 @@ void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
     results.emplace_back(dataset_.num_nodes(), model_.type(value).cols, in_files_);
   minibatch::Slab slab(chunk_bytes(part));
   runtime::Inputs step;
+  // Of a renamed graph batches read another copy: pages of its file are for the chunk at hand alone.
+  const std::span<const NodeId> sources = dataset_.graph.sources();
+  const bool edges_rest = !dataset_.orig_id.empty() && sources.size_bytes() >= kManyEdges &&
+                          pages_are_the_files(sources.data(), sources.size_bytes());
   for (std::size_t chunk = 0; chunk + 1 < chunks_.starts.size(); ++chunk) {
     const std::int64_t first = chunks_.starts[chunk];
     const std::int64_t last = chunks_.starts[chunk + 1];
@@ -362,6 +368,7 @@ void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
       GNEISS_ASSERT(rows.rows == last - first, "a chunk of {} rows gave {}", last - first, rows.rows);
       results[r].add(rows);
     }
+    if (edges_rest) give_back_tail(const_cast<NodeId*>(sources.data()), 0, sources.size_bytes());
   }
   for (std::size_t r = 0; r < results.size(); ++r) values_[part.part.results[r]] = results[r].take();
 }

@@ -87,6 +87,31 @@ TEST_F(LargeGraphs, EdgesAreRenamedInLittleMemory) {
   EXPECT_LE(part["peak_rss_bytes"].get<double>(), 150e6 * 1.05);
 }
 
+/// 56 MB of edges, of which batches read a copy in the order of the original ids: memory holds the copy alone.
+TEST_F(LargeGraphs, RenamedEdgesAreInMemoryOnce) {
+  generate("dcsbm:nodes=100000,degree=140,features=8,classes=20,train=0.01");
+  const Json whole = trained({"--reorder", "degree", "--no-save"});
+  const Json part = trained({"--reorder", "degree", "--mem", "120M", "--no-save"});
+  EXPECT_EQ(part["losses"], whole["losses"]);
+  EXPECT_NEAR(part["test"]["accuracy"]["mean"].get<double>(), whole["test"]["accuracy"]["mean"].get<double>(), 2e-4);
+  EXPECT_LE(part["peak_rss_bytes"].get<double>(), 120e6 * 1.05);
+  EXPECT_GT(whole["peak_rss_bytes"].get<double>(), 150e6);
+}
+
+/// Slabs for the batches that workers prepare ahead are most of what this takes: two of them fit, four do not.
+TEST_F(LargeGraphs, BatchesWaitInFewSlabs) {
+  generate("dcsbm:nodes=60000,degree=10,features=400,classes=4");
+  const std::vector<std::string> words = {"--batch-size", "2048", "--fanout", "10,5", "--no-save"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), words.begin(), words.end());
+    return trained(more);
+  };
+  const Json whole = with({});
+  const Json part = with({"--mem", "250M"});
+  EXPECT_EQ(part["losses"], whole["losses"]);
+  EXPECT_LE(part["peak_rss_bytes"].get<double>(), 250e6 * 1.05);
+}
+
 TEST_F(FeaturesOnDisk, LessMemoryThanTheyTakeTrainsTheSame) {
   const CommandResult in_memory = train({"--no-save"});
   ASSERT_EQ(in_memory.code, 0) << in_memory.err;
