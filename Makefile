@@ -83,7 +83,7 @@ check-toys: ## add a toy reader, op and pass to a copy of the tree, build it and
 	@tools/install-deps build
 	@tools/check-toys
 
-check-sanitize: ## run the tests under the address and undefined-behaviour sanitizers, two trainings at once under TSan
+check-sanitize: ## run the tests under the address and undefined-behaviour sanitizers, threads under TSan
 	@tools/install-deps check
 	@cmake --preset asan-ubsan >/dev/null
 	@cmake --build --preset asan-ubsan --parallel $(JOBS)

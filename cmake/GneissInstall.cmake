@@ -26,7 +26,7 @@ set_target_properties(gneiss_ranks PROPERTIES EXPORT_NAME ranks)
 install(TARGETS gneiss_public gneiss_program gneiss_ranks EXPORT gneissTargets)
 install(TARGETS gneiss RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gneiss DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-foreach(folder base comm pgas graph partition ir kernels data runtime)
+foreach(folder base comm pgas graph partition ir kernels exchange data runtime)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${folder} DESTINATION ${GNEISS_LIBRARY_HEADERS}
           FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*-inl.h" EXCLUDE)
 endforeach()

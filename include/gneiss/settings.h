@@ -235,6 +235,17 @@ struct Choices<PartitionMethod> {
   };
 };
 
+/// Of keys::exchange.
+enum class RowExchange : std::uint8_t {
+  kAuto, kHalo, kStream, kFine
+};
+template <>
+struct Choices<RowExchange> {
+  static constexpr std::string_view names[] = {
+      "auto", "halo", "stream", "fine"
+  };
+};
+
 /// Of keys::machine.
 enum class VirtualMachine : std::uint8_t {
   kDgxA100, kDgxV100, kHgxH100, kPcie4
@@ -489,9 +500,12 @@ inline constexpr Setting<bool> overlap{"train.overlap"};
 /// train on so many virtual devices, which read rows of others' nodes where those have them; with --batch-size they
 /// share each batch
 inline constexpr Setting<std::int64_t> devices{"train.devices"};
-/// with --devices and --batch-size: each device is a process of this machine
+/// how devices that share the graph take up each other's rows: all before a sum (halo), owner by owner (stream), or for
+/// a few edges at a time (fine); auto: the shortest by modelled time
+inline constexpr Setting<RowExchange> exchange{"train.exchange"};
+/// with --devices: each device is a process of this machine
 inline constexpr Setting<bool> processes{"train.processes"};
-/// for `gneiss plan --devices`: what the devices are (dgx-a100, dgx-v100, hgx-h100, pcie4)
+/// with --devices: whose links plans and --exchange auto go by (dgx-a100, dgx-v100, hgx-h100, pcie4)
 inline constexpr Setting<VirtualMachine> machine{"train.machine"};
 /// 0 = all processors allowed; never changes a result
 inline constexpr Setting<std::int64_t> threads{"train.threads"};

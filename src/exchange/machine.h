@@ -28,6 +28,7 @@ struct Machine {
   Gpu gpu;
   double bytes_per_second = 0;  ///< that one device receives from the others
   double seconds = 0;           ///< from a request to its first byte
+  bool hides = true;            ///< rows come while a device computes; false: its processors bring them
 };
 
 /// The machines that are known by name.

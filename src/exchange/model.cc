@@ -40,6 +40,11 @@ std::vector<double> arrivals_of(const std::vector<std::int64_t>& rows, std::int6
 double stream_seconds(const SumSize& size, std::int64_t columns, const Machine& machine) {
   const std::int64_t table = size.rows + total(size.halo_rows);
   const std::vector<double> arrivals = arrivals_of(size.halo_rows, columns, machine);
+  if (!machine.hides) {  // own rows and others' apart, and joined
+    const double came = arrivals.empty() ? 0 : *std::max_element(arrivals.begin(), arrivals.end());
+    return came + sum_seconds(size.local_edges + size.remote_edges, table, columns, machine.gpu) +
+           3 * store_seconds(size.rows, columns, machine.gpu);
+  }
   double now = sum_seconds(size.local_edges, table, columns, machine.gpu);
   for (std::size_t p = 0; p < arrivals.size(); ++p)
     now = std::max(now, arrivals[p]) + sum_seconds(size.edge_rows[p], table, columns, machine.gpu);
@@ -47,22 +52,6 @@ double stream_seconds(const SumSize& size, std::int64_t columns, const Machine& 
 }
 
 }  // namespace
-
-const char* name_of(Exchange exchange) {
-  switch (exchange) {
-    case Exchange::kHalo:
-      return "halo";
-    case Exchange::kStream:
-      return "stream";
-    case Exchange::kFine:
-      return "fine";
-    case Exchange::kDirect:
-      return "direct";
-    case Exchange::kRing:
-      return "ring";
-  }
-  return "";
-}
 
 SumSize size_of(const partition::PartTraffic& part, std::int64_t largest_part) {
   return {part.nodes, part.local_edges, part.remote_edges, part.halo_rows, part.edge_rows, largest_part};
@@ -91,7 +80,8 @@ double modelled_seconds(Exchange exchange, const SumSize& size, std::int64_t col
       const double local = sum_seconds(size.local_edges, size.rows, columns, gpu) + 2 * stored;
       const double link = count(size.remote_edges * fetched_bytes(columns)) / machine.bytes_per_second;
       const double latency = size.remote_edges > 0 ? machine.seconds : 0;
-      return (exchange == Exchange::kFine ? std::max(local, link) : local + link) + latency;
+      const bool hidden = exchange == Exchange::kFine && machine.hides;
+      return (hidden ? std::max(local, link) : local + link) + latency;
     }
   }
   return 0;

@@ -1,11 +1,4 @@
-// The ways in which a device gets the rows of others, what each moves, and modelled seconds of one sum by each.
-//
-//   halo     every distinct row once, all of them before the sum begins
-//   stream   the same, owner by owner; the sum goes on with what is there
-//   fine     a row for each remote edge, fetched by the warp that adds it, while it adds local ones (MGG)
-// and what they are compared with:
-//   direct   as fine, but a warp has a row's edges, whole, and waits for each remote row
-//   ring     every device's rows go round to all others, then one sum
+// What each exchange moves, and modelled seconds of one sum by each.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/exchange.h"
 #include "exchange/machine.h"
 #include "exchange/resources.h"
 #include "exchange/simulate.h"
@@ -21,9 +15,6 @@
 #include "partition/traffic.h"
 
 namespace gneiss::exchange {
-
-enum class Exchange { kHalo, kStream, kFine, kDirect, kRing };
-const char* name_of(Exchange exchange);
 
 /// What one device does in one sum, in numbers: what modelled seconds go by.
 struct SumSize {

@@ -111,6 +111,20 @@ Tuner::Tuner(double mean_degree, Allowed allowed, TunerOptions options)
     first_ = {4, 1, 8, 2};
     while (first_.piece < kMostTuning.piece && first_.piece * 1.5 < mean_degree) first_.piece *= 2;
   }
+  begin();
+}
+
+Tuner::Tuner(const Tuning& first, Allowed allowed, TunerOptions options)
+    : allowed_(std::move(allowed)), options_(options), first_(first) {
+  begin();
+}
+
+double Tuner::median(const Tuning& tuning) const {
+  const auto found = medians_.find(key(tuning));
+  return found == medians_.end() ? 0 : found->second;
+}
+
+void Tuner::begin() {
   while (first_.warps > 1 && !allowed_(first_)) first_.warps /= 2;
   GNEISS_ASSERT(allowed_(first_), "no warp with pieces of {} edges can be launched", first_.piece);
   current_ = first_;

@@ -32,6 +32,8 @@ class Tuner {
   /// `mean_degree`: of the graph; kOurs begins with pieces of about that length.
   /// Errors: kInternal if the first setting cannot be launched with any number of warps.
   Tuner(double mean_degree, Allowed allowed, TunerOptions options = {});
+  /// Begins with `first`, or with fewer warps where that cannot be launched.
+  Tuner(const Tuning& first, Allowed allowed, TunerOptions options = {});
 
   /// The setting that the next iteration runs with.
   const Tuning& current() const { return current_; }
@@ -40,6 +42,8 @@ class Tuner {
 
   /// Has the search ended? current() is its result then, and what is recorded counts no more.
   bool done() const { return done_; }
+  /// The median of a setting's timings; 0 if it was not timed.
+  double median(const Tuning& tuning) const;
   /// Settings that were timed.
   int trials() const { return static_cast<int>(medians_.size()); }
 
@@ -47,6 +51,7 @@ class Tuner {
   using Key = std::tuple<int, int, int, int>;
   static Key key(const Tuning& t) { return {t.piece, t.dist, t.warps, t.stages}; }
   friend class Search;
+  void begin();
 
   Allowed allowed_;
   TunerOptions options_;

@@ -5,12 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "exchange/tuner.h"
 #include "exchange/workload.h"
+#include "jobs/options.h"
+#include "jobs/tuned_numbers.h"
 #include "partition/contiguous.h"
 #include "partition/owners.h"
+#include "train/rank_plan.h"
 
 namespace gneiss::jobs {
 namespace {
@@ -33,6 +39,29 @@ std::int64_t units_of(const partition::PartTraffic& part, const exchange::Tuning
                              part.remote_edges / tuning.piece + part.nodes, tuning.dist);
 }
 
+/// Devices that are threads here: a get wakes a thread, which reads and writes each row by the memory's rate.
+exchange::Machine this_machine(const cost::Rates& rates) {
+  constexpr double kBytes = 1 << 28;
+  constexpr std::int64_t kCache = std::int64_t{1} << 20;
+  exchange::Machine machine;
+  machine.name = "this machine";
+  machine.gpu.name = "threads";
+  machine.gpu.memory_bytes_per_second = kBytes / cost::stream_seconds(rates, kBytes);
+  machine.gpu.cache_bytes_per_second = kCache / cost::cached_stream_seconds(rates, kCache);
+  machine.gpu.cache_bytes = kCache;
+  machine.bytes_per_second = machine.gpu.memory_bytes_per_second / 2;
+  machine.seconds = 5e-6;
+  machine.hides = false;
+  return machine;
+}
+
+/// The first numbers of the tuner: pieces of about the mean degree.
+exchange::Tuning first_tuning(const graph::Graph& graph, const exchange::Tuner::Allowed& fits) {
+  const double degree =
+      static_cast<double>(graph.num_edges()) / static_cast<double>(std::max<std::int64_t>(1, graph.num_nodes()));
+  return exchange::Tuner(degree, fits).current();
+}
+
 std::string pairs(const DevicePlan& plan, RowsOf rows) {
   std::string text = fmt::format("  {:>8}", "from");
   for (std::size_t p = 0; p < plan.parts.size(); ++p) text += fmt::format(" {:>9}", fmt::format("to {}", p));
@@ -47,6 +76,54 @@ std::string pairs(const DevicePlan& plan, RowsOf rows) {
 }
 
 }  // namespace
+
+static TrainingExchange find_exchange(const settings::Config& config, const cost::Rates& rates,
+                                      const graph::Graph& graph, std::int64_t columns) {
+  TrainingExchange made;
+  const std::string& asked = config.text("train.exchange");
+  if (asked != "auto") {
+    made.how = exchange::exchange_of(asked);
+    made.why = "as asked for";
+    return made;
+  }
+  const bool named = config.origin("train.machine") == settings::Origin::kFlag;
+  const exchange::Machine machine = named ? exchange::find_machine(config.text("train.machine")) : this_machine(rates);
+  const int devices = device_count(config);
+  const std::vector<partition::PartTraffic> parts =
+      partition::part_traffic(graph, partition::owners_of(partition::contiguous(graph.offsets(), devices)), devices);
+  std::int64_t largest = 0;
+  for (const partition::PartTraffic& part : parts) largest = std::max(largest, part.nodes);
+  std::vector<exchange::SumSize> sizes;
+  for (const partition::PartTraffic& part : parts) sizes.push_back(exchange::size_of(part, largest));
+  made.how = exchange::choose_exchange(sizes, columns, machine);
+  made.why = fmt::format("auto: a sum of {} columns is the shortest so on {}", columns, machine.name);
+  return made;
+}
+
+TrainingExchange training_exchange(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
+                                   const ir::Program& model, std::int64_t columns) {
+  TrainingExchange made = find_exchange(config, rates, graph, columns);
+  if (made.how != Exchange::kFine) return made;
+  made.key = tuned_key(graph, model, columns, device_count(config));
+  const std::optional<exchange::Tuning> kept = load_tuned(made.key, &made.warning);
+  made.tuned = kept.has_value();
+  made.tuning = kept ? *kept : first_tuning(graph, [](const exchange::Tuning&) { return true; });
+  if (made.tuned) made.why += ", with numbers of the tuner from an earlier training";
+  return made;
+}
+
+std::vector<std::vector<exchange::Fetch>> plan_fetches(data::Dataset&& dataset, const train::SessionOptions& options,
+                                                       const train::Cutting& cutting, int devices,
+                                                       const TrainingExchange& by) {
+  data::Dataset whole = std::move(dataset);
+  const train::NodeCut cut = train::cut_nodes(devices, cutting, train::threads_of(options), &whole);
+  const std::vector<partition::PartTraffic> parts =
+      partition::part_traffic(whole.graph, partition::owners_of(cut.starts), devices);
+  const train::RankPlanner planner(whole, options, by.how, by.tuning);
+  std::vector<std::vector<exchange::Fetch>> fetches;
+  for (int device = 0; device < devices; ++device) fetches.push_back(planner.plan(cut.starts, parts, device).fetches);
+  return fetches;
+}
 
 DevicePlan plan_devices(const graph::Graph& graph, int devices, const std::string& machine, std::int64_t columns) {
   DevicePlan plan;
@@ -65,9 +142,7 @@ DevicePlan plan_devices(const graph::Graph& graph, int devices, const std::strin
   const auto fits = [&](const exchange::Tuning& t) {
     return exchange::resources_of(t, columns, 1, plan.machine.gpu).refused.empty();
   };
-  const double degree =
-      static_cast<double>(graph.num_edges()) / static_cast<double>(std::max<std::int64_t>(1, graph.num_nodes()));
-  plan.tuning = exchange::Tuner(degree, fits).current();
+  plan.tuning = first_tuning(graph, fits);
   const auto busiest = std::max_element(plan.parts.begin(), plan.parts.end(),
                                         [](const auto& a, const auto& b) { return a.edges() < b.edges(); });
   plan.resources = exchange::resources_of(plan.tuning, columns, units_of(*busiest, plan.tuning), plan.machine.gpu);
@@ -98,7 +173,33 @@ std::string describe(const DevicePlan& plan) {
       "shared memory a block,\n  about {} blocks, {} on an SM at once, occupancy {:.0f} %\n",
       plan.machine.gpu.name, plan.tuning.piece, plan.tuning.warps, plan.tuning.stages, plan.resources.shared_bytes,
       plan.resources.blocks, plan.resources.blocks_per_sm, 100 * plan.resources.occupancy);
-  return text;
+  text +=
+      fmt::format("\n  a training here: rows by {} ({})\n", exchange::name_of(plan.trains_by.how), plan.trains_by.why);
+  if (plan.fetches.empty()) return text;
+  const auto moved = [&](std::initializer_list<ir::Phase> phases) {
+    std::int64_t bytes = 0;
+    for (const std::vector<exchange::Fetch>& device : plan.fetches) {
+      for (const ir::Phase phase : phases) {
+        for (const std::int64_t from : exchange::bytes_from(device, phase)) bytes += from;
+      }
+    }
+    return 1e-6 * static_cast<double>(bytes);
+  };
+  text += fmt::format("  it moves {:.3f} MB once, {:.3f} MB in a step and {:.3f} MB in an evaluation; MB of a step:\n",
+                      moved({ir::Phase::kSetup}), moved({ir::Phase::kForward, ir::Phase::kBackward}),
+                      moved({ir::Phase::kInference}));
+  text += fmt::format("  {:>8}", "from");
+  for (std::size_t to = 0; to < plan.fetches.size(); ++to) text += fmt::format(" {:>9}", fmt::format("to {}", to));
+  for (std::size_t from = 0; from < plan.fetches.size(); ++from) {
+    text += fmt::format("\n  {:>8}", from);
+    for (const std::vector<exchange::Fetch>& device : plan.fetches) {
+      const std::int64_t bytes = device.empty() ? 0
+                                                : exchange::bytes_from(device, ir::Phase::kForward)[from] +
+                                                      exchange::bytes_from(device, ir::Phase::kBackward)[from];
+      text += fmt::format(" {:9.3f}", 1e-6 * static_cast<double>(bytes));
+    }
+  }
+  return text + '\n';
 }
 
 }  // namespace gneiss::jobs

@@ -5,13 +5,29 @@
 #include <string>
 #include <vector>
 
+#include "cost/cost.h"
+#include "data/dataset.h"
+#include "exchange/fetches.h"
 #include "exchange/machine.h"
 #include "exchange/model.h"
 #include "exchange/resources.h"
 #include "graph/graph.h"
 #include "partition/traffic.h"
+#include "settings/config.h"
+#include "train/cut_nodes.h"
+#include "train/session.h"
 
 namespace gneiss::jobs {
+
+/// How devices of this process take up each other's rows in a training.
+struct TrainingExchange {
+  exchange::Exchange how = exchange::Exchange::kHalo;
+  exchange::Tuning tuning;  ///< of fine
+  std::string why;          ///< for people
+  std::string key;          ///< by which the numbers of the tuner are kept; of fine
+  bool tuned = false;       ///< they are those of an earlier training
+  std::string warning;      ///< why numbers that are kept are not used
+};
 
 struct DevicePlan {
   exchange::Machine machine;
@@ -22,10 +38,25 @@ struct DevicePlan {
   double stream_seconds = 0;
   double fine_seconds = 0;
   exchange::Exchange chosen = exchange::Exchange::kHalo;  ///< the one with the least seconds
+  TrainingExchange trains_by;                             ///< what a training here would run
+  std::vector<std::vector<exchange::Fetch>> fetches;      ///< in it, by device
   // How the fine-grained exchange would be launched on the device with the most edges, before it is tuned.
   exchange::Tuning tuning;
   exchange::Resources resources;
 };
+
+/// What --exchange asks for. `auto` is the shortest sum by modelled time, on the links of --machine if that was given,
+/// else on this machine: there the processors that sum bring the rows too, so that nothing hides and `halo` is
+/// shortest.
+///   columns   of the rows that the model gathers
+///   model     as it was compiled
+TrainingExchange training_exchange(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
+                                   const ir::Program& model, std::int64_t columns);
+
+/// What each device of a training would fetch.
+std::vector<std::vector<exchange::Fetch>> plan_fetches(data::Dataset&& dataset, const train::SessionOptions& options,
+                                                       const train::Cutting& cutting, int devices,
+                                                       const TrainingExchange& by);
 
 /// Cuts the nodes into `devices` parts of about equal work. `columns`: of the rows that the model gathers.
 /// Errors: kUsage for an unknown machine.

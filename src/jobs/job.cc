@@ -24,15 +24,18 @@
 #include "jobs/batch_session.h"
 #include "jobs/checkpoints.h"
 #include "jobs/device_choice.h"
+#include "jobs/device_plan.h"
 #include "jobs/go_on.h"
 #include "jobs/model_file.h"
 #include "jobs/options.h"
 #include "jobs/partition.h"
 #include "jobs/routes.h"
 #include "jobs/run_facts.h"
+#include "jobs/tuned_numbers.h"
 #include "jobs/weights.h"
 #include "jobs/workload.h"
 #include "language/diagnostics.h"
+#include "pgas/symmetric_heap.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
 #include "train/rank_training.h"
@@ -94,7 +97,7 @@ class Trainer {
  private:
   runs::Report train_all() {
     report_.version = version_text();
-    check_machine(config_, false);
+    check_exchange(config_, false);
     // Threads may begin here, MPI's too; processes are forked before any.
     const bool forks = config_.flag("train.processes");
     if (!forks && watcher_.on_begin) watcher_.on_begin();
@@ -105,7 +108,9 @@ class Trainer {
       fork_processes();
       watcher_.on_begin();
     }
-    if (device_count(config_) > 1 && !trains_batches(config_)) world_ = comm::loopback(device_count(config_));
+    if (device_count(config_) > 1 && !trains_batches(config_)) {
+      world_ = forks ? std::move(processes_) : comm::loopback(device_count(config_));
+    }
     report_.rank = world_ != nullptr ? world_->first() : processes_ != nullptr ? processes_->first() : 0;
     device_ = choose_device(config_, &device_notes_);  // before the data are read
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_, KeepOrder::kIfNeeded,
@@ -143,14 +148,19 @@ class Trainer {
                   "processes are forked from the command gneiss train, and a program called this training",
                   config_.where("train.processes"), "leave processes out: devices are threads then, to the same bits");
     }
-    processes_ = comm::fork_ranks(device_count(config_));
+    const int devices = device_count(config_);
+    // Addresses, of which a device takes memory as it needs it: no more than there is.
+    if (!trains_batches(config_))
+      heap_ = pgas::SymmetricHeap::make(devices, static_cast<std::size_t>(memory_limit(config_)));
+    processes_ = comm::fork_ranks(devices);
   }
 
   /// What this process ran into outside of a step, for the first one to say.
   void tell_processes(const Error& error) noexcept {
-    if (processes_ == nullptr) return;
+    comm::Ranks* const forked = heap_ != nullptr ? world_.get() : processes_.get();
+    if (forked == nullptr) return;
     try {
-      processes_->run([&](comm::Communicator&) { throw Error(error); });
+      forked->run([&](comm::Communicator&) { throw Error(error); });
     } catch (const Error&) {  // that one, or they know of another already
     }
   }
@@ -272,6 +282,9 @@ class Trainer {
       report_.plan_peak_bytes = workload_->peak_bytes_with(ranks_->bytes(), session.plan());
       const std::vector<std::string> notes = ranks_->notes();
       report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
+      if (device_count(config_) > 1)
+        report_.notes.push_back(
+            fmt::format("rows of others come by {} ({})", exchange::name_of(exchange_.how), exchange_.why));
     } else {
       report_.plan_peak_bytes = workload_->peak_bytes(session.plan());
     }
@@ -292,8 +305,20 @@ class Trainer {
   void make_session() {
     if (world_ != nullptr) {
       const train::Cutting cutting = cutting_options();  // by the data set, which goes then
+      train::RowExchange rows;
+      if (device_count(config_) > 1) {
+        const train::SessionOptions& options = workload_->session();
+        exchange_ = training_exchange(config_, options.passes.rates, dataset().graph, options.compiled->program,
+                                      workload_->gathered_width());
+        if (!exchange_.warning.empty()) checkpoints_.warnings().push_back(exchange_.warning);
+        rows = {.fetched = true,
+                .how = exchange_.how,
+                .tuning = exchange_.tuning,
+                .tunes = !exchange_.tuned,
+                .heap = heap_};
+      }
       ranks_ = std::make_unique<train::RankTraining>(world_.get(), workload_->take_dataset(), workload_->session(),
-                                                     train::RowExchange{device_count(config_) > 1, {}}, cutting);
+                                                     rows, cutting);
       if (!ranks_->dataset().by_parts) return;
       negative_weights_ = ranks_->negative_weights();
       large_numbers_ = ranks_->large_numbers();
@@ -426,6 +451,22 @@ class Trainer {
     if (!report_.interrupted)
       report_.advice = advice_on(report_.runs[static_cast<std::size_t>(report_.saved_run)], chance_,
                                  workload_->driver().metric, large, config_);
+    if (ranks_ != nullptr && device_count(config_) > 1) {
+      report_.routes["exchange"] = exchange::name_of(exchange_.how);
+      report_.routes["processes"] = heap_ != nullptr;
+      report_.routes["fetched_bytes"] = ranks_->fetched_bytes();
+      if (const exchange::Tuner* tuner = ranks_->tuner(); tuner != nullptr) {
+        const exchange::Tuning& at = tuner->current();
+        report_.routes["tuner"] = Json::object({{"trials", tuner->trials()},
+                                                {"done", tuner->done()},
+                                                {"piece", at.piece},
+                                                {"dist", at.dist},
+                                                {"warps", at.warps},
+                                                {"stages", at.stages}});
+        const std::string fault = tuner->done() && report_.rank == 0 ? save_tuned(exchange_.key, at) : "";
+        if (!fault.empty()) report_.warnings.push_back("the numbers of the tuner are not kept: " + fault);
+      }
+    }
     if (batches_ != nullptr) report_.routes_text = batches_->describe() + "\n";
     if (batches_ != nullptr && batches_->routed() != nullptr) {
       report_.routes_text += describe_epoch(*batches_->routed());
@@ -470,6 +511,8 @@ class Trainer {
   std::unique_ptr<runs::RunFolder> folder_;
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several
   std::unique_ptr<train::RankTraining> ranks_;      ///< or these
+  std::shared_ptr<pgas::SymmetricHeap> heap_;       ///< of devices that are processes and share the graph
+  TrainingExchange exchange_;                       ///< of devices that share the graph
   std::unique_ptr<train::BatchTraining> batches_;  ///< of the session; null: every epoch is one step on the whole graph
   std::optional<runs::SafeTensors> init_;          ///< of --init
   Buffer<float> first_weights_;                    ///< the same, as every run begins; empty without

@@ -101,7 +101,7 @@ train::Blueprint blueprint_of(const settings::Config& config, const Workload& wo
 
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after, GivenData given) {
   if (rank_count(config) > 1) check_ranks(config, rank_count(config));
-  check_machine(config, true);
+  check_exchange(config, true);
   const bool for_card = plans_for_card(config);
   if (for_card && trains_batches(config)) {
     throw Error(ErrorCode::kUnsupported, "mini-batches do not run on cards yet", config.where("device.name"),
@@ -152,6 +152,13 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   if (const int devices = device_count(config); devices > 1 && !report.batches) {
     report.devices = plan_devices(workload.dataset().graph, devices, config.text("train.machine"),
                                   train::gathered_width(blueprint.compiled.program));
+    report.devices->trains_by = training_exchange(config, options.passes.rates, workload.dataset().graph,
+                                                  blueprint.compiled.program, workload.gathered_width());
+    const train::Cutting cutting = {
+        config.text("train.partition"),
+        epoch_model(config, options.passes.rates, workload.dataset().graph, workload.gathered_width())};
+    report.devices->fetches =
+        plan_fetches(workload.take_dataset(), options, cutting, devices, report.devices->trains_by);
   }
   return report;
 }
@@ -286,6 +293,16 @@ std::string to_json(const PlanReport& report, int indent) {
     devices["stream_seconds"] = report.devices->stream_seconds;
     devices["fine_seconds"] = report.devices->fine_seconds;
     devices["exchange"] = exchange::name_of(report.devices->chosen);
+    devices["trains_by"] = exchange::name_of(report.devices->trains_by.how);
+    // What a device fetches from each other one in one run of a phase.
+    devices["fetched_bytes"] = Json::list();
+    for (const std::vector<exchange::Fetch>& fetches : report.devices->fetches) {
+      Json device;
+      for (const ir::Phase phase :
+           {ir::Phase::kSetup, ir::Phase::kForward, ir::Phase::kBackward, ir::Phase::kInference})
+        device[ir::phase_name(phase)] = exchange::bytes_from(fetches, phase);
+      devices["fetched_bytes"].push_back(std::move(device));
+    }
     devices["parts"] = Json::list();
     for (const partition::PartTraffic& part : report.devices->parts) {
       devices["parts"].push_back(Json::object({{"nodes", part.nodes},

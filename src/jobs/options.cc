@@ -322,13 +322,18 @@ int rank_count(const settings::Config& config) { return static_cast<int>(config.
 
 int device_count(const settings::Config& config) { return static_cast<int>(config.integer("train.devices")); }
 
-void check_machine(const settings::Config& config, bool plans) {
+void check_exchange(const settings::Config& config, bool plans) {
   // Run files hold every setting, asked for or not.
+  const auto asked = [&](const char* key) { return config.origin(key) == settings::Origin::kFlag; };
   const bool shares_graph = device_count(config) > 1 && !trains_batches(config);
-  if (config.origin("train.machine") != settings::Origin::kFlag || (plans && shares_graph)) return;
-  throw Error(ErrorCode::kUsage, "--machine says whose links several devices have that are planned",
+  if (asked("train.exchange") && !shares_graph) {
+    throw Error(ErrorCode::kUsage, "--exchange says how devices that share the graph take up each other's rows",
+                config.where("train.exchange"), "add --devices 4, or leave it out");
+  }
+  if (!asked("train.machine") || (shares_graph && (plans || config.text("train.exchange") == "auto"))) return;
+  throw Error(ErrorCode::kUsage, "--machine says whose links plans of several devices and --exchange auto go by",
               config.where("train.machine"),
-              "use it with gneiss plan --devices N; with --batch-size the machine is --device sim:NAME");
+              "use it with --devices N and no other --exchange; with --batch-size the machine is --device sim:NAME");
 }
 
 void check_ranks(const settings::Config& config, int ranks) {
@@ -389,9 +394,9 @@ train::BatchOptions batch_options(const settings::Config& config, std::int32_t h
 
 void check_processes(const settings::Config& config) {
   if (!config.flag("train.processes")) return;
-  if (device_count(config) == 1 || !trains_batches(config)) {
-    throw Error(ErrorCode::kUsage, "--processes makes processes of the devices that share batches, and there are none",
-                config.where("train.processes"), "add --devices 2 --batch-size 256, or leave it out");
+  if (device_count(config) == 1) {
+    throw Error(ErrorCode::kUsage, "--processes makes processes of the devices of a training, and there is one",
+                config.where("train.processes"), "add --devices 2, or leave it out");
   }
   GNEISS_CHECK(device_count(config) <= comm::kMostProcesses, ErrorCode::kUsage,
                "expected at most {} devices with --processes, got {}", comm::kMostProcesses, device_count(config));

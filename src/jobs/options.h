@@ -47,10 +47,10 @@ int rank_count(const settings::Config& config);
 int device_count(const settings::Config& config);
 /// Throws kUnsupported, naming the option, if something is asked for that several ranks do not do yet.
 void check_ranks(const settings::Config& config, int ranks);
-/// Throws kUsage if --machine is given where no devices are planned: it would change nothing.
-void check_machine(const settings::Config& config, bool plans);
+/// Throws kUsage if --exchange or --machine is given where it would change nothing.
+void check_exchange(const settings::Config& config, bool plans);
 
-/// Errors: kUsage for --processes without several devices on mini-batches.
+/// Errors: kUsage for --processes without several devices.
 void check_processes(const settings::Config& config);
 
 /// Does the config ask for mini-batches?

@@ -39,7 +39,7 @@ settings::Config checked(settings::Config config) {
                 config.where(option.key), "leave it out, or train with train_model");
   }
   refuse_device(config, "a model that is stepped by its caller");
-  check_machine(config, false);
+  check_exchange(config, false);
   return config;
 }
 

@@ -386,6 +386,7 @@ class Binding {
         case OpKind::rank_sum:
           return use_ranks(rank_sum<T>, args, op_.results[0]);
         case OpKind::halo_start:
+          args.only_shown = op_.attrs.text("exchange", "") == "fine";
           return use_half(halo_start<T>, args, op_.results[0], op_.results[1]);
         case OpKind::halo_wait:
           return use_half(halo_wait<T>, args, op_.inputs[0], op_.inputs[1]);

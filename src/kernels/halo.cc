@@ -70,7 +70,7 @@ void fetch_ghosts(const Context& context, const HaloArgs<T>& args) {
                                 args.y.stride * static_cast<std::int64_t>(sizeof(T))};
   ExchangeUnderWay made;
   made.frame = args.space->open(own);
-  for (int p = 0; p < args.space->devices(); ++p) {
+  for (int p = 0; p < args.space->devices() && !args.only_shown; ++p) {
     const std::int64_t first = plan.receive_at[static_cast<std::size_t>(p)];
     const std::int64_t count = plan.receive_at[static_cast<std::size_t>(p) + 1] - first;
     if (count == 0) continue;

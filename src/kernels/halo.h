@@ -29,6 +29,7 @@ struct HaloArgs {
   pgas::Space* space = nullptr;  ///< of a device that reads rows where others have them; null: rows are sent
   MatrixView<T> packed{};        ///< of the halves: rows to send and rows received, which last from start to wait
   ExchangeUnderWay* exchange = nullptr;  ///< of the halves: what was started
+  bool only_shown = false;  ///< of halo_start with a space: whoever sums the rows up fetches them, as often as it likes
 };
 
 /// Scratch of halo and halo_add, which pack `packed` rows: those sent to others and those received.
@@ -50,7 +51,8 @@ void halo_add(const Context& context, const HaloArgs<T>& args);
 
 /// The first half of halo: copies the own rows and starts the exchange.
 ///   y[v,:] = x[v,:] for own rows; rows of ghosts are on their way until halo_wait
-/// With a space all devices have come when it returns; the own rows of y, which others read, keep their values until
+/// With a space all devices have come when it returns (with only_shown nothing is fetched then: rows of ghosts are not
+/// written); the own rows of y, which others read, keep their values until
 /// then, and packed is not used.
 /// Shapes    x: [owned, d]; y: [owned + ghosts, d]; packed: [sends + ghosts, d], which nobody else touches until then.
 /// Errors    kPeerLost

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "exchange/exchange.h"
 #include "ir/program.h"
 
 namespace gneiss::passes {
@@ -19,6 +20,8 @@ struct Distribution {
   double loss_share = 1;              ///< its part of what the mean loss divides by
   double val_loss_share = 1;          ///< likewise of the validation loss
   std::int64_t feature_nonzeros = 0;  ///< of all nodes
+  /// How devices that fetch rows take up those that they sum; halo for ranks that are sent rows.
+  exchange::Exchange exchange = exchange::Exchange::kHalo;
 };
 
 /// Values of nodes become those of the rank's own. Where an op reads them at the sources of edges, `halo` adds the rows

@@ -1,13 +1,17 @@
 // First every exchange becomes its two halves, side by side. Then each phase is laid out anew: starts move up to behind
 // the op that makes their rows, waits down to in front of their first reader; last, ops that need no halo_add that is
 // under way pass those that do.
+//
+// A sum that takes rows up as they come stands in front of the wait, which then only closes what is shown to others.
 #include "passes/overlap.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,23 +34,72 @@ bool is_wait(const Op& op) { return op.kind == OpKind::halo_wait || op.kind == O
 
 class Overlapper {
  public:
-  Overlapper(const ir::Program& program, std::int64_t packed) : made_(program) {
+  Overlapper(const ir::Program& program, std::int64_t packed, exchange::Exchange exchange,
+             std::vector<std::string>* decisions)
+      : made_(program) {
     made_.node_sets.push_back({"packed", packed});
+    if (exchange != exchange::Exchange::kHalo) choose_sums(program, exchange, decisions);
   }
 
   ir::Program run() {
     const Ops before = std::move(made_.ops);
     made_.ops.clear();
     Ops phase;
-    for (const Op& op : before) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const Op& op = before[i];
       if (!phase.empty() && phase.back().phase != op.phase) add_phase(std::exchange(phase, {}));
       split(op, &phase);
+      const auto sum = sums_.find(i);
+      if (sum == sums_.end()) continue;
+      Op& marked = op.kind == OpKind::halo ? *(phase.end() - 2) : phase.back();  // of a halo its start
+      marked.attrs.set("exchange", std::string(exchange::name_of(sum->second)));
     }
     add_phase(std::move(phase));
     return std::move(made_);
   }
 
  private:
+  /// Can the op sum up these rows as they come?
+  static bool takes_up(const ir::Program& program, const Op& op, ValueId rows) {
+    return op.kind == OpKind::spmm && op.attrs.integer("transpose", 0) == 0 && op.inputs[0] == rows &&
+           std::count(op.inputs.begin(), op.inputs.end(), rows) == 1 && !op.attrs.has("loss") &&
+           program.type(rows).scalar == ir::Scalar::kReal && program.type(op.results[0]).scalar == ir::Scalar::kReal;
+  }
+
+  /// Which sums take up which rows, by their places in the program.
+  void choose_sums(const ir::Program& program, exchange::Exchange exchange, std::vector<std::string>* decisions) {
+    std::vector<std::vector<std::size_t>> readers(program.values.size());
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+      for (const ValueId v : program.ops[i].inputs) {
+        std::vector<std::size_t>& of = readers[static_cast<std::size_t>(v)];
+        if (of.empty() || of.back() != i) of.push_back(i);
+      }
+    }
+    std::map<std::string, int> waiting;  // ops that keep rows from being summed up as they come
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+      const Op& halo = program.ops[i];
+      if (halo.kind != OpKind::halo || halo.phase == Phase::kSetup) continue;
+      const std::vector<std::size_t>& of = readers[static_cast<std::size_t>(halo.results[0])];
+      const auto waits = std::find_if(of.begin(), of.end(), [&](std::size_t r) {
+        return program.ops[r].phase != halo.phase || !takes_up(program, program.ops[r], halo.results[0]);
+      });
+      const bool streams = exchange == exchange::Exchange::kStream;
+      if (of.empty() || (streams ? waits == of.begin() : waits != of.end())) {
+        if (!of.empty()) ++waiting[std::string(ir::traits(program.ops[*waits].kind).name)];
+        continue;
+      }
+      sums_[i] = exchange;
+      sums_[of[0]] = exchange;
+      for (const std::size_t r : of) {
+        if (!streams) sums_[r] = exchange;
+      }
+    }
+    if (decisions == nullptr) return;
+    for (const auto& [op, count] : waiting)
+      decisions->push_back(fmt::format("not by {}: rows that {} reads ({} times) come at once, as by halo",
+                                       exchange::name_of(exchange), op, count));
+  }
+
   ValueId packed_rows(ValueId like) {
     ir::Type type = made_.type(like);
     type.set = static_cast<std::int32_t>(made_.node_sets.size()) - 1;
@@ -131,6 +184,16 @@ class Overlapper {
         waits.push_back(std::move(op));
         continue;
       }
+      if (op.attrs.has("exchange") && op.kind == OpKind::spmm) {
+        const ValueId rows = op.inputs[0];
+        for (std::size_t i = 1; i < op.inputs.size(); ++i) move_waits_for(op.inputs[i], &waits, &made);
+        made.push_back(std::move(op));
+        const bool again = std::any_of(&op + 1, ops.data() + ops.size(), [&](const Op& later) {
+          return later.kind == OpKind::spmm && later.attrs.has("exchange") && later.inputs[0] == rows;
+        });
+        if (!again) move_waits_for(rows, &waits, &made);
+        continue;
+      }
       // Attention looks at all scores of sources, its second operand, before it begins; rows it can wait for meanwhile.
       if (op.kind == OpKind::attention) move_waits_for(op.inputs[1], &waits, &made);
       for (const ValueId input : op.inputs) move_waits_for(input, &waits, &made);
@@ -163,12 +226,14 @@ class Overlapper {
   }
 
   ir::Program made_;
+  std::map<std::size_t, exchange::Exchange> sums_;  ///< by place in the program given: halos and who takes them up
 };
 
 }  // namespace
 
-ir::Program overlap_exchanges(const ir::Program& program, std::int64_t packed) {
-  return Overlapper(program, packed).run();
+ir::Program overlap_exchanges(const ir::Program& program, std::int64_t packed, exchange::Exchange exchange,
+                              std::vector<std::string>* decisions) {
+  return Overlapper(program, packed, exchange, decisions).run();
 }
 
 }  // namespace gneiss::passes

@@ -179,8 +179,9 @@ constexpr Pass kPasses[] = {
     {"group_rows", true, "ops on the same rows after one another",
      [](const ir::Program& p, const Options&, Decisions*) { return group_rows(p); }},
     {"overlap", true, "exchanges between ranks start early and are waited for late",
-     [](const ir::Program& p, const Options& o, Decisions*) {
-       return o.distribution.ranks == 1 ? p : overlap_exchanges(p, o.distribution.sends + o.distribution.ghosts);
+     [](const ir::Program& p, const Options& o, Decisions* d) {
+       const Distribution& part = o.distribution;
+       return part.ranks == 1 ? p : overlap_exchanges(p, part.sends + part.ghosts, part.exchange, d);
      }},
 };
 

@@ -53,6 +53,8 @@ Token Space::counted(const Get& get) {
     ++traffic_.gets;
     traffic_.rows += get.to.count;
     traffic_.bytes += get.to.count * get.row_bytes;
+    traffic_.bytes_from.resize(static_cast<std::size_t>(devices()));
+    traffic_.bytes_from[static_cast<std::size_t>(get.device)] += get.to.count * get.row_bytes;
   }
   return begin(get);
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/ids.h"
 
@@ -36,6 +37,7 @@ struct Traffic {
   std::int64_t gets = 0;
   std::int64_t rows = 0;
   std::int64_t bytes = 0;
+  std::vector<std::int64_t> bytes_from;  ///< of them, by device; none where nothing was fetched yet
   double waited_seconds = 0;
 };
 

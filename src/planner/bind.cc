@@ -55,6 +55,13 @@ Patterns<S> patterns_of(const ir::Plan& plan) {
   return sizes;
 }
 
+/// A sum that takes up rows of others as they come runs by pieces, alone (exchange/exchanged_sum.h).
+void by_exchange(const Op& op, ir::Step* step) {
+  step->variant = op.attrs.text("exchange", "");
+  step->walks_tiles = false;
+  step->band_rows = step->shared_bytes = step->task_bytes = 0;
+}
+
 template <class T, Space S>
 void bind_all(ir::Plan* plan, const kernels::DeviceKernels* device) {
   const Patterns<S> sizes = patterns_of<S>(*plan);
@@ -112,6 +119,8 @@ void bind_all(ir::Plan* plan, const kernels::DeviceKernels* device) {
       step.band_rows = call.band.can_be_cut() ? call.band.rows : 0;
       step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
       step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
+      if (program.ops[i].kind == OpKind::spmm && program.ops[i].attrs.has("exchange"))
+        by_exchange(program.ops[i], &step);
     } else if (call.stage) {
       step.band_rows = program.rows(program.ops[i].results[0]);
     }

@@ -74,6 +74,7 @@ bool pays(const cost::Rates& rates, const Near& near, std::int64_t sources, std:
 /// What an op gathers that can run tile by tile of sources; no columns if it cannot.
 Walk walk_of(const cost::Rates& rates, const ir::Program& program, const Op& op) {
   const std::string fn = op.attrs.text("fn", "sum");
+  if (op.attrs.has("exchange")) return {};  // it has pieces of its own
   if (op.kind == OpKind::spmm && (fn == "sum" || fn == "mean")) return {program.type(op.inputs[0]).cols, 0};
   if (op.kind == OpKind::attention || op.kind == OpKind::attention_grad) {
     const std::int64_t scores =

@@ -15,6 +15,7 @@
 #include "kernels/bands.h"
 #include "kernels/dropout_key.h"
 #include "kernels/labelled_entries.h"
+#include "kernels/op_arguments.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -40,8 +41,8 @@ Executor<T>::Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::
       parameters_(parameters),
       resources_(std::move(resources)),
       context_(context),
-      constants_(static_cast<std::size_t>(plan.constant_bytes)),
-      arena_(static_cast<std::size_t>(plan.arena_bytes)),
+      constants_(memory(plan.constant_bytes)),
+      arena_(memory(plan.arena_bytes)),
       bands_(static_cast<std::size_t>(plan.band_bytes * context.threads)),
       sizes_(ir::capacity(plan.program)),
       releases_(plan, [this](const ir::Release& due) { release(due); }) {
@@ -64,6 +65,13 @@ Executor<T>::Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::
   if (!is_rank()) return;
   find_row_orders();
   find_gradients();
+}
+
+/// What others may read of: results of exchanges are constants or lie in the arena.
+template <class T>
+Buffer<std::byte> Executor<T>::memory(std::int64_t bytes) const {
+  const auto size = static_cast<std::size_t>(bytes);
+  return resources_.shared_memory ? resources_.shared_memory(size) : Buffer<std::byte>(size);
 }
 
 /// Which steps of the plan run together, and where the scratch of each call lies.
@@ -151,6 +159,8 @@ void Executor<T>::bind(const Inputs& inputs) {
   operands_.training = operands_of(inputs_.training);
   operands_.validation = operands_of(inputs_.validation);
   operands_.class_weights = inputs_.class_weights;
+  exchanged_.clear();
+  in_order_.clear();
   for (Step& step : steps_) bind_step(&step);
   releases_.until(ir::Release::kBeforeSetup);  // bound calls know the sizes
 }
@@ -211,11 +221,14 @@ void Executor<T>::bind_step(Step* step) {
     const ir::Step& planned = plan_.steps[static_cast<std::size_t>(step->planned[k])];
     const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
     kernels::BoundCall& call = step->calls[k];
+    binding_ = &op;
     kernels::bind_call<T>(op, operands_, &call);
+    binding_ = nullptr;
     const std::size_t room = step->workspaces[k].size();
     if (step->band < 0) {
       GNEISS_ASSERT(call.workspace_bytes <= room, "{} needs {} bytes of scratch, the plan has {}",
                     ir::traits(op.kind).name, call.workspace_bytes, room);
+      if (op.kind == ir::OpKind::spmm && op.attrs.has("exchange")) bind_exchanged(op, &call);
       continue;
     }
     const auto tasks = static_cast<std::int64_t>(step->cuts.size()) - 1;
@@ -224,6 +237,85 @@ void Executor<T>::bind_step(Step* step) {
     GNEISS_ASSERT(call.band.shared_bytes + static_cast<std::size_t>(tasks) * call.band.task_bytes <= room,
                   "{} needs more scratch in bands than the plan has", ir::traits(op.kind).name);
   }
+}
+
+/// Is the op a sum that one device would add up in the order of the whole graph's nodes? Tiles of sources have an order
+/// of their own.
+template <class T>
+bool Executor<T>::adds_in_order(const ir::Op& op) const {
+  if (resources_.source_order.empty() || op.kind != ir::OpKind::spmm || op.attrs.has("exchange")) return false;
+  const std::string fn = op.attrs.text("fn", "sum");
+  const auto graph = static_cast<std::size_t>(op.attrs.integer("graph", 0));
+  return op.attrs.integer("transpose", 0) == 0 && (fn == "sum" || fn == "mean") &&
+         plan_.graph_uses[graph].in_tile == 0 && plan_.loss_tiles_of(op) < 0 &&
+         structures_->in_edges(static_cast<std::int32_t>(graph))->cols == std::ssize(resources_.source_order);
+}
+
+template <class T>
+const SparsePattern* Executor<T>::in_edges(std::int32_t graph) {
+  if (binding_ == nullptr || !adds_in_order(*binding_)) return structures_->in_edges(graph);
+  in_order_.resize(plan_.program.graphs.size());
+  std::unique_ptr<OrderedPattern>& ordered = in_order_[static_cast<std::size_t>(graph)];
+  if (ordered == nullptr) {
+    const bool weighs = std::any_of(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& op) {
+      return op.attrs.integer("graph", 0) == graph && adds_in_order(op) && ir::weighs_edges(op);
+    });
+    ordered = std::make_unique<OrderedPattern>(*structures_->in_edges(graph), resources_.source_order, weighs,
+                                               context_.threads);
+  }
+  return ordered->pattern();
+}
+
+/// What bind_call gives the kernel.
+template <class T>
+kernels::SpmmArgs<T> Executor<T>::sum_args(const ir::Op& op) {
+  const auto graph = static_cast<std::int32_t>(op.attrs.integer("graph", 0));
+  const ir::ValueId arg = op.results.size() > 1 ? op.results[1] : ir::kNoValue;
+  kernels::SpmmArgs<T> args;
+  args.pattern = *operands_.in_edges(graph);
+  args.x = ConstMatrixView<T>(view(op.inputs[0]));
+  if (ir::weighs_edges(op)) {
+    const MatrixView<T> weights = view(op.inputs[1]);
+    args.w = {weights.data, static_cast<std::size_t>(weights.size())};
+  }
+  args.heads = op.attrs.integer("heads", 1);
+  args.reduce = kernels::enumerator(kernels::kReduces, op.attrs.text("fn", "sum"));
+  args.y = view(op.results[0]);
+  args.arg = operands_.index(arg);
+  if (op.attrs.integer("scaled", 0) != 0) args.scales = ConstMatrixView<T>(view(op.inputs.back()));
+  return args;
+}
+
+template <class T>
+void Executor<T>::bind_exchanged(const ir::Op& op, kernels::BoundCall* call) {
+  GNEISS_ASSERT(resources_.space != nullptr, "only devices sum up rows as they come");
+  const auto start = std::find_if(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& other) {
+    return other.kind == ir::OpKind::halo_start && other.results[0] == op.inputs[0];
+  });
+  GNEISS_ASSERT(start != plan_.program.ops.end(), "no exchange brings the rows that a sum takes up as they come");
+  const kernels::SpmmArgs<T> args = sum_args(op);
+  exchanged_.push_back(std::make_unique<Exchanged>(
+      Exchanged{args, &exchanges_[static_cast<std::size_t>(start->results[1])],
+                exchange::ExchangedSum<T>(exchange::exchange_of(op.attrs.text("exchange", "")), resources_.tuning, args,
+                                          *resources_.halo, &sum_room_)}));
+  call->run = [this, held = exchanged_.back().get()](const kernels::Context& context) {
+    held->sum.run(context, held->args, *resources_.space, *held->shown, resources_.overlap);
+  };
+}
+
+template <class T>
+void Executor<T>::retune(const exchange::Tuning& tuning) {
+  if (tuning == resources_.tuning) return;
+  resources_.tuning = tuning;
+  for (const std::unique_ptr<Exchanged>& held : exchanged_) held->sum.retune(tuning, held->args);
+}
+
+template <class T>
+std::int64_t Executor<T>::exchange_bytes() const {
+  std::int64_t bytes = sum_room_.bytes();
+  for (const std::unique_ptr<OrderedPattern>& ordered : in_order_) bytes += ordered == nullptr ? 0 : ordered->bytes();
+  for (const std::unique_ptr<Exchanged>& held : exchanged_) bytes += held->sum.bytes();
+  return bytes;
 }
 
 template <class T>
@@ -415,7 +507,7 @@ void Executor<T>::make_operands() {
     const ir::Type& type = plan_.program.type(v);
     return MatrixView<std::int32_t>(reinterpret_cast<std::int32_t*>(address(v)), sizes_.rows(type), type.cols);
   };
-  from.in_edges = [this](std::int32_t g) { return structures_->in_edges(g); };
+  from.in_edges = [this](std::int32_t g) { return in_edges(g); };
   from.out_edges = [this](std::int32_t g) { return structures_->out_edges(g); };
   from.source_tiles = [this](const ir::Op& op, bool out_edges) {
     const std::int32_t part = plan_.loss_tiles_of(op);
@@ -513,6 +605,13 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
 template <class T>
 void Executor<T>::end_setup() {
   give_back_tail(resources_.file.data(), 0, resources_.file.size());
+  for (std::size_t g = 0; g < in_order_.size(); ++g) {
+    const bool steps_read = std::any_of(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& op) {
+      return op.phase != ir::Phase::kSetup && op.attrs.integer("graph", 0) == static_cast<std::int64_t>(g) &&
+             adds_in_order(op);
+    });
+    if (!steps_read) in_order_[g].reset();
+  }
   releases_.until(ir::Release::kAfterSetup);
 }
 

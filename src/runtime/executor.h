@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@
 #include "base/swept_rows.h"
 #include "comm/halo.h"
 #include "comm/open_sums.h"
+#include "exchange/exchanged_sum.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
@@ -40,6 +42,12 @@ struct Resources {
   comm::Communicator* communicator = nullptr;        ///< of a rank of several, whose plan has ops between ranks
   const comm::HaloPlan* halo = nullptr;              ///< likewise; both outlive the executor
   pgas::Space* space = nullptr;                      ///< of a rank that fetches others' rows, which outlives the run
+  exchange::Tuning tuning = {};                      ///< of sums that fetch their rows piece by piece
+  /// Of a device: where own nodes and then ghosts stand in the whole graph's order of nodes. Sums over in-edges then
+  /// add the entries of a row in this order, as one device would. Empty: own nodes first, then ghosts.
+  std::span<const std::int64_t> source_order = {};
+  /// Takes memory that other devices can read; empty: the process's own does.
+  std::function<Buffer<std::byte>(std::size_t bytes)> shared_memory = {};
   bool overlap = true;  ///< exchanges and sums of gradients go on behind the ops that do not need them; the bits are
                         ///< the same without
 };
@@ -75,6 +83,11 @@ class Executor {
 
   const kernels::Context& context() const { return context_; }
 
+  /// Of a device: cuts the edges of sums by the exchange fine anew. Changes no result. Not while a phase runs.
+  void retune(const exchange::Tuning& tuning);
+  /// Bytes that a device takes besides the plan: edges in the order of one device, pieces, and room for rows that come.
+  std::int64_t exchange_bytes() const;
+
  private:
   /// What a loop over edges is called with.
   struct Loop {
@@ -103,6 +116,15 @@ class Executor {
     std::vector<std::size_t> made_gradients;  ///< parameters whose gradients are summed from it on
   };
 
+  Buffer<std::byte> memory(std::int64_t bytes) const;
+
+  /// A sum that takes up rows of others as they come.
+  struct Exchanged {
+    kernels::SpmmArgs<T> args;
+    const kernels::ExchangeUnderWay* shown = nullptr;
+    exchange::ExchangedSum<T> sum;
+  };
+
   void lay_out_steps();
   void take_sizes();
   void set_nodes(std::int32_t set, std::int64_t count);
@@ -110,6 +132,10 @@ class Executor {
   void make_operands();
   void bind_step(Step* step);
   void bind_loop(Step* step);
+  void bind_exchanged(const ir::Op& op, kernels::BoundCall* call);
+  kernels::SpmmArgs<T> sum_args(const ir::Op& op);
+  bool adds_in_order(const ir::Op& op) const;
+  const SparsePattern* in_edges(std::int32_t graph);
   void cut_rows(Step* step);
   void* rows_of(ir::ValueId value);
   FileRows feature_rows() const;
@@ -151,9 +177,13 @@ class Executor {
   kernels::Operands<T> operands_;
   std::vector<Step> steps_;
   Releases releases_;
-  std::vector<kernels::ExchangeUnderWay> exchanges_;  ///< by value: of the packed rows of an exchange
-  comm::OpenSums sums_;                               ///< of gradients, under way
-  std::vector<std::size_t> early_gradients_;          ///< of parameters: what bands of the forward phase made
+  std::vector<kernels::ExchangeUnderWay> exchanges_;       ///< by value: of the packed rows of an exchange
+  const ir::Op* binding_ = nullptr;                        ///< the op that is being bound
+  std::vector<std::unique_ptr<OrderedPattern>> in_order_;  ///< by graph; null where no sum asked for it
+  std::vector<std::unique_ptr<Exchanged>> exchanged_;
+  exchange::SumRoom<T> sum_room_;             ///< that sums of `exchanged_` share
+  comm::OpenSums sums_;                       ///< of gradients, under way
+  std::vector<std::size_t> early_gradients_;  ///< of parameters: what bands of the forward phase made
 };
 
 extern template class Executor<float>;

@@ -1,9 +1,12 @@
 // Counts the edges of derived graphs for the planner, and makes the structures that the plan asks for.
 #include "runtime/structures.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -71,6 +74,40 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
   for (std::size_t g = 1; g < graphs.size(); ++g) {
     if (!plan.graph_uses[g].used) (*derived)[g].reset();  // others were made of it, and nothing walks it
   }
+}
+
+OrderedPattern::OrderedPattern(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots,
+                               int threads)
+    : pattern_(from) {
+  constexpr std::int64_t kGrain = 1024;
+  const auto key = [&](EdgeId k) { return keys[static_cast<std::size_t>(from.indices[static_cast<std::size_t>(k)])]; };
+  const auto first = [&](std::int64_t v) { return from.offsets[static_cast<std::size_t>(v)]; };
+  const bool ordered = all_chunks(threads, from.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < end; ++v) {
+      for (EdgeId k = first(v) + 1; k < first(v + 1); ++k)
+        if (key(k) < key(k - 1)) return false;
+    }
+    return true;
+  });
+  if (ordered) return;
+  indices_ = Buffer<NodeId>(from.indices.size());
+  if (with_slots) slots_ = Buffer<EdgeId>(from.indices.size());
+  parallel_chunks(threads, from.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<EdgeId> entries;
+    for (std::int64_t v = begin; v < end; ++v) {
+      entries.clear();
+      for (EdgeId k = first(v); k < first(v + 1); ++k) entries.push_back(k);
+      std::stable_sort(entries.begin(), entries.end(), [&](EdgeId a, EdgeId b) { return key(a) < key(b); });
+      auto at = static_cast<std::size_t>(first(v));
+      for (const EdgeId entry : entries) {
+        indices_[at] = from.indices[static_cast<std::size_t>(entry)];
+        if (with_slots) slots_[at] = from.slot(entry);
+        ++at;
+      }
+    }
+  });
+  pattern_.indices = indices_.span();
+  pattern_.slots = slots_.span();
 }
 
 Structures::Structures(const Inputs& inputs, const ir::Plan& plan, DerivedGraphs derived, int threads)

@@ -28,6 +28,20 @@ DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program, int
 void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan,
                      DerivedGraphs* derived, int threads = 1);
 
+/// A pattern once more, the entries of each row in the order of keys of their columns; equal keys keep their order.
+class OrderedPattern {
+ public:
+  /// `keys`: of each column. `with_slots`: entries have values, which stay where they are.
+  OrderedPattern(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots, int threads);
+  const SparsePattern* pattern() const { return &pattern_; }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(indices_.size_bytes() + slots_.size_bytes()); }
+
+ private:
+  Buffer<NodeId> indices_;
+  Buffer<EdgeId> slots_;
+  SparsePattern pattern_;
+};
+
 /// Patterns by graph and direction, for the life of a run.
 class Structures {
  public:

@@ -41,6 +41,8 @@ class HostEngine : public Engine<T> {
   void send_optimizer() override {}
   void send() override {}
   void fetch() override {}
+  void retune(const exchange::Tuning& tuning) override { executor_.retune(tuning); }
+  std::int64_t exchange_bytes() const override { return executor_.exchange_bytes(); }
 
  private:
   runtime::Parameters<T>& parameters_;

@@ -45,6 +45,10 @@ class Engine {
   virtual void send_optimizer() = 0;
   virtual void send() = 0;
   virtual void fetch() = 0;
+  /// Of a device of several: other numbers for sums by the exchange fine; see runtime::Executor.
+  virtual void retune(const exchange::Tuning& /*tuning*/) {}
+  /// Likewise: what it takes besides the plan.
+  virtual std::int64_t exchange_bytes() const { return 0; }
   /// What it takes of a device's memory.
   virtual std::int64_t device_bytes() const { return 0; }
 };

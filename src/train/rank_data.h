@@ -2,13 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "comm/halo.h"
 #include "data/dataset.h"
+#include "exchange/exchange.h"
+#include "exchange/resources.h"
+#include "exchange/tuner.h"
 #include "passes/loss.h"
 #include "pgas/space.h"
+#include "pgas/symmetric_heap.h"
 
 namespace gneiss::train {
 
@@ -16,12 +21,17 @@ namespace gneiss::train {
 struct RankPart {
   comm::Communicator* communicator = nullptr;
   comm::HaloPlan halo;
-  pgas::Space* space = nullptr;      ///< of a device that fetches others' rows; else null
-  std::vector<std::int64_t> starts;  ///< [ranks + 1]: first nodes of the ranks' ranges
-  std::vector<std::int64_t> ids;     ///< what keys random draws, of own nodes and then of ghosts
-  double loss_share = 1;             ///< of what the mean loss over all training nodes divides by
-  double val_loss_share = 1;         ///< likewise of the validation loss
-  bool validates = false;            ///< there are labelled validation nodes, here or elsewhere
+  pgas::Space* space = nullptr;                             ///< of a device that fetches others' rows; else null
+  std::shared_ptr<pgas::SymmetricHeap> heap;                ///< of a device that is a process; else null
+  exchange::Exchange exchange = exchange::Exchange::kHalo;  ///< how it takes up rows that it sums
+  exchange::Tuning tuning;                                  ///< of the exchange fine
+  exchange::Tuner* tuner = nullptr;                         ///< of fine, while its numbers are looked for; else null
+  std::vector<std::int64_t> starts;                         ///< [ranks + 1]: first nodes of the ranks' ranges
+  std::vector<std::int64_t> ids;                            ///< what keys random draws, of own nodes and then of ghosts
+  std::vector<std::int64_t> order;  ///< of a device: places of own nodes and ghosts in the data set as it came
+  double loss_share = 1;            ///< of what the mean loss over all training nodes divides by
+  double val_loss_share = 1;        ///< likewise of the validation loss
+  bool validates = false;           ///< there are labelled validation nodes, here or elsewhere
   // Of the whole graph: what all ranks choose by.
   std::int64_t edges = 0;
   std::int64_t feature_nonzeros = 0;

@@ -2,6 +2,8 @@
 #include "train/rank_plan.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 
@@ -35,6 +37,21 @@ class StandIn final : public comm::Communicator {
   std::span<const double> sums_;
 };
 
+/// The lists of a rank's halo that it can make without asking others.
+void list_rows(std::span<const std::int64_t> starts, std::span<const NodeId> ghosts,
+               std::span<const partition::PartTraffic> traffic, int rank, comm::HaloPlan* halo) {
+  for (const std::int64_t start : starts)
+    halo->receive_at.push_back(std::lower_bound(ghosts.begin(), ghosts.end(), start) - ghosts.begin());
+  for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
+    for (std::int64_t i = halo->receive_at[p]; i < halo->receive_at[p + 1]; ++i)
+      halo->ghost_rows.push_back(ghosts[static_cast<std::size_t>(i)] - static_cast<NodeId>(starts[p]));
+  }
+  halo->send_at.push_back(0);
+  for (const partition::PartTraffic& other : traffic)
+    halo->send_at.push_back(halo->send_at.back() + other.halo_rows[static_cast<std::size_t>(rank)]);
+  halo->send_rows.resize(static_cast<std::size_t>(halo->send_at.back()));
+}
+
 /// Of the edges, those into rows that no edge from a ghost comes into.
 double interior_edges(const graph::Graph& local, std::int64_t owned) {
   std::int64_t interior = 0;
@@ -57,8 +74,13 @@ std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t
   return data_bytes + lists + planned.peak_of_kept();
 }
 
-RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& options)
-    : whole_(whole), options_(options), nonzeros_(whole.features.sparse ? whole.features.nonzeros() : 0) {
+RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& options, exchange::Exchange how,
+                         const exchange::Tuning& tuning)
+    : whole_(whole),
+      options_(options),
+      how_(how),
+      tuning_(tuning),
+      nonzeros_(whole.features.sparse ? whole.features.nonzeros() : 0) {
   GNEISS_ASSERT(options.compiled != nullptr, "ranks are planned for a model that was compiled");
   ir::Program program = options.compiled->program;
   const runtime::DerivedGraphs graphs = runtime::derive_graphs(whole.graph, &program, threads_of(options));
@@ -77,15 +99,19 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   here.part.communicator = &stand_in;
   here.part.feature_nonzeros = nonzeros_;
   here.part.loss_share = here.part.val_loss_share = 1.0 / stand_in.ranks();
-  std::int64_t sends = 0;
-  for (const partition::PartTraffic& other : traffic) sends += other.halo_rows[static_cast<std::size_t>(rank)];
-  here.part.halo.send_rows.resize(static_cast<std::size_t>(sends));
+  list_rows(starts, ghosts, traffic, rank, &here.part.halo);
+  here.part.exchange = how_;
 
   PlannedRank made;
-  made.plan = make_blueprint(here.dataset, options_, sizeof(float), &here.part).plan;
+  Blueprint blueprint = make_blueprint(here.dataset, options_, sizeof(float), &here.part);
+  made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, tuning_, [&](std::int32_t graph) {
+    const std::optional<graph::Graph>& derived = blueprint.graphs[static_cast<std::size_t>(graph)];
+    return derived ? derived->in_edges() : here.dataset.graph.in_edges();
+  });
+  made.plan = std::move(blueprint.plan);
   made.nodes = here.part.halo.owned;
   made.ghosts = here.part.halo.ghosts;
-  made.sends = sends;
+  made.sends = here.part.halo.sends();
   const std::vector<std::int64_t>& from = traffic[static_cast<std::size_t>(rank)].halo_rows;
   made.partners = std::count_if(from.begin(), from.end(), [](std::int64_t rows) { return rows > 0; });
   made.interior = interior_edges(here.dataset.graph, made.nodes);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "exchange/fetches.h"
 #include "partition/traffic.h"
 #include "train/planned_bytes.h"
 #include "train/rank_data.h"
@@ -18,11 +19,12 @@ struct PlannedRank {
   ir::Plan plan;
   std::int64_t nodes = 0;
   std::int64_t ghosts = 0;
-  std::int64_t sends = 0;       ///< own rows that others hold copies of, once for each
-  std::int64_t partners = 0;    ///< ranks that it receives rows from
-  double interior = 1;          ///< of its edges, those into nodes all of whose in-edges come from own nodes
-  std::int64_t data_bytes = 0;  ///< its part of the data set
-  std::int64_t bytes = 0;       ///< that, lists of rows, and the most that its session takes at a time
+  std::int64_t sends = 0;                ///< own rows that others hold copies of, once for each
+  std::int64_t partners = 0;             ///< ranks that it receives rows from
+  double interior = 1;                   ///< of its edges, those into nodes all of whose in-edges come from own nodes
+  std::vector<exchange::Fetch> fetches;  ///< if it is a device that reads rows where others have them
+  std::int64_t data_bytes = 0;           ///< its part of the data set
+  std::int64_t bytes = 0;                ///< that, lists of rows, and the most that its session takes at a time
 };
 
 /// What a rank takes: `data_bytes` of its part, as it came.
@@ -31,8 +33,9 @@ std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t
 
 class RankPlanner {
  public:
-  /// `whole` must outlive this. Errors: as make_blueprint.
-  RankPlanner(const data::Dataset& whole, const SessionOptions& options);
+  /// `whole` must outlive this. Of devices, `how` they take up rows that they sum. Errors: as make_blueprint.
+  RankPlanner(const data::Dataset& whole, const SessionOptions& options,
+              exchange::Exchange how = exchange::Exchange::kHalo, const exchange::Tuning& tuning = {});
 
   /// Of rank `rank` of those that own the runs of nodes `starts`, which read of each other what `traffic` says.
   PlannedRank plan(std::span<const std::int64_t> starts, std::span<const partition::PartTraffic> traffic,
@@ -41,6 +44,8 @@ class RankPlanner {
  private:
   const data::Dataset& whole_;
   SessionOptions options_;
+  exchange::Exchange how_;
+  exchange::Tuning tuning_;
   std::int64_t nonzeros_;     ///< of all features, if they are sparse
   std::vector<double> sums_;  ///< numbers_to_choose_by, of the whole
 };

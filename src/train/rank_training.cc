@@ -16,6 +16,32 @@
 #include "train/rank_plan.h"
 
 namespace gneiss::train {
+namespace {
+
+/// Virtual devices run any numbers within these; blocks hold more units than an SM's, as a get costs them more.
+bool runs_here(const exchange::Tuning& tuning) {
+  const auto within = [](int number, int most) { return number >= 1 && number <= most; };
+  return within(tuning.piece, exchange::kMostTuning.piece) && within(tuning.dist, exchange::kMostTuning.dist) &&
+         within(tuning.warps, 64) && within(tuning.stages, exchange::kMostTuning.stages);
+}
+
+/// Of own nodes and ghosts, where they stood before nodes were renamed so that parts are runs of them.
+std::vector<std::int64_t> order_of(const RankPart& part, int rank, const graph::Order& old_names) {
+  std::vector<std::int64_t> places;
+  const auto add = [&](std::int64_t node) {
+    places.push_back(old_names.empty() ? node : old_names[static_cast<std::size_t>(node)]);
+  };
+  const std::vector<std::int64_t>& starts = part.starts;
+  for (std::int64_t v = 0; v < part.halo.owned; ++v) add(starts[static_cast<std::size_t>(rank)] + v);
+  for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
+    for (std::int64_t i = part.halo.receive_at[p]; i < part.halo.receive_at[p + 1]; ++i)
+      add(starts[p] + part.halo.ghost_rows[static_cast<std::size_t>(i)]);
+  }
+  return places;
+}
+
+}  // namespace
+
 std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link) {
   const auto devices = static_cast<std::size_t>(communicator.ranks());
   std::vector<std::int64_t> one_each(devices + 1);
@@ -36,7 +62,8 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
       exchange_(exchange),
       options_(options),
       members_(static_cast<std::size_t>(ranks_->here())) {
-  GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count(), "rows are fetched within one process");
+  GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count() || exchange_.heap != nullptr,
+                "rows are fetched in memory that all devices have");
   check_dataset(whole_);
   NodeCut made = cut_nodes(ranks_->count(), cutting, threads_of(options), &whole_);
   const std::vector<std::int64_t> starts = std::move(made.starts);
@@ -58,6 +85,14 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
     if (exchange_.fetched) {
       here.space = space_of(communicator, exchange_.link);
       here.part.space = here.space.get();
+      here.part.exchange = exchange_.how;
+      here.part.tuning = exchange_.tuning;
+      here.part.heap = exchange_.heap;
+      if (exchange_.how == exchange::Exchange::kFine && exchange_.tunes) {
+        here.tuner = std::make_unique<exchange::Tuner>(exchange_.tuning, runs_here);
+        here.part.tuner = here.tuner.get();
+      }
+      if (exchange_.in_order) here.part.order = order_of(here.part, communicator.rank(), made.order);
     }
     double ghosts[] = {static_cast<double>(here.part.halo.ghosts)};
     communicator.sum(ghosts);
@@ -65,7 +100,8 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
   });
   whole_.graph.drop_edges();
   whole_.features.drop_values();
-  options_.threads = std::max(1, threads_of(options) / ranks_->here());
+  // Processes of this machine share its threads as ranks of a process do.
+  options_.threads = std::max(1, threads_of(options) / (exchange_.heap != nullptr ? ranks_->count() : ranks_->here()));
   ranks_->run([&](comm::Communicator& communicator) {
     Member& here = member(communicator);
     here.session = std::make_unique<Session<float>>(std::move(part_of(communicator)), options_, &here.part);
@@ -128,7 +164,25 @@ std::vector<std::string> RankTraining::notes() const {
   std::vector<std::string> refused;
   for (const partition::Refusal& way : refused_) refused.push_back(fmt::format("{}: {}", way.method, way.reason));
   if (!refused.empty()) notes.push_back("--partition auto could not take " + join(refused, "; "));
+  if (exchange_.how == exchange::Exchange::kHalo) return notes;
+  bool split = false;
+  for (const ir::PassReport& pass : members_[0].session->plan().passes) {
+    if (pass.name != "overlap") continue;
+    split = true;
+    notes.insert(notes.end(), pass.decisions.begin(), pass.decisions.end());
+  }
+  if (!split) notes.push_back(fmt::format("not by {}: the pass overlap is off", exchange::name_of(exchange_.how)));
   return notes;
+}
+
+std::vector<std::vector<std::int64_t>> RankTraining::fetched_bytes() const {
+  std::vector<std::vector<std::int64_t>> bytes;
+  for (const Member& here : members_) {
+    if (here.space == nullptr) continue;
+    bytes.push_back(here.space->traffic().bytes_from);
+    bytes.back().resize(static_cast<std::size_t>(ranks_->count()), 0);
+  }
+  return bytes;
 }
 
 std::string RankTraining::negative_weights() const {

@@ -24,7 +24,16 @@ namespace gneiss::train {
 /// How the rows of others' nodes come.
 struct RowExchange {
   bool fetched = false;  ///< read in the others' memory, which all share; else sent
-  pgas::Link link;       ///< how fast they are fetched
+  pgas::Link link = {};  ///< how fast they are fetched
+  /// How fetched rows that are summed are taken up: halo, stream or fine.
+  exchange::Exchange how = exchange::Exchange::kHalo;
+  exchange::Tuning tuning = {};  ///< of fine
+  /// Devices add the edges into a node in the order of the data set as it came, as one device does: sums over in-edges
+  /// have its bits. Costs 4 bytes an edge, 12 with weights.
+  bool in_order = true;
+  bool tunes = false;  ///< fine: iterations look for better numbers than `tuning`; no result depends on them
+  /// Devices are processes: memory that they share, made before they were forked.
+  std::shared_ptr<pgas::SymmetricHeap> heap = {};
 };
 
 /// The space of the communicator's rank, whose devices are all threads of this process and meet through it, which must
@@ -54,8 +63,12 @@ class RankTraining {
 
   /// What the ranks of this process take besides the whole data set: their parts, plans and weights.
   std::int64_t bytes() const;
-  /// How the graph was cut, and what `auto` could not try.
+  /// How the graph was cut, what `auto` could not try, and what the exchange cannot serve.
   std::vector<std::string> notes() const;
+  /// Numbers that the tuner has found, once it is through; null where it has not, or did not run.
+  const exchange::Tuner* tuner() const { return members_[0].tuner.get(); }
+  /// Of devices here: bytes that each has fetched from each other one so far, [device][from].
+  std::vector<std::vector<std::int64_t>> fetched_bytes() const;
   /// Of a data set that is read by parts: what data::negative_weights and large_numbers would say of all of it, as far
   /// as a count of parts can say it.
   std::string negative_weights() const;
@@ -68,6 +81,7 @@ class RankTraining {
     Buffer<float> weights;        ///< best ones of a rank that is not watched
     std::int64_t data_bytes = 0;  ///< of the part's dataset before anything of it was freed
     std::unique_ptr<pgas::Space> space;
+    std::unique_ptr<exchange::Tuner> tuner;
   };
 
   RankData cut_checked(comm::Communicator& communicator, std::span<const std::int64_t> starts);

@@ -2,6 +2,7 @@
 #include "train/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -184,6 +185,7 @@ static passes::Distribution distribution_of(const RankPart& part, ir::Program* p
   made.owned = part.halo.owned;
   made.ghosts = part.halo.ghosts;
   made.sends = part.halo.sends();
+  made.exchange = part.exchange;
   made.loss_share = part.loss_share;
   made.val_loss_share = part.val_loss_share;
   made.feature_nonzeros = part.feature_nonzeros;
@@ -289,7 +291,9 @@ struct Session<T>::Impl {
       return make_host_engine<T>(
           plan, &parameters, inputs.inputs(), {threads_of(options), {}},
           {std::move(blueprint.graphs), loops.functions, file.bytes(), part == nullptr ? nullptr : part->communicator,
-           part == nullptr ? nullptr : &part->halo, part == nullptr ? nullptr : part->space, options.overlap},
+           part == nullptr ? nullptr : &part->halo, part == nullptr ? nullptr : part->space,
+           part == nullptr ? exchange::Tuning() : part->tuning,
+           part == nullptr ? std::span<const std::int64_t>() : part->order, shared_memory(), options.overlap},
           options.optimizer, std::move(ranges));
     }
     if constexpr (std::is_same_v<T, float>) {
@@ -298,6 +302,22 @@ struct Session<T>::Impl {
     } else {
       GNEISS_ASSERT(false, "devices compute in f32");
     }
+  }
+
+  /// Of a device that is a process.
+  std::function<Buffer<std::byte>(std::size_t)> shared_memory() const {
+    if (part == nullptr || part->heap == nullptr) return {};
+    return [heap = part->heap, device = part->communicator->rank()](std::size_t bytes) {
+      return heap->allocate(device, bytes);
+    };
+  }
+
+  /// An iteration has timed the numbers of the tuner at hand; rank 0's seconds count, so that all go on alike.
+  void tune(double seconds) {
+    double shared[] = {seconds};
+    comm::share(*part->communicator, shared);
+    part->tuner->record(shared[0]);
+    engine->retune(part->tuner->current());
   }
 
   std::unique_ptr<Engine<T>> make_layerwise_engine(std::vector<runtime::ParameterRange> ranges) {
@@ -539,8 +559,11 @@ template <class T>
 double Session<T>::step(std::uint64_t epoch, double lr) {
   impl_->set_up();
   if (impl_->part == nullptr) return impl_->engine->step(impl_->program().output("loss"), {impl_->seed, epoch}, lr);
+  const auto start = std::chrono::steady_clock::now();
   const double loss = forward_backward(epoch);  // a sum over ranks
   if (std::isfinite(loss)) update(lr);
+  if (impl_->part->tuner != nullptr && !impl_->part->tuner->done())
+    impl_->tune(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return loss;
 }
 

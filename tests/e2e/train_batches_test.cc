@@ -583,7 +583,6 @@ TEST(Batches, WhatCannotBeIsRefused) {
   refused_devices({"--device", "sim:v100", "--schedule", "cpu"}, "--schedule is for one device");
   refused_devices({"--device", "sim:uk-sage-b"}, "by its rates, not 'sim:uk-sage-b'");
   refused({"train", kGraph, "--batch-size", "64", "--processes"}, 2, "--processes makes processes of the devices");
-  refused({"train", kGraph, "--devices", "2", "--processes"}, 2, "--processes makes processes of the devices");
   refused_devices({"--devices", "65", "--processes"}, "at most 64 devices");
   refused_devices({"--hot", "auto"}, "how much memory a device has is not known");
   refused_devices({"--model", "gin", "--norm", "batch"}, "is a running statistic");

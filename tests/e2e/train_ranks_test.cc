@@ -228,6 +228,115 @@ TEST(Devices, TrainAsOneDoes) {
   EXPECT_THAT(report["notes"].dump(), HasSubstr("4 devices"));
 }
 
+std::int64_t sum_of(const Json& lists) {
+  std::int64_t sum = 0;
+  for (const Json& list : lists) {
+    for (const Json& number : list) sum += number.get<std::int64_t>();
+  }
+  return sum;
+}
+
+/// Whatever the exchange: the losses of one device, the bytes of the plan, and the bits of threads on processes.
+TEST(Devices, TakeUpRowsByEachExchange) {
+  const Workplace place;
+  const std::vector<std::string> common = {kGraph, "--model", "sage",        "--epochs", "4",
+                                           "--lr", "0.3",     "--optimizer", "sgd",      "--no-save"};
+  const Json alone = train(place, common);
+  for (const char* how : {"halo", "stream", "fine"}) {
+    SCOPED_TRACE(how);
+    std::vector<std::string> together = common;
+    together.insert(together.end(), {"--devices", "3", "--exchange", how});
+    const Json report = train(place, together);
+    expect_same_losses(report, alone);
+    EXPECT_EQ(report["routes"]["exchange"], how);
+    const CommandResult plan = place.gneiss(
+        {"plan", kGraph, "--model", "sage", "--epochs", "4", "--devices", "3", "--exchange", how, "--json"});
+    ASSERT_EQ(plan.code, 0) << plan.err;
+    const Json planned = Json::parse(plan.out)["devices"];
+    EXPECT_EQ(planned["trains_by"], how);
+    for (std::size_t device = 0; device < 3; ++device) {
+      const Json& phases = planned["fetched_bytes"][device];
+      for (std::size_t from = 0; from < 3; ++from) {
+        const auto of = [&](const char* phase) { return phases[phase][from].get<std::int64_t>(); };
+        EXPECT_EQ(report["routes"]["fetched_bytes"][device][from].get<std::int64_t>(),
+                  of("setup") + 4 * (of("forward") + of("backward") + of("inference")))
+            << "device " << device << " from " << from;
+      }
+    }
+    EXPECT_GT(sum_of(report["routes"]["fetched_bytes"]), 0);
+    together.emplace_back("--processes");
+    const Json processes = train(place, together);
+    EXPECT_EQ(processes["losses"], report["losses"]);
+    EXPECT_EQ(processes["test"], report["test"]);
+    EXPECT_TRUE(processes["routes"]["processes"].get<bool>());
+    EXPECT_EQ(processes["routes"]["fetched_bytes"][0], report["routes"]["fetched_bytes"][0]);
+  }
+  const Json named = train(place, {kGraph, "--devices", "2", "--machine", "dgx-a100", "--epochs", "1", "--no-save"});
+  EXPECT_EQ(named["routes"]["exchange"], "stream") << "auto, by the links of that machine";
+  const Json here = train(place, {kGraph, "--devices", "2", "--epochs", "1", "--no-save"});
+  EXPECT_EQ(here["routes"]["exchange"], "halo") << "auto, where nothing hides";
+}
+
+/// The tuner ends within 16 settings of five timings each, changes no result, and its numbers are kept for the next
+/// training of the kind, whose plan knows them.
+TEST(Devices, TuneTheirNumbersOnce) {
+  const Workplace place;
+  const auto run = [&](const char* how) {
+    return train(place, {kGraph, "--devices", "2", "--exchange", how, "--epochs", "81", "--no-save"});
+  };
+  const Json first = run("fine");
+  ASSERT_TRUE(first["routes"]["tuner"]["done"].get<bool>());
+  EXPECT_LE(first["routes"]["tuner"]["trials"].get<int>(), 16);
+  EXPECT_EQ(first["losses"], run("stream")["losses"]) << "numbers of the tuner change no bit";
+  const Json second = run("fine");
+  EXPECT_FALSE(second["routes"].contains("tuner")) << "they are kept";
+  EXPECT_EQ(second["losses"], first["losses"]);
+  EXPECT_THAT(second["notes"].dump(), HasSubstr("with numbers of the tuner from an earlier training"));
+  const CommandResult plan =
+      place.gneiss({"plan", kGraph, "--devices", "2", "--exchange", "fine", "--epochs", "81", "--json"});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  const Json phases = Json::parse(plan.out)["devices"]["fetched_bytes"][0];
+  const auto of = [&](const char* phase) { return phases[phase][1].get<std::int64_t>(); };
+  const std::int64_t epochs = of("setup") + 81 * (of("forward") + of("backward") + of("inference"));
+  const std::int64_t fetched = second["routes"]["fetched_bytes"][0][1].get<std::int64_t>();
+  EXPECT_THAT(fetched - epochs, ::testing::AnyOf(0, of("inference"))) << "the best weights may be evaluated once more";
+}
+
+/// What an exchange cannot serve is said: attention looks at all scores of sources before its first row.
+TEST(Devices, SayWhatAnExchangeCannotServe) {
+  const Workplace place;
+  const Json report =
+      train(place, {kGraph, "--model", "gat", "--devices", "2", "--exchange", "fine", "--epochs", "1", "--no-save"});
+  EXPECT_THAT(report["notes"].dump(), HasSubstr("not by fine: rows that attention reads"));
+  const Json off = train(place, {kGraph, "--devices", "2", "--exchange", "stream", "--passes-off", "overlap",
+                                 "--epochs", "1", "--no-save"});
+  EXPECT_THAT(off["notes"].dump(), HasSubstr("not by stream: the pass overlap is off"));
+}
+
+/// One process is killed: the first one says so and ends with 6, soon; it leaves no run folder.
+TEST(Devices, AKilledProcessEndsTheTraining) {
+  const Workplace place;
+  // Waits at most 30 s for a child, then for a step or two.
+  place.write("kill.sh",
+              "\"$@\" --epochs 1000000 --devices 3 --processes --out run --eval-every 1000000 2> err &\n"
+              "parent=$!\n"
+              "for i in $(seq 600); do\n"
+              "  read -r child other < /proc/$parent/task/$parent/children\n"
+              "  [ -n \"$other\" ] && break\n"
+              "  sleep 0.05\n"
+              "done\n"
+              "sleep 1\n"
+              "kill -9 $child\n"
+              "wait $parent\n"
+              "code=$?\n"
+              "[ -e /proc/$other ] || echo \"code $code\" > code\n");
+  const std::string command = "cd '" + place.path("").string() +
+                              "' && timeout 120 sh kill.sh '" GNEISS_BINARY "' train " + kGraph + " --exchange stream";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(place.read("code"), "code 6\n") << place.read("err");
+  EXPECT_THAT(place.read("err"), HasSubstr("of 3 is lost: its process ended"));
+}
+
 TEST(Devices, TrainCoraAsOneDoes) {
   const std::optional<std::filesystem::path> cora = real_data("planetoid_cora");
   if (!cora) GTEST_SKIP() << "no real data: set GNEISS_DATA to the folder of planetoid_cora/";
@@ -274,7 +383,10 @@ TEST(Devices, RefuseWhatTheyCannot) {
   for (const char* command : {"train", "plan"}) {
     const CommandResult machine = place.gneiss({command, kGraph, "--machine", "pcie4"});
     EXPECT_EQ(machine.code, 2) << machine.err;
-    EXPECT_THAT(machine.err, HasSubstr("use it with gneiss plan --devices N"));
+    EXPECT_THAT(machine.err, HasSubstr("use it with --devices N and no other --exchange"));
+    const CommandResult exchange = place.gneiss({command, kGraph, "--exchange", "fine"});
+    EXPECT_EQ(exchange.code, 2) << exchange.err;
+    EXPECT_THAT(exchange.err, HasSubstr("add --devices 4, or leave it out"));
   }
 }
 

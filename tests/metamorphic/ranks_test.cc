@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -210,8 +211,137 @@ TEST(Devices, GiveTheBitsOfRanks) {
         SCOPED_TRACE(fmt::format("{} on {} devices, weighted {}, sparse {}", model.what, devices, data.weighted,
                                  data.sparse_features));
         const Trained ranks = train_on(devices, data, model);
-        EXPECT_EQ(train_on(devices, data, model, 1, {.fetched = true, .link = {}}).weights, ranks.weights);
+        EXPECT_EQ(train_on(devices, data, model, 1, {.fetched = true, .in_order = false}).weights, ranks.weights);
       }
+    }
+  }
+}
+
+/// Of fine small numbers, so that the small graphs here have many pieces, units and blocks.
+train::RowExchange device_exchange(exchange::Exchange how) {
+  return {.fetched = true, .how = how, .tuning = {3, 1, 2, 2}};
+}
+
+std::int64_t sums_by_exchange(const ir::Plan& plan) {
+  return std::count_if(plan.program.ops.begin(), plan.program.ops.end(),
+                       [](const ir::Op& op) { return op.kind == ir::OpKind::spmm && op.attrs.has("exchange"); });
+}
+
+/// Whatever the exchange, devices train as one device does, twice to the bit.
+TEST(Devices, TrainByAnyExchangeAsOneDeviceDoes) {
+  std::vector<int> counts = {1, 2, 3, 4, 8};
+  for (const testing::AwkwardOptions& data : awkward_options()) {
+    for (const RankModel& model : testing::rank_models()) {
+      const Trained alone = train_alone(data, model);
+      for (const int devices : counts) {
+        for (const auto how : {exchange::Exchange::kHalo, exchange::Exchange::kStream, exchange::Exchange::kFine}) {
+          if (how == exchange::Exchange::kHalo && devices > 3) continue;  // as ranks, in another order
+          SCOPED_TRACE(fmt::format("{} on {} devices by {}, weighted {}, sparse {}", model.what, devices,
+                                   exchange::name_of(how), data.weighted, data.sparse_features));
+          const Trained together = train_on(devices, data, model, 1, device_exchange(how));
+          expect_same_training(together, alone);
+          if (devices != 3) continue;
+          EXPECT_EQ(train_on(devices, data, model, 6, device_exchange(how)).weights, together.weights);
+          if (how == exchange::Exchange::kHalo) continue;
+          const bool sums = model.name != "gat" && model.name != "mlp";
+          EXPECT_EQ(sums_by_exchange(together.plan) > 0, sums) << "sums take up rows as they come";
+        }
+      }
+    }
+    counts = {3};
+  }
+}
+
+/// Rows of a table, one for each node, summed over edges: each gradient of the table comes from one node alone, so that
+/// nothing but aggregations is added up, on one device as on several.
+constexpr const char* kTable = R"(
+layer table(x: node[F], out: int) -> node[out] {
+  param W: [F, out] = glorot;
+  return x * W;
+}
+layer hop(x: node[F]) -> node[F] {
+  w = edge_weight;
+  return sum(w * x@src) over in_edges;
+}
+layer average(x: node[F]) -> node[F] {
+  return mean(x@src) over in_edges;
+}
+model hops() {
+  h = relu(table(features, num_classes));  // no sum may go past it: features summed over edges would be a constant
+  h = relu(hop(h));
+  return hop(h + average(h));
+}
+)";
+
+/// A feature for each node; of training nodes each part has a power of two, and so have all: then a share of the loss
+/// is taken without rounding.
+data::Dataset one_hot_dataset(int devices, bool undirected) {
+  data::Dataset dataset = data_with_scores({.nodes = 64});
+  if (undirected) dataset.graph = data::to_undirected(dataset.graph);
+  EXPECT_EQ(dataset.graph.symmetric(), undirected);
+  const std::int64_t n = dataset.num_nodes();
+  dataset.features.cols = n;
+  dataset.features.dense = Buffer<float>::zeros(static_cast<std::size_t>(n * n));
+  for (std::int64_t v = 0; v < n; ++v) dataset.features.dense[static_cast<std::size_t>(v * n + v)] = 1;
+  const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), devices);
+  dataset.split = {};
+  for (int p = 0; p < devices; ++p) {
+    const std::int64_t trains = p + 2 == devices && devices == 3 ? 2 : 1;  // 1, 2, 1 of 3 devices
+    for (std::int64_t v = starts[static_cast<std::size_t>(p)]; v < starts[static_cast<std::size_t>(p) + 1]; ++v) {
+      const bool train = v < starts[static_cast<std::size_t>(p)] + trains;
+      (train        ? dataset.split.train
+       : v % 2 == 0 ? dataset.split.val
+                    : dataset.split.test)
+          .push_back(static_cast<NodeId>(v));
+    }
+  }
+  return dataset;
+}
+
+RankModel table_model(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "hops.gneiss";
+  write_file(file, kTable);
+  return {"hops", file.string(), {}, {"loss_rows"}};  // the edges into some rows alone are no symmetric graph
+}
+
+/// Of a graph that is its own transpose aggregations go along in-edges both ways; in the order of the whole graph's
+/// edges they have the bits of one device, and all weights with them. On the way back along other graphs partial sums
+/// are added, in an order of their own.
+TEST(Devices, AddWhatOneDeviceAddsToTheBit) {
+  const testing::TempFolder folder;
+  const RankModel model = table_model(folder.path());
+  for (const int devices : {2, 3, 4}) {
+    const Trained alone = train_alone(one_hot_dataset(devices, true), model);
+    const auto trained = [&](const train::RowExchange& exchange) {
+      return train_on(devices, one_hot_dataset(devices, true), model, 2, exchange).weights;
+    };
+    EXPECT_EQ(trained({.fetched = true}), alone.weights) << devices;
+    EXPECT_NE(trained({.fetched = true, .in_order = false}), alone.weights) << "another order has other bits";
+  }
+}
+
+TEST(Devices, GiveTheLogitsOfOneDeviceToTheBit) {
+  const testing::TempFolder folder;
+  const RankModel model = table_model(folder.path());
+  for (const int devices : {2, 4}) {
+    const data::Dataset dataset = one_hot_dataset(devices, false);
+    const train::SessionOptions options = testing::rank_options(model, dataset);
+    train::Session<float> alone(dataset, options);
+    alone.reset(5);
+    alone.evaluate();
+    const std::unique_ptr<comm::Ranks> world = comm::loopback(devices);
+    train::RankTraining training(world.get(), one_hot_dataset(devices, false), options, {.fetched = true});
+    train::FullGraphOptions driver = driver_for(training.dataset());
+    driver.epochs = 1;
+    driver.lr = 0;
+    epochs::Evaluator evaluator(driver.metric, training.dataset().labels);
+    std::vector<float> weights(training.session().snapshot_size());
+    training.run(training.dataset().split, driver, evaluator, 5, {}, weights);
+    const std::vector<std::int64_t>& names = training.dataset().orig_id;
+    for (std::int64_t v = 0; v < dataset.num_nodes(); ++v) {
+      const std::int64_t name = names.empty() ? v : names[static_cast<std::size_t>(v)];
+      for (std::int64_t c = 0; c < dataset.labels.num_classes; ++c)
+        ASSERT_EQ(training.session().logits().at(v, c), alone.logits().at(name, c)) << "node " << name;
     }
   }
 }
@@ -219,14 +349,19 @@ TEST(Devices, GiveTheBitsOfRanks) {
 TEST(Devices, GiveTheSameBitsOnASlowLink) {
   const testing::AwkwardOptions data = {.nodes = 40};
   const RankModel model = testing::rank_models().front();
-  const train::RowExchange slow = {.fetched = true, .link = {.seconds = 2e-4, .bytes_per_second = 1e7}};
-  EXPECT_EQ(train_on(3, data, model, 3, slow).weights, train_on(3, data, model).weights);
+  for (const auto how : {exchange::Exchange::kHalo, exchange::Exchange::kStream, exchange::Exchange::kFine}) {
+    train::RowExchange slow = device_exchange(how);
+    const Trained fast = train_on(3, data, model, 1, slow);
+    slow.link = {.seconds = 2e-4, .bytes_per_second = 1e7};
+    EXPECT_EQ(train_on(3, data, model, 3, slow).weights, fast.weights) << exchange::name_of(how);
+  }
 }
 
 TEST(Devices, MayBeMoreThanThereAreNodes) {
   const testing::AwkwardOptions data = {.nodes = 14};
   const RankModel model = testing::rank_models().front();
-  expect_same_training(train_on(17, data, model, 1, {.fetched = true, .link = {}}), train_alone(data, model));
+  for (const auto how : {exchange::Exchange::kHalo, exchange::Exchange::kStream, exchange::Exchange::kFine})
+    expect_same_training(train_on(17, data, model, 1, device_exchange(how)), train_alone(data, model));
 }
 
 /// One rank of several, as if the others were other processes.

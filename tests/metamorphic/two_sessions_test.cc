@@ -1,13 +1,18 @@
-// Two trainings at once in one process, each on a thread of its own, give the bits that each gives alone.
+// Two trainings at once in one process, each on a thread of its own, give the bits that each gives alone; devices of
+// one training, those of one thread.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "comm/loopback.h"
 #include "data/load.h"
 #include "epochs/metrics.h"
 #include "train/full_graph.h"
+#include "train/rank_training.h"
 #include "train/session.h"
 
 namespace gneiss::train {
@@ -61,6 +66,44 @@ void expect_bits_as_alone(const Job& first, const Job& second) {
     EXPECT_EQ(together[i].losses, alone[i].losses) << jobs[i].model;
     EXPECT_EQ(together[i].scores, alone[i].scores) << jobs[i].model;
     EXPECT_EQ(together[i].weights, alone[i].weights) << jobs[i].model;
+  }
+}
+
+/// Devices of one training, whose threads copy each other's rows while they sum others up.
+Result train_on_devices(const std::string& data, const std::string& model, const RowExchange& exchange, int threads) {
+  data::Dataset dataset = data::load(data);
+  SessionOptions options;
+  options.model = model;
+  options.model_args = {{"dropout", 0.5}};
+  options.threads = threads;
+  options.seed = 1;
+  const std::unique_ptr<comm::Ranks> world = comm::loopback(3);
+  RankTraining training(world.get(), std::move(dataset), options, exchange);
+  const data::Split split = epochs::labelled_split(training.dataset());
+  epochs::Evaluator evaluator(epochs::Metric::kMacroF1, training.dataset().labels);
+  FullGraphOptions driver;
+  driver.epochs = 12;
+  driver.metric = epochs::Metric::kMacroF1;
+  Result result;
+  result.weights.resize(training.session().snapshot_size());
+  training.run(split, driver, evaluator, 1, {}, result.weights);
+  return result;
+}
+
+TEST(Devices, TakeUpRowsOnAnyNumberOfThreads) {
+  constexpr const char* kData = "dcsbm:nodes=400,classes=4,features=20,degree=8,seed=3";
+  for (const char* model : {"gcn", "sage"}) {
+    Result before;
+    for (const auto how : {exchange::Exchange::kHalo, exchange::Exchange::kStream, exchange::Exchange::kFine}) {
+      RowExchange rows = {.fetched = true, .how = how, .tuning = {4, 1, 4, 3}, .tunes = true};
+      const Result one = train_on_devices(kData, model, rows, 3);
+      rows.link = {.seconds = 1e-5, .bytes_per_second = 1e9};
+      EXPECT_EQ(train_on_devices(kData, model, rows, 9).weights, one.weights) << exchange::name_of(how);
+      if (how == exchange::Exchange::kFine) {
+        EXPECT_EQ(one.weights, before.weights) << "the bits of stream";
+      }
+      before = one;
+    }
   }
 }
 

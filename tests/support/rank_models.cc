@@ -46,6 +46,7 @@ train::SessionOptions rank_options(const RankModel& model, const data::Dataset& 
   train::SessionOptions options;
   options.model = model.name;
   options.model_args = model.args;
+  options.passes.disabled.insert(model.passes_off.begin(), model.passes_off.end());
   options.loss.kind = train::default_loss(dataset.labels);
   options.threads = 1;
   options.seed = 5;

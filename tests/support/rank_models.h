@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,11 +18,12 @@ struct RankModel {
   std::string what;
   std::string name;  ///< a built-in model
   std::vector<std::pair<std::string, language::ArgValue>> args;
+  std::set<std::string> passes_off = {};
 };
 /// GCN, SAGE, GIN and GAT with everything that a rank could get wrong.
 std::vector<RankModel> rank_models();
 
-/// Options of a small training; no pass is off.
+/// Options of a small training; no pass is off but those of the model.
 train::SessionOptions rank_options(const RankModel& model, const data::Dataset& dataset);
 
 /// Loss and gradients of one step over all training nodes, in f64.

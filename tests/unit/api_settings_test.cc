@@ -88,6 +88,7 @@ ChoiceType choice_type(const settings::Setting& setting) {
       {"train.defaults", "DefaultsRule"},
       {"train.reorder", "NodeOrder"},
       {"train.partition", "PartitionMethod"},
+      {"train.exchange", "RowExchange"},
       {"train.machine", "VirtualMachine"},
       {"batch.semantics", "BatchSemantics"},
       {"batch.degrees", "BatchDegrees"},

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "comm/loopback.h"
+#include "pgas/symmetric_heap.h"
 #include "pgas/thread_space.h"
 
 namespace gneiss {
@@ -230,6 +232,31 @@ TEST(Space, ALostDeviceEndsTheOthers) {
                 space->close(frame);
               }),
               HasSubstr("rank 1 of 2 is lost: no memory"));
+}
+
+/// Each device has memory of its own, which begins as zeros also where it was used before.
+TEST(SymmetricHeap, GivesDevicesMemoryOfTheirOwn) {
+  constexpr std::size_t kEach = std::size_t{1} << 16;
+  const auto heap = pgas::SymmetricHeap::make(3, kEach);
+  Buffer<std::byte> first = heap->allocate(1, 5000);
+  const std::byte* const begin = first.data();
+  Buffer<std::byte> second = heap->allocate(1, 4096);
+  Buffer<std::byte> other = heap->allocate(2, kEach);
+  EXPECT_EQ(second.data(), begin + 8192);
+  EXPECT_EQ(other.data(), begin + kEach);
+  std::fill(first.begin(), first.end(), std::byte{7});
+  first = Buffer<std::byte>();
+  first = heap->allocate(1, 8192);
+  EXPECT_EQ(first.data(), begin) << "the gap is used again";
+  EXPECT_THAT(std::vector<std::byte>(first.begin(), first.end()), Each(std::byte{0}));
+  EXPECT_TRUE(heap->allocate(0, 0).empty());
+  try {
+    heap->allocate(1, kEach);
+    FAIL() << "there is no room";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+    EXPECT_THAT(error.message(), HasSubstr("device 1 has no 65536 bytes left of its 65536"));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,210 @@
+// `stream`: rows of all owners are under way when the sum begins. Own entries are added, then those of each owner when
+// its rows are there. `fine`: rows of the first blocks are asked for; of each block own pieces are added, its rows
+// waited for, its remote pieces added, and the rows of a later block asked for in their place.
+#include "exchange/exchanged_sum.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace gneiss::exchange {
+namespace {
+
+constexpr std::int64_t kGrain = 128;  ///< pieces that a thread takes at a time
+
+/// The first piece from `piece` on that begins a row, as far as `end`.
+std::int64_t row_start(const PieceList& list, std::int64_t begin, std::int64_t piece, std::int64_t end) {
+  if (piece <= begin) return begin;
+  while (piece < end && list.rows[static_cast<std::size_t>(piece)] == list.rows[static_cast<std::size_t>(piece) - 1])
+    ++piece;
+  return piece;
+}
+
+/// Adds the pieces [begin, end) of a list whose rows follow one another.
+template <class T>
+void add_pieces(const kernels::Context& context, const PieceList& list, const kernels::SpmmArgs<T>& sum,
+                std::int64_t begin, std::int64_t end) {
+  if (begin == end) return;
+  kernels::SpmmPiecesArgs<T> args{sum, list.rows.span(), list.positions.span()};
+  args.sum.pattern = list.pattern(sum.x.rows);
+  parallel_chunks(context.threads, end - begin, kGrain, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t from = row_start(list, begin, begin + first, end);
+    const std::int64_t to = row_start(list, begin, begin + last, end);
+    if (from < to) kernels::spmm_pieces(args, from, to);
+  });
+}
+
+template <class U>
+void fill(const kernels::Context& context, MatrixView<U> rows, U value) {
+  parallel_chunks(context.threads, rows.rows, 1024, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) std::fill_n(rows.row(r), rows.cols, value);
+  });
+}
+
+template <class U>
+void grow(Buffer<U>* buffer, std::int64_t size) {
+  if (buffer->size() < static_cast<std::size_t>(size)) *buffer = Buffer<U>(static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+template <class T>
+void SumRoom<T>::reserve(std::int64_t rows, std::int64_t cols, std::int64_t landing, bool extreme) {
+  grow(&others_, rows * cols);
+  grow(&landing_, landing * landing_stride(cols));
+  if (!extreme) return;
+  grow(&others_arg_, rows * cols);
+  grow(&own_arg_, rows * cols);
+}
+
+template <class T>
+std::int64_t SumRoom<T>::bytes() const {
+  return static_cast<std::int64_t>(others_.size_bytes() + others_arg_.size_bytes() + own_arg_.size_bytes() +
+                                   landing_.size_bytes());
+}
+
+template <class T>
+ExchangedSum<T>::ExchangedSum(Exchange exchange, const Tuning& tuning, const kernels::SpmmArgs<T>& args,
+                              const comm::HaloPlan& halo, SumRoom<T>* room)
+    : halo_(&halo),
+      room_(room),
+      needs_{!args.w.empty(), args.reduce == kernels::Reduce::kMax || args.reduce == kernels::Reduce::kMin} {
+  GNEISS_ASSERT(args.pattern.cols == halo.owned + halo.ghosts, "a sum reads {} rows of {} own ones and {} ghosts",
+                args.pattern.cols, halo.owned, halo.ghosts);
+  GNEISS_ASSERT(!args.x_half.used() && !args.y_half.used(), "16-bit rows are not summed as they come");
+  if (exchange == Exchange::kStream) {
+    pieces_ = stream_pieces(args.pattern, halo, needs_);
+  } else {
+    GNEISS_ASSERT(exchange == Exchange::kFine, "{} is no exchange of this sum", name_of(exchange));
+    pieces_ = fine_pieces(args.pattern, halo, tuning, needs_);
+  }
+  reserve(args);
+}
+
+template <class T>
+void ExchangedSum<T>::reserve(const kernels::SpmmArgs<T>& args) {
+  std::int64_t landing = 0;
+  if (const auto* fine = std::get_if<FinePieces>(&pieces_)) {
+    landing = fine->most_landing * fine->tuning.stages;
+    tokens_.resize(static_cast<std::size_t>(fine->tuning.stages));
+  }
+  room_->reserve(args.y.rows, args.y.cols, landing, needs_.extreme);
+}
+
+template <class T>
+void ExchangedSum<T>::retune(const Tuning& tuning, const kernels::SpmmArgs<T>& args) {
+  GNEISS_ASSERT(std::holds_alternative<FinePieces>(pieces_), "only the exchange fine is tuned");
+  pieces_ = fine_pieces(args.pattern, *halo_, tuning, needs_);
+  reserve(args);
+}
+
+template <class T>
+std::int64_t ExchangedSum<T>::bytes() const {
+  return std::visit(
+      [](const auto& pieces) {
+        std::int64_t bytes = pieces.local.bytes() + pieces.remote.bytes();
+        if constexpr (requires { pieces.wanted; })
+          bytes +=
+              static_cast<std::int64_t>(pieces.wanted.size_bytes() + pieces.wanted_at.size() * sizeof(std::int64_t));
+        return bytes;
+      },
+      pieces_);
+}
+
+template <class T>
+std::vector<std::int64_t> ExchangedSum<T>::rows_from() const {
+  const auto devices = static_cast<std::size_t>(std::ssize(halo_->receive_at) - 1);
+  if (const auto* fine = std::get_if<FinePieces>(&pieces_)) return fine->rows_from(static_cast<int>(devices));
+  std::vector<std::int64_t> rows(devices);
+  for (std::size_t p = 0; p < devices; ++p) rows[p] = halo_->receive_at[p + 1] - halo_->receive_at[p];
+  return rows;
+}
+
+template <class T>
+void ExchangedSum<T>::run(const kernels::Context& context, const kernels::SpmmArgs<T>& args, pgas::Space& space,
+                          const kernels::ExchangeUnderWay& shown, bool overlap) {
+  kernels::SpmmArgs<T> own = args;
+  if (needs_.extreme && own.arg.data == nullptr) own.arg = room_->own_arg(args.y.rows, args.y.cols);
+  kernels::SpmmArgs<T> others = own;
+  others.y = room_->others(args.y.rows, args.y.cols);
+  fill(context, own.y, T{0});
+  fill(context, others.y, T{0});
+  if (needs_.extreme) {
+    others.arg = room_->others_arg(args.y.rows, args.y.cols);
+    fill(context, own.arg, -1);
+    fill(context, others.arg, -1);
+  }
+  if (std::holds_alternative<StreamPieces>(pieces_)) {
+    run_stream(context, own, others, space, shown, overlap);
+  } else {
+    run_fine(context, own, others, space, shown);
+  }
+  kernels::join_halves(context, own, ConstMatrixView<T>(others.y), others.arg);
+}
+
+template <class T>
+void ExchangedSum<T>::run_stream(const kernels::Context& context, const kernels::SpmmArgs<T>& own,
+                                 const kernels::SpmmArgs<T>& others, pgas::Space& space,
+                                 const kernels::ExchangeUnderWay& shown, bool overlap) {
+  const StreamPieces& pieces = std::get<StreamPieces>(pieces_);
+  const std::vector<std::int64_t>& at = halo_->receive_at;
+  // halo_start asks owners in order, and those alone that have ghosts.
+  pgas::Token behind = 0;
+  for (std::size_t p = 0; p + 1 < at.size(); ++p) behind += at[p + 1] > at[p] ? 1 : 0;
+  if (!overlap && behind > 0) space.wait(shown.last_get);
+  add_pieces(context, pieces.local, own, 0, pieces.local.pieces());
+  for (std::size_t p = 0; p + 1 < at.size(); ++p) {
+    if (at[p + 1] == at[p]) continue;
+    --behind;
+    space.wait(shown.last_get - behind);
+    add_pieces(context, pieces.remote, others, pieces.owner_at[p], pieces.owner_at[p + 1]);
+  }
+}
+
+template <class T>
+void ExchangedSum<T>::run_fine(const kernels::Context& context, const kernels::SpmmArgs<T>& own,
+                               const kernels::SpmmArgs<T>& others, pgas::Space& space,
+                               const kernels::ExchangeUnderWay& shown) {
+  const FinePieces& pieces = std::get<FinePieces>(pieces_);
+  const std::int64_t stages = pieces.tuning.stages;
+  const int devices = space.devices();
+  const std::int64_t cols = own.x.cols;
+  const auto landing = [&](std::int64_t block) {
+    return room_->landing(block % stages * pieces.most_landing, pieces.most_landing, cols);
+  };
+  const auto ask = [&](std::int64_t block) {
+    const std::size_t first = static_cast<std::size_t>(block * devices);
+    for (int p = 0; p < devices; ++p) {
+      const auto at = first + static_cast<std::size_t>(p);
+      const std::int64_t begin = pieces.wanted_at[at];
+      const std::int64_t count = pieces.wanted_at[at + 1] - begin;
+      if (count == 0) continue;
+      const MatrixView<T> to = landing(block);
+      tokens_[static_cast<std::size_t>(block % stages)] =
+          space.get_rows(shown.frame, p,
+                         pieces.wanted.span().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)),
+                         cols * static_cast<std::int64_t>(sizeof(T)),
+                         {reinterpret_cast<std::byte*>(to.row(begin - pieces.wanted_at[first])), count,
+                          to.stride * static_cast<std::int64_t>(sizeof(T))});
+    }
+  };
+  std::fill(tokens_.begin(), tokens_.end(), pgas::Token{0});
+  for (std::int64_t b = 0; b < std::min(stages, pieces.blocks()); ++b) ask(b);
+  for (std::int64_t b = 0; b < pieces.blocks(); ++b) {
+    const auto at = static_cast<std::size_t>(b);
+    add_pieces(context, pieces.local, own, pieces.local_at[at], pieces.local_at[at + 1]);
+    space.wait(tokens_[static_cast<std::size_t>(b % stages)]);
+    kernels::SpmmArgs<T> landed = others;
+    landed.x = ConstMatrixView<T>(landing(b));
+    add_pieces(context, pieces.remote, landed, pieces.remote_at[at], pieces.remote_at[at + 1]);
+    if (b + stages < pieces.blocks()) ask(b + stages);
+  }
+}
+
+template class SumRoom<float>;
+template class SumRoom<double>;
+template class ExchangedSum<float>;
+template class ExchangedSum<double>;
+
+}  // namespace gneiss::exchange

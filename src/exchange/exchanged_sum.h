@@ -1,0 +1,94 @@
+// One sum over in-edges on a device whose rows of other nodes are on their way: by `stream` or `fine`.
+//
+// Own entries are added to the result, others' to a half of its own, and the halves are joined at the end. What there
+// is of a row is added in the order of its entries (sum_pieces.h); pieces of a row follow one another on one thread. So
+// bits depend on neither threads nor the numbers of the tuner.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "base/buffer.h"
+#include "exchange/exchange.h"
+#include "exchange/sum_pieces.h"
+#include "kernels/halo.h"
+#include "kernels/spmm_pieces.h"
+#include "pgas/space.h"
+
+namespace gneiss::exchange {
+
+/// Memory that sums use one after the other: others' halves, and where fetched rows land.
+template <class T>
+class SumRoom {
+ public:
+  /// Makes room for a sum of `rows` x `cols`; `landing` rows come at a time. Not while a sum runs.
+  void reserve(std::int64_t rows, std::int64_t cols, std::int64_t landing, bool extreme);
+  std::int64_t bytes() const;
+
+  MatrixView<T> others(std::int64_t rows, std::int64_t cols) { return {others_.data(), rows, cols}; }
+  MatrixView<std::int32_t> others_arg(std::int64_t rows, std::int64_t cols) { return {others_arg_.data(), rows, cols}; }
+  MatrixView<std::int32_t> own_arg(std::int64_t rows, std::int64_t cols) { return {own_arg_.data(), rows, cols}; }
+  /// Rows that land begin cache lines.
+  MatrixView<T> landing(std::int64_t first, std::int64_t rows, std::int64_t cols) {
+    const std::int64_t stride = landing_stride(cols);
+    return {landing_.data() + first * stride, rows, cols, stride};
+  }
+
+ private:
+  static std::int64_t landing_stride(std::int64_t cols) {
+    constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(T));
+    return (cols + kLine - 1) / kLine * kLine;
+  }
+
+  Buffer<T> others_;
+  Buffer<std::int32_t> others_arg_;
+  Buffer<std::int32_t> own_arg_;
+  Buffer<T> landing_;
+};
+
+template <class T>
+class ExchangedSum {
+ public:
+  /// Cuts the pattern of `args`, whose columns are own rows and ghosts as `halo` has them. `halo` and `room` must
+  /// outlive this; arguments may change later, but for their sizes and edges.
+  ExchangedSum(Exchange exchange, const Tuning& tuning, const kernels::SpmmArgs<T>& args, const comm::HaloPlan& halo,
+               SumRoom<T>* room);
+
+  /// Computes args.y, and args.arg where it is there, as spmm would.
+  ///   shown      what halo_start began: all devices show their rows; of `stream` the rows of ghosts are on their way
+  ///              to args.x, of `fine` nothing is
+  ///   overlap    false: of `stream` all rows are waited for first
+  /// On return all that was fetched has come. Gets and waits are the calling thread's.
+  void run(const kernels::Context& context, const kernels::SpmmArgs<T>& args, pgas::Space& space,
+           const kernels::ExchangeUnderWay& shown, bool overlap);
+
+  /// Cuts the edges anew for other numbers of the tuner; of `fine` alone.
+  void retune(const Tuning& tuning, const kernels::SpmmArgs<T>& args);
+
+  std::int64_t bytes() const;
+  /// [devices] rows that it fetches in one sum; of `stream` those of halo_start.
+  std::vector<std::int64_t> rows_from() const;
+  const std::variant<StreamPieces, FinePieces>& pieces() const { return pieces_; }
+  std::variant<StreamPieces, FinePieces>& pieces() { return pieces_; }
+
+ private:
+  void reserve(const kernels::SpmmArgs<T>& args);
+  void run_stream(const kernels::Context& context, const kernels::SpmmArgs<T>& own, const kernels::SpmmArgs<T>& others,
+                  pgas::Space& space, const kernels::ExchangeUnderWay& shown, bool overlap);
+  void run_fine(const kernels::Context& context, const kernels::SpmmArgs<T>& own, const kernels::SpmmArgs<T>& others,
+                pgas::Space& space, const kernels::ExchangeUnderWay& shown);
+
+  const comm::HaloPlan* halo_;
+  SumRoom<T>* room_;
+  SumNeeds needs_;
+  std::variant<StreamPieces, FinePieces> pieces_;
+  std::vector<pgas::Token> tokens_;  ///< of blocks under way
+};
+
+extern template class SumRoom<float>;
+extern template class SumRoom<double>;
+extern template class ExchangedSum<float>;
+extern template class ExchangedSum<double>;
+
+}  // namespace gneiss::exchange

@@ -1,0 +1,373 @@
+// Sums over rows that come while they are summed: equal to the definition in f64 whatever the graph, the cut and the
+// numbers of the tuner; the same bits for all of these; every row fetched as often as the tables say. Mutants of the
+// tables and of the space must show.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "comm/loopback.h"
+#include "exchange/exchanged_sum.h"
+#include "graph/graph.h"
+#include "kernels/halo.h"
+#include "partition/local_graph.h"
+#include "pgas/thread_space.h"
+#include "train/rank_training.h"
+
+namespace gneiss {
+namespace {
+
+using exchange::Exchange;
+using exchange::Tuning;
+using kernels::Reduce;
+
+struct Case {
+  std::int64_t nodes = 60;
+  std::int64_t cols = 7;
+  std::int64_t heads = 1;
+  bool weighted = true;
+  bool scaled = false;
+  Reduce reduce = Reduce::kSum;
+  std::uint64_t seed = 1;
+};
+
+/// A hub, empty rows, parallel edges; few rows have only own or only others' entries.
+graph::Graph random_graph(const Case& c) {
+  RandomStream random(c.seed, 3);
+  const auto n = static_cast<std::uint64_t>(c.nodes);
+  Buffer<EdgeId> offsets(static_cast<std::size_t>(c.nodes) + 1);
+  std::vector<NodeId> sources;
+  offsets[0] = 0;
+  for (std::int64_t v = 0; v < c.nodes; ++v) {
+    const auto degree = static_cast<std::int64_t>(v == 0 ? 3 * n : random.below(8) == 0 ? 0 : random.below(12));
+    const std::size_t first = sources.size();
+    for (std::int64_t k = 0; k < degree; ++k) sources.push_back(static_cast<NodeId>(random.below(n)));
+    std::sort(sources.begin() + static_cast<std::ptrdiff_t>(first), sources.end());
+    offsets[static_cast<std::size_t>(v) + 1] = std::ssize(sources);
+  }
+  Buffer<float> weights(c.weighted ? sources.size() : 0);
+  for (float& w : weights) w = static_cast<float>(random.below(2000)) / 1000 - 1;
+  return graph::Graph(c.nodes, std::move(offsets), Buffer<NodeId>::copy_of(sources), std::move(weights), false);
+}
+
+/// Splits at random nodes; some devices have none.
+std::vector<std::int64_t> random_starts(std::int64_t nodes, int devices, std::uint64_t seed) {
+  RandomStream random(seed, 4);
+  std::vector<std::int64_t> starts = {0, nodes};
+  while (std::ssize(starts) <= devices)
+    starts.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(nodes) + 1)));
+  std::sort(starts.begin(), starts.end());
+  return starts;
+}
+
+template <class T>
+struct Made {
+  std::vector<T> y;  ///< all rows, in the order of the nodes
+  std::vector<std::int32_t> arg;
+  std::vector<std::vector<std::int64_t>> bytes;    ///< by device, from device
+  std::vector<std::vector<std::int64_t>> planned;  ///< likewise, by the tables
+};
+
+std::vector<float> random_rows(const Case& c) {
+  RandomStream random(c.seed, 5);
+  std::vector<float> x(static_cast<std::size_t>(c.nodes * c.cols));
+  for (float& value : x) value = static_cast<float>(random.below(20001)) / 10000 - 1;
+  return x;
+}
+
+/// What a head multiplies the weights of edges with.
+float head_factor(std::int64_t head) { return static_cast<float>(head * 3 % 11) / 4 - 1; }
+float scale_of(std::int64_t node) { return 0.5F + static_cast<float>(node % 5); }
+
+template <class T>
+using Damage = std::function<void(exchange::ExchangedSum<T>*)>;
+using Wrap = std::function<std::unique_ptr<pgas::Space>(comm::Communicator&)>;
+
+struct Way {
+  Exchange exchange = Exchange::kFine;
+  Tuning tuning = {};
+  int threads = 1;
+};
+
+template <class T>
+Made<T> sum_on(int devices, const Case& c, const Way& run, const Damage<T>& damage = {}, const Wrap& wrap = {}) {
+  const graph::Graph whole = random_graph(c);
+  const std::vector<std::int64_t> starts = random_starts(c.nodes, devices, c.seed);
+  const std::vector<float> x = random_rows(c);
+  const bool extreme = c.reduce == Reduce::kMax || c.reduce == Reduce::kMin;
+  Made<T> made;
+  made.y.assign(static_cast<std::size_t>(c.nodes * c.cols), T{NAN});
+  made.arg.assign(made.y.size(), -7);
+  made.bytes.resize(static_cast<std::size_t>(devices));
+  made.planned.resize(made.bytes.size());
+  comm::loopback(devices)->run([&](comm::Communicator& communicator) {
+    const auto self = static_cast<std::size_t>(communicator.rank());
+    const partition::LocalGraph local = partition::local_graph(whole, starts[self], starts[self + 1]);
+    const comm::HaloPlan halo = comm::make_halo_plan(communicator, starts, local.ghosts);
+    const std::unique_ptr<pgas::Space> space = wrap ? wrap(communicator) : train::space_of(communicator, pgas::Link{});
+    const std::int64_t rows = starts[self + 1] - starts[self];
+    std::vector<T> own(x.begin() + starts[self] * c.cols, x.begin() + starts[self + 1] * c.cols);
+    std::vector<T> table(static_cast<std::size_t>((halo.owned + halo.ghosts) * c.cols), T{NAN});
+    std::vector<T> weights;
+    for (EdgeId e = 0; c.weighted && e < local.graph.num_edges(); ++e) {
+      const float given = local.graph.weights()[static_cast<std::size_t>(e)];
+      for (std::int64_t h = 0; h < c.heads; ++h) weights.push_back(given * head_factor(h));
+    }
+    std::vector<T> scales;
+    for (std::int64_t v = starts[self]; v < starts[self + 1]; ++v) scales.push_back(scale_of(v));
+    kernels::SpmmArgs<T> args;
+    args.pattern = local.graph.in_edges();
+    args.x = ConstMatrixView<T>(MatrixView<T>(table.data(), halo.owned + halo.ghosts, c.cols));
+    args.w = {weights.data(), weights.size()};
+    args.heads = c.heads;
+    args.reduce = c.reduce;
+    args.y = {made.y.data() + starts[self] * c.cols, rows, c.cols};
+    if (extreme) args.arg = {made.arg.data() + starts[self] * c.cols, rows, c.cols};
+    if (c.scaled) args.scales = ConstMatrixView<T>(MatrixView<T>(scales.data(), rows, 1));
+    exchange::SumRoom<T> room;
+    exchange::ExchangedSum<T> sum(run.exchange, run.tuning, args, halo, &room);
+    made.planned[self] = sum.rows_from();
+    for (std::int64_t& count : made.planned[self]) count *= c.cols * std::int64_t{sizeof(T)};
+    if (damage) damage(&sum);
+    kernels::ExchangeUnderWay shown;
+    kernels::HaloArgs<T> between{&communicator,
+                                 &halo,
+                                 MatrixView<T>(own.data(), rows, c.cols),
+                                 MatrixView<T>(table.data(), halo.owned + halo.ghosts, c.cols),
+                                 space.get(),
+                                 {},
+                                 &shown,
+                                 run.exchange == Exchange::kFine};
+    const kernels::Context context{run.threads, {}};
+    for (int again = 0; again < 2; ++again) {
+      kernels::halo_start(context, between);
+      sum.run(context, args, *space, shown, true);
+      kernels::halo_wait(context, between);
+    }
+    made.bytes[self] = space->traffic().bytes_from;
+    made.bytes[self].resize(static_cast<std::size_t>(devices));
+    for (std::int64_t& count : made.bytes[self]) count /= 2;  // of two sums
+  });
+  return made;
+}
+
+/// The largest error of a sum in units of 4 deg 2^-24 (|A| |X|), in f64 2^-53; of extremes any difference is infinite.
+template <class T>
+double error_of(const Case& c, const Made<T>& made) {
+  const graph::Graph whole = random_graph(c);
+  const std::vector<float> x = random_rows(c);
+  constexpr double kRounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+  double worst = 0;
+  for (std::int64_t v = 0; v < c.nodes; ++v) {
+    const EdgeId begin = whole.offsets()[static_cast<std::size_t>(v)];
+    const EdgeId end = whole.offsets()[static_cast<std::size_t>(v) + 1];
+    const auto degree = static_cast<double>(end - begin);
+    for (std::int64_t j = 0; j < c.cols; ++j) {
+      double sum = 0;
+      double magnitude = 0;
+      double best = 0;
+      bool any = false;
+      for (EdgeId k = begin; k < end; ++k) {
+        const auto e = static_cast<std::size_t>(k);
+        const T weight = c.weighted ? static_cast<T>(whole.weights()[e] * head_factor(j / (c.cols / c.heads))) : T{1};
+        const T term = weight * static_cast<T>(x[static_cast<std::size_t>(whole.sources()[e] * c.cols + j)]);
+        sum += static_cast<double>(term);
+        magnitude += std::abs(static_cast<double>(term));
+        const double value = static_cast<double>(term);
+        if (!any || (c.reduce == Reduce::kMax ? value > best : value < best)) best = value;
+        any = true;
+      }
+      double factor = c.reduce == Reduce::kMean && degree > 0 ? 1 / degree : 1;
+      if (c.scaled) factor *= static_cast<double>(scale_of(v));
+      const auto got = static_cast<double>(made.y[static_cast<std::size_t>(v * c.cols + j)]);
+      if (!std::isfinite(got)) return HUGE_VAL;
+      if (c.reduce == Reduce::kMax || c.reduce == Reduce::kMin) {
+        const std::int32_t arg = made.arg[static_cast<std::size_t>(v * c.cols + j)];
+        if (got != best || (arg < 0) != !any || arg >= end - begin) return HUGE_VAL;
+        continue;
+      }
+      const double unit = 4 * std::max(1.0, degree) * kRounding * magnitude * factor + 1e-30;
+      worst = std::max(worst, std::abs(got - sum * factor) / unit);
+    }
+  }
+  return worst;
+}
+
+std::vector<Case> cases() {
+  return {{},
+          {.cols = 16, .weighted = false},
+          {.cols = 33, .weighted = false, .reduce = Reduce::kMean, .seed = 2},
+          {.cols = 12, .heads = 3, .scaled = true, .seed = 3},
+          {.cols = 5, .scaled = true, .reduce = Reduce::kMean, .seed = 4},
+          {.cols = 19, .reduce = Reduce::kMax, .seed = 5},
+          {.cols = 8, .weighted = false, .reduce = Reduce::kMin, .seed = 6},
+          {.nodes = 3, .cols = 70, .seed = 7}};
+}
+
+std::string name(const Case& c, int devices, const Way& run) {
+  return fmt::format("seed {} on {} devices, {}, pieces of {}, dist {}, {} units, {} stages", c.seed, devices,
+                     exchange::name_of(run.exchange), run.tuning.piece, run.tuning.dist, run.tuning.warps,
+                     run.tuning.stages);
+}
+
+TEST(ExchangedSum, IsTheSumInF64ForAnyCutAndAnyNumbers) {
+  for (const Case& c : cases()) {
+    for (const int devices : {1, 2, 3, 4, 8}) {
+      const Made<float> streamed = sum_on<float>(devices, c, {.exchange = Exchange::kStream});
+      SCOPED_TRACE(name(c, devices, {.exchange = Exchange::kStream}));
+      ASSERT_LE(error_of(c, streamed), 1);
+      EXPECT_EQ(streamed.bytes, streamed.planned);
+      for (const Tuning& tuning : {Tuning{1, 1, 1, 1}, Tuning{3, 2, 1, 3}, Tuning{16, 1, 8, 2}, Tuning{32, 4, 2, 4}}) {
+        const Way run = {.tuning = tuning};
+        SCOPED_TRACE(name(c, devices, run));
+        const Made<float> fine = sum_on<float>(devices, c, run);
+        ASSERT_LE(error_of(c, fine), 1);
+        EXPECT_EQ(fine.bytes, fine.planned);
+        // No number of the tuner, no thread and no exchange changes a bit.
+        ASSERT_EQ(fine.y, streamed.y);
+        EXPECT_EQ(fine.arg, streamed.arg);
+        EXPECT_EQ(sum_on<float>(devices, c, {.tuning = tuning, .threads = 3}).y, streamed.y);
+      }
+    }
+  }
+}
+
+TEST(ExchangedSum, IsTheSumInF64OnRandomGraphs) {
+  for (std::uint64_t seed = 100; seed < 160; ++seed) {
+    RandomStream random(seed, 6);
+    Case c = cases()[random.below(8)];
+    c.seed = seed;
+    c.nodes = 1 + static_cast<std::int64_t>(random.below(80));
+    const auto devices = 1 + static_cast<int>(random.below(9));
+    const auto up_to = [&](std::uint64_t most) { return 1 + static_cast<int>(random.below(most)); };
+    const Way run = {.exchange = seed % 2 == 0 ? Exchange::kFine : Exchange::kStream,
+                     .tuning = {up_to(32), up_to(16), up_to(16), up_to(4)}};
+    SCOPED_TRACE(name(c, devices, run));
+    const Made<double> made = sum_on<double>(devices, c, run);
+    ASSERT_LT(error_of(c, made), 1);
+    EXPECT_EQ(made.bytes, made.planned);
+  }
+}
+
+/// A row is fetched once for a unit, and at most once for each of its edges.
+TEST(ExchangedSum, FetchesARowOnceForAUnit) {
+  const Case c = {.nodes = 200, .cols = 4};
+  const auto total = [](const Made<float>& made) {
+    std::int64_t bytes = 0;
+    for (const auto& from : made.bytes) bytes += std::accumulate(from.begin(), from.end(), std::int64_t{0});
+    return bytes;
+  };
+  const std::int64_t halo = total(sum_on<float>(4, c, {.exchange = Exchange::kStream}));
+  const std::int64_t edges = total(sum_on<float>(4, c, {.tuning = {1, 1, 1, 1}}));
+  const std::int64_t units = total(sum_on<float>(4, c, {.tuning = {32, 16, 1, 1}}));
+  EXPECT_LT(halo, units);
+  EXPECT_LT(units, edges);
+}
+
+// Mutants: what must not go unseen.
+
+/// Rows come at the wait for them and no earlier: who does not wait reads what was there before.
+class Late final : public pgas::Space {
+ public:
+  Late(std::unique_ptr<pgas::Space> inner, bool waits, bool at_once)
+      : inner_(std::move(inner)), waits_(waits), at_once_(at_once) {}
+  int device() const override { return inner_->device(); }
+  int devices() const override { return inner_->devices(); }
+  pgas::Frame open(pgas::SharedRows rows) override { return frame_ = inner_->open(rows); }
+  void close(pgas::Frame frame) override { inner_->close(frame); }
+
+ private:
+  void bring(std::size_t count) {
+    for (; brought_ < count; ++brought_) {
+      const Get& get = gets_[brought_];
+      for (std::int64_t i = 0; i < get.to.count; ++i) {
+        const std::int64_t row = get.list.empty() ? get.first + i : get.list[static_cast<std::size_t>(i)];
+        std::memcpy(get.to.first + i * get.to.stride_bytes, inner_->row_address(frame_, get.device, row),
+                    static_cast<std::size_t>(get.row_bytes));
+      }
+    }
+  }
+  pgas::Token begin(const Get& get) override {
+    gets_.push_back(get);
+    if (at_once_) bring(gets_.size());
+    return gets_.size();
+  }
+  void do_wait(pgas::Token token) override {
+    if (waits_) bring(token);
+  }
+  pgas::SharedRows shown(pgas::Frame frame, int device) const override {
+    return {inner_->row_address(frame, device, 0), std::int64_t{1} << 20, 0};
+  }
+
+  std::unique_ptr<pgas::Space> inner_;
+  bool waits_;
+  bool at_once_;
+  pgas::Frame frame_ = 0;
+  std::vector<Get> gets_;
+  std::size_t brought_ = 0;
+};
+
+const Case kMutated = {.nodes = 80, .cols = 6};
+const Way kRun = {.tuning = {4, 1, 2, 3}};
+
+Wrap late(bool waits, bool at_once) {
+  return [=](comm::Communicator& communicator) -> std::unique_ptr<pgas::Space> {
+    return std::make_unique<Late>(train::space_of(communicator, {}), waits, at_once);
+  };
+}
+
+TEST(ExchangedSumMutants, NoneIsTheRightSum) {
+  EXPECT_LE(error_of(kMutated, sum_on<float>(3, kMutated, kRun, {}, late(true, false))), 1);
+  EXPECT_LE(error_of(kMutated, sum_on<float>(3, kMutated, kRun, {}, late(true, true))), 1);
+}
+
+TEST(ExchangedSumMutants, AWaitThatIsSkippedShows) {
+  for (const Exchange exchange : {Exchange::kStream, Exchange::kFine}) {
+    Way run = kRun;
+    run.exchange = exchange;
+    EXPECT_GT(error_of(kMutated, sum_on<float>(3, kMutated, run, {}, late(false, false))), 1);
+  }
+}
+
+void expect_caught(const std::function<void(exchange::FinePieces*)>& change, const Wrap& wrap = {}) {
+  const Damage<float> damage = [&](exchange::ExchangedSum<float>* sum) {
+    change(&std::get<exchange::FinePieces>(sum->pieces()));
+  };
+  try {
+    EXPECT_GT(error_of(kMutated, sum_on<float>(3, kMutated, kRun, damage, wrap)), 1);
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), ::testing::HasSubstr("has no row"));
+  }
+}
+
+TEST(ExchangedSumMutants, AnotherRowOfAnOwnerShows) {
+  expect_caught([](exchange::FinePieces* pieces) { std::swap(pieces->wanted[0], pieces->wanted[1]); });
+}
+
+TEST(ExchangedSumMutants, ABufferThatIsUsedTooEarlyShows) {
+  // The next block's rows land where those of the block at hand still lie.
+  expect_caught(
+      [](exchange::FinePieces* pieces) {
+        const std::int64_t rows = pieces->most_landing;
+        pieces->most_landing = rows > 1 ? rows / 2 : rows;
+      },
+      late(true, true));
+}
+
+TEST(ExchangedSumMutants, ALastPieceThatStaysOpenShows) {
+  expect_caught([](exchange::FinePieces* pieces) { --pieces->remote_at.back(); });
+  expect_caught([](exchange::FinePieces* pieces) { --pieces->local_at.back(); });
+}
+
+}  // namespace
+}  // namespace gneiss
