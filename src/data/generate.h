@@ -70,7 +70,7 @@ struct DcsbmOptions {
   double val = 0.2;
   double test = 0.2;
   double spread = 1;  ///< training nodes come from this share of the communities, and so from these classes alone
-  GenerateOptions how;
+  GenerateOptions how{};
 };
 Generated generate_dcsbm(const DcsbmOptions& options);
 
@@ -85,7 +85,7 @@ struct RmatOptions {
   bool directed = false;
   std::int64_t features = 32;
   std::int64_t classes = 8;
-  GenerateOptions how;
+  GenerateOptions how{};
 };
 Generated generate_rmat(const RmatOptions& options);
 

@@ -303,6 +303,7 @@ class Trainer {
 
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
   void make_session() {
+    settle_device();
     if (world_ != nullptr) {
       const train::Cutting cutting = cutting_options();  // by the data set, which goes then
       train::RowExchange rows;
@@ -330,21 +331,23 @@ class Trainer {
       batches_ = std::move(made.batches);
       return;
     }
-    if (device_ != nullptr && config_.text("device.name") == "auto") weigh_auto();
     if (device_ != nullptr) run_on(device_, &workload_->session());
     session_ = std::make_unique<train::Session<float>>(workload_->take_dataset(), workload_->session());
   }
 
-  /// --device auto: is the run shorter on the card that there is? The first run decides for all.
-  void weigh_auto() {
-    if (weighed_) return;
-    weighed_ = true;
-    const std::int64_t epochs = workload_->driver().epochs * workload_->runs();
-    const std::int64_t every = workload_->driver().eval_every;
-    const AutoChoice choice =
-        weigh_device(device_.get(), workload_->dataset(), workload_->session(), {epochs, (epochs + every - 1) / every});
-    device_notes_.push_back(choice.note);
-    if (!choice.device) device_.reset();
+  /// What --device auto came to is a setting from then on: a training that is resumed goes on where it began.
+  void settle_device() {
+    if (config_.text("device.name") != "auto") return;
+    if (device_ != nullptr) {
+      const std::int64_t epochs = workload_->driver().epochs * workload_->runs();
+      const std::int64_t every = workload_->driver().eval_every;
+      const AutoChoice choice = weigh_device(device_.get(), workload_->dataset(), workload_->session(),
+                                             {epochs, (epochs + every - 1) / every});
+      device_notes_.push_back(choice.note);
+      if (!choice.device) device_.reset();
+    }
+    config_.set("device.name", device_ != nullptr ? "cuda" : "cpu", settings::Origin::kFlag, "--device auto");
+    if (device_ == nullptr) config_.unset("device.mem");
   }
 
   train::Cutting cutting_options() const {
@@ -506,7 +509,6 @@ class Trainer {
   std::unique_ptr<comm::Ranks> world_;       ///< of several ranks, those of this process
   std::shared_ptr<runtime::Device> device_;  ///< null: the host; sessions share it
   std::vector<std::string> device_notes_;
-  bool weighed_ = false;  ///< with --device auto: the card against the CPU
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<runs::RunFolder> folder_;
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several

@@ -289,9 +289,15 @@ TEST(Device, WithoutACardTheErrorIsNamed) {
 TEST(Device, AutoTakesTheCpuWhereThereIsNoCard) {
   if (fs::exists("/dev/nvidia0")) GTEST_SKIP() << "this machine has a card";
   const Workplace place;
-  const CommandResult result = place.gneiss({"train", "karate", "--device", "auto", "--epochs", "1", "--out", "run"});
+  const CommandResult result = place.gneiss(
+      {"train", "karate", "--device", "auto", "--device-mem", "1G", "--epochs", "1", "--out", "run"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(Json::parse(place.read("run/report.json")).dump(), HasSubstr("--device auto: the CPU, because "));
+  // Whoever goes on with the run does so on the CPU.
+  EXPECT_THAT(place.read("run/config.yaml"), HasSubstr("device:\n  name: \"cpu\"\n"));
+  const CommandResult again = place.gneiss({"train", "run/config.yaml", "--out", "again"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_TRUE(place.read("again/model.safetensors") == place.read("run/model.safetensors"));
 }
 
 }  // namespace
