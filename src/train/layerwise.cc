@@ -30,7 +30,8 @@ constexpr std::size_t kManyEdges = std::size_t{4} << 20;  ///< bytes of a file, 
 // Chunks of less than this part of the graph gather the same rows again and again: then larger ones that read values
 // from files are better.
 constexpr std::int64_t kSmallPart = 16;
-constexpr std::uint64_t kScratchShare = 4;  ///< of the free disk, that values may take
+constexpr std::size_t kRowsAtOnce = std::size_t{1} << 16;  ///< of logits that are read from a file
+constexpr std::uint64_t kScratchShare = 4;                 ///< of the free disk, that values may take
 
 passes::Options part_passes(const SessionOptions& options) {
   passes::Options made = block_passes(options);
@@ -251,6 +252,12 @@ std::int64_t Layerwise::plan(std::int64_t most) {
       return drop;
     });
   }
+  // Scores of a part of the nodes read its logits from the file, all at once.
+  const data::Split& split = dataset_.split;
+  const std::size_t scored = std::max({split.train.size(), split.val.size(), split.test.size()});
+  const std::int64_t logits =
+      static_cast<std::int64_t>(scored) * model_.type(model_.output("logits")).cols * std::int64_t{sizeof(float)};
+  if (in_files_) largest = std::max(largest, logits + data::FeatureFile::scratch_bytes(kRowsAtOnce));
   bytes_ = constants + largest;
   return bytes_;
 }
@@ -298,7 +305,12 @@ Buffer<float> Layerwise::logits_of(std::span<const NodeId> rows) const {
   const auto cols = static_cast<std::size_t>(all.values.cols);
   Buffer<float> made(rows.size() * cols);
   if (all.file != nullptr) {
-    all.file->read(rows, std::as_writable_bytes(made.span()).data());
+    std::byte* to = std::as_writable_bytes(made.span()).data();
+    for (std::size_t begin = 0; begin < rows.size(); begin += kRowsAtOnce) {
+      const std::span<const NodeId> some = rows.subspan(begin, std::min(kRowsAtOnce, rows.size() - begin));
+      all.file->read(some, to);
+      to += some.size() * cols * sizeof(float);
+    }
     return made;
   }
   for (std::size_t i = 0; i < rows.size(); ++i)

@@ -98,6 +98,22 @@ TEST_F(LargeGraphs, RenamedEdgesAreInMemoryOnce) {
   EXPECT_GT(whole["peak_rss_bytes"].get<double>(), 150e6);
 }
 
+/// Scores of 194,000 nodes read 116 MB of logits from their file.
+TEST_F(LargeGraphs, LogitsThatScoresReadAreCounted) {
+  generate("dcsbm:nodes=200000,degree=4,features=8,classes=150,train=0.02,val=0.01");
+  const std::vector<std::string> wide = {"--hidden", "128", "--batch-size", "256", "--no-save"};
+  const auto with = [&](const char* mem) {
+    std::vector<std::string> more = wide;
+    more.insert(more.end(), {"--mem", mem});
+    return more;
+  };
+  const CommandResult little = train(with("100M"));
+  EXPECT_EQ(little.code, 4) << little.err;
+  EXPECT_THAT(little.err, HasSubstr("evaluation layer by layer takes"));
+  const Json enough = trained(with("170M"));
+  EXPECT_LE(enough["peak_rss_bytes"].get<double>(), 170 * 1048576.0);
+}
+
 /// Slabs for the batches that workers prepare ahead are most of what this takes: two of them fit, four do not.
 TEST_F(LargeGraphs, BatchesWaitInFewSlabs) {
   generate("dcsbm:nodes=60000,degree=10,features=400,classes=4");
