@@ -149,8 +149,8 @@ void add_partition_command(const Command& data, Action* action) {
   const Command command = data.add_command("partition", "cut a data set into parts for several ranks");
   auto arguments = std::make_shared<PartitionArguments>();
   const auto run = [arguments](const DataArguments&) { return run_partition(*arguments); };
-  arguments->data =
-      add_arguments(command, "DATA", run, action, {"data", "train.threads", "train.network", "train.mem"});
+  arguments->data = add_arguments(command, "DATA", run, action,
+                                  {"data", "train.threads", "train.network", "train.ranks_per_node", "train.mem"});
   PartitionRequest& request = arguments->request;
   command.add_integer("--parts", &request.parts, "how many parts, one for each rank [2]");
   command.add_text("--method", request.method.word(),

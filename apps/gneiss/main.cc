@@ -21,12 +21,14 @@ void print(const std::string& text) {
 
 namespace {
 
-int print_doctor(bool measure) {
+int print_doctor(bool measure, std::int64_t ranks) {
   if (measure) {
-    const Calibration calibration = calibrate();
-    print(fmt::format("{}  written to {}\n", calibration.text, calibration.path));
+    const Calibration calibration = calibrate(static_cast<int>(std::clamp<std::int64_t>(ranks, 0, 1 << 20)));
+    if (!calibration.path.empty()) print(fmt::format("{}  written to {}\n", calibration.text, calibration.path));
     return 0;
   }
+  if (ranks != 1)
+    throw Error(ErrorCode::kUsage, "--ranks says how many ranks measure together", "gneiss doctor", "add --calibrate");
   std::string text;
   for (const Fact& fact : machine_facts()) text += fmt::format("  {:14}{}\n", fact.name, fact.value);
   print(text);
@@ -122,7 +124,9 @@ int run(int argc, char** argv) {
   bool measure = false;
   const Command doctor = program.add_command("doctor", "what this machine offers");
   doctor.add_flag("--calibrate", &measure, "measure how fast the kernels are here; later plans go by it");
-  doctor.when_chosen([&] { action = [&] { return print_doctor(measure); }; });
+  std::int64_t ranks = 1;
+  doctor.add_integer("--ranks", &ranks, "so many ranks measure together, threads of this process [1]");
+  doctor.when_chosen([&] { action = [&] { return print_doctor(measure, ranks); }; });
   std::string topic;
   const Command help =
       program.add_command("help", "help on a command, a model, `settings`, `defaults`, `passes` or `profiles`");

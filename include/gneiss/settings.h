@@ -493,8 +493,10 @@ inline constexpr Setting<std::int64_t> page_cache{"train.page_cache"};
 inline constexpr Setting<std::int64_t> ranks{"train.ranks"};
 /// how nodes are dealt out to ranks; a data set that was partitioned for as many keeps its parts
 inline constexpr Setting<PartitionMethod> partition{"train.partition"};
-/// what a rank receives a second and how long a message takes, for --partition auto and plans
+/// what a rank receives a second and how long a message takes, as 25GB/s,2us: for --partition auto and plans
 inline constexpr Setting<Network> network{"train.network"};
+/// for `gneiss plan --ranks` and `gneiss data partition`: ranks that share a machine like this one
+inline constexpr Setting<std::int64_t> ranks_per_node{"train.ranks_per_node"};
 /// ranks compute while rows and sums are on their way; the results are the same without
 inline constexpr Setting<bool> overlap{"train.overlap"};
 /// train on so many virtual devices, which read rows of others' nodes where those have them; with --batch-size they

@@ -26,7 +26,12 @@ struct Calibration {
   std::string path;  ///< of the file
 };
 /// Measures how fast the kernels are here, with all the threads that the process may use, and keeps it for the plans of
-/// later runs. Takes some seconds. Errors: kDisk, kOutOfMemory.
-Calibration calibrate();
+/// later runs. Takes some seconds.
+///
+/// With several `ranks`, threads of this process, or several processes of mpirun or srun: how fast they are on all
+/// ranks at the same time, each with its part of the machine's threads, and how fast the ranks talk; kept for plans of
+/// as many ranks on a machine. On other ranks than the first, text and path are empty. Errors: kDisk, kOutOfMemory,
+/// kUsage for another number of ranks than the launcher's, kPeerLost.
+Calibration calibrate(int ranks = 1);
 
 }  // namespace gneiss

@@ -7,13 +7,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/version.h"
+#include "comm/launch.h"
 #include "cost/calibrate.h"
+#include "cost/network.h"
 #include "cost/rates_file.h"
 #include "data/ring_reads.h"
+#include "jobs/rank_machine.h"
 #include "kernels/kernel.h"
 #include "kernels/onednn/onednn.h"
 #include "runtime/device.h"
@@ -28,6 +33,31 @@ std::string rates_in_use() {
   const cost::RatesInUse use = cost::load_rates(cost::this_machine());
   if (!use.warning.empty()) return use.warning;
   return "of " + use.rates.source + (use.measured ? ": " + use.path.string() : "");
+}
+
+constexpr int kMostRanks = 1024;
+
+std::string heading(const cost::MachineKey& machine) {
+  return fmt::format("rates of {}, {}, {} thread{}{}, gneiss {}\n", machine.processor, machine.vectors, machine.threads,
+                     machine.threads == 1 ? "" : "s",
+                     machine.ranks == 1 ? "" : fmt::format(" on each of {} ranks", machine.ranks), machine.version);
+}
+
+/// All ranks measure at the same time: they share a memory, and caches. The first one's rates are kept.
+Calibration calibrate_together(comm::Ranks& world) {
+  const cost::MachineKey machine = cost::shared(jobs::whole_machine(), jobs::ranks_sharing(world.count()));
+  if (world.first() == 0) cost::make_rates_folder(machine);
+  Calibration made;
+  world.run([&](comm::Communicator& communicator) {
+    double begin[] = {0};
+    communicator.sum(begin);
+    const cost::Rates rates = cost::measure_rates(machine.threads, world.here() == 1);
+    const cost::MeasuredNetwork network = cost::measure_network(communicator);
+    if (communicator.rank() != 0) return;
+    made = {heading(machine) + cost::describe(rates) + cost::describe(network),
+            cost::save_rates(machine, rates, network.network).string()};
+  });
+  return made;
 }
 
 }  // namespace
@@ -63,13 +93,15 @@ std::vector<Fact> machine_facts() {
   return facts;
 }
 
-Calibration calibrate() {
+Calibration calibrate(int ranks) {
+  GNEISS_CHECK(ranks >= 1 && ranks <= kMostRanks, ErrorCode::kUsage, "--ranks: expected 1 to {}, got {}", kMostRanks,
+               ranks);
+  const std::unique_ptr<comm::Ranks> world = comm::make_ranks(ranks);
+  if (world != nullptr) return calibrate_together(*world);
   const cost::MachineKey machine = cost::this_machine();
   cost::make_rates_folder(machine);
   const cost::Rates rates = cost::measure_rates(machine.threads);
-  const std::string head = fmt::format("rates of {}, {}, {} thread{}, gneiss {}\n", machine.processor, machine.vectors,
-                                       machine.threads, machine.threads == 1 ? "" : "s", machine.version);
-  return {head + cost::describe(rates), cost::save_rates(machine, rates).string()};
+  return {heading(machine) + cost::describe(rates), cost::save_rates(machine, rates).string()};
 }
 
 }  // namespace gneiss

@@ -12,6 +12,7 @@ namespace gneiss::comm {
 struct Launch {
   int rank = 0;
   int ranks = 1;   ///< 1: there is no launcher, or it started one process
+  int here = 1;    ///< of them on this machine, as far as the launcher says
   std::string by;  ///< "mpirun", "srun"; empty without one
 };
 /// As mpirun (Open MPI, MPICH) and srun say it in the environment.

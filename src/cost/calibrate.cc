@@ -48,29 +48,34 @@ constexpr std::int64_t kHeads = 4;
 /// is lost in noise.
 constexpr double kLeastShare = 0.05;
 
-/// How often the scheduler took a processor away from this process.
-std::int64_t interruptions() {
+/// Whose processor time counts: the whole process's, or where others measure in it too, the calling thread's, which
+/// does its part of every call.
+enum class Whose : std::uint8_t { kProcess, kThread };
+
+/// How often the scheduler took a processor away.
+std::int64_t interruptions(Whose whose) {
   rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
+  getrusage(whose == Whose::kProcess ? RUSAGE_SELF : RUSAGE_THREAD, &usage);
   return usage.ru_nivcsw;
 }
 
-double processor_seconds() {
+double processor_seconds(Whose whose) {
   timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(whose == Whose::kProcess ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 /// Seconds of a call. One that another process interrupted counts with its processor time, shared by the threads.
-double seconds_of(const std::function<void()>& call, int threads) {
+double seconds_of(const std::function<void()>& call, int threads, Whose whose) {
   using Clock = std::chrono::steady_clock;
-  const std::int64_t interruptions_before = interruptions();
-  const double processor_before = processor_seconds();
+  const std::int64_t interruptions_before = interruptions(whose);
+  const double processor_before = processor_seconds(whose);
   const auto start = Clock::now();
   call();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (interruptions() == interruptions_before) return seconds;
-  return std::min(seconds, (processor_seconds() - processor_before) / threads);
+  if (interruptions(whose) == interruptions_before) return seconds;
+  const double taken = processor_seconds(whose) - processor_before;
+  return std::min(seconds, whose == Whose::kProcess ? taken / threads : taken);
 }
 
 Buffer<float> random_values(std::int64_t size) {
@@ -134,7 +139,8 @@ struct SparseFeatures {
 
 class Calibration {
  public:
-  explicit Calibration(int threads) : threads_(threads), pool_(random_values(kPoolFloats)), results_(kResultFloats) {
+  Calibration(int threads, Whose whose)
+      : threads_(threads), whose_(whose), pool_(random_values(kPoolFloats)), results_(kResultFloats) {
     std::fill(results_.begin(), results_.end(), 0.0F);
   }
 
@@ -177,7 +183,7 @@ class Calibration {
     std::vector<double> seconds;
     double total = 0;
     while (seconds.size() < 3 || total < 0.04) {
-      seconds.push_back(seconds_of(call, threads_));
+      seconds.push_back(seconds_of(call, threads_, whose_));
       total += seconds.back();
     }
     const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
@@ -434,6 +440,7 @@ class Calibration {
   }
 
   int threads_;
+  Whose whose_;
   Buffer<float> pool_;
   Buffer<float> results_;
   Rates rates_;
@@ -455,7 +462,9 @@ std::string table(const char* title, const RateGrid& grid, double size_unit, dou
 
 }  // namespace
 
-Rates measure_rates(int threads) { return Calibration(threads).run(); }
+Rates measure_rates(int threads, bool alone) {
+  return Calibration(threads, alone ? Whose::kProcess : Whose::kThread).run();
+}
 
 std::string describe(const Rates& rates) {
   std::string text;

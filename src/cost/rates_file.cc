@@ -53,15 +53,18 @@ std::string processor_name() {
 }
 
 Json key_json(const MachineKey& machine) {
-  return Json::object({{"processor", machine.processor},
-                       {"vectors", machine.vectors},
-                       {"threads", machine.threads},
-                       {"gneiss", machine.version}});
+  Json json = Json::object({{"processor", machine.processor},
+                            {"vectors", machine.vectors},
+                            {"threads", machine.threads},
+                            {"gneiss", machine.version}});
+  if (machine.ranks > 1) json["ranks"] = machine.ranks;
+  return json;
 }
 
 MachineKey key_from(const Json& json) {
+  const Json* const ranks = json.find("ranks");
   return {json.at("processor").text(), json.at("vectors").text(), static_cast<int>(json.at("threads").integer()),
-          json.at("gneiss").text()};
+          json.at("gneiss").text(), ranks == nullptr ? 1 : static_cast<int>(ranks->integer())};
 }
 
 std::vector<double> reals(const Json& json) {
@@ -106,15 +109,45 @@ void read_rates(const Json& json, const MachineKey& machine, RatesInUse* use) {
     use->warning = fmt::format("{} is damaged ({} is no table of rates){}", use->path.string(), invalid, kRemedy);
     return;
   }
+  if (const Json* const network = json.find("network"); network != nullptr) {
+    use->network = Network{network->at("bytes_per_second").real(), network->at("latency_seconds").real(),
+                           network->at("source").text()};
+    if (!use->network->is_valid()) {
+      use->network.reset();
+      use->warning = fmt::format("{} is damaged (its network has no rate){}", use->path.string(), kRemedy);
+      return;
+    }
+  }
   rates.source =
       fmt::format("this machine, measured with {} thread{}", machine.threads, machine.threads == 1 ? "" : "s");
+  if (machine.ranks > 1) rates.source += fmt::format(" on each of {} ranks", machine.ranks);
   use->rates = std::move(rates);
   use->measured = true;
+}
+
+/// Of one of `ranks` ranks that share what has these rates. What a call takes stays.
+Rates part_of(const Rates& whole, int ranks) {
+  Rates part = whole;
+  for (const auto& [name, grid] : kGrids) {
+    for (double& rate : (part.*grid).rates) rate /= ranks;
+  }
+  for (double Rates::*const rate : {&Rates::attention, &Rates::attention_grad, &Rates::dropout, &Rates::exponentials,
+                                    &Rates::segments, &Rates::map})
+    part.*rate /= ranks;
+  part.source += fmt::format("; each of {} ranks has its part", ranks);
+  return part;
 }
 
 }  // namespace
 
 MachineKey this_machine() { return {processor_name(), kernels::vector_target(), available_threads(), version_text()}; }
+
+MachineKey shared(const MachineKey& whole, int ranks) {
+  MachineKey key = whole;
+  key.threads = std::max(1, whole.threads / ranks);
+  key.ranks = ranks;
+  return key;
+}
 
 fs::path rates_path(const MachineKey& machine) {
   const fs::path folder = cache_folder();
@@ -142,6 +175,16 @@ RatesInUse load_rates(const MachineKey& machine) {
   return use;
 }
 
+RatesInUse load_shared_rates(const MachineKey& whole, int ranks) {
+  if (ranks == 1) return load_rates(whole);
+  RatesInUse use = load_rates(shared(whole, ranks));
+  if (use.measured || !use.warning.empty()) return use;
+  use = load_rates(whole);
+  use.rates = part_of(use.rates, ranks);
+  use.network.reset();  // of ranks that have a machine each
+  return use;
+}
+
 fs::path make_rates_folder(const MachineKey& machine) {
   fs::path path = rates_path(machine);
   if (path.empty())
@@ -150,7 +193,7 @@ fs::path make_rates_folder(const MachineKey& machine) {
   return path;
 }
 
-fs::path save_rates(const MachineKey& machine, const Rates& rates) {
+fs::path save_rates(const MachineKey& machine, const Rates& rates, const std::optional<Network>& network) {
   fs::path path = make_rates_folder(machine);
   Json json;
   json["machine"] = key_json(machine);
@@ -159,6 +202,11 @@ fs::path save_rates(const MachineKey& machine, const Rates& rates) {
         {{"columns", (rates.*grid).columns}, {"sizes", (rates.*grid).sizes}, {"rates", (rates.*grid).rates}});
   }
   for (const auto& [name, number] : kNumbers) json["rates"][name] = rates.*number;
+  if (network) {
+    json["network"] = Json::object({{"bytes_per_second", network->bytes_per_second},
+                                    {"latency_seconds", network->latency},
+                                    {"source", network->source}});
+  }
   write_file(path, json.dump(1) + "\n");
   return path;
 }

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "cost/cost.h"
+#include "cost/network.h"
 
 namespace gneiss::cost {
 
@@ -18,10 +20,13 @@ struct MachineKey {
   std::string vectors;    ///< the best vector instructions
   int threads = 1;        ///< that the process may use
   std::string version;    ///< of Gneiss
+  int ranks = 1;          ///< that share the machine; `threads` are those of one
 
   bool operator==(const MachineKey&) const = default;
 };
 MachineKey this_machine();
+/// A rank's share of a machine: its part of the threads, at least one.
+MachineKey shared(const MachineKey& whole, int ranks);
 
 /// Where the rates of a machine lie: $XDG_CACHE_HOME/gneiss (an absolute path), else ~/.cache/gneiss. Empty if neither
 /// is set.
@@ -31,17 +36,22 @@ std::filesystem::path rates_path(const MachineKey& machine);
 struct RatesInUse {
   Rates rates = default_rates();
   bool measured = false;
-  std::filesystem::path path;  ///< where the file lies or would lie
-  std::string warning;         ///< why a file that is there is not used
+  std::optional<Network> network;  ///< that was measured with them
+  std::filesystem::path path;      ///< where the file lies or would lie
+  std::string warning;             ///< why a file that is there is not used
 };
 /// The measured rates, or the defaults where there is no file or none that can be used. Throws nothing.
 RatesInUse load_rates(const MachineKey& machine);
+/// Those of one of `ranks` ranks that share the machine, as they were measured; where they were not, the whole
+/// machine's, of which each rank has its part. Throws nothing.
+RatesInUse load_shared_rates(const MachineKey& whole, int ranks);
 
 /// Makes the folder of the file and returns the file's path: what can go wrong shows before anything is measured.
 /// Errors: kDisk.
 std::filesystem::path make_rates_folder(const MachineKey& machine);
 
 /// Writes the file, all or nothing, and returns its path. Errors: kDisk.
-std::filesystem::path save_rates(const MachineKey& machine, const Rates& rates);
+std::filesystem::path save_rates(const MachineKey& machine, const Rates& rates,
+                                 const std::optional<Network>& network = {});
 
 }  // namespace gneiss::cost

@@ -28,7 +28,7 @@
 #include "jobs/go_on.h"
 #include "jobs/model_file.h"
 #include "jobs/options.h"
-#include "jobs/partition.h"
+#include "jobs/rank_machine.h"
 #include "jobs/routes.h"
 #include "jobs/run_facts.h"
 #include "jobs/tuned_numbers.h"
@@ -85,16 +85,23 @@ class Trainer {
       return train_all();
     } catch (const Error& error) {
       tell_processes(error);
+      std::string hint = error.hint();
       const bool repeats = error.code() == ErrorCode::kNumeric;  // the same numbers come again
-      if (repeats || folder_ == nullptr || !folder_->has_checkpoint()) throw;
-      const std::string hint =
-          fmt::format("gneiss resume {} goes on from the last checkpoint", folder_->path().string());
-      throw Error(error.code(), error.message(), error.where(),
-                  error.hint().empty() ? hint : error.hint() + "; " + hint);
+      if (!repeats && folder_ != nullptr && folder_->has_checkpoint()) {
+        hint += fmt::format("{}gneiss resume {} goes on from the last checkpoint", hint.empty() ? "" : "; ",
+                            folder_->path().string());
+      }
+      throw Error(error.code(), who_says(error) + error.message(), error.where(), hint);
     }
   }
 
  private:
+  /// Several processes write to one terminal; who has lost another names itself.
+  std::string who_says(const Error& error) const {
+    if (world_ == nullptr || world_->here() == world_->count() || error.code() == ErrorCode::kPeerLost) return "";
+    return fmt::format("rank {} of {}: ", world_->first(), world_->count());
+  }
+
   runs::Report train_all() {
     report_.version = version_text();
     check_exchange(config_, false);
@@ -352,8 +359,9 @@ class Trainer {
 
   train::Cutting cutting_options() const {
     const std::string& method = config_.text("train.partition");
-    return {method, epoch_model(config_, workload_->session().passes.rates, workload_->dataset().graph,
-                                workload_->gathered_width())};
+    const int sharing = device_count(config_) > 1 ? 1 : ranks_sharing(rank_count(config_));
+    return {method,
+            epoch_model(rank_machine(config_, sharing), workload_->dataset().graph, workload_->gathered_width())};
   }
 
   /// Before a session frees edges and features. Ranks that read their parts look at the numbers there.

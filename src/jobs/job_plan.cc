@@ -6,7 +6,6 @@
 #include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
-#include "jobs/partition.h"
 #include "jobs/plan_batches.h"
 #include "jobs/workload.h"
 #include "train/planned_bytes.h"
@@ -143,10 +142,11 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     report.peak_bytes = report.card->layout.bytes;
   }
   if (const int ranks = rank_count(config); ranks > 1) {
-    const train::Cutting cutting = {
-        config.text("train.partition"),
-        epoch_model(config, options.passes.rates, workload.dataset().graph, workload.gathered_width())};
-    report.ranks = plan_ranks(workload.take_dataset(), options, cutting, ranks);
+    const RanksToPlan wanted = {.ranks = ranks,
+                                .per_node = static_cast<int>(config.integer("train.ranks_per_node")),
+                                .method = config.text("train.partition"),
+                                .columns = workload.gathered_width()};
+    report.ranks = plan_ranks(workload.take_dataset(), options, config, wanted);
     return report;
   }
   if (const int devices = device_count(config); devices > 1 && !report.batches) {
@@ -258,8 +258,11 @@ std::string to_json(const PlanReport& report, int indent) {
   if (report.ranks) {
     Json& ranks = json["ranks"];
     ranks["cut"] = report.ranks->cut;
-    ranks["bytes_per_second"] = report.ranks->bytes_per_second;
-    ranks["latency"] = report.ranks->latency;
+    ranks["per_node"] = report.ranks->per_node;
+    ranks["bytes_per_second"] = report.ranks->network.bytes_per_second;
+    ranks["latency"] = report.ranks->network.latency;
+    ranks["network"] = report.ranks->network.source;
+    ranks["rates"] = report.ranks->rates;
     ranks["advised"] = report.ranks->advised;
     ranks["table"] = Json::list();
     for (const RanksEstimate& row : report.ranks->table) {

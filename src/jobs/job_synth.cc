@@ -9,7 +9,7 @@
 #include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
-#include "jobs/partition.h"
+#include "jobs/rank_machine.h"
 #include "jobs/workload.h"
 #include "synth/project.h"
 #include "synth/target.h"
@@ -132,7 +132,7 @@ std::vector<train::Blueprint> plan_parts(const settings::Config& config, Workloa
   const std::unique_ptr<comm::Ranks> ranks = comm::loopback(rank_count(config));
   const train::Cutting cutting = {
       config.text("train.partition"),
-      epoch_model(config, workload->session().passes.rates, workload->dataset().graph, workload->gathered_width())};
+      epoch_model(rank_machine(config, rank_count(config)), workload->dataset().graph, workload->gathered_width())};
   train::SessionOptions options = workload->session();
   options.passes.file_room = {};
   data::Dataset whole = workload->take_dataset();

@@ -8,13 +8,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/names.h"
-#include "base/parallel.h"
 #include "base/process.h"
 #include "comm/processes.h"
-#include "cost/rates_file.h"
 #include "data/feature_file.h"
 #include "data/generate.h"
 #include "data/given.h"
+#include "jobs/rank_machine.h"
 #include "settings/habits.h"
 #include "tiers/scorer.h"
 
@@ -186,7 +185,7 @@ void apply_script(const language::ScriptSettings& script, const std::string& whe
 
 int thread_count(const settings::Config& config) {
   const std::int64_t asked = config.integer("train.threads");
-  return asked > 0 ? static_cast<int>(asked) : available_threads();
+  return asked > 0 ? static_cast<int>(asked) : threads_of_process();
 }
 
 std::int64_t memory_limit(const settings::Config& config) {
@@ -272,7 +271,7 @@ train::SessionOptions session_options(const settings::Config& config, const data
   options.passes.file_room.scratch_bytes = scratch_file_limit();
   options.passes.most_dense_bytes = memory_limit_bytes() / 2;
   options.passes.repeats = repeats(config);
-  const cost::RatesInUse rates = cost::load_rates(cost::this_machine());
+  const cost::RatesInUse rates = rates_of_training(rank_count(config));
   options.passes.rates = rates.rates;
   if (!rates.warning.empty()) options.warnings.push_back(rates.warning);
   options.optimizer = optimizer_config(config);
@@ -323,6 +322,11 @@ int rank_count(const settings::Config& config) { return static_cast<int>(config.
 int device_count(const settings::Config& config) { return static_cast<int>(config.integer("train.devices")); }
 
 void check_exchange(const settings::Config& config, bool plans) {
+  if (config.origin("train.ranks_per_node") == settings::Origin::kFlag && !(plans && rank_count(config) > 1)) {
+    throw Error(ErrorCode::kUsage, "--ranks-per-node says how planned ranks share machines",
+                config.where("train.ranks_per_node"),
+                "use it with gneiss plan --ranks N or gneiss data partition; a training finds out by itself");
+  }
   // Run files hold every setting, asked for or not.
   const auto asked = [&](const char* key) { return config.origin(key) == settings::Origin::kFlag; };
   const bool shares_graph = device_count(config) > 1 && !trains_batches(config);

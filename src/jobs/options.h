@@ -23,7 +23,7 @@ void apply_script(const language::ScriptSettings& script, const std::string& whe
 
 /// `run` counts from 0: a split that changes from run to run follows it, around the `num_splits` that the data offer.
 data::LoadOptions load_options(const settings::Config& config, std::int64_t run, int num_splits);
-/// Threads asked for, or all that the process may use.
+/// Threads asked for, or threads_of_process().
 int thread_count(const settings::Config& config);
 /// Bytes of memory that a command may take: --mem, or what the machine has.
 std::int64_t memory_limit(const settings::Config& config);
@@ -47,7 +47,7 @@ int rank_count(const settings::Config& config);
 int device_count(const settings::Config& config);
 /// Throws kUnsupported, naming the option, if something is asked for that several ranks do not do yet.
 void check_ranks(const settings::Config& config, int ranks);
-/// Throws kUsage if --exchange or --machine is given where it would change nothing.
+/// Throws kUsage if --exchange, --machine or --ranks-per-node is given where it would change nothing.
 void check_exchange(const settings::Config& config, bool plans);
 
 /// Errors: kUsage for --processes without several devices.

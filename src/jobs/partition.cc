@@ -1,10 +1,9 @@
-// Sums are modelled by this machine's rates; a rank is thought to be a machine of its own.
+// Sums are modelled by the rates of this machine, or of the part of it that a rank has (train.ranks_per_node).
 #include "jobs/partition.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <numeric>
@@ -15,46 +14,17 @@
 #include "base/json.h"
 #include "base/process.h"
 #include "base/sweep.h"
-#include "cost/rates_file.h"
 #include "data/load.h"
 #include "data/parts.h"
 #include "data/preprocess.h"
 #include "data/save_renamed.h"
 #include "jobs/options.h"
+#include "jobs/rank_machine.h"
 
 namespace gneiss::jobs {
 namespace {
 
 constexpr int kMostParts = 1024;
-
-struct Unit {
-  std::string_view name;
-  double factor;
-};
-
-/// A number and one of the units, as in 25GB/s. Empty text and other units give -1.
-double quantity(std::string_view text, std::initializer_list<Unit> units) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || !(value > 0)) return -1;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const Unit& known : units) {
-    if (unit == known.name) return value * known.factor;
-  }
-  return -1;
-}
-
-void set_network(const settings::Config& config, partition::EpochModel* model) {
-  const std::string& text = config.text("train.network");
-  const std::size_t comma = text.find(',');
-  const std::string_view rate = std::string_view(text).substr(0, comma);
-  const std::string_view latency = comma == std::string::npos ? "2us" : std::string_view(text).substr(comma + 1);
-  model->bytes_per_second = quantity(rate, {{"GB/s", 1e9}, {"MB/s", 1e6}, {"Gbit/s", 1e9 / 8}, {"Mbit/s", 1e6 / 8}});
-  model->latency = quantity(latency, {{"us", 1e-6}, {"ms", 1e-3}, {"ns", 1e-9}, {"s", 1}});
-  if (model->bytes_per_second > 0 && model->latency > 0) return;
-  throw Error(ErrorCode::kUsage, fmt::format("'{}' is no network", text), config.where("train.network"),
-              "give a rate (GB/s, MB/s, Gbit/s, Mbit/s) and the time of a message (s, ms, us, ns): 25GB/s,2us");
-}
 
 void check(const PartitionRequest& request) {
   if (request.parts < 1 || request.parts > kMostParts) {
@@ -136,19 +106,6 @@ double megabytes(const partition::CutReport& report, double columns) {
 
 }  // namespace
 
-partition::EpochModel epoch_model(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
-                                  std::int64_t columns) {
-  partition::EpochModel model;
-  set_network(config, &model);
-  model.columns = static_cast<double>(std::max<std::int64_t>(1, columns));
-  const auto edges = static_cast<double>(graph.num_edges());
-  const auto nodes = static_cast<double>(graph.num_nodes());
-  if (edges == 0) return model;
-  model.seconds_per_work =
-      cost::gather_seconds(rates, edges, nodes, nodes, model.columns) / (edges + model.node_work * nodes);
-  return model;
-}
-
 PartitionReport partition_data(const settings::Config& config, const PartitionRequest& request) {
   check(request);
   data::Dataset dataset = load_to_cut(config);
@@ -162,9 +119,12 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
   report.nodes = dataset.num_nodes();
   report.edges = dataset.graph.num_edges();
   report.parts = static_cast<int>(request.parts);
-  const cost::RatesInUse rates = cost::load_rates(cost::this_machine());
-  report.rates = rates.warning.empty() ? "rates of " + rates.rates.source : "default rates: " + rates.warning;
-  report.model = epoch_model(config, rates.rates, dataset.graph, request.columns);
+  const auto sharing = static_cast<int>(std::min(request.parts, config.integer("train.ranks_per_node")));
+  const RankMachine machine = rank_machine(config, sharing);
+  report.rates =
+      machine.use.warning.empty() ? "rates of " + machine.use.rates.source : "default rates: " + machine.use.warning;
+  report.network = machine.network.source;
+  report.model = epoch_model(machine, dataset.graph, request.columns);
   const int threads = thread_count(config);
   const partition::CutOptions options{.parts = report.parts, .threads = threads, .in_file = room.has_value()};
   if (request.method == "auto") {
@@ -201,9 +161,9 @@ std::string describe(const PartitionReport& report) {
   }
   text += fmt::format(
       "\n  load: the busiest part over the mean, at least {:.3f} for this graph; MB and modelled epoch for {:.0f} "
-      "columns,\n  {:.3g} GB/s and {:.3g} us a message; sums by {}\n\n",
+      "columns,\n  {:.3g} GB/s and {:.3g} us a message ({}); sums by {}\n\n",
       report.chosen().report.least_ratio, report.model.columns, 1e-9 * report.model.bytes_per_second,
-      1e6 * report.model.latency, report.rates);
+      1e6 * report.model.latency, report.network, report.rates);
   text +=
       fmt::format("  {:>8} {:>10} {:>12} {:>12} {:>10}\n", "part", "nodes", "local edges", "remote edges", "copies");
   const std::vector<partition::PartTraffic>& parts = report.chosen().report.parts;
@@ -224,6 +184,9 @@ std::string to_json(const PartitionReport& report) {
   json["method"] = report.chosen().method;
   json["columns"] = report.model.columns;
   json["rates"] = report.rates;
+  json["network"] = Json::object({{"bytes_per_second", report.model.bytes_per_second},
+                                  {"latency", report.model.latency},
+                                  {"source", report.network}});
   json["cuts"] = Json::list();
   for (const partition::Cut& cut : report.cuts) {
     const partition::CutReport& r = cut.report;

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cost/cost.h"
-#include "graph/graph.h"
 #include "partition/choose.h"
 #include "settings/config.h"
 
@@ -28,6 +26,7 @@ struct PartitionReport {
   int parts = 0;
   partition::EpochModel model;
   std::string rates;                 ///< whose rates sums are modelled by, for people
+  std::string network;               ///< where the network comes from, for people
   std::vector<partition::Cut> cuts;  ///< those that were tried; owners are dropped
   std::size_t taken = 0;
   std::vector<partition::Refusal> refused;
@@ -41,11 +40,5 @@ PartitionReport partition_data(const settings::Config& config, const PartitionRe
 
 std::string describe(const PartitionReport& report);
 std::string to_json(const PartitionReport& report);
-
-/// What an epoch takes on ranks that are machines of these rates, with the network of `train.network`.
-///   columns   of the rows that are summed and sent
-/// Errors: kUsage if the network cannot be read.
-partition::EpochModel epoch_model(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
-                                  std::int64_t columns);
 
 }  // namespace gneiss::jobs

@@ -16,6 +16,7 @@
 #include "data/preprocess.h"
 #include "graph/reorder.h"
 #include "ir/beside_exchange.h"
+#include "jobs/rank_machine.h"
 #include "partition/owners.h"
 #include "train/cut_nodes.h"
 #include "train/rank_plan.h"
@@ -206,8 +207,9 @@ data::Dataset renamed_to_plan(const std::shared_ptr<const data::Dataset>& whole,
   return made;
 }
 
-RanksEstimate estimate(const std::shared_ptr<const data::Dataset>& whole, const train::SessionOptions& options,
-                       const train::Cutting& cutting, int ranks) {
+RanksEstimate estimate(const std::shared_ptr<const data::Dataset>& whole, train::SessionOptions options,
+                       const train::Cutting& cutting, const cost::Rates& rates, int ranks) {
+  options.passes.rates = rates;
   const int threads = train::threads_of(options);
   const train::NodeCut cut = train::find_cut(ranks, cutting, threads, *whole);
   const std::vector<std::int64_t>& starts = cut.starts;
@@ -238,16 +240,21 @@ const RanksEstimate& RankPlan::of(int ranks) const {
   return *found;
 }
 
-RankPlan plan_ranks(data::Dataset&& dataset, const train::SessionOptions& options, const train::Cutting& cutting,
-                    int ranks) {
+RankPlan plan_ranks(data::Dataset&& dataset, const train::SessionOptions& options, const settings::Config& config,
+                    const RanksToPlan& wanted) {
   const auto whole = std::make_shared<const data::Dataset>(std::move(dataset));
   RankPlan plan;
-  plan.bytes_per_second = cutting.model.bytes_per_second;
-  plan.latency = cutting.model.latency;
-  plan.cut = cutting.method;
-  plan.rates = options.passes.rates.source;
-  for (int count = 1; count < ranks; count *= 2) plan.table.push_back(estimate(whole, options, cutting, count));
-  plan.table.push_back(estimate(whole, options, cutting, ranks));
+  plan.per_node = std::min(wanted.per_node, wanted.ranks);
+  plan.cut = wanted.method;
+  const auto add = [&](int ranks) {
+    const RankMachine machine = rank_machine(config, std::min(ranks, wanted.per_node));
+    const train::Cutting cutting = {wanted.method, epoch_model(machine, whole->graph, wanted.columns)};
+    plan.table.push_back(estimate(whole, options, cutting, machine.use.rates, ranks));
+    plan.network = machine.network;
+    plan.rates = machine.use.rates.source;
+  };
+  for (int count = 1; count < wanted.ranks; count *= 2) add(count);
+  add(wanted.ranks);
   const auto best = std::min_element(plan.table.begin(), plan.table.end(), [](const auto& a, const auto& b) {
     return a.epoch_seconds() < b.epoch_seconds();
   });
@@ -256,8 +263,10 @@ RankPlan plan_ranks(data::Dataset&& dataset, const train::SessionOptions& option
 }
 
 std::string describe(const RankPlan& plan) {
-  std::string text = fmt::format("on several ranks, each a machine like this one: {:.3g} GB/s, {:.3g} us a message\n\n",
-                                 1e-9 * plan.bytes_per_second, 1e6 * plan.latency);
+  const std::string places = plan.per_node == 1 ? std::string("each a machine like this one")
+                                                : fmt::format("{} on a machine like this one", plan.per_node);
+  std::string text = fmt::format("on several ranks, {}: {:.3g} GB/s, {:.3g} us a message ({})\n\n", places,
+                                 1e-9 * plan.network.bytes_per_second, 1e6 * plan.network.latency, plan.network.source);
   text += fmt::format("  {:>6} {:>12} {:>10} {:>12} {:>12} {:>11} {:>11} {:>11} {:>8}\n", "ranks", "MiB a rank",
                       "copies", "epoch, ms", "compute, ms", "sent, ms", "hidden, ms", "exposed, ms", "speed-up");
   for (const RanksEstimate& row : plan.table) {

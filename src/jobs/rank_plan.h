@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cost/network.h"
 #include "data/dataset.h"
-#include "train/rank_training.h"
+#include "settings/config.h"
 #include "train/session.h"
 
 namespace gneiss::jobs {
@@ -26,20 +27,27 @@ struct RanksEstimate {
 };
 
 struct RankPlan {
-  double bytes_per_second = 0;
-  double latency = 0;
+  int per_node = 1;                  ///< ranks on a machine
+  cost::Network network;             ///< between as many ranks as were asked for
   std::string cut;                   ///< by which method
-  std::string rates;                 ///< of which machine
+  std::string rates;                 ///< of a rank of those: of which machine
   std::vector<RanksEstimate> table;  ///< on 1, 2, 4, … ranks and on those asked for, ascending
   int advised = 1;                   ///< ranks of the shortest epoch
 
   const RanksEstimate& of(int ranks) const;
 };
 
-/// Plans trainings on 1, 2, 4, … up to `ranks` ranks. The busiest ranks are planned each.
-/// Errors: as partition::cut_graph and make_blueprint.
-RankPlan plan_ranks(data::Dataset&& dataset, const train::SessionOptions& options, const train::Cutting& cutting,
-                    int ranks);
+struct RanksToPlan {
+  int ranks = 2;
+  int per_node = 1;          ///< that share a machine
+  std::string method;        ///< by which the graph is cut
+  std::int64_t columns = 1;  ///< of the rows that are summed and sent
+};
+
+/// Plans trainings on 1, 2, 4, … up to `ranks` ranks. The busiest ranks are planned each, by the rates of what a rank
+/// has of this machine: one rank has all of it. Errors: as rank_machine, partition::cut_graph and make_blueprint.
+RankPlan plan_ranks(data::Dataset&& dataset, const train::SessionOptions& options, const settings::Config& config,
+                    const RanksToPlan& wanted);
 std::string describe(const RankPlan& plan);
 
 }  // namespace gneiss::jobs

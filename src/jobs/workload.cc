@@ -18,13 +18,13 @@
 #include "base/file_pages.h"
 #include "base/pages.h"
 #include "base/process.h"
-#include "cost/rates_file.h"
 #include "data/given.h"
 #include "data/preprocess.h"
 #include "defaults/choose_defaults.h"
 #include "epochs/metrics.h"
 #include "jobs/check_arguments.h"
 #include "jobs/options.h"
+#include "jobs/rank_machine.h"
 #include "passes/to_blocks.h"
 #include "planner/stream_features.h"
 #include "train/planned_bytes.h"
@@ -259,7 +259,7 @@ void Workload::find_order() {
                                   ? config_->integer("passes.epochs")
                                   : config_->integer("train.epochs") * config_->integer("train.runs");
   reorder_ = train::choose_order(dataset_.graph, method, gathered_width_, epochs,
-                                 cost::load_rates(cost::this_machine()).rates, thread_count(*config_), &order_);
+                                 rates_of_training(rank_count(*config_)).rates, thread_count(*config_), &order_);
 }
 
 std::int64_t Workload::memory_limit() const { return jobs::memory_limit(*config_); }

@@ -5,6 +5,7 @@
 //   FAIL_DISK=n         the n-th call that makes, grows, flushes or renames a file or folder ends in ENOSPC
 //   FAIL_READ=n         the n-th read by position ends in EIO; none is served from memory at once, nor by io_uring
 //   KILL_WRITE=n        the process is killed in the n-th write to a file whose name contains KILL_FILE, half through
+//   FULL_WRITE=n        that write ends in ENOSPC instead
 //   FAIL_RING=1         the system refuses io_uring, as those of containers do
 //   FAIL_REPORT=path    at the end, how many such calls there were: "ALLOCATIONS DISK"
 //
@@ -42,6 +43,7 @@ long failing_allocation = 0;
 long failing_disk_call = 0;
 long failing_read = 0;
 long killing_write = 0;
+long full_write = 0;
 
 bool counting = false;
 
@@ -83,6 +85,7 @@ int counted_main(int argc, char** argv, char** environment) {
   failing_disk_call = number("FAIL_DISK");
   failing_read = number("FAIL_READ");
   killing_write = number("KILL_WRITE");
+  full_write = number("FULL_WRITE");
   if (failing_read > 0 || number("FAIL_RING") > 0) refuse_rings();
   counting = true;
   const int code = real_main(argc, argv, environment);
@@ -100,14 +103,14 @@ bool disk_fails() {
   return true;
 }
 
-/// Counts a write; true if it is to be the last thing that the process does.
-bool write_kills(int file) {
-  if (!counting || killing_write <= 0) return false;
+/// Counts a write to a file that is looked at: which one it is, or 0.
+long looked_at(int file) {
+  if (!counting || (killing_write <= 0 && full_write <= 0)) return 0;
   std::array<char, 4096> name{};
   const std::string link = "/proc/self/fd/" + std::to_string(file);
-  if (readlink(link.c_str(), name.data(), name.size() - 1) <= 0) return false;
+  if (readlink(link.c_str(), name.data(), name.size() - 1) <= 0) return 0;
   const char* wanted = std::getenv("KILL_FILE");
-  return wanted != nullptr && std::strstr(name.data(), wanted) != nullptr && ++writes == killing_write;
+  return wanted != nullptr && std::strstr(name.data(), wanted) != nullptr ? ++writes : 0;
 }
 
 using Open = int(const char*, int, ...);
@@ -164,9 +167,15 @@ int mkostemp(char* name, int flags) { return disk_fails() ? -1 : real<int(char*,
 
 ssize_t write(int file, const void* data, std::size_t bytes) {
   static auto* const next = real<ssize_t(int, const void*, std::size_t)>("write");
-  if (file > STDERR_FILENO && write_kills(file)) {
-    next(file, data, bytes / 2);
-    raise(SIGKILL);
+  if (const long number = file > STDERR_FILENO ? looked_at(file) : 0; number > 0) {
+    if (number == killing_write) {
+      next(file, data, bytes / 2);
+      raise(SIGKILL);
+    }
+    if (number == full_write) {
+      errno = ENOSPC;
+      return -1;
+    }
   }
   return file > STDERR_FILENO && disk_fails() ? -1 : next(file, data, bytes);
 }

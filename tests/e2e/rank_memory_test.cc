@@ -238,5 +238,46 @@ TEST(RankMemory, PlansOfRanksAreATable) {
   EXPECT_THAT(place.gneiss(arguments).out, ::testing::HasSubstr("on several ranks, each a machine like this one"));
 }
 
+/// Ranks that share a machine compute with a part of it, and talk as they were measured to.
+TEST(RankMemory, PlansOfRanksThatShareAMachineGoByWhatTheyMeasured) {
+  const Workplace place;
+  const std::vector<std::pair<std::string, std::string>> cache = {{"XDG_CACHE_HOME", place.path("cache").string()}};
+  const auto planned = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"plan", "dcsbm:nodes=3000,classes=4,features=64,seed=3", "--ranks", "2", "--json"});
+    const CommandResult result = place.gneiss(more, cache);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return Json::parse(result.out)["ranks"];
+  };
+  const Json apart = planned({});
+  const Json together = planned({"--ranks-per-node", "2"});
+  EXPECT_EQ(apart["network"], "a fast network, not measured");
+  EXPECT_EQ(together["table"][0], apart["table"][0]);
+  EXPECT_GT(together["table"][1]["compute_seconds"].get<double>(),
+            1.5 * apart["table"][1]["compute_seconds"].get<double>());
+
+  const CommandResult measured = place.gneiss({"doctor", "--calibrate", "--ranks", "2"}, cache);
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  EXPECT_THAT(measured.out, ::testing::HasSubstr("on each of 2 ranks"));
+  EXPECT_THAT(measured.out, ::testing::HasSubstr("network, measured between 2 ranks"));
+  const Json known = planned({"--ranks-per-node", "2"});
+  EXPECT_EQ(known["network"], "measured between 2 ranks");
+  EXPECT_EQ(known["per_node"], 2);
+  EXPECT_THAT(known["rates"].get<std::string>(), ::testing::HasSubstr("on each of 2 ranks"));
+  EXPECT_EQ(planned({})["network"], apart["network"]);
+  const Json given = planned({"--ranks-per-node", "2", "--network", "1GB/s,20us"});
+  EXPECT_EQ(given["bytes_per_second"], 1e9);
+  EXPECT_EQ(given["network"], "as given");
+
+  const auto refused = [&](const std::vector<std::string>& arguments, const char* what) {
+    const CommandResult result = place.gneiss(arguments, cache);
+    EXPECT_EQ(result.code, 2) << result.err;
+    EXPECT_THAT(result.err, ::testing::HasSubstr(what));
+  };
+  refused({"train", "karate", "--ranks", "2", "--ranks-per-node", "2"}, "use it with gneiss plan --ranks N");
+  refused({"plan", "karate", "--ranks-per-node", "2"}, "use it with gneiss plan --ranks N");
+  refused({"doctor", "--ranks", "2"}, "add --calibrate");
+  refused({"doctor", "--calibrate", "--ranks", "0"}, "--ranks: expected 1 to 1024, got 0");
+}
+
 }  // namespace
 }  // namespace gneiss::testing

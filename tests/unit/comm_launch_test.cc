@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -29,9 +30,11 @@ TEST_F(Launch, IsFoundInTheEnvironment) {
   EXPECT_EQ(comm::find_launch().ranks, 1);
   const Environment size("OMPI_COMM_WORLD_SIZE", "4");
   const Environment rank("OMPI_COMM_WORLD_RANK", "3");
+  const Environment here("OMPI_COMM_WORLD_LOCAL_SIZE", "2");
   const comm::Launch launch = comm::find_launch();
   EXPECT_EQ(launch.ranks, 4);
   EXPECT_EQ(launch.rank, 3);
+  EXPECT_EQ(launch.here, 2);
   EXPECT_EQ(launch.by, "mpirun");
 }
 
@@ -45,6 +48,13 @@ TEST_F(Launch, KnowsOtherLaunchersAndNoNonsense) {
     const Environment rank("SLURM_PROCID", "5");
     EXPECT_EQ(comm::find_launch().rank, 5);
     EXPECT_EQ(comm::find_launch().by, "srun");
+    EXPECT_EQ(comm::find_launch().here, 1);
+    const Environment node("SLURM_NODEID", "2");
+    for (const auto& [list, here] :
+         {std::pair{"3(x2),2", 2}, {"3(x2)", 1}, {"1,2,5", 5}, {"2(x4)", 2}, {"9(x3)", 8}, {"two", 1}, {"2(x", 1}}) {
+      const Environment tasks("SLURM_STEP_TASKS_PER_NODE", list);
+      EXPECT_EQ(comm::find_launch().here, here) << list;
+    }
   }
   const Environment size("OMPI_COMM_WORLD_SIZE", "many");
   EXPECT_EQ(comm::find_launch().ranks, 1);

@@ -72,6 +72,47 @@ TEST_F(RatesFile, EachMachineThreadsAndVersionHasItsOwn) {
   }
 }
 
+TEST_F(RatesFile, RanksThatShareAMachineHaveTheirOwnAndTheirNetwork) {
+  const MachineKey share = shared(kMachine, 2);
+  EXPECT_EQ(share.threads, 1);
+  EXPECT_EQ(shared(kMachine, 5).threads, 1);
+  EXPECT_NE(rates_path(share), rates_path(MachineKey{"a processor", "VECTORS", 1, "1.2.3"}));
+  cost::Rates rates = cost::default_rates();
+  rates.dropout = 7;
+  save_rates(share, rates, Network{3e9, 4e-6, "measured between 2 ranks"});
+  const RatesInUse use = load_shared_rates(kMachine, 2);
+  EXPECT_EQ(use.warning, "");
+  EXPECT_EQ(use.rates.dropout, 7);
+  EXPECT_THAT(use.rates.source, HasSubstr("1 thread on each of 2 ranks"));
+  ASSERT_TRUE(use.network.has_value());
+  EXPECT_EQ(use.network->bytes_per_second, 3e9);
+  EXPECT_EQ(use.network->latency, 4e-6);
+  EXPECT_EQ(use.network->source, "measured between 2 ranks");
+  expect_defaults(load_shared_rates(kMachine, 1));
+
+  std::string text = read_file(rates_path(share));
+  const std::size_t at = text.find("\"latency_seconds\": ");
+  ASSERT_NE(at, std::string::npos);
+  write_file(rates_path(share), text.insert(at + 19, "-"));
+  expect_defaults(load_shared_rates(kMachine, 2));
+  EXPECT_THAT(load_shared_rates(kMachine, 2).warning, HasSubstr("its network has no rate"));
+}
+
+TEST_F(RatesFile, RanksThatWereNotMeasuredTogetherHaveTheirPartOfTheMachine) {
+  const cost::Rates whole = cost::default_rates();
+  save_rates(kMachine, whole, Network{3e9, 4e-6, "between machines"});
+  EXPECT_TRUE(load_shared_rates(kMachine, 1).network.has_value());
+  const RatesInUse use = load_shared_rates(kMachine, 4);
+  EXPECT_FALSE(use.network.has_value());
+  EXPECT_EQ(use.rates.gather.rates[1], whole.gather.rates[1] / 4);
+  EXPECT_EQ(use.rates.gemm_tn.rates[0], whole.gemm_tn.rates[0] / 4);
+  EXPECT_EQ(use.rates.gather.sizes, whole.gather.sizes);
+  EXPECT_EQ(use.rates.attention, whole.attention / 4);
+  EXPECT_EQ(use.rates.call_seconds, whole.call_seconds);
+  EXPECT_EQ(use.rates.spx_rows, whole.spx_rows);
+  EXPECT_THAT(use.rates.source, HasSubstr("each of 4 ranks has its part"));
+}
+
 TEST_F(RatesFile, AnotherMachinesFileIsRefusedWithAWarning) {
   save_rates(kMachine, cost::default_rates());
   change("a processor", "b processor");
