@@ -15,6 +15,8 @@
 #include "data/preprocess.h"
 #include "epochs/metrics.h"
 #include "partition/contiguous.h"
+#include "partition/owners.h"
+#include "partition/traffic.h"
 #include "support/awkward_graph.h"
 #include "support/data_fixtures.h"
 #include "support/rank_models.h"
@@ -504,13 +506,23 @@ TEST(Ranks, OfASymmetricGraphFetchRowsOnTheWayBack) {
   }
 }
 
+/// And of the report of a cut, which counts rows for each pair of parts.
 TEST(Ranks, BytesSentAreThoseOfThePlan) {
   const data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
   const train::SessionOptions options =
       testing::rank_options({"sage", "sage", {{"num_layers", std::int64_t{3}}}}, dataset);
   const std::vector<std::int64_t> starts = {0, 4, 20, 40};
+  const std::vector<partition::PartTraffic> report =
+      partition::part_traffic(dataset.graph, partition::owners_of(starts), 3);
   comm::loopback(3)->run([&](comm::Communicator& communicator) {
     train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    std::int64_t reported = 0;
+    for (std::size_t p = 0; p < report.size(); ++p) {
+      EXPECT_EQ(here.part.halo.receive_at[p + 1] - here.part.halo.receive_at[p], report[rank].halo_rows[p]);
+      reported += report[p].halo_rows[rank];
+    }
+    EXPECT_EQ(here.part.halo.sends(), reported);
     train::Session<float> session(here.dataset, options, &here.part);
     session.set_up();
     std::int64_t planned = 0;
