@@ -7,6 +7,7 @@
 #include "jobs/job.h"
 #include "jobs/options.h"
 #include "jobs/plan_batches.h"
+#include "jobs/rank_machine.h"
 #include "jobs/workload.h"
 #include "train/planned_bytes.h"
 
@@ -156,7 +157,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
                                                   blueprint.compiled.program, workload.gathered_width());
     const train::Cutting cutting = {
         config.text("train.partition"),
-        epoch_model(config, options.passes.rates, workload.dataset().graph, workload.gathered_width())};
+        epoch_model(rank_machine(config, 1), workload.dataset().graph, workload.gathered_width())};
     report.devices->fetches =
         plan_fetches(workload.take_dataset(), options, cutting, devices, report.devices->trains_by);
   }
