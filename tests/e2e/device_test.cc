@@ -289,8 +289,8 @@ TEST(Device, WithoutACardTheErrorIsNamed) {
 TEST(Device, AutoTakesTheCpuWhereThereIsNoCard) {
   if (fs::exists("/dev/nvidia0")) GTEST_SKIP() << "this machine has a card";
   const Workplace place;
-  const CommandResult result = place.gneiss(
-      {"train", "karate", "--device", "auto", "--device-mem", "1G", "--epochs", "1", "--out", "run"});
+  const CommandResult result =
+      place.gneiss({"train", "karate", "--device", "auto", "--device-mem", "1G", "--epochs", "1", "--out", "run"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(Json::parse(place.read("run/report.json")).dump(), HasSubstr("--device auto: the CPU, because "));
   // Whoever goes on with the run does so on the CPU.
