@@ -25,7 +25,7 @@ using ir::OpKind;
 /// The body of the function of one phase.
 class PhaseWriter {
  public:
-  PhaseWriter(const Source& from, ir::Phase phase) : from_(from), phase_(phase) {}
+  PhaseWriter(const Source& from, ir::Phase phase) : from_(from), phase_(phase), lines_(from.names) {}
 
   std::string write() {
     const std::vector<ir::Step>& steps = from_.plan().steps;
@@ -46,16 +46,6 @@ class PhaseWriter {
  private:
   const Op& op_of(const ir::Step& step) const { return from_.program().ops[static_cast<std::size_t>(step.op)]; }
 
-  /// The line of the model's text that an op comes from, where another one came before.
-  void write_line(const Op& op, const std::string& indent) {
-    std::string line = from_.names.line(op.location);
-    if (ir::is_training_loss(op)) line = "The loss of the training nodes, and its gradient.";
-    if (ir::is_loss(op.kind) && !ir::is_training_loss(op)) line = "The loss of the validation nodes.";
-    if (line == last_line_ || line.empty()) return;
-    last_line_ = line;
-    text_ += comment_line(indent, line);
-  }
-
   /// A name for the arguments of an op's call.
   std::string local(const Op& op, std::size_t call, std::size_t calls) {
     const bool named = !op.results.empty() && op.results[0] != ir::kNoValue;
@@ -72,7 +62,7 @@ class PhaseWriter {
   void write_alone(const Op& op) {
     const std::vector<Call> calls = calls_for(op);
     if (calls.empty()) return;
-    write_line(op, "  ");
+    text_ += lines_.before(op, "  ");
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const std::string line = fmt::format("  p.launch<{}>({});", calls[i].args, braced(calls[i].fields));
       if (fits(line)) {
@@ -113,14 +103,14 @@ class PhaseWriter {
   void write_chain(std::size_t first, std::size_t last) {
     const std::vector<ir::Step>& steps = from_.plan().steps;
     text_ += "  {\n";
-    last_line_.clear();
+    lines_.begin_anew();
     std::string kernel;
     std::string followers;
     for (std::size_t i = first; i <= last; ++i) {
       const Op& op = op_of(steps[i]);
       const std::vector<Call> calls = calls_for(op);
       GNEISS_ASSERT(calls.size() == 1, "{} has no place in a chain", ir::traits(op.kind).name);
-      write_line(op, "    ");
+      text_ += lines_.before(op, "    ");
       const std::string name = local(op, 0, 1);
       text_ += define("    ", calls[0], name);
       if (i == first) {
@@ -131,7 +121,7 @@ class PhaseWriter {
       }
     }
     text_ += call("    ", "p.launch", {kernel, "{" + followers + "}"}) + "  }\n";
-    last_line_.clear();
+    lines_.begin_anew();
   }
 
   /// Which operands of an op are the result of the one before it.
@@ -147,7 +137,7 @@ class PhaseWriter {
   const Source& from_;
   ir::Phase phase_;
   std::string text_;
-  std::string last_line_;
+  LineComments lines_;
   int unnamed_ = 0;
 };
 

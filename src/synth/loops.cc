@@ -36,7 +36,8 @@ class LoopWriter {
         program_(plan.program),
         names_(names),
         loop_(plan.loops[index]),
-        values_(ir::values_of(plan, loop_)) {
+        values_(ir::values_of(plan, loop_)),
+        lines_(names) {
     name_ = loop_name(plan, names, index);
     for (std::int32_t i = loop_.first_step; i <= loop_.last_step; ++i)
       ops_.push_back(&program_.ops[static_cast<std::size_t>(plan.steps[static_cast<std::size_t>(i)].op)]);
@@ -216,7 +217,7 @@ class LoopWriter {
 
   void write_segment(const LoopSegment& segment) {
     body_.clear();
-    last_line_.clear();
+    lines_.begin_anew();
     lanes_.clear();
     if (segment.alone) {
       write_alone(*segment.ops[0]);
@@ -228,7 +229,7 @@ class LoopWriter {
     const std::string indent = std::string(kEdge) + (looped ? "  " : "") + (grouped ? "  " : "");
     for (const Op* op : segment.ops) {
       declare_row(*op, looped);
-      write_line(*op, &body_, indent);
+      body_ += lines_.before(*op, indent);
       write_columns(*op, segment.shape, indent, looped);
     }
     if (looped) open_columns(segment.shape, grouped);
@@ -263,13 +264,6 @@ class LoopWriter {
     } else {
       edge_ += fmt::format("{}for (int j = 0; j < {}; ++j) {{\n", kEdge, shape.cols);
     }
-  }
-
-  void write_line(const Op& op, std::string* text, const std::string& indent) {
-    const std::string line_text = names_.line(op.location);
-    if (line_text == last_line_ || line_text.empty()) return;
-    last_line_ = line_text;
-    *text += comment_line(indent, line_text);
   }
 
   /// Declares what an op fills column by column and others read as a row; sums over groups of columns.
@@ -414,7 +408,7 @@ class LoopWriter {
   }
 
   void write_alone(const Op& op) {
-    write_line(op, &edge_, kEdge);
+    edge_ += lines_.before(op, kEdge);
     if (op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0) return write_outer_product(op);
     const ValueId y = op.results[0];
     const std::string name = cols(y) == 1 ? unique(names_.value(y)) : local(y);
@@ -540,7 +534,7 @@ class LoopWriter {
   std::string after_;   ///< after the edges of a row,
   std::string end_;     ///< and of a task
   std::string body_;    ///< of the loop over columns being written
-  std::string last_line_;
+  LineComments lines_;
   std::string position_;
   bool declared_slot_ = false;
   bool reads_other_end_ = false;

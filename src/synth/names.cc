@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <utility>
 
 #include "synth/text.h"
 
@@ -186,12 +187,21 @@ std::string_view Names::line_text(const ir::Location& location) const {
   return rest;
 }
 
-std::string Names::line(const ir::Location& location) const {
-  const std::string_view text = line_text(location);
+std::string Names::line(const Op& op) const {
+  if (ir::is_training_loss(op)) return "The loss of the training nodes, and its gradient.";
+  if (ir::is_loss(op.kind)) return "The loss of the validation nodes.";
+  const std::string_view text = line_text(op.location);
   if (text.empty()) return {};
-  std::string_view name = from_.texts[static_cast<std::size_t>(location.source)].name;
+  std::string_view name = from_.texts[static_cast<std::size_t>(op.location.source)].name;
   name = name.substr(name.find_last_of('/') + 1);
-  return fmt::format("{}:{}  {}", name, location.line, text);
+  return fmt::format("{}:{}  {}", name, op.location.line, text);
+}
+
+std::string LineComments::before(const Op& op, std::string_view indent) {
+  std::string line = names_.line(op);
+  if (line == last_ || line.empty()) return {};
+  last_ = std::move(line);
+  return comment_line(indent, last_);
 }
 
 std::string Names::assigned(const ir::Location& location) const {

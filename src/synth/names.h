@@ -29,8 +29,8 @@ class Names {
   std::string edge_count(std::int32_t graph) const;
   /// How many rows a value has: such a constant, or a number.
   std::string rows(const ir::Type& type) const;
-  /// `gat.gneiss:22  z = x * W;`, or "" for what stands in no text.
-  std::string line(const ir::Location& location) const;
+  /// `gat.gneiss:22  z = x * W;`, what a loss is of, or "" for what stands in no text.
+  std::string line(const ir::Op& op) const;
 
  private:
   std::string_view line_text(const ir::Location& location) const;
@@ -46,6 +46,21 @@ class Names {
   std::vector<std::string> values_;
   std::vector<std::string> graphs_;
   std::set<std::string> taken_;
+};
+
+/// Comments with the lines of the model's text that ops come from, where another one came before.
+class LineComments {
+ public:
+  explicit LineComments(const Names& names) : names_(names) {}
+
+  /// The comment before the code of an op, a line with `indent`, or "".
+  std::string before(const ir::Op& op, std::string_view indent);
+  /// The next op has its comment, whatever came before.
+  void begin_anew() { last_.clear(); }
+
+ private:
+  const Names& names_;
+  std::string last_;
 };
 
 }  // namespace gneiss::synth

@@ -36,7 +36,7 @@ bool has_band_kernel(const std::string& kernel) {
 /// The body of the function of one phase.
 class PhaseWriter {
  public:
-  PhaseWriter(const Source& from, ir::Phase phase) : from_(from), phase_(phase) {
+  PhaseWriter(const Source& from, ir::Phase phase) : from_(from), phase_(phase), lines_(from.names) {
     if (!from.is_rank()) return;
     sums_ = ir::gradient_sums(from.plan());
     under_way_ = phase == ir::Phase::kBackward ? 1 : 0;  // the sum of the loss
@@ -105,16 +105,6 @@ class PhaseWriter {
   const Op& op_of(const ir::Step& step) const { return from_.program().ops[static_cast<std::size_t>(step.op)]; }
   const ir::Type& type(ir::ValueId v) const { return from_.program().type(v); }
 
-  /// The line of the model's text that an op comes from, where another one came before.
-  void write_line(const Op& op, const std::string& indent) {
-    std::string line = from_.names.line(op.location);
-    if (ir::is_training_loss(op)) line = "The loss of the training nodes, and its gradient.";
-    if (ir::is_loss(op.kind) && !ir::is_training_loss(op)) line = "The loss of the validation nodes.";
-    if (line == last_line_ || line.empty()) return;
-    last_line_ = line;
-    text_ += comment_line(indent, line);
-  }
-
   /// A name for what the call of an op is bound to.
   std::string local(const Op& op, std::size_t call, std::size_t calls) {
     const bool named = !op.results.empty() && op.results[0] != ir::kNoValue;
@@ -125,7 +115,7 @@ class PhaseWriter {
 
   void write_alone(const ir::Step& step, const std::string& indent) {
     const Op& op = op_of(step);
-    write_line(op, indent);
+    text_ += lines_.before(op, indent);
     count_exchange(op);
     const std::vector<Call> calls = calls_of(from_.plan(), from_.spec, from_.names, op);
     if (calls.empty()) return write_fill(op);
@@ -165,7 +155,7 @@ class PhaseWriter {
   void write_loop(std::size_t index) {
     const ir::EdgeLoop& loop = from_.plan().loops[index];
     const ir::LoopValues values = ir::values_of(from_.plan(), loop);
-    write_line(op_of(from_.plan().steps[static_cast<std::size_t>(loop.last_step)]), "  ");
+    text_ += lines_.before(op_of(from_.plan().steps[static_cast<std::size_t>(loop.last_step)]), "  ");
     const std::string name = loop_name(from_.plan(), from_.names, index);
     const std::string& graph = from_.names.graph(loop.graph);
     text_ += "  {\n";
@@ -177,7 +167,7 @@ class PhaseWriter {
                    graph_object(from_, loop.graph) + ".weights()", "reads", "writes", "totals",
                    fmt::format("p.loop_cuts_{}", index)});
     text_ += "  }\n";
-    last_line_.clear();
+    lines_.begin_anew();
   }
 
   void write_list(const std::string& head, const std::vector<ir::ValueId>& values) {
@@ -201,7 +191,7 @@ class PhaseWriter {
         fmt::format("The next calls share their rows ({} of them), at most {} at a time, while those are in cache.",
                     rows, band.band_rows));
     text_ += "  {\n";
-    last_line_.clear();
+    lines_.begin_anew();
     std::vector<Bound> calls;
     std::int64_t used = 0;
     for (const ir::Step& step : steps) {
@@ -226,7 +216,7 @@ class PhaseWriter {
         text_ += fmt::format("    {}.finish(p.threads, p.cuts_{}.size());\n", bound.name, steps[0].band);
     }
     text_ += "  }\n";
-    last_line_.clear();
+    lines_.begin_anew();
   }
 
   /// What is done with a band of rows; on ranks, what others sent comes in between bands.
@@ -265,7 +255,7 @@ class PhaseWriter {
 
   void bind_band_call(const ir::Step& step, std::int64_t offset, std::int64_t bytes, std::vector<Bound>* bound) {
     const Op& op = op_of(step);
-    write_line(op, "    ");
+    text_ += lines_.before(op, "    ");
     const std::vector<Call> calls = calls_of(from_.plan(), from_.spec, from_.names, op);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const bool banded = has_band_kernel(calls[i].kernel);
@@ -292,7 +282,7 @@ class PhaseWriter {
   const Source& from_;
   ir::Phase phase_;
   std::string text_;
-  std::string last_line_;
+  LineComments lines_;
   int unnamed_ = 0;
   int under_way_ = 0;                  ///< exchanges and sums of a rank that were started and not waited for
   std::vector<ir::GradientSum> sums_;  ///< of a rank

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -82,6 +83,13 @@ bool ended(pid_t child) {
   return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
+/// What a process has forked and not waited for.
+std::vector<pid_t> children_of(pid_t parent) {
+  const std::string id = std::to_string(parent);
+  std::ifstream file("/proc/" + id + "/task/" + id + "/children");
+  return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
+}
+
 bool has_checkpoint(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
@@ -125,6 +133,24 @@ CommandResult Workplace::gneiss_killed(const std::vector<std::string>& arguments
   std::this_thread::sleep_for(later);
   kill(child, SIGKILL);
   return finish(folder_, child);
+}
+
+CommandResult Workplace::gneiss_with_killed_child(const std::vector<std::string>& arguments) const {
+  const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+  const pid_t parent = start(folder_, arguments, {});
+  std::vector<pid_t> children;
+  for (int i = 0; i < 600 && !ended(parent) && children.size() < 2; ++i, nap()) children = children_of(parent);
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // for a step or two
+  if (children.size() >= 2) kill(children[0], SIGKILL);
+  for (int i = 0; i < 2400 && !ended(parent); ++i) nap();
+  kill(parent, SIGKILL);  // if it still waits
+  CommandResult result = finish(folder_, parent);
+  if (children.size() < 2) throw std::runtime_error("nothing was forked: " + result.err);
+  for (const pid_t child : children) {
+    if (fs::exists("/proc/" + std::to_string(child)))
+      throw std::runtime_error("a process is left behind: " + result.err);
+  }
+  return result;
 }
 
 void Workplace::write(std::string_view name, std::string_view content) const {

@@ -364,27 +364,11 @@ TEST(Batches, ProcessesTrainAsThreadsDo) {
 /// One process is killed: the first one says so and ends with 6, soon; it leaves no run folder.
 TEST(Batches, AKilledProcessEndsTheTraining) {
   const Workplace place;
-  // Waits at most 30 s for a child, then for a step or two.
-  place.write(
-      "kill.sh",
-      "\"$@\" --epochs 1000000 --batch-size 16 --fanout 5,5 --devices 3 --processes --out run --eval-every 1000000 "
-      "2> err &\n"
-      "parent=$!\n"
-      "for i in $(seq 600); do\n"
-      "  read -r child other < /proc/$parent/task/$parent/children\n"
-      "  [ -n \"$other\" ] && break\n"
-      "  sleep 0.05\n"
-      "done\n"
-      "sleep 1\n"
-      "kill -9 $child\n"
-      "wait $parent\n"
-      "code=$?\n"
-      "[ -e /proc/$other ] || echo \"code $code\" > code\n");
-  const std::string command = "cd '" + place.path("").string() +
-                              "' && timeout 120 sh kill.sh '" GNEISS_BINARY "' train " + kGraph + " --model sage";
-  ASSERT_EQ(std::system(command.c_str()), 0);
-  EXPECT_EQ(place.read("code"), "code 6\n") << place.read("err");
-  EXPECT_THAT(place.read("err"), HasSubstr("of 3 is lost: its process ended"));
+  const CommandResult result = place.gneiss_with_killed_child(
+      {"train", kGraph, "--model", "sage", "--epochs", "1000000", "--batch-size", "16", "--fanout", "5,5", "--devices",
+       "3", "--processes", "--out", "run", "--eval-every", "1000000"});
+  EXPECT_EQ(result.code, 6) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("of 3 is lost: its process ended"));
   EXPECT_THAT(place.list(), ::testing::Not(::testing::Contains("run")));
 }
 
