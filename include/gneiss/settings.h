@@ -502,8 +502,9 @@ inline constexpr Setting<bool> overlap{"train.overlap"};
 /// train on so many virtual devices, which read rows of others' nodes where those have them; with --batch-size they
 /// share each batch
 inline constexpr Setting<std::int64_t> devices{"train.devices"};
-/// how devices that share the graph take up each other's rows: all before a sum (halo), owner by owner (stream), or for
-/// a few edges at a time (fine); auto: the shortest by modelled time
+/// how devices or ranks that share the graph take up each other's rows: all before a sum (halo), edges from own nodes
+/// first (stream), or for a few edges at a time (fine, devices alone); auto: the shortest by modelled time, of ranks
+/// halo
 inline constexpr Setting<RowExchange> exchange{"train.exchange"};
 /// with --devices: each device is a process of this machine
 inline constexpr Setting<bool> processes{"train.processes"};

@@ -296,6 +296,7 @@ class StepCost {
   double spmm() const {
     const double weights = ir::weighs_edges(op_) ? count(program_, op_.inputs[1]) * kFloat : 0;
     const double weight_seconds = weights / rates_.stream.at(1, weights + 1);
+    if (op_.attrs.has("exchange")) return gather() + weight_seconds + more_passes();
     const auto panel = static_cast<double>(op_.attrs.integer("panel", 0));
     if (panel > 0)
       return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel, plan_.near) +
@@ -306,6 +307,12 @@ class StepCost {
         part >= 0 ? static_cast<double>(plan_.loss_tiles[static_cast<std::size_t>(part)].edges) : edges();
     return tiled_gather_seconds(rates_, walked, destinations(), sources(), columns(), tile(), plan_.near) +
            weight_seconds;
+  }
+
+  /// A sum by pieces clears its result, and reads and writes it once more for those that come late.
+  double more_passes() const {
+    const double passes = op_.attrs.integer("scaled", 0) != 0 || op_.attrs.text("fn", "sum") == "mean" ? 6 : 4;
+    return stream_seconds(rates_, passes * destinations() * columns() * kFloat);
   }
 
   double attention(double weights_a_second) const {

@@ -7,33 +7,10 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "exchange/add_pieces.h"
 
 namespace gneiss::exchange {
 namespace {
-
-constexpr std::int64_t kGrain = 128;  ///< pieces that a thread takes at a time
-
-/// The first piece from `piece` on that begins a row, as far as `end`.
-std::int64_t row_start(const PieceList& list, std::int64_t begin, std::int64_t piece, std::int64_t end) {
-  if (piece <= begin) return begin;
-  while (piece < end && list.rows[static_cast<std::size_t>(piece)] == list.rows[static_cast<std::size_t>(piece) - 1])
-    ++piece;
-  return piece;
-}
-
-/// Adds the pieces [begin, end) of a list whose rows follow one another.
-template <class T>
-void add_pieces(const kernels::Context& context, const PieceList& list, const kernels::SpmmArgs<T>& sum,
-                std::int64_t begin, std::int64_t end) {
-  if (begin == end) return;
-  kernels::SpmmPiecesArgs<T> args{sum, list.rows.span(), list.positions.span()};
-  args.sum.pattern = list.pattern(sum.x.rows);
-  parallel_chunks(context.threads, end - begin, kGrain, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t from = row_start(list, begin, begin + first, end);
-    const std::int64_t to = row_start(list, begin, begin + last, end);
-    if (from < to) kernels::spmm_pieces(args, from, to);
-  });
-}
 
 template <class U>
 void fill(const kernels::Context& context, MatrixView<U> rows, U value) {

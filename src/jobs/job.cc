@@ -325,6 +325,7 @@ class Trainer {
                 .tunes = !exchange_.tuned,
                 .heap = heap_};
       }
+      if (!rows.fetched) rows.how = rank_exchange(config_);
       ranks_ = std::make_unique<train::RankTraining>(world_.get(), workload_->take_dataset(), workload_->session(),
                                                      rows, cutting);
       if (!ranks_->dataset().by_parts) return;

@@ -146,7 +146,8 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     const RanksToPlan wanted = {.ranks = ranks,
                                 .per_node = static_cast<int>(config.integer("train.ranks_per_node")),
                                 .method = config.text("train.partition"),
-                                .columns = workload.gathered_width()};
+                                .columns = workload.gathered_width(),
+                                .exchange = rank_exchange(config)};
     report.ranks = plan_ranks(workload.take_dataset(), options, config, wanted);
     return report;
   }
@@ -268,6 +269,7 @@ std::string to_json(const PlanReport& report, int indent) {
     ranks["table"] = Json::list();
     for (const RanksEstimate& row : report.ranks->table) {
       ranks["table"].push_back(Json::object({{"ranks", row.ranks},
+                                             {"exchange", exchange::name_of(row.exchange)},
                                              {"bytes", row.bytes},
                                              {"ghosts", row.ghosts},
                                              {"sent_bytes", row.sent_bytes},

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/names.h"
 #include "base/process.h"
+#include "comm/launch.h"
 #include "comm/processes.h"
 #include "data/feature_file.h"
 #include "data/generate.h"
@@ -330,14 +331,24 @@ void check_exchange(const settings::Config& config, bool plans) {
   // Run files hold every setting, asked for or not.
   const auto asked = [&](const char* key) { return config.origin(key) == settings::Origin::kFlag; };
   const bool shares_graph = device_count(config) > 1 && !trains_batches(config);
-  if (asked("train.exchange") && !shares_graph) {
-    throw Error(ErrorCode::kUsage, "--exchange says how devices that share the graph take up each other's rows",
-                config.where("train.exchange"), "add --devices 4, or leave it out");
+  const bool ranks = rank_count(config) > 1 || comm::find_launch().ranks > 1;
+  if (asked("train.exchange") && !shares_graph && !ranks) {
+    throw Error(ErrorCode::kUsage, "--exchange says how devices or ranks that share the graph take up each other's rows",
+                config.where("train.exchange"), "add --devices 4 or --ranks 4, or leave it out");
+  }
+  if (config.text("train.exchange") == "fine" && !shares_graph && ranks) {
+    throw Error(ErrorCode::kUsage, "--exchange fine reads rows in others' memory; ranks are sent them",
+                config.where("train.exchange"), "use halo or stream, or --devices in place of --ranks");
   }
   if (!asked("train.machine") || (shares_graph && (plans || config.text("train.exchange") == "auto"))) return;
   throw Error(ErrorCode::kUsage, "--machine says whose links plans of several devices and --exchange auto go by",
               config.where("train.machine"),
               "use it with --devices N and no other --exchange; with --batch-size the machine is --device sim:NAME");
+}
+
+exchange::Exchange rank_exchange(const settings::Config& config) {
+  const bool stream = config.text("train.exchange") == exchange::name_of(exchange::Exchange::kStream);
+  return stream ? exchange::Exchange::kStream : exchange::Exchange::kHalo;
 }
 
 void check_ranks(const settings::Config& config, int ranks) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/load.h"
+#include "exchange/exchange.h"
 #include "language/compile.h"
 #include "minibatch/sampler.h"
 #include "settings/config.h"
@@ -49,6 +50,8 @@ int device_count(const settings::Config& config);
 void check_ranks(const settings::Config& config, int ranks);
 /// Throws kUsage if --exchange, --machine or --ranks-per-node is given where it would change nothing.
 void check_exchange(const settings::Config& config, bool plans);
+/// How ranks that are sent rows of others take them up: halo, or stream where that is asked for.
+exchange::Exchange rank_exchange(const settings::Config& config);
 
 /// Errors: kUsage for --processes without several devices.
 void check_processes(const settings::Config& config);

@@ -68,7 +68,12 @@ class Epoch {
     const ir::RowOrder order = step(first).band < 0
                                    ? ir::RowOrder::kAny
                                    : ir::row_order(plan_, plan_.bands[static_cast<std::size_t>(step(first).band)]);
-    if (order == ir::RowOrder::kInteriorFirst) {
+    if (only.kind == OpKind::spmm && only.attrs.has("exchange")) {
+      wait_for_all();
+      work(seconds * rank_.own);
+      wait_for_rows(only.inputs[0]);
+      work(seconds * (1 - rank_.own));
+    } else if (order == ir::RowOrder::kInteriorFirst) {
       work(seconds * rank_.interior);
       wait_for_all();
       work(seconds * (1 - rank_.interior));
@@ -153,6 +158,13 @@ class Epoch {
     now_ = until;
   }
 
+  /// Of a sum that takes them up as they come.
+  void wait_for_rows(ir::ValueId rows) {
+    for (const Op& op : plan_.program.ops) {
+      if (op.kind == OpKind::halo_wait && op.inputs[0] == rows) wait(arrives_.at(op.inputs[1]));
+    }
+  }
+
   void wait_for_all() {
     for (const ir::ValueId packed : pending_) wait(arrives_.at(packed));
     pending_.clear();
@@ -208,7 +220,7 @@ data::Dataset renamed_to_plan(const std::shared_ptr<const data::Dataset>& whole,
 }
 
 RanksEstimate estimate(const std::shared_ptr<const data::Dataset>& whole, train::SessionOptions options,
-                       const train::Cutting& cutting, const cost::Rates& rates, int ranks) {
+                       const train::Cutting& cutting, const cost::Rates& rates, int ranks, exchange::Exchange how) {
   options.passes.rates = rates;
   const int threads = train::threads_of(options);
   const train::NodeCut cut = train::find_cut(ranks, cutting, threads, *whole);
@@ -216,7 +228,7 @@ RanksEstimate estimate(const std::shared_ptr<const data::Dataset>& whole, train:
   const data::Dataset dataset = renamed_to_plan(whole, cut.order, threads);
   const std::vector<partition::PartTraffic> parts =
       partition::part_traffic(dataset.graph, partition::owners_of(starts), ranks);
-  const train::RankPlanner planner(dataset, options);
+  const train::RankPlanner planner(dataset, options, how);
   RanksEstimate slowest;
   std::int64_t bytes = 0;
   for (const int rank : candidates(parts, cutting.model.node_work)) {
@@ -227,6 +239,7 @@ RanksEstimate estimate(const std::shared_ptr<const data::Dataset>& whole, train:
     bytes = std::max(bytes, planned.bytes + (ranks > 1 ? scores : 0));
     if (now.epoch_seconds() >= slowest.epoch_seconds()) slowest = now;
   }
+  slowest.exchange = how;
   slowest.bytes = bytes;
   for (const partition::PartTraffic& part : parts) slowest.ghosts += part.ghosts();
   return slowest;
@@ -249,7 +262,7 @@ RankPlan plan_ranks(data::Dataset&& dataset, const train::SessionOptions& option
   const auto add = [&](int ranks) {
     const RankMachine machine = rank_machine(config, std::min(ranks, wanted.per_node));
     const train::Cutting cutting = {wanted.method, epoch_model(machine, whole->graph, wanted.columns)};
-    plan.table.push_back(estimate(whole, options, cutting, machine.use.rates, ranks));
+    plan.table.push_back(estimate(whole, options, cutting, machine.use.rates, ranks, wanted.exchange));
     plan.network = machine.network;
     plan.rates = machine.use.rates.source;
   };

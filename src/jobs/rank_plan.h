@@ -7,6 +7,7 @@
 
 #include "cost/network.h"
 #include "data/dataset.h"
+#include "exchange/exchange.h"
 #include "settings/config.h"
 #include "train/session.h"
 
@@ -15,6 +16,7 @@ namespace gneiss::jobs {
 /// A training on so many ranks. Seconds are those of an epoch on the rank that takes longest.
 struct RanksEstimate {
   int ranks = 1;
+  exchange::Exchange exchange = exchange::Exchange::kHalo;  ///< how rows of others are taken up
   std::int64_t bytes = 0;          ///< of the rank that takes most
   std::int64_t ghosts = 0;         ///< copies of others' nodes, of all ranks
   std::int64_t sent_bytes = 0;     ///< in an epoch: rows of nodes and their gradients
@@ -42,6 +44,7 @@ struct RanksToPlan {
   int per_node = 1;          ///< that share a machine
   std::string method;        ///< by which the graph is cut
   std::int64_t columns = 1;  ///< of the rows that are summed and sent
+  exchange::Exchange exchange = exchange::Exchange::kHalo;
 };
 
 /// Plans trainings on 1, 2, 4, … up to `ranks` ranks. The busiest ranks are planned each, by the rates of what a rank

@@ -154,6 +154,7 @@ void halo_start(const Context& context, const HaloArgs<T>& args) {
       context.threads, plan.sends(), cols, [&](std::int64_t i) { return packed.own + i * cols; },
       [&](std::int64_t i) { return args.x.row(plan.send_rows[static_cast<std::size_t>(i)]); });
   T* const ghosts = args.y.contiguous() ? args.y.row(plan.owned) : packed.ghosts;
+  args.exchange->waited = false;
   args.exchange->request = args.communicator->start_exchange({bytes_of(packed.own, plan.sends(), cols), plan.send_at},
                                                              {bytes_of(ghosts, plan.ghosts, cols), plan.receive_at},
                                                              cols * static_cast<std::int64_t>(sizeof(T)));
@@ -167,6 +168,7 @@ void halo_wait(const Context& context, const HaloArgs<T>& args) {
     return args.space->close(args.exchange->frame);
   }
   const comm::HaloPlan& plan = *args.plan;
+  if (args.exchange->waited) return;
   args.communicator->wait(args.exchange->request);
   if (args.y.contiguous()) return;
   const T* const ghosts = packed_rows(context, args).ghosts;

@@ -16,6 +16,7 @@ namespace gneiss::kernels {
 /// What the first half of an exchange started, for the second: a call of the communicator, or gets in a frame.
 struct ExchangeUnderWay {
   comm::Request request;
+  bool waited = false;  ///< of a call of the communicator: a sum that took up its rows has waited for it
   pgas::Frame frame = 0;
   pgas::Token last_get = 0;
 };
@@ -60,7 +61,7 @@ template <class T>
 void halo_start(const Context& context, const HaloArgs<T>& args);
 
 /// The second half: the rows of y's ghosts are there when it returns, and with a space all devices have theirs. x is
-/// not used. Errors: kPeerLost
+/// not used. Does nothing where rows that are sent were waited for before. Errors: kPeerLost
 template <class T>
 void halo_wait(const Context& context, const HaloArgs<T>& args);
 

@@ -55,8 +55,13 @@ Patterns<S> patterns_of(const ir::Plan& plan) {
   return sizes;
 }
 
-/// A sum that takes up rows of others as they come runs by pieces, alone (exchange/exchanged_sum.h).
-void by_exchange(const Op& op, ir::Step* step) {
+/// A sum that takes up rows of others as they come runs by pieces, alone (exchange/exchanged_sum.h, own_first.h). An
+/// extreme whose winners nobody reads has them in scratch.
+void by_exchange(const ir::Program& program, const Op& op, ir::Step* step) {
+  const std::string fn = op.attrs.text("fn", "sum");
+  const bool keeps_winners = op.results.size() > 1 && op.results[1] != ir::kNoValue;
+  if ((fn == "max" || fn == "min") && !keeps_winners)
+    step->workspace_bytes = program.elements(op.results[0]) * std::int64_t{sizeof(std::int32_t)};
   step->variant = op.attrs.text("exchange", "");
   step->walks_tiles = false;
   step->band_rows = step->shared_bytes = step->task_bytes = 0;
@@ -120,7 +125,7 @@ void bind_all(ir::Plan* plan, const kernels::DeviceKernels* device) {
       step.shared_bytes = static_cast<std::int64_t>(call.band.shared_bytes);
       step.task_bytes = static_cast<std::int64_t>(call.band.task_bytes);
       if (program.ops[i].kind == OpKind::spmm && program.ops[i].attrs.has("exchange"))
-        by_exchange(program.ops[i], &step);
+        by_exchange(program, program.ops[i], &step);
     } else if (call.stage) {
       step.band_rows = program.rows(program.ops[i].results[0]);
     }

@@ -160,6 +160,8 @@ void Executor<T>::bind(const Inputs& inputs) {
   operands_.validation = operands_of(inputs_.validation);
   operands_.class_weights = inputs_.class_weights;
   exchanged_.clear();
+  own_first_.clear();
+  pieces_.clear();
   in_order_.clear();
   for (Step& step : steps_) bind_step(&step);
   releases_.until(ir::Release::kBeforeSetup);  // bound calls know the sizes
@@ -288,19 +290,64 @@ kernels::SpmmArgs<T> Executor<T>::sum_args(const ir::Op& op) {
 
 template <class T>
 void Executor<T>::bind_exchanged(const ir::Op& op, kernels::BoundCall* call) {
-  GNEISS_ASSERT(resources_.space != nullptr, "only devices sum up rows as they come");
-  const auto start = std::find_if(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& other) {
-    return other.kind == ir::OpKind::halo_start && other.results[0] == op.inputs[0];
-  });
-  GNEISS_ASSERT(start != plan_.program.ops.end(), "no exchange brings the rows that a sum takes up as they come");
+  if (resources_.space == nullptr) return bind_own_first(op, call);
+  const ir::Op& start = exchange_op(ir::OpKind::halo_start, op.inputs[0]);
   const kernels::SpmmArgs<T> args = sum_args(op);
   exchanged_.push_back(std::make_unique<Exchanged>(
-      Exchanged{args, &exchanges_[static_cast<std::size_t>(start->results[1])],
+      Exchanged{args, &exchanges_[static_cast<std::size_t>(start.results[1])],
                 exchange::ExchangedSum<T>(exchange::exchange_of(op.attrs.text("exchange", "")), resources_.tuning, args,
                                           *resources_.halo, &sum_room_)}));
   call->run = [this, held = exchanged_.back().get()](const kernels::Context& context) {
     held->sum.run(context, held->args, *resources_.space, *held->shown, resources_.overlap);
   };
+}
+
+/// The halo_start or halo_wait of these rows.
+template <class T>
+const ir::Op& Executor<T>::exchange_op(ir::OpKind kind, ir::ValueId rows) const {
+  const auto found = std::find_if(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& op) {
+    return op.kind == kind && (kind == ir::OpKind::halo_start ? op.results[0] : op.inputs[0]) == rows;
+  });
+  GNEISS_ASSERT(found != plan_.program.ops.end(), "no exchange brings the rows that a sum takes up as they come");
+  return *found;
+}
+
+/// The wait behind the sum then finds that its call was waited for.
+template <class T>
+void Executor<T>::bind_own_first(const ir::Op& op, kernels::BoundCall* call) {
+  GNEISS_ASSERT(op.attrs.text("exchange", "") == exchange::name_of(exchange::Exchange::kStream),
+                "ranks that are sent rows sum them up by stream alone");
+  own_first_.push_back(std::make_unique<OwnFirst>());
+  OwnFirst* const held = own_first_.back().get();
+  held->args = sum_args(op);
+  held->pieces = pieces_of(static_cast<std::int32_t>(op.attrs.integer("graph", 0)));
+  const ir::Op& wait = exchange_op(ir::OpKind::halo_wait, op.inputs[0]);
+  kernels::bind_call<T>(wait, operands_, &held->wait);
+  kernels::ExchangeUnderWay* const under_way = &exchanges_[static_cast<std::size_t>(wait.inputs[1])];
+  held->arrivals.progress = [this] { resources_.communicator->progress(); };
+  held->arrivals.wait = [this, held, under_way] {
+    held->wait.run(context_);
+    under_way->waited = true;
+  };
+  const bool extreme = held->args.reduce == kernels::Reduce::kMax || held->args.reduce == kernels::Reduce::kMin;
+  call->run = [this, held, in_scratch = extreme && held->args.arg.data == nullptr](const kernels::Context& context) {
+    kernels::SpmmArgs<T> args = held->args;
+    if (in_scratch)
+      args.arg = {reinterpret_cast<std::int32_t*>(context.workspace.data()), args.y.rows, args.y.cols};
+    exchange::sum_own_first(context, *held->pieces, args, held->arrivals, resources_.overlap);
+  };
+}
+
+template <class T>
+const exchange::StreamPieces* Executor<T>::pieces_of(std::int32_t graph) {
+  pieces_.resize(plan_.program.graphs.size());
+  std::unique_ptr<exchange::StreamPieces>& made = pieces_[static_cast<std::size_t>(graph)];
+  if (made == nullptr) {
+    const exchange::SumNeeds needs = exchange::pieces_by_graph(plan_.program)[static_cast<std::size_t>(graph)].needs;
+    made = std::make_unique<exchange::StreamPieces>(
+        exchange::stream_pieces(*operands_.in_edges(graph), *resources_.halo, needs));
+  }
+  return made.get();
 }
 
 template <class T>
@@ -315,6 +362,8 @@ std::int64_t Executor<T>::exchange_bytes() const {
   std::int64_t bytes = sum_room_.bytes();
   for (const std::unique_ptr<OrderedPattern>& ordered : in_order_) bytes += ordered == nullptr ? 0 : ordered->bytes();
   for (const std::unique_ptr<Exchanged>& held : exchanged_) bytes += held->sum.bytes();
+  for (const std::unique_ptr<exchange::StreamPieces>& pieces : pieces_)
+    bytes += pieces == nullptr ? 0 : pieces->local.bytes() + pieces->remote.bytes();
   return bytes;
 }
 

@@ -7,8 +7,8 @@
 // together: a task is a run of rows, cut by the data alone, and passes through all of them band by band.
 //
 // Of a rank of several, exchanges go on behind other ops. A band in front of which one is waited for runs its interior
-// rows first and waits then; one behind which rows of ghosts are sent runs those first. Gradients are summed over the
-// ranks, each as soon as it is made; the backward phase ends when all sums are there. Data move between bands of rows.
+// rows first and waits then; one behind which rows of ghosts are sent runs those first. A sum that takes up rows as they
+// come adds edges from own nodes first and waits then. Gradients are summed over the ranks, each as soon as it is made; the backward phase ends when all sums are there. Data move between bands of rows.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,7 @@
 #include "comm/halo.h"
 #include "comm/open_sums.h"
 #include "exchange/exchanged_sum.h"
+#include "exchange/own_first.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
@@ -86,6 +87,7 @@ class Executor {
   /// Of a device: cuts the edges of sums by the exchange fine anew. Changes no result. Not while a phase runs.
   void retune(const exchange::Tuning& tuning);
   /// Bytes that a device takes besides the plan: edges in the order of one device, pieces, and room for rows that come.
+  /// Of a rank that is sent rows: pieces of sums that begin with own edges.
   std::int64_t exchange_bytes() const;
 
  private:
@@ -125,6 +127,14 @@ class Executor {
     exchange::ExchangedSum<T> sum;
   };
 
+  /// A sum of a rank that begins with edges from own nodes.
+  struct OwnFirst {
+    kernels::SpmmArgs<T> args;
+    const exchange::StreamPieces* pieces = nullptr;
+    exchange::Arrivals arrivals;
+    kernels::BoundCall wait;  ///< for its rows
+  };
+
   void lay_out_steps();
   void take_sizes();
   void set_nodes(std::int32_t set, std::int64_t count);
@@ -133,6 +143,9 @@ class Executor {
   void bind_step(Step* step);
   void bind_loop(Step* step);
   void bind_exchanged(const ir::Op& op, kernels::BoundCall* call);
+  void bind_own_first(const ir::Op& op, kernels::BoundCall* call);
+  const ir::Op& exchange_op(ir::OpKind kind, ir::ValueId rows) const;
+  const exchange::StreamPieces* pieces_of(std::int32_t graph);
   kernels::SpmmArgs<T> sum_args(const ir::Op& op);
   bool adds_in_order(const ir::Op& op) const;
   const SparsePattern* in_edges(std::int32_t graph);
@@ -182,6 +195,8 @@ class Executor {
   std::vector<std::unique_ptr<OrderedPattern>> in_order_;  ///< by graph; null where no sum asked for it
   std::vector<std::unique_ptr<Exchanged>> exchanged_;
   exchange::SumRoom<T> sum_room_;             ///< that sums of `exchanged_` share
+  std::vector<std::unique_ptr<OwnFirst>> own_first_;
+  std::vector<std::unique_ptr<exchange::StreamPieces>> pieces_;  ///< by graph, of sums that begin with own edges
   comm::OpenSums sums_;                       ///< of gradients, under way
   std::vector<std::size_t> early_gradients_;  ///< of parameters: what bands of the forward phase made
 };

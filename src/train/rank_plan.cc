@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "exchange/own_first.h"
 
 namespace gneiss::train {
 namespace {
@@ -64,6 +65,13 @@ double interior_edges(const graph::Graph& local, std::int64_t owned) {
   return local.num_edges() == 0 ? 1 : static_cast<double>(interior) / static_cast<double>(local.num_edges());
 }
 
+/// Of the edges, those from own nodes.
+double own_edges(const graph::Graph& local, std::int64_t owned) {
+  const auto own = std::count_if(local.sources().begin(), local.sources().end(),
+                                 [&](NodeId source) { return std::int64_t{source} < owned; });
+  return local.num_edges() == 0 ? 1 : static_cast<double>(own) / static_cast<double>(local.num_edges());
+}
+
 }  // namespace
 
 std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t data_bytes, const data::Labels& labels,
@@ -104,10 +112,11 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
 
   PlannedRank made;
   Blueprint blueprint = make_blueprint(here.dataset, options_, sizeof(float), &here.part);
-  made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, tuning_, [&](std::int32_t graph) {
+  const auto in_edges = [&](std::int32_t graph) {
     const std::optional<graph::Graph>& derived = blueprint.graphs[static_cast<std::size_t>(graph)];
     return derived ? derived->in_edges() : here.dataset.graph.in_edges();
-  });
+  };
+  made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, tuning_, in_edges);
   made.plan = std::move(blueprint.plan);
   made.nodes = here.part.halo.owned;
   made.ghosts = here.part.halo.ghosts;
@@ -115,8 +124,14 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   const std::vector<std::int64_t>& from = traffic[static_cast<std::size_t>(rank)].halo_rows;
   made.partners = std::count_if(from.begin(), from.end(), [](std::int64_t rows) { return rows > 0; });
   made.interior = interior_edges(here.dataset.graph, made.nodes);
+  made.own = own_edges(here.dataset.graph, made.nodes);
   made.data_bytes = here.dataset.bytes();
   made.bytes = rank_bytes(made.plan, here.part, made.data_bytes, here.dataset.labels, options_);
+  const std::vector<exchange::GraphPieces> pieces = exchange::pieces_by_graph(made.plan.program);
+  for (std::size_t g = 0; g < pieces.size(); ++g) {
+    if (!pieces[g].used || how_ != exchange::Exchange::kStream) continue;
+    made.bytes += exchange::stream_piece_bytes(in_edges(static_cast<std::int32_t>(g)), here.part.halo, pieces[g].needs);
+  }
   return made;
 }
 

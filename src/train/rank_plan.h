@@ -22,9 +22,11 @@ struct PlannedRank {
   std::int64_t sends = 0;                ///< own rows that others hold copies of, once for each
   std::int64_t partners = 0;             ///< ranks that it receives rows from
   double interior = 1;                   ///< of its edges, those into nodes all of whose in-edges come from own nodes
+  double own = 1;                        ///< of its edges, those from own nodes
   std::vector<exchange::Fetch> fetches;  ///< if it is a device that reads rows where others have them
   std::int64_t data_bytes = 0;           ///< its part of the data set
-  std::int64_t bytes = 0;                ///< that, lists of rows, and the most that its session takes at a time
+  std::int64_t bytes = 0;                ///< that, lists of rows, pieces of sums that begin with own edges, and the most
+                                         ///< that its session takes at a time
 };
 
 /// What a rank takes: `data_bytes` of its part, as it came.
@@ -33,7 +35,8 @@ std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t
 
 class RankPlanner {
  public:
-  /// `whole` must outlive this. Of devices, `how` they take up rows that they sum. Errors: as make_blueprint.
+  /// `whole` must outlive this. `how` they take up rows that they sum; of ranks that are sent rows halo or stream.
+  /// Errors: as make_blueprint.
   RankPlanner(const data::Dataset& whole, const SessionOptions& options,
               exchange::Exchange how = exchange::Exchange::kHalo, const exchange::Tuning& tuning = {});
 

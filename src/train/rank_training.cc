@@ -82,10 +82,10 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
     here.part = std::move(cut.part);
     here.data_bytes = cut.dataset.bytes();
     part_of(communicator) = std::move(cut.dataset);
+    here.part.exchange = exchange_.how;
     if (exchange_.fetched) {
       here.space = space_of(communicator, exchange_.link);
       here.part.space = here.space.get();
-      here.part.exchange = exchange_.how;
       here.part.tuning = exchange_.tuning;
       here.part.heap = exchange_.heap;
       if (exchange_.how == exchange::Exchange::kFine && exchange_.tunes) {
@@ -152,7 +152,8 @@ epochs::RunRecord RankTraining::run(const data::Split& split, const FullGraphOpt
 std::int64_t RankTraining::bytes() const {
   std::int64_t bytes = 0;
   for (const Member& here : members_) {
-    bytes += rank_bytes(here.session->plan(), here.part, here.data_bytes, here.session->dataset().labels, options_);
+    bytes += rank_bytes(here.session->plan(), here.part, here.data_bytes, here.session->dataset().labels, options_) +
+             here.session->exchange_bytes();
   }
   return bytes;
 }

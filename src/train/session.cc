@@ -339,6 +339,11 @@ std::int64_t Session<T>::device_bytes() const {
 }
 
 template <class T>
+std::int64_t Session<T>::exchange_bytes() const {
+  return impl_->engine->exchange_bytes();
+}
+
+template <class T>
 void Session<T>::set_up() {
   impl_->set_up();
 }

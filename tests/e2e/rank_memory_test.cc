@@ -45,9 +45,10 @@ struct Trained {
   std::int64_t bytes = 0;
 };
 
-Trained train_on_ranks(const std::string& data, const train::SessionOptions& options, std::int64_t epochs) {
+Trained train_on_ranks(const std::string& data, const train::SessionOptions& options, std::int64_t epochs,
+                       exchange::Exchange how = exchange::Exchange::kHalo) {
   const std::unique_ptr<comm::Ranks> world = comm::loopback(kRanks);
-  train::RankTraining training(world.get(), data::load(data, {}), options);
+  train::RankTraining training(world.get(), data::load(data, {}), options, {.how = how});
   const data::Split split = training.dataset().split;
   train::FullGraphOptions driver;
   driver.epochs = epochs;
@@ -74,6 +75,7 @@ TEST_P(RankAllocations, NoneAfterTheSecondEpoch) {
   options.model_args = {{"norm", std::string("batch")}, {"dropout", 0.5}};
   options.optimizer.clip_norm = 1;
   EXPECT_EQ(train_on_ranks(data, options, 8).allocations, 0);
+  EXPECT_EQ(train_on_ranks(data, options, 8, exchange::Exchange::kStream).allocations, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RankAllocations, ::testing::Values("gcn", "sage", "gin", "gat"),
@@ -121,7 +123,7 @@ bool reset_peak() {
 }
 
 /// Pages that are planned and that no value reaches are not taken; poisoned memory is taken whole.
-TEST(RankMemory, ARankTakesWhatItsPlanSays) {
+void expect_bytes_of_plan(exchange::Exchange how) {
   if (std::getenv("GNEISS_POISON") == nullptr) GTEST_SKIP() << "run it with GNEISS_POISON=1, as ctest does";
   if (!kAllocationsAreCounted) GTEST_SKIP() << "a sanitizer has memory of its own";
   constexpr int kTwo = 2;
@@ -139,7 +141,7 @@ TEST(RankMemory, ARankTakesWhatItsPlanSays) {
   const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), kTwo);
   const std::vector<partition::PartTraffic> traffic =
       partition::part_traffic(dataset.graph, partition::owners_of(starts), kTwo);
-  const train::RankPlanner planner(dataset, options);
+  const train::RankPlanner planner(dataset, options, how);
   double planned = 0;
   for (int rank = 0; rank < kTwo; ++rank) {
     const train::PlannedRank one = planner.plan(starts, traffic, rank);
@@ -151,6 +153,7 @@ TEST(RankMemory, ARankTakesWhatItsPlanSays) {
   const std::int64_t before = peak_bytes();
   comm::loopback(kTwo)->run([&](comm::Communicator& communicator) {
     train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, {});
+    here.part.exchange = how;
     train::Session<float> mine(std::move(here.dataset), options, &here.part);
     for (int e = 1; e <= 2; ++e) {
       mine.forward_backward(static_cast<std::uint64_t>(e));
@@ -158,8 +161,12 @@ TEST(RankMemory, ARankTakesWhatItsPlanSays) {
     }
   });
   const auto taken = static_cast<double>(peak_bytes() - before);
+  ::testing::Test::RecordProperty("bytes", fmt::format("{} planned, {} taken", planned, taken));
   EXPECT_NEAR(planned / taken, 1, 0.05) << planned << " bytes planned, " << taken << " taken";
 }
+
+TEST(RankMemory, ARankTakesWhatItsPlanSays) { expect_bytes_of_plan(exchange::Exchange::kHalo); }
+TEST(RankMemory, ARankTakesWhatItsPlanSaysWithOwnEdgesFirst) { expect_bytes_of_plan(exchange::Exchange::kStream); }
 
 /// Resident bytes of what is mapped of a file.
 std::int64_t resident_bytes(const std::string& file) {

@@ -135,6 +135,42 @@ TEST(Ranks, TrainAsOneRankDoes) {
   }
 }
 
+/// Ranks that sum edges from own nodes while rows of ghosts are on their way. Attention waits for all rows.
+TEST(Ranks, TrainAsOneRankDoesWithOwnEdgesFirst) {
+  const train::RowExchange own_first = {.how = exchange::Exchange::kStream};
+  std::vector<int> counts = {2, 3, 4, 8};
+  for (const testing::AwkwardOptions& data : awkward_options()) {
+    for (const RankModel& model : testing::rank_models()) {
+      const Trained alone = train_alone(data, model);
+      for (const int ranks : counts) {
+        SCOPED_TRACE(fmt::format("{} on {} ranks, {} nodes, weighted {}, sparse {}", model.what, ranks, data.nodes,
+                                 data.weighted, data.sparse_features));
+        const Trained together = train_on(ranks, data, model, 1, own_first);
+        expect_same_training(together, alone);
+        if (ranks == 3) EXPECT_EQ(train_on(ranks, data, model, 2 * ranks, own_first).weights, together.weights);
+        const bool attends = model.name == "gat";
+        const bool sums = std::any_of(together.plan.program.ops.begin(), together.plan.program.ops.end(),
+                                      [](const ir::Op& op) { return op.attrs.text("exchange", "") == "stream"; });
+        EXPECT_EQ(sums, !attends && model.name != "mlp");
+      }
+    }
+    counts = {3};  // on the first data all, on others one
+  }
+}
+
+TEST(Ranks, GradientsAreThoseOfOneRankWithOwnEdgesFirst) {
+  for (const testing::AwkwardOptions& data : awkward_options()) {
+    const data::Dataset dataset = testing::awkward_dataset(data);
+    for (const RankModel& model : testing::rank_models()) {
+      const train::SessionOptions options = testing::rank_options(model, dataset);
+      const testing::Step alone = testing::step_alone(dataset, options);
+      const testing::Step together = testing::step_on_ranks(
+          dataset, options, 3, [](train::RankData* here) { here->part.exchange = exchange::Exchange::kStream; });
+      EXPECT_LT(testing::difference(alone, together), 1e-9) << model.what;
+    }
+  }
+}
+
 /// Ends of models are computed on the rows of the loss alone, on ranks too; some have none of them.
 TEST(Ranks, MayHaveNoTrainingNodes) {
   const auto few = [] {
