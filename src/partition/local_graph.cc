@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "partition/global_to_local.h"
+
 namespace gneiss::partition {
 
 LocalGraph local_graph(const graph::Graph& whole, std::int64_t begin, std::int64_t end) {
@@ -20,6 +22,7 @@ LocalGraph local_graph(const graph::Graph& whole, std::int64_t begin, std::int64
   local.ghosts.erase(std::unique(local.ghosts.begin(), local.ghosts.end()), local.ghosts.end());
   local.ghosts.shrink_to_fit();
 
+  const GlobalToLocal place(begin, end, local.ghosts);
   Buffer<EdgeId> offsets(owned + 1);
   for (std::size_t v = 0; v <= owned; ++v)
     offsets[v] = whole.offsets()[static_cast<std::size_t>(begin) + v] - static_cast<EdgeId>(first);
@@ -30,9 +33,7 @@ LocalGraph local_graph(const graph::Graph& whole, std::int64_t begin, std::int64
     for (const bool own : {true, false}) {
       for (auto k = static_cast<std::size_t>(offsets[v]); k < static_cast<std::size_t>(offsets[v + 1]); ++k) {
         if (is_own(sources[k]) != own) continue;
-        const auto ghost = std::lower_bound(local.ghosts.begin(), local.ghosts.end(), sources[k]);
-        columns[at] = own ? static_cast<NodeId>(sources[k] - begin)
-                          : static_cast<NodeId>(static_cast<std::int64_t>(owned) + (ghost - local.ghosts.begin()));
+        columns[at] = own ? static_cast<NodeId>(sources[k] - begin) : place.column(sources[k]);
         if (!weights.empty()) weights[at] = whole.weights()[first + k];
         ++at;
       }
