@@ -91,6 +91,39 @@ Rates rates_from(const Json& json) {
   return rates;
 }
 
+Json rates_json(const Rates& rates) {
+  Json json;
+  for (const auto& [name, grid] : kGrids) {
+    json[name] = Json::object(
+        {{"columns", (rates.*grid).columns}, {"sizes", (rates.*grid).sizes}, {"rates", (rates.*grid).rates}});
+  }
+  for (const auto& [name, number] : kNumbers) json[name] = rates.*number;
+  return json;
+}
+
+Json network_json(const Network& network) {
+  return Json::object({{"bytes_per_second", network.bytes_per_second},
+                       {"latency_seconds", network.latency},
+                       {"source", network.source}});
+}
+
+Network network_from(const Json& json) {
+  return {json.at("bytes_per_second").real(), json.at("latency_seconds").real(), json.at("source").text()};
+}
+
+/// The text of rank 0.
+std::string shared_text(comm::Communicator& communicator, const std::string& text) {
+  double size[] = {static_cast<double>(text.size())};
+  comm::share(communicator, size);
+  std::vector<double> bytes(static_cast<std::size_t>(size[0]));
+  for (std::size_t i = 0; i < std::min(bytes.size(), text.size()); ++i)
+    bytes[i] = static_cast<double>(static_cast<unsigned char>(text[i]));
+  comm::share(communicator, bytes);
+  std::string shared;
+  for (const double byte : bytes) shared += static_cast<char>(static_cast<unsigned char>(byte));
+  return shared;
+}
+
 constexpr const char* kRemedy = "; the default rates are used; gneiss doctor --calibrate writes it anew";
 
 /// Takes the rates of the file, or says why not. Errors: kBadData if the text is not what save_rates writes.
@@ -110,8 +143,7 @@ void read_rates(const Json& json, const MachineKey& machine, RatesInUse* use) {
     return;
   }
   if (const Json* const network = json.find("network"); network != nullptr) {
-    use->network = Network{network->at("bytes_per_second").real(), network->at("latency_seconds").real(),
-                           network->at("source").text()};
+    use->network = network_from(*network);
     if (!use->network->is_valid()) {
       use->network.reset();
       use->warning = fmt::format("{} is damaged (its network has no rate){}", use->path.string(), kRemedy);
@@ -185,6 +217,18 @@ RatesInUse load_shared_rates(const MachineKey& whole, int ranks) {
   return use;
 }
 
+void share_rates(comm::Communicator& communicator, RatesInUse* use) {
+  Json mine = Json::object({{"source", use->rates.source}, {"measured", use->measured ? 1 : 0}});
+  mine["rates"] = rates_json(use->rates);
+  if (use->network) mine["network"] = network_json(*use->network);
+  const Json first = Json::parse(shared_text(communicator, mine.dump()), "the rates of rank 0");
+  use->rates = rates_from(first.at("rates"));
+  use->rates.source = first.at("source").text();
+  use->measured = first.at("measured").integer() != 0;
+  const Json* const network = first.find("network");
+  use->network = network == nullptr ? std::nullopt : std::optional(network_from(*network));
+}
+
 fs::path make_rates_folder(const MachineKey& machine) {
   fs::path path = rates_path(machine);
   if (path.empty())
@@ -197,16 +241,8 @@ fs::path save_rates(const MachineKey& machine, const Rates& rates, const std::op
   fs::path path = make_rates_folder(machine);
   Json json;
   json["machine"] = key_json(machine);
-  for (const auto& [name, grid] : kGrids) {
-    json["rates"][name] = Json::object(
-        {{"columns", (rates.*grid).columns}, {"sizes", (rates.*grid).sizes}, {"rates", (rates.*grid).rates}});
-  }
-  for (const auto& [name, number] : kNumbers) json["rates"][name] = rates.*number;
-  if (network) {
-    json["network"] = Json::object({{"bytes_per_second", network->bytes_per_second},
-                                    {"latency_seconds", network->latency},
-                                    {"source", network->source}});
-  }
+  json["rates"] = rates_json(rates);
+  if (network) json["network"] = network_json(*network);
   write_file(path, json.dump(1) + "\n");
   return path;
 }

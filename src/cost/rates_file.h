@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/communicator.h"
 #include "cost/cost.h"
 #include "cost/network.h"
 
@@ -45,6 +46,10 @@ RatesInUse load_rates(const MachineKey& machine);
 /// Those of one of `ranks` ranks that share the machine, as they were measured; where they were not, the whole
 /// machine's, of which each rank has its part. Throws nothing.
 RatesInUse load_shared_rates(const MachineKey& whole, int ranks);
+
+/// Those of rank 0, on all ranks: what they choose by. Warnings and paths stay each rank's own. All ranks call it.
+/// Errors: kPeerLost
+void share_rates(comm::Communicator& communicator, RatesInUse* use);
 
 /// Makes the folder of the file and returns the file's path: what can go wrong shows before anything is measured.
 /// Errors: kDisk.

@@ -121,7 +121,7 @@ class Trainer {
     report_.rank = world_ != nullptr ? world_->first() : processes_ != nullptr ? processes_->first() : 0;
     device_ = choose_device(config_, &device_notes_);  // before the data are read
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_, KeepOrder::kIfNeeded,
-                                           world_ == nullptr ? 0 : world_->count());
+                                           world_ == nullptr ? 0 : world_->count(), agreed_rates());
     check_that_ranks_agree();
     look_at_numbers();
     checkpoints_.look_at_model(workload_->source().text);
@@ -170,6 +170,19 @@ class Trainer {
       forked->run([&](comm::Communicator&) { throw Error(error); });
     } catch (const Error&) {  // that one, or they know of another already
     }
+  }
+
+  bool in_several_processes() const { return world_ != nullptr && world_->here() < world_->count(); }
+
+  /// Processes choose by the rates of rank 0: each machine has measured its own, and other choices are other programs.
+  std::optional<cost::RatesInUse> agreed_rates() {
+    if (!in_several_processes()) return {};
+    cost::RatesInUse use = rates_of_training(rank_count(config_));
+    world_->run([&](comm::Communicator& communicator) {
+      comm::agree(communicator, "version of gneiss", hash_text(version_text()));
+      cost::share_rates(communicator, &use);
+    });
+    return use;
   }
 
   /// Processes on several machines could have been started with anything, and each of one machine reads by itself.
@@ -358,11 +371,20 @@ class Trainer {
     if (device_ == nullptr) config_.unset("device.mem");
   }
 
-  train::Cutting cutting_options() const {
+  train::Cutting cutting_options() {
     const std::string& method = config_.text("train.partition");
     const int sharing = device_count(config_) > 1 ? 1 : ranks_sharing(rank_count(config_));
-    return {method,
-            epoch_model(rank_machine(config_, sharing), workload_->dataset().graph, workload_->gathered_width())};
+    RankMachine machine = rank_machine(config_, sharing);
+    if (in_several_processes()) {
+      world_->run([&](comm::Communicator& communicator) {
+        cost::share_rates(communicator, &machine.use);
+        double link[] = {machine.network.bytes_per_second, machine.network.latency};
+        comm::share(communicator, link);
+        machine.network.bytes_per_second = link[0];
+        machine.network.latency = link[1];
+      });
+    }
+    return {method, epoch_model(machine, workload_->dataset().graph, workload_->gathered_width())};
   }
 
   /// Before a session frees edges and features. Ranks that read their parts look at the numbers there.

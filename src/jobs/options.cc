@@ -258,6 +258,11 @@ static cost::Repeats repeats(const settings::Config& config) {
 std::int64_t scratch_file_limit() { return static_cast<std::int64_t>(scratch_room() / 4); }
 
 train::SessionOptions session_options(const settings::Config& config, const data::Dataset& dataset) {
+  return session_options(config, dataset, rates_of_training(rank_count(config)));
+}
+
+train::SessionOptions session_options(const settings::Config& config, const data::Dataset& dataset,
+                                      const cost::RatesInUse& rates) {
   train::SessionOptions options;
   options.model = resolve_file(config, "model.name");
   for (auto& [name, value] : config.model_args()) options.model_args.emplace_back(name, value);
@@ -272,7 +277,6 @@ train::SessionOptions session_options(const settings::Config& config, const data
   options.passes.file_room.scratch_bytes = scratch_file_limit();
   options.passes.most_dense_bytes = memory_limit_bytes() / 2;
   options.passes.repeats = repeats(config);
-  const cost::RatesInUse rates = rates_of_training(rank_count(config));
   options.passes.rates = rates.rates;
   if (!rates.warning.empty()) options.warnings.push_back(rates.warning);
   options.optimizer = optimizer_config(config);

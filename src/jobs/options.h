@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/rates_file.h"
 #include "data/load.h"
 #include "exchange/exchange.h"
 #include "language/compile.h"
@@ -39,6 +40,9 @@ std::int64_t scratch_file_limit();
 /// What the model is compiled and planned with, by the rates measured on this machine if there are any. Errors: kUsage
 /// for a loss that does not go with the labels and for class weights of another number than the classes.
 train::SessionOptions session_options(const settings::Config& config, const data::Dataset& dataset);
+/// The same by these rates.
+train::SessionOptions session_options(const settings::Config& config, const data::Dataset& dataset,
+                                      const cost::RatesInUse& rates);
 /// The driver's options. Errors: kUsage, e.g. for a warm-up longer than the run.
 train::FullGraphOptions full_graph_options(const settings::Config& config, const data::Dataset& dataset);
 

@@ -96,12 +96,14 @@ void check_batches(const settings::Config& config) {
 
 }  // namespace
 
-Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given, KeepOrder keep, int parts)
+Workload::Workload(settings::Config* config, PlanFor plan_for, GivenData given, KeepOrder keep, int parts,
+                   std::optional<cost::RatesInUse> rates)
     : config_(config),
       plan_for_(plan_for),
       keep_(keep),
       given_(std::move(given)),
       parts_(parts),
+      rates_(rates ? std::move(*rates) : rates_of_training(rank_count(*config))),
       baseline_bytes_(current_rss_bytes()) {
   check_batches(*config);
   model_source(resolve_file(*config, "model.name"),
@@ -259,7 +261,7 @@ void Workload::find_order() {
                                   ? config_->integer("passes.epochs")
                                   : config_->integer("train.epochs") * config_->integer("train.runs");
   reorder_ = train::choose_order(dataset_.graph, method, gathered_width_, epochs,
-                                 rates_of_training(rank_count(*config_)).rates, thread_count(*config_), &order_);
+                                 rates_.rates, thread_count(*config_), &order_);
 }
 
 std::int64_t Workload::memory_limit() const { return jobs::memory_limit(*config_); }
@@ -328,7 +330,7 @@ data::Dataset Workload::take_dataset() {
 }
 
 void Workload::set_session() {
-  session_ = session_options(*config_, dataset_);
+  session_ = session_options(*config_, dataset_, rates_);
   label_bytes_ = train::label_bytes(dataset_.labels);
   session_.compiled = compiled_;
   const bool given = config_->has("train.mem");

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "cost/rates_file.h"
 #include "data/dataset.h"
 #include "data/load.h"
 #include "jobs/given_data.h"
@@ -29,9 +31,10 @@ class Workload {
   /// Loads the data for the first run and completes `config`: paths become absolute, defaults are chosen for the data,
   /// a training script in the model's text adds its settings, `--split all` its number of runs. `config` must outlive
   /// the workload. `given`, if there is one, stands for the data set that the config names. `parts`: a
-  /// folder of so many parts is left for ranks to read (data::LoadOptions::parts). Errors: as load and the options.
+  /// folder of so many parts is left for ranks to read (data::LoadOptions::parts). `rates` to choose by; else those of
+  /// a training here. Errors: as load and the options.
   Workload(settings::Config* config, PlanFor plan_for, GivenData given = {}, KeepOrder keep = KeepOrder::kIfNeeded,
-           int parts = 0);
+           int parts = 0, std::optional<cost::RatesInUse> rates = {});
 
   /// Loads the data with the split of another run, also where they were taken. No session may hold the old ones.
   void reload(std::int64_t run);
@@ -98,6 +101,7 @@ class Workload {
   KeepOrder keep_;
   GivenData given_;
   int parts_;
+  cost::RatesInUse rates_;
   std::int64_t baseline_bytes_ = 0;
   std::int64_t load_peak_bytes_ = 0;
   std::int64_t loaded_bytes_ = 0;  ///< resident once the data were read

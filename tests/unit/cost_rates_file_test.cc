@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "comm/loopback.h"
 #include "support/data_fixtures.h"
 
 namespace gneiss::cost {
@@ -151,6 +153,47 @@ TEST_F(RatesFile, AnEarlierVersionsFileIsNotCalledDamaged) {
   expect_defaults(load_rates(kMachine));
   EXPECT_THAT(load_rates(kMachine).warning,
               AllOf(HasSubstr("lacks rates that this version goes by"), HasSubstr("doctor --calibrate")));
+}
+
+TEST(SharedRates, AreThoseOfRankZeroToTheBit) {
+  constexpr int kRanks = 3;
+  RatesInUse first;
+  first.rates.gather = {{1, 8, 64}, {1e4, 1e9}, {1e9, 2e9, 3e9, 1.0 / 3, 5e9, 6e9}};
+  first.rates.call_seconds = 1e-6 / 3;
+  first.rates.source = "the machine of rank 0";
+  first.measured = true;
+  first.network = Network{1e9 / 7, 3e-6, "measured \"there\""};
+  std::vector<RatesInUse> held(kRanks);
+  held[0] = first;
+  held[2].warning = "its own";
+  comm::loopback(kRanks)->run([&](comm::Communicator& communicator) {
+    share_rates(communicator, &held[static_cast<std::size_t>(communicator.rank())]);
+  });
+  for (const RatesInUse& use : held) {
+    EXPECT_EQ(use.rates.gather.columns, first.rates.gather.columns);
+    EXPECT_EQ(use.rates.gather.sizes, first.rates.gather.sizes);
+    EXPECT_EQ(use.rates.gather.rates, first.rates.gather.rates);
+    EXPECT_EQ(use.rates.stream.rates, default_rates().stream.rates);
+    EXPECT_EQ(use.rates.call_seconds, first.rates.call_seconds);
+    EXPECT_EQ(use.rates.source, first.rates.source);
+    EXPECT_TRUE(use.measured);
+    ASSERT_TRUE(use.network.has_value());
+    EXPECT_EQ(use.network->bytes_per_second, first.network->bytes_per_second);
+    EXPECT_EQ(use.network->latency, first.network->latency);
+    EXPECT_EQ(use.network->source, first.network->source);
+  }
+  EXPECT_EQ(held[2].warning, "its own");
+}
+
+TEST(SharedRates, ANetworkThatRankZeroLacksIsNobodys) {
+  std::vector<RatesInUse> held(2);
+  held[1].network = Network{1e9, 1e-6, "of rank 1"};
+  held[1].measured = true;
+  comm::loopback(2)->run([&](comm::Communicator& communicator) {
+    share_rates(communicator, &held[static_cast<std::size_t>(communicator.rank())]);
+  });
+  EXPECT_FALSE(held[1].network.has_value());
+  EXPECT_FALSE(held[1].measured);
 }
 
 TEST_F(RatesFile, TheCacheFolderFollowsTheEnvironment) {
