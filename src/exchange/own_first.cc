@@ -1,5 +1,5 @@
-// The result is cleared, then each piece goes on where the last one of its row ended. A row without entries from ghosts is
-// not touched behind the wait, but for the factors of a mean.
+// The result is cleared, then each piece goes on where the last one of its row ended. A row without entries from ghosts
+// is not touched behind the wait, but for the factors of a mean.
 #include "exchange/own_first.h"
 
 #include <algorithm>
@@ -12,9 +12,7 @@ namespace {
 
 constexpr std::int64_t kRows = 1024;  ///< that a thread takes at a time
 
-bool is_extreme(kernels::Reduce reduce) {
-  return reduce == kernels::Reduce::kMax || reduce == kernels::Reduce::kMin;
-}
+bool is_extreme(kernels::Reduce reduce) { return reduce == kernels::Reduce::kMax || reduce == kernels::Reduce::kMin; }
 
 template <class U>
 void fill(const kernels::Context& context, MatrixView<U> rows, U value) {
@@ -80,7 +78,8 @@ std::int64_t stream_piece_bytes(const SparsePattern& edges, const comm::HaloPlan
   };
   std::vector<std::int64_t> last_row(halo.receive_at.size() + 1, -1);  // by owner, the row of its last entry; 0: own
   for (std::int64_t v = 0; v < edges.rows; ++v) {
-    for (EdgeId k = edges.offsets[static_cast<std::size_t>(v)]; k < edges.offsets[static_cast<std::size_t>(v) + 1]; ++k) {
+    for (EdgeId k = edges.offsets[static_cast<std::size_t>(v)]; k < edges.offsets[static_cast<std::size_t>(v) + 1];
+         ++k) {
       const NodeId column = edges.indices[static_cast<std::size_t>(k)];
       std::int64_t& last = last_row[column < halo.owned ? 0 : static_cast<std::size_t>(owner(column))];
       pieces += last == v ? 0 : 1;

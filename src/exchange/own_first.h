@@ -1,5 +1,5 @@
-// One sum over in-edges on a rank that is sent others' rows: edges from own nodes while those rows are on their way, then
-// edges from ghosts.
+// One sum over in-edges on a rank that is sent others' rows: edges from own nodes while those rows are on their way,
+// then edges from ghosts.
 //
 // A row's own entries are added in their order, then those from ghosts, owner by owner, onto what is there. So bits
 // depend on the cut of the graph, not on threads nor on when rows come. Devices keep two halves instead, which `fine`

@@ -337,7 +337,8 @@ void check_exchange(const settings::Config& config, bool plans) {
   const bool shares_graph = device_count(config) > 1 && !trains_batches(config);
   const bool ranks = rank_count(config) > 1 || comm::find_launch().ranks > 1;
   if (asked("train.exchange") && !shares_graph && !ranks) {
-    throw Error(ErrorCode::kUsage, "--exchange says how devices or ranks that share the graph take up each other's rows",
+    throw Error(ErrorCode::kUsage,
+                "--exchange says how devices or ranks that share the graph take up each other's rows",
                 config.where("train.exchange"), "add --devices 4 or --ranks 4, or leave it out");
   }
   if (config.text("train.exchange") == "fine" && !shares_graph && ranks) {

@@ -17,12 +17,12 @@ namespace gneiss::jobs {
 struct RanksEstimate {
   int ranks = 1;
   exchange::Exchange exchange = exchange::Exchange::kHalo;  ///< how rows of others are taken up
-  std::int64_t bytes = 0;          ///< of the rank that takes most
-  std::int64_t ghosts = 0;         ///< copies of others' nodes, of all ranks
-  std::int64_t sent_bytes = 0;     ///< in an epoch: rows of nodes and their gradients
-  double compute_seconds = 0;      ///< modelled
-  double communicate_seconds = 0;  ///< what transfers would take one after the other
-  double exposed_seconds = 0;      ///< of that, what ranks wait for
+  std::int64_t bytes = 0;                                   ///< of the rank that takes most
+  std::int64_t ghosts = 0;                                  ///< copies of others' nodes, of all ranks
+  std::int64_t sent_bytes = 0;                              ///< in an epoch: rows of nodes and their gradients
+  double compute_seconds = 0;                               ///< modelled
+  double communicate_seconds = 0;                           ///< what transfers would take one after the other
+  double exposed_seconds = 0;                               ///< of that, what ranks wait for
 
   double hidden_seconds() const { return communicate_seconds - exposed_seconds; }
   double epoch_seconds() const { return compute_seconds + exposed_seconds; }

@@ -260,8 +260,8 @@ void Workload::find_order() {
   const std::int64_t epochs = config_->has("passes.epochs")
                                   ? config_->integer("passes.epochs")
                                   : config_->integer("train.epochs") * config_->integer("train.runs");
-  reorder_ = train::choose_order(dataset_.graph, method, gathered_width_, epochs,
-                                 rates_.rates, thread_count(*config_), &order_);
+  reorder_ = train::choose_order(dataset_.graph, method, gathered_width_, epochs, rates_.rates, thread_count(*config_),
+                                 &order_);
 }
 
 std::int64_t Workload::memory_limit() const { return jobs::memory_limit(*config_); }

@@ -332,8 +332,7 @@ void Executor<T>::bind_own_first(const ir::Op& op, kernels::BoundCall* call) {
   const bool extreme = held->args.reduce == kernels::Reduce::kMax || held->args.reduce == kernels::Reduce::kMin;
   call->run = [this, held, in_scratch = extreme && held->args.arg.data == nullptr](const kernels::Context& context) {
     kernels::SpmmArgs<T> args = held->args;
-    if (in_scratch)
-      args.arg = {reinterpret_cast<std::int32_t*>(context.workspace.data()), args.y.rows, args.y.cols};
+    if (in_scratch) args.arg = {reinterpret_cast<std::int32_t*>(context.workspace.data()), args.y.rows, args.y.cols};
     exchange::sum_own_first(context, *held->pieces, args, held->arrivals, resources_.overlap);
   };
 }

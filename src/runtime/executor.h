@@ -7,8 +7,9 @@
 // together: a task is a run of rows, cut by the data alone, and passes through all of them band by band.
 //
 // Of a rank of several, exchanges go on behind other ops. A band in front of which one is waited for runs its interior
-// rows first and waits then; one behind which rows of ghosts are sent runs those first. A sum that takes up rows as they
-// come adds edges from own nodes first and waits then. Gradients are summed over the ranks, each as soon as it is made; the backward phase ends when all sums are there. Data move between bands of rows.
+// rows first and waits then; one behind which rows of ghosts are sent runs those first. A sum that takes up rows as
+// they come adds edges from own nodes first and waits then. Gradients are summed over the ranks, each as soon as it is
+// made; the backward phase ends when all sums are there. Data move between bands of rows.
 #pragma once
 
 #include <cstddef>
@@ -194,10 +195,10 @@ class Executor {
   const ir::Op* binding_ = nullptr;                        ///< the op that is being bound
   std::vector<std::unique_ptr<OrderedPattern>> in_order_;  ///< by graph; null where no sum asked for it
   std::vector<std::unique_ptr<Exchanged>> exchanged_;
-  exchange::SumRoom<T> sum_room_;             ///< that sums of `exchanged_` share
+  exchange::SumRoom<T> sum_room_;  ///< that sums of `exchanged_` share
   std::vector<std::unique_ptr<OwnFirst>> own_first_;
   std::vector<std::unique_ptr<exchange::StreamPieces>> pieces_;  ///< by graph, of sums that begin with own edges
-  comm::OpenSums sums_;                       ///< of gradients, under way
+  comm::OpenSums sums_;                                          ///< of gradients, under way
   std::vector<std::size_t> early_gradients_;  ///< of parameters: what bands of the forward phase made
 };
 

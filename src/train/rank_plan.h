@@ -25,8 +25,8 @@ struct PlannedRank {
   double own = 1;                        ///< of its edges, those from own nodes
   std::vector<exchange::Fetch> fetches;  ///< if it is a device that reads rows where others have them
   std::int64_t data_bytes = 0;           ///< its part of the data set
-  std::int64_t bytes = 0;                ///< that, lists of rows, pieces of sums that begin with own edges, and the most
-                                         ///< that its session takes at a time
+  std::int64_t bytes = 0;  ///< that, lists of rows, pieces of sums that begin with own edges, and the most
+                           ///< that its session takes at a time
 };
 
 /// What a rank takes: `data_bytes` of its part, as it came.

@@ -1,7 +1,7 @@
 // Exchanges that go on behind other work: the bits of waiting at once, and most of the time of the exchanges gone.
 //
-// Times are virtual (support/lazy_link.h). Both schedules compute the same, so that their times differ by what they wait:
-// that is compared, because other programs on the machine change processor times too.
+// Times are virtual (support/lazy_link.h). Both schedules compute the same, so that their times differ by what they
+// wait: that is compared, because other programs on the machine change processor times too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -131,9 +131,7 @@ Efficiency measure(const RankModel& model, Exchange exchange, int every, int far
           (of_ranks[0].not_driven + of_ranks[1].not_driven) / kRanks};
 }
 
-RankModel wide_gcn() {
-  return {"gcn", "gcn", {{"hidden_channels", std::int64_t{64}}, {"dropout", 0.0}}};
-}
+RankModel wide_gcn() { return {"gcn", "gcn", {{"hidden_channels", std::int64_t{64}}, {"dropout", 0.0}}}; }
 
 TEST(Overlap, MostOfTheExchangesHideBehindComputing) {
   const Efficiency efficiency = measure(wide_gcn(), Exchange::kHalo, 20, 1);

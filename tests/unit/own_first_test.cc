@@ -133,7 +133,8 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 TEST(OwnFirst, SumsAreThoseOfAllRowsAtOnce) {
   const Rank rank;
   for (const Sum& sum : all_sums()) {
-    SCOPED_TRACE(fmt::format("reduce {} weighted {} scaled {}", static_cast<int>(sum.reduce), sum.weighted, sum.scaled));
+    SCOPED_TRACE(
+        fmt::format("reduce {} weighted {} scaled {}", static_cast<int>(sum.reduce), sum.weighted, sum.scaled));
     const Made expected = at_once(rank, sum);
     const Made got = own_first(rank, sum);
     EXPECT_LT(largest_difference(got.y, expected.y), 1e-4);
@@ -197,8 +198,9 @@ TEST(OwnFirst, AnExtremeNeedsRoomForItsWinners) {
   std::vector<float> table = rank.rows;
   kernels::SpmmArgs<float> args = args_of(rank, {.reduce = Reduce::kMax}, &table, &made);
   args.arg = {};
-  const Error error = testing::error_of(
-      [&] { exchange::sum_own_first<float>({1, {}}, pieces, args, {[] {}, [] {}}, true); });
+  const Error error = testing::error_of([&] {
+    exchange::sum_own_first<float>({1, {}}, pieces, args, {[] {}, [] {}}, true);
+  });
   EXPECT_EQ(error.code(), ErrorCode::kInternal);
 }
 
