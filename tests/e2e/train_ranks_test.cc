@@ -54,6 +54,22 @@ TEST(Ranks, TrainAsOneRankDoes) {
   }
 }
 
+/// Attention waits for all rows, and a note says so.
+TEST(Ranks, SumOwnEdgesFirstWhereAskedTo) {
+  const Workplace place;
+  for (const char* model : {"sage", "gat"}) {
+    const std::vector<std::string> common = {kGraph,        "--model", model,  "--epochs", "10",
+                                             "--optimizer", "sgd",     "--lr", "0.3",      "--no-save"};
+    std::vector<std::string> together = common;
+    together.insert(together.end(), {"--ranks", "3", "--exchange", "stream"});
+    const Json report = train(place, together);
+    expect_same_losses(report, train(place, common));
+    EXPECT_EQ(train(place, together)["losses"], report["losses"]);
+    const bool waits = report["notes"].dump().find("not by stream: rows that attention reads") != std::string::npos;
+    EXPECT_EQ(waits, std::string(model) == "gat") << report["notes"];
+  }
+}
+
 /// A score that no sum over the parts would give.
 TEST(Ranks, TakeRocAucOfAllNodes) {
   const Workplace place;
@@ -373,7 +389,10 @@ TEST(Devices, RefuseWhatTheyCannot) {
     EXPECT_THAT(machine.err, HasSubstr("use it with --devices N and no other --exchange"));
     const CommandResult exchange = place.gneiss({command, kGraph, "--exchange", "fine"});
     EXPECT_EQ(exchange.code, 2) << exchange.err;
-    EXPECT_THAT(exchange.err, HasSubstr("add --devices 4, or leave it out"));
+    EXPECT_THAT(exchange.err, HasSubstr("add --devices 4 or --ranks 4, or leave it out"));
+    const CommandResult fine = place.gneiss({command, kGraph, "--ranks", "2", "--exchange", "fine"});
+    EXPECT_EQ(fine.code, 2) << fine.err;
+    EXPECT_THAT(fine.err, HasSubstr("--exchange fine reads rows in others' memory; ranks are sent them"));
   }
 }
 
