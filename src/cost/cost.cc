@@ -252,12 +252,17 @@ class StepCost {
       case OpKind::spmm_arg_grad:
       case OpKind::spmm_arg_weight_grad:
         return gather() + stream_seconds(rates_, step_.bytes);
+      case OpKind::halo_wait:
+      case OpKind::halo_add_start:
+        return lies_apart(op_.inputs[0]) ? stream() : rates_.call_seconds;
       default:
         return stream();
     }
   }
 
  private:
+  /// Rows of ghosts that lie together are received and sent where they are; others are copied.
+  bool lies_apart(ir::ValueId rows) const { return plan_.stride(rows) > program_.type(rows).cols; }
   const ir::GraphDef& graph() const { return program_.graphs[static_cast<std::size_t>(op_.attrs.integer("graph", 0))]; }
   double edges() const { return static_cast<double>(std::max<std::int64_t>(graph().num_edges, 0)); }
   double heads() const { return static_cast<double>(op_.attrs.integer("heads", 1)); }

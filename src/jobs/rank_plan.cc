@@ -39,8 +39,10 @@ class Epoch {
       const std::int32_t band = step(i).band;
       while (band >= 0 && end < std::ssize(plan_.steps) && step(end).band == band) ++end;
       const ir::Phase phase = op(i).phase;
-      if (phase == ir::Phase::kBackward && before == ir::Phase::kForward)
+      if (phase == ir::Phase::kBackward && before == ir::Phase::kForward) {
+        sums_.push_back(sum_over_ranks(1));  // of the loss
         start_sums(ir::GradientSum::kBeforeBackward, ir::GradientSum::kBeforeBackward + 1);
+      }
       if (phase == ir::Phase::kForward || phase == ir::Phase::kBackward) run_steps(i, end);
       before = phase;
       i = end;

@@ -197,6 +197,45 @@ TEST(StepSeconds, RowsOfNearNodesComeFasterInPanels) {
   expect_near_rows_faster(std::move(plan));
 }
 
+/// Rows of ghosts are received and sent where they lie; only rows that lie apart are copied behind the wait.
+TEST(StepSeconds, RowsOfGhostsThatLieTogetherAreNotCopied) {
+  for (const ir::OpKind kind : {ir::OpKind::halo_wait, ir::OpKind::halo_add_start}) {
+    ir::Plan plan;
+    plan.program.node_sets = {{"nodes", 1000}, {"with_ghosts", 100000}, {"packed", 99000}};
+    ir::Type rows;
+    rows.domain = ir::Domain::kNode;
+    rows.cols = 47;
+    rows.set = 1;
+    plan.program.values.push_back({"rows", rows});
+    rows.set = 2;
+    plan.program.values.push_back({"packed", rows});
+    ir::Op op;
+    op.kind = kind;
+    op.inputs = {0, 1};
+    plan.program.ops.push_back(op);
+    ir::Step step;
+    step.op = 0;
+    step.bytes = 2 * 99000 * 47 * sizeof(float);
+    EXPECT_EQ(step_seconds(default_rates(), plan, step), default_rates().call_seconds);
+    plan.strides = {48, 0};
+    EXPECT_GT(step_seconds(default_rates(), plan, step), 1000 * default_rates().call_seconds);
+  }
+}
+
+TEST(StepSeconds, SumsThatBeginWithOwnEdgesPassOverTheirResultMoreOften) {
+  ir::Plan plan = plan_of("gcn", {});
+  int sums = 0;
+  for (const ir::Step& step : plan.steps) {
+    ir::Op& op = plan.program.ops[static_cast<std::size_t>(step.op)];
+    if (op.kind != ir::OpKind::spmm || step.walks_tiles) continue;
+    const double at_once = step_seconds(default_rates(), plan, step);
+    op.attrs.set("exchange", std::string("stream"));
+    EXPECT_GT(step_seconds(default_rates(), plan, step), at_once);
+    ++sums;
+  }
+  EXPECT_GT(sums, 0);
+}
+
 TEST(Reuse, WhatHasLeftTheCacheTakesLonger) {
   passes::Options options;
   options.disabled.insert("fuse_rows");
