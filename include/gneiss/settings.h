@@ -564,7 +564,7 @@ inline constexpr Setting<std::vector<Pass>> passes_off{"passes.off"};
 inline constexpr Setting<ProductOrder> order{"passes.order"};
 /// aggregate tile by tile of source nodes; auto: on dense graphs, and wide rows panel by panel of columns
 inline constexpr Setting<SourceTiles> source_tiles{"passes.source_tiles"};
-/// compile loops over edges for the model's own layers with the host's C++ compiler
+/// compile loops over edges for the model's own layers: with the host's C++ compiler, for a card with NVRTC
 inline constexpr Setting<bool> jit{"passes.jit"};
 /// epochs that work done once before them is weighed against
 inline constexpr Setting<std::int64_t> plan_epochs{"passes.epochs"};

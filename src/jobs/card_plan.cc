@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cost/device_profile.h"
+#include "jobs/device_choice.h"
 #include "jobs/options.h"
 #include "runtime/device.h"
 #include "train/dataset_inputs.h"
@@ -26,6 +27,7 @@ CardPlan plan_card(const settings::Config& config, const data::Dataset& dataset,
   planned.memory_bytes = config.has("device.mem") ? config.integer("device.mem") : profile.memory_bytes;
   planned.layout = runtime::device_layout(plan, inputs.inputs(), options.optimizer);
   runtime::check_room(planned.layout, planned.card, planned.memory_bytes, planned.memory_bytes);
+  planned.edge_values = note_on_edge_values(plan, config.flag("passes.jit"));
   return planned;
 }
 
@@ -40,6 +42,7 @@ std::string describe(const CardPlan& plan) {
   }
   text += row("all of it, taken at once", plan.layout.bytes);
   text += row("that may be taken", plan.memory_bytes);
+  if (!plan.edge_values.empty()) text += fmt::format("  {}\n", plan.edge_values);
   return text;
 }
 

@@ -17,6 +17,7 @@ struct CardPlan {
   std::string card;               ///< whose memory and rates it goes by
   std::int64_t memory_bytes = 0;  ///< that may be taken
   runtime::DeviceLayout layout;
+  std::string edge_values;  ///< see note_on_edge_values
 };
 
 /// Does `config` ask for a plan for a card? Errors: kUsage for a device that there is not.

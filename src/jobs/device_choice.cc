@@ -62,7 +62,6 @@ void plan_for_device(train::SessionOptions* options) {
   passes::Options& passes = options->passes;
   passes.target = planner::Target::kDevice;
   passes.rates = cost::h100_profile().rates;
-  passes.edge_loops = false;
   passes.file_room = {};
   passes.excess_bytes = nullptr;
 }
@@ -73,28 +72,46 @@ void run_on(std::shared_ptr<runtime::Device> device, train::SessionOptions* opti
 }
 
 std::string note_on_edge_values(const ir::Plan& plan, bool jit) {
-  std::int64_t count = 0;
-  std::int64_t largest = 0;
-  std::int32_t line = 0;
+  constexpr double kMiB = 1 << 20;
+  struct Rows {
+    std::int64_t count = 0;
+    std::int64_t largest = 0;
+    std::int32_t line = 0;
+  };
+  Rows kept;
+  Rows spared;  // by loops
   for (const ir::Op& op : plan.program.ops) {
     for (const ir::ValueId v : op.results) {
       if (v == ir::kNoValue) continue;
       const ir::Type& type = plan.program.type(v);
-      const ir::Placement& place = plan.placements[static_cast<std::size_t>(v)];
-      const bool kept = place.storage == ir::Storage::kArena || place.storage == ir::Storage::kConstant;
-      if (type.domain != ir::Domain::kEdge || type.cols == 1 || !kept) continue;
-      ++count;
-      if (place.bytes <= largest) continue;
-      largest = place.bytes;
-      line = op.location.line;
+      const ir::Storage storage = plan.placements[static_cast<std::size_t>(v)].storage;
+      if (type.domain != ir::Domain::kEdge || type.cols == 1) continue;
+      const bool in_memory = storage == ir::Storage::kArena || storage == ir::Storage::kConstant;
+      if (!in_memory && storage != ir::Storage::kLoop) continue;
+      Rows& rows = in_memory ? kept : spared;
+      const std::int64_t bytes = plan.program.elements(v) * plan.value_bytes;
+      ++rows.count;
+      if (bytes <= rows.largest) continue;
+      rows.largest = bytes;
+      rows.line = op.location.line;
     }
   }
-  if (count == 0) return {};
-  constexpr double kMiB = 1 << 20;
+  std::string text;
+  if (!plan.loops.empty()) {
+    text = fmt::format(
+        "{} loops over edges keep no row of {} values of edges, of which the largest would take {:.1f} MiB (line {} of "
+        "the model)",
+        plan.loops.size(), spared.count, static_cast<double>(spared.largest) / kMiB, spared.line);
+    if (kept.count == 0) return text;
+    return text +
+           fmt::format("; {} matrices have a row for each edge all the same, the largest takes {:.1f} MiB (line {})",
+                       kept.count, static_cast<double>(kept.largest) / kMiB, kept.line);
+  }
+  if (kept.count == 0) return {};
   return fmt::format(
       "ops on edges run one by one on a device{}: {} matrices have a row for each edge, the largest takes {:.1f} MiB "
       "(line {} of the model)",
-      jit ? ", --jit compiles loops for the CPU alone" : "", count, static_cast<double>(largest) / kMiB, line);
+      jit ? "" : ", --jit makes loops of them", kept.count, static_cast<double>(kept.largest) / kMiB, kept.line);
 }
 
 void refuse_device(const settings::Config& config, std::string_view command) {

@@ -158,7 +158,7 @@ SynthReport synthesize(settings::Config config, std::string_view target_name, co
                        bool force) {
   const synth::Target& target = synth::find_target(target_name);
   check_ranks_of(target, config);
-  if (!target.ranks) config.set("passes.jit", "true", settings::Origin::kFlag, "a program is compiled anyway");
+  if (!target.ranks && !target.device) config.set("passes.jit", "true", settings::Origin::kFlag, "a program is compiled anyway");
   refuse_device(config, "synth");
   Workload workload(&config, PlanFor::kAnyMachine);
   check_settings(config, workload.driver());

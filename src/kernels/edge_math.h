@@ -2,8 +2,8 @@
 // of one element, and the draws of dropout. Plain loops over these become vectors for whichever instruction set runs
 // them.
 //
-// A loop is compiled by itself, with nothing but this header and what it includes: keep that to the standard library,
-// random.h and dropout_key.h.
+// A loop is compiled by itself, with nothing but this header and what it includes: keep that to random.h and to headers
+// of the standard library that runtime/nvrtc.cc has stand-ins for, since NVRTC brings none.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,6 @@
 #include <limits>
 
 #include "base/random.h"
-#include "kernels/dropout_key.h"
 
 /// A loop is compiled for several instruction sets, one of which is chosen when it is first called. Unrolling the edges
 /// into the loops over columns (unroll-and-jam) would leave those to be computed one by one.
@@ -46,16 +45,23 @@ using EdgeLoopFunction = void (*)(const EdgeLoopArgs& args, std::int64_t begin, 
 
 namespace edge {
 
-inline const float* reals(const EdgeLoopArgs& args, int i) { return static_cast<const float*>(args.reads[i]); }
-inline const std::int32_t* indices(const EdgeLoopArgs& args, int i) {
+/// nvcc takes them for cards as well (cuda/edge_loop.h).
+#ifdef __CUDACC__
+#define GNEISS_EDGE_INLINE inline __host__ __device__ __attribute__((always_inline))
+#else
+#define GNEISS_EDGE_INLINE inline __attribute__((always_inline))
+#endif
+
+GNEISS_EDGE_INLINE const float* reals(const EdgeLoopArgs& args, int i) {
+  return static_cast<const float*>(args.reads[i]);
+}
+GNEISS_EDGE_INLINE const std::int32_t* indices(const EdgeLoopArgs& args, int i) {
   return static_cast<const std::int32_t*>(args.reads[i]);
 }
-inline float* written(const EdgeLoopArgs& args, int i) { return static_cast<float*>(args.writes[i]); }
-inline std::int32_t* written_indices(const EdgeLoopArgs& args, int i) {
+GNEISS_EDGE_INLINE float* written(const EdgeLoopArgs& args, int i) { return static_cast<float*>(args.writes[i]); }
+GNEISS_EDGE_INLINE std::int32_t* written_indices(const EdgeLoopArgs& args, int i) {
   return static_cast<std::int32_t*>(args.writes[i]);
 }
-
-#define GNEISS_EDGE_INLINE inline __attribute__((always_inline))
 
 /// The other end of an edge some way ahead, whose rows are to be on their way to the cache.
 GNEISS_EDGE_INLINE std::int64_t end_ahead(const EdgeLoopArgs& args, std::int64_t k) {

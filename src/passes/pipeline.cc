@@ -59,8 +59,7 @@ bool trains(const Options& options) {
 }
 
 bool wants_edge_loops(const Options& options) {
-  const bool can = options.edge_loops && options.target == planner::Target::kCpu;
-  return can && options.disabled.count(kFuseEdges) == 0;
+  return options.edge_loops && options.disabled.count(kFuseEdges) == 0;
 }
 
 /// All ranks choose by what the features of all nodes hold.

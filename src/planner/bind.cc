@@ -218,7 +218,7 @@ bool reads_ends_only(const Op& op) {
 }
 
 void bind_kernels(ir::Plan* plan, SourceTiling tiling, const cost::Rates& rates, std::vector<std::string>* decisions) {
-  find_edge_loops(plan);
+  find_edge_loops(plan, Space::kHost);
   find_structures(plan);
   choose_source_tiles(plan, tiling, rates, decisions);
   if (plan->value_bytes == sizeof(double)) {
@@ -230,6 +230,7 @@ void bind_kernels(ir::Plan* plan, SourceTiling tiling, const cost::Rates& rates,
 }
 
 void bind_device_kernels(ir::Plan* plan) {
+  find_edge_loops(plan, Space::kDevice);
   find_structures(plan);
   bind_all<float, Space::kDevice>(plan, &kernels::emulated_kernels());
   plan->features_kept = keeps_features(*plan);

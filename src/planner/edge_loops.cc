@@ -15,6 +15,11 @@ using ir::OpKind;
 /// As many as a group of rows has at most, and for the same reasons; of rows enough to be worth a task.
 constexpr std::int64_t kMostTasks = 128;
 constexpr std::int64_t kTaskRows = 64;
+/// On a device each is one thread's: enough for a card, of rows enough to be worth a part of the sums of its own, and no
+/// more than these parts may take.
+constexpr std::int64_t kMostDeviceTasks = 4096;
+constexpr std::int64_t kDeviceTaskRows = 16;
+constexpr std::int64_t kMostPartBytes = std::int64_t{16} << 20;
 
 std::int32_t graph_of(const ir::Program& program, const Op& op) {
   for (const ir::ValueId v : op.inputs) {
@@ -45,9 +50,17 @@ void add_op(const ir::Program& program, const Op& op, const std::vector<bool>& m
   }
 }
 
+/// On a device, rows are tasks where nothing is summed over all edges.
+std::int64_t tasks_of(const ir::EdgeLoop& loop, Space space) {
+  if (space == Space::kHost) return std::clamp<std::int64_t>(num_chunks(loop.rows, kTaskRows), 1, kMostTasks);
+  if (loop.task_bytes == 0) return loop.rows;
+  const std::int64_t most = std::clamp<std::int64_t>(kMostPartBytes / loop.task_bytes, 1, kMostDeviceTasks);
+  return std::clamp<std::int64_t>(num_chunks(loop.rows, kDeviceTaskRows), 1, most);
+}
+
 }  // namespace
 
-void find_edge_loops(ir::Plan* plan) {
+void find_edge_loops(ir::Plan* plan, Space space) {
   const ir::Program& program = plan->program;
   std::vector<bool> made(program.values.size(), false);
   std::int64_t open = -1;
@@ -69,7 +82,7 @@ void find_edge_loops(ir::Plan* plan) {
   for (ir::EdgeLoop& loop : plan->loops) {
     const ir::GraphDef& graph = program.graphs[static_cast<std::size_t>(loop.graph)];
     loop.rows = program.node_sets[static_cast<std::size_t>(loop.out_edges ? graph.src_set : graph.dst_set)].size;
-    loop.tasks = std::clamp<std::int64_t>(num_chunks(loop.rows, kTaskRows), 1, kMostTasks);
+    loop.tasks = tasks_of(loop, space);
     loop.slots = loop.slots && loop.out_edges;
   }
 }

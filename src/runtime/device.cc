@@ -21,6 +21,17 @@ class EmulatedRecording : public Recording {
   kernels::emulated::Launches launches;
 };
 
+class EmulatedModule : public DeviceModule {
+ public:
+  explicit EmulatedModule(LoadedLibrary library) : library_(std::move(library)) {}
+  ItemKernel kernel(const std::string& name) override {
+    return emulated_kernel(reinterpret_cast<EmulatedItems>(library_.find(name)));
+  }
+
+ private:
+  LoadedLibrary library_;
+};
+
 class EmulatedDevice : public Device {
  public:
   std::string name() const override { return "emulated device"; }
@@ -60,6 +71,11 @@ class EmulatedDevice : public Device {
     recording_->launches.end();
     return std::move(recording_);
   }
+  std::unique_ptr<DeviceModule> compile(const CppText& text, const std::string& emulated_options) override {
+    CppText for_host = text;
+    for_host.options = emulated_options;
+    return std::make_unique<EmulatedModule>(std::move(compile_text(for_host).library));
+  }
   void poison(void* data, std::int64_t bytes) override { fill(data, 0xFF, bytes); }
 
  protected:
@@ -79,6 +95,10 @@ DeviceRoom Device::room() {
   DeviceRoom room = whole_room();
   if (allowed_bytes_ == 0) return room;
   return {std::min(room.free_bytes, allowed_bytes_), std::min(room.total_bytes, allowed_bytes_)};
+}
+
+std::unique_ptr<DeviceModule> Device::compile(const CppText& text, const std::string& /*emulated_options*/) {
+  throw Error(ErrorCode::kUnsupported, fmt::format("{} compiles no kernels ({})", name(), text.name));
 }
 
 std::unique_ptr<Device> make_emulated_device() { return std::make_unique<EmulatedDevice>(); }

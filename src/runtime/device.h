@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "kernels/cuda/device_kernels.h"
+#include "runtime/device_loops.h"
+#include "runtime/host_compiler.h"
 
 namespace gneiss::runtime {
 
@@ -57,6 +59,9 @@ class Device {
   /// From here to end_recording launches are kept and not run.
   virtual void begin_recording() = 0;
   virtual std::unique_ptr<Recording> end_recording() = 0;
+  /// Compiles kernels that were written for a device (synth/loops.h), or takes them from the cache; the options are the
+  /// device's. Errors: kUnsupported if nothing compiles them or that fails, as compile_text; kDisk.
+  virtual std::unique_ptr<DeviceModule> compile(const CppText& text, const std::string& emulated_options);
   /// Before work that writes all of this memory: the emulation fills it with NaN, so that what was not written shows.
   virtual void poison(void* /*data*/, std::int64_t /*bytes*/) {}
 

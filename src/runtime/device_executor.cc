@@ -33,11 +33,12 @@ void run_kernel(const kernels::DeviceKernels& kernels, const kernels::DeviceCont
 
 DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* parameters, Device* device,
                                const Inputs& inputs, DerivedGraphs derived, int threads,
-                               const OptimizerConfig& optimizer, std::vector<ParameterRange> ranges)
+                               const OptimizerConfig& optimizer, std::vector<ParameterRange> ranges, DeviceLoops loops)
     : plan_(plan),
       parameters_(*parameters),
       device_(*device),
       optimizer_(optimizer),
+      loops_(std::move(loops)),
       ranges_(joined(std::move(ranges))),
       layout_(device_layout(plan, inputs, optimizer)),
       memory_((check_room(layout_, device->name(), device->room().free_bytes, device->room().total_bytes), device),
@@ -46,7 +47,9 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
   parameters_.check(plan);
   const bool has_rows_of_bands =
       std::any_of(plan.bands.begin(), plan.bands.end(), [](const ir::RowBand& band) { return band.band_rows > 0; });
-  GNEISS_ASSERT(!has_rows_of_bands && plan.loops.empty() && plan.file_bytes == 0, "the plan is for a host");
+  GNEISS_ASSERT(!has_rows_of_bands && plan.file_bytes == 0, "the plan is for a host");
+  GNEISS_ASSERT(loops_.loops.size() == plan.loops.size(), "{} of {} loops over edges were compiled",
+                loops_.loops.size(), plan.loops.size());
   const std::int64_t values = plan.parameter_bytes / std::int64_t{sizeof(float)};
   const int states = Optimizer<float>::state_values(optimizer);
   values_ = take<float>(values);
@@ -79,12 +82,39 @@ void DeviceExecutor::bind_steps() {
     const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
     Step& step = steps_.emplace_back();
     step.op = &op;
+    if (planned.loop >= 0) {
+      const auto number = static_cast<std::size_t>(planned.loop);
+      const ir::EdgeLoop& loop = plan_.loops[number];
+      if (std::ssize(steps_) - 1 == loop.last_step) bind_loop(&step, loop, number);
+      continue;
+    }
     kernels::bind_call<float, Space::kDevice>(op, operands_, &step.call);
     GNEISS_ASSERT(static_cast<std::int64_t>(step.call.workspace_bytes) <= planned.workspace_bytes,
                   "{} needs {} bytes of scratch, the plan has {}", ir::traits(op.kind).name, step.call.workspace_bytes,
                   planned.workspace_bytes);
   }
   bind_epilogues();
+}
+
+/// A loop is launched in the place of its last step; those before have no call.
+void DeviceExecutor::bind_loop(Step* step, const ir::EdgeLoop& planned, std::size_t number) {
+  const Graph& graph = graphs_[static_cast<std::size_t>(planned.graph)];
+  DeviceLoop& loop = bound_loops_.emplace_back();
+  loop.loop = loops_.loops[number];
+  loop.add_totals = loops_.totals;
+  loop.launch.args = device_loop_args(planned.out_edges ? graph.out : graph.in, graph.in, graph.weights, row_ids_);
+  loop.launch.rows = planned.rows;
+  loop.launch.tasks = planned.tasks;
+  const ir::LoopValues values = ir::values_of(plan_, planned);
+  const auto place = [&](ir::ValueId v) -> void* {
+    const ir::Type& type = plan_.program.type(v);
+    GNEISS_ASSERT(plan_.stride(v) == type.cols, "a loop over edges reads rows that lie apart");
+    return type.scalar == ir::Scalar::kIndex ? static_cast<void*>(address(v)) : view(v).data;
+  };
+  for (const ir::ValueId v : values.reads) loop.matrices.push_back(place(v));
+  for (const ir::ValueId v : values.writes) loop.matrices.push_back(place(v));
+  for (const ir::ValueId v : values.totals) loop.totals.push_back(view(v));
+  step->call.run = [held = &loop](const kernels::DeviceContext& context) { launch_loop(context, *held); };
 }
 
 /// Steps of a chain but its first become stages of that one's kernel.
@@ -298,8 +328,9 @@ void DeviceExecutor::launch_phase(ir::Phase phase) {
       if (waits_for_each_step()) device_.wait();
     } catch (const Error& error) {
       throw Error(error.code(),
-                  fmt::format("{} (line {} of the model): {}", ir::traits(step.op->kind).name, step.op->location.line,
-                              error.message()),
+                  fmt::format("{} (line {} of the model): {}",
+                              step.op->attrs.has("loop") ? "a loop over edges" : ir::traits(step.op->kind).name,
+                              step.op->location.line, error.message()),
                   error.where(), error.hint());
     }
   }

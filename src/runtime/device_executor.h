@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "kernels/call.h"
 #include "runtime/device.h"
 #include "runtime/device_layout.h"
+#include "runtime/device_loops.h"
 #include "runtime/device_program.h"
 #include "runtime/inputs.h"
 #include "runtime/optimizer.h"
@@ -28,11 +30,12 @@ namespace gneiss::runtime {
 
 class DeviceExecutor {
  public:
-  /// Takes the memory and copies what the plan runs on. Plan, parameters and device must outlive the executor; the
-  /// plan is one for devices. Errors: kOutOfMemory with the numbers; kUnsupported for what devices do not do yet.
+  /// Takes the memory and copies what the plan runs on. `loops`: the kernels of the plan's loops over edges. Plan,
+  /// parameters and device must outlive the executor; the plan is one for devices. Errors: kOutOfMemory with the
+  /// numbers; kUnsupported for what devices do not do yet.
   DeviceExecutor(const ir::Plan& plan, Parameters<float>* parameters, Device* device, const Inputs& inputs,
                  DerivedGraphs derived, int threads, const OptimizerConfig& optimizer,
-                 std::vector<ParameterRange> ranges);
+                 std::vector<ParameterRange> ranges, DeviceLoops loops = {});
   DeviceExecutor(const DeviceExecutor&) = delete;
   DeviceExecutor& operator=(const DeviceExecutor&) = delete;
 
@@ -99,6 +102,7 @@ class DeviceExecutor {
   void make_operands();
   void bind_steps();
   void bind_epilogues();
+  void bind_loop(Step* step, const ir::EdgeLoop& planned, std::size_t number);
   void launch_phase(ir::Phase phase);
   void launch_update();
   void launch_clipping(const kernels::DeviceContext& context);
@@ -113,6 +117,7 @@ class DeviceExecutor {
   Parameters<float>& parameters_;
   Device& device_;
   OptimizerConfig optimizer_;
+  DeviceLoops loops_;
   std::vector<ParameterRange> ranges_;
   DeviceLayout layout_;
   DeviceMemory memory_;
@@ -147,6 +152,7 @@ class DeviceExecutor {
   std::vector<float> host_first_;
   std::vector<float> host_second_;
   kernels::Operands<float, Space::kDevice> operands_;
+  std::deque<DeviceLoop> bound_loops_;  ///< that steps run
   std::vector<Step> steps_;
   std::vector<kernels::Epilogue> epilogues_;  ///< one a chain of the plan
   std::vector<Copy> copies_;

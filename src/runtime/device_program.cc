@@ -47,7 +47,9 @@ void RecordedWork::run(Device* device, DeviceSpan<std::byte> written, const std:
 }
 
 DeviceProgram::DeviceProgram(const std::string& device_name)
-    : device(open_device(device_name)), numbers_(take<kernels::StepNumbers>(1)) {}
+    : device(open_device(device_name)),
+      emulated_(card_number(device_name) < 0),
+      numbers_(take<kernels::StepNumbers>(1)) {}
 
 SparsePatternIn<Space::kDevice> DeviceProgram::send(const SparsePattern& from) {
   return {from.rows, from.cols, send(from.offsets), send(from.indices), send(from.slots)};
@@ -68,6 +70,29 @@ kernels::DeviceContext DeviceProgram::context(const kernels::Epilogue* epilogue,
   context.epilogue = epilogue;
   context.guard = guard;
   return context;
+}
+
+ItemKernel DeviceProgram::kernel_of(const ProgramKernel& kernel) const {
+  if (emulated_) return emulated_kernel(kernel.emulated);
+  if (kernel.on_card == nullptr) {
+    throw Error(ErrorCode::kUnsupported,
+                "this program was built without nvcc, which its loops over edges need on a card", "--device",
+                "build it where nvcc is found, against a Gneiss with CUDA; or use --device emulated");
+  }
+  return card_kernel(kernel.on_card);
+}
+
+void DeviceProgram::launch(const ProgramLoop& loop) {
+  DeviceLoop call;
+  call.loop = kernel_of(loop.loop);
+  if (!loop.totals.empty()) call.add_totals = kernel_of(loop.add_totals);
+  call.launch.args = device_loop_args(loop.edges, loop.in_edges, loop.weights, loop.ids);
+  call.launch.rows = loop.rows;
+  call.launch.tasks = loop.tasks;
+  call.matrices = loop.matrices;
+  call.totals = loop.totals;
+  launch_loop(context(nullptr, {}), call);
+  if (waits_for_each_step()) device->wait();
 }
 
 void DeviceProgram::send_numbers(const kernels::StepNumbers& numbers) {

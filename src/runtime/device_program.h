@@ -12,11 +12,13 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "base/matrix_view.h"
 #include "kernels/cuda/device_kernels.h"
 #include "kernels/cuda/epilogue.h"
 #include "runtime/device.h"
+#include "runtime/device_loops.h"
 
 namespace gneiss::runtime {
 
@@ -68,6 +70,38 @@ struct DeviceElements {
 inline DeviceElements elements(const MatrixView<float, Space::kDevice>& m) {
   return {m.data, static_cast<std::size_t>(m.size())};
 }
+
+/// A kernel of a program's own, for the emulation and for cards; null where no nvcc compiled it.
+struct ProgramKernel {
+  EmulatedItems emulated = nullptr;
+  CardItems on_card = nullptr;
+};
+
+/// Where matrices begin.
+struct Places {
+  template <class... Views>
+  explicit Places(const Views&... views) : list{views.data...} {}
+  std::vector<void*> list;
+};
+struct Matrices {
+  template <class... Views>
+  explicit Matrices(const Views&... views) : list{views...} {}
+  std::vector<MatrixView<float, Space::kDevice>> list;
+};
+
+/// A loop over edges and what it runs on.
+struct ProgramLoop {
+  ProgramKernel loop;
+  ProgramKernel add_totals = {};  ///< where there are totals
+  const SparsePatternIn<Space::kDevice>& edges;
+  const SparsePatternIn<Space::kDevice>& in_edges;
+  DeviceSpan<const float> weights;
+  DeviceSpan<const std::int64_t> ids;
+  std::int64_t rows = 0;
+  std::int64_t tasks = 0;
+  std::vector<void*> matrices = {};  ///< those that it reads, then those that it writes
+  std::vector<MatrixView<float, Space::kDevice>> totals = {};
+};
 
 /// A device, pieces of its memory, and kernels on them. Pieces are given back with this.
 class DeviceProgram {
@@ -129,6 +163,9 @@ class DeviceProgram {
     if (waits_for_each_step()) device->wait();
   }
 
+  /// Enqueues a loop over edges. Errors: kUnsupported if it has no kernel for this device.
+  void launch(const ProgramLoop& loop);
+
   /// Brings the numbers of a step to the device; see step_numbers.
   void send_numbers(const kernels::StepNumbers& numbers);
   /// A number of the device.
@@ -140,8 +177,10 @@ class DeviceProgram {
 
  private:
   static kernels::Epilogue epilogue_of(std::initializer_list<kernels::EpilogueStage> stages);
+  ItemKernel kernel_of(const ProgramKernel& kernel) const;
   kernels::DeviceContext context(const kernels::Epilogue* epilogue, DeviceSpan<std::byte> scratch_of_it) const;
 
+  bool emulated_;
   std::deque<DeviceMemory> pieces_;
   DeviceSpan<kernels::StepNumbers> numbers_;
 };

@@ -287,7 +287,7 @@ std::vector<Setting> output_settings() {
        .flag = "jit",
        .type = kBool,
        .initial = "false",
-       .help = "compile loops over edges for the model's own layers with the host's C++ compiler"},
+       .help = "compile loops over edges for the model's own layers: with the host's C++ compiler, for a card with NVRTC"},
       {.key = "passes.epochs",
        .flag = "plan-epochs",
        .type = kInteger,

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "synth/calls.h"
+#include "synth/loops.h"
 #include "synth/target.h"
 #include "synth/text.h"
 
@@ -31,6 +32,12 @@ class PhaseWriter {
     const std::vector<ir::Step>& steps = from_.plan().steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const std::size_t first = i;
+      if (steps[first].loop >= 0) {
+        const auto index = static_cast<std::size_t>(steps[first].loop);
+        i = static_cast<std::size_t>(from_.plan().loops[index].last_step);
+        if (op_of(steps[first]).phase == phase_) write_loop(index);
+        continue;
+      }
       if (steps[first].band >= 0)
         i = static_cast<std::size_t>(from_.plan().bands[static_cast<std::size_t>(steps[first].band)].last_step);
       if (op_of(steps[first]).phase != phase_) continue;
@@ -122,6 +129,41 @@ class PhaseWriter {
     }
     text_ += call("    ", "p.launch", {kernel, "{" + followers + "}"}) + "  }\n";
     lines_.begin_anew();
+  }
+
+  /// A loop over edges: which matrices it reads and writes, in the order in which its kernel counts them.
+  void write_loop(std::size_t index) {
+    const ir::EdgeLoop& loop = from_.plan().loops[index];
+    const ir::LoopValues values = ir::values_of(from_.plan(), loop);
+    const ir::GraphDef& graph = from_.program().graphs[static_cast<std::size_t>(loop.graph)];
+    const std::string& edges = from_.names.graph(loop.graph);
+    const std::string name = loop_name(from_.plan(), from_.names, index);
+    const auto kernel = [](const std::string& of) { return fmt::format("{{{0}, ON_CARD({0})}}", of); };
+    const bool weighted = graphs_with_weights(from_)[static_cast<std::size_t>(loop.graph)];
+    std::vector<Field> fields = {{"loop", kernel(name)}};
+    if (!values.totals.empty()) fields.push_back({"add_totals", kernel(kLoopTotals)});
+    fields.push_back({"edges", fmt::format("p.{}_edges_{}", loop.out_edges ? "out" : "in", edges)});
+    fields.push_back({"in_edges", "p.in_edges_" + edges});
+    fields.push_back({"weights", weighted ? "p.weights_" + edges : "{}"});
+    fields.push_back({"ids", "p.ids"});
+    fields.push_back({"rows", from_.names.node_count(loop.out_edges ? graph.src_set : graph.dst_set)});
+    if (!values.totals.empty()) fields.push_back({"tasks", fmt::format("{}", loop.tasks)});
+    fields.push_back({"matrices", "matrices.list"});
+    if (!values.totals.empty()) fields.push_back({"totals", "totals.list"});
+    text_ += lines_.before(op_of(from_.plan().steps[static_cast<std::size_t>(loop.last_step)]), "  ");
+    std::vector<ir::ValueId> matrices = values.reads;
+    matrices.insert(matrices.end(), values.writes.begin(), values.writes.end());
+    text_ += "  {\n";
+    write_list("const runtime::Places matrices", matrices);
+    if (!values.totals.empty()) write_list("const runtime::Matrices totals", values.totals);
+    text_ += definition("    ", "runtime::ProgramLoop", "loop", fields) + "    p.launch(loop);\n  }\n";
+    lines_.begin_anew();
+  }
+
+  void write_list(const std::string& head, const std::vector<ir::ValueId>& values) {
+    std::vector<std::string> items;
+    for (const ir::ValueId v : values) items.push_back("p." + from_.names.value(v));
+    text_ += call("    ", head, items);
   }
 
   /// Which operands of an op are the result of the one before it.
@@ -234,20 +276,29 @@ std::string update_source(const Source& from) {
                              includes({quote("program.h")}), body);
 }
 
+/// The text that nvcc gets, for a compiler of the host.
+std::string emulated_loops() {
+  return fmt::format("// Loops over edges for the emulation.\n#include \"{}\"\n", kDeviceLoopsFile);
+}
+
 }  // namespace
 }  // namespace cuda
 
 std::vector<SourceFile> emit_cuda(const Specification& specification) {
-  GNEISS_ASSERT(specification.plan->value_bytes == 4 && specification.plan->loops.empty(),
-                "programs for devices are f32, without loops");
+  GNEISS_ASSERT(specification.plan->value_bytes == 4, "programs for devices are f32");
   const Names names(specification);
   const openmp::Source from{specification, names, Space::kDevice};
-  return {{"CMakeLists.txt", openmp::build_file(from)},   {"program.h", cuda::program_header(from)},
-          {"data.cc", cuda::data_source(from)},           {"parameters.cc", openmp::parameters_source(from)},
-          {"setup.cc", cuda::setup_source(from)},         {"forward.cc", cuda::forward_source(from)},
-          {"backward.cc", cuda::backward_source(from)},   {"update.cc", cuda::update_source(from)},
-          {"inference.cc", cuda::inference_source(from)}, {"scores.cc", cuda::scores_source(from)},
-          {"main.cc", openmp::main_source(from)}};
+  std::vector<SourceFile> files = {
+      {"CMakeLists.txt", openmp::build_file(from)},   {"program.h", cuda::program_header(from)},
+      {"data.cc", cuda::data_source(from)},           {"parameters.cc", openmp::parameters_source(from)},
+      {"setup.cc", cuda::setup_source(from)},         {"forward.cc", cuda::forward_source(from)},
+      {"backward.cc", cuda::backward_source(from)},   {"update.cc", cuda::update_source(from)},
+      {"inference.cc", cuda::inference_source(from)}, {"scores.cc", cuda::scores_source(from)},
+      {"main.cc", openmp::main_source(from)}};
+  if (specification.plan->loops.empty()) return files;
+  files.push_back({kDeviceLoopsFile, loops_source(*specification.plan, names, Space::kDevice)});
+  files.push_back({"loops_emulated.cc", cuda::emulated_loops()});
+  return files;
 }
 
 }  // namespace gneiss::synth

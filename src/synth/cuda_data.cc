@@ -5,6 +5,7 @@
 
 #include "synth/calls.h"
 #include "synth/cuda.h"
+#include "synth/loops.h"
 #include "synth/text.h"
 
 namespace gneiss::synth::cuda {
@@ -243,6 +244,27 @@ std::vector<bool> graphs_with_weights(const Source& from) {
   return read;
 }
 
+/// What forward, backward and the rest name loops over edges by.
+static std::string loop_declarations(const Source& from) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < from.plan().loops.size(); ++i) names.push_back(loop_name(from.plan(), from.names, i));
+  if (names.empty()) return {};
+  const bool sums = std::any_of(from.plan().loops.begin(), from.plan().loops.end(),
+                                [](const ir::EdgeLoop& loop) { return loop.task_bytes > 0; });
+  if (sums) names.emplace_back(kLoopTotals);
+  std::string text = "\n// Loops over edges (loops.cu), as the emulation and as cards run them.\n";
+  for (const std::string& name : names) {
+    text += call("", fmt::format("extern \"C\" void {}", name),
+                 {"const void* arguments", "std::int64_t first", "std::int64_t step"});
+  }
+  text += "#ifdef PROGRAM_HAS_CUDA\n";
+  for (const std::string& name : names) {
+    text += call("", fmt::format("extern \"C\" const char* {}_on_card", name),
+                 {"void* stream", "unsigned blocks", "unsigned threads", "const void* arguments"});
+  }
+  return text + "#define ON_CARD(name) name##_on_card\n#else\n#define ON_CARD(name) nullptr\n#endif\n";
+}
+
 std::string program_header(const Source& from) {
   const Specification& spec = from.spec;
   std::string text =
@@ -257,7 +279,11 @@ std::string program_header(const Source& from) {
 //   update.cc      a step of the optimizer
 //   inference.cc   logits without dropout
 //   scores.cc      scores and loss of the three parts of the nodes
-//   main.cc        options, and the loop over epochs
+)" +
+          std::string(from.plan().loops.empty()
+                          ? ""
+                          : "//   loops.cu       loops over edges; loops_emulated.cc: the same for the emulation\n") +
+          R"(//   main.cc        options, and the loop over epochs
 //
 // Comments of the form `FILE:LINE` show the line of the model that the code below comes from.
 #pragma once
@@ -328,9 +354,8 @@ void backward(Program& p);
 void update(Program& p);
 void infer(Program& p);
 Scores evaluate(Program& p);
-
-}  // namespace program
-)";
+)" + loop_declarations(from) +
+          "\n}  // namespace program\n";
   return text;
 }
 

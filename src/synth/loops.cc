@@ -1,4 +1,6 @@
-// Writes the walk over rows and edges, then each segment as a loop over columns, sums kept in local arrays.
+// Writes the walk over rows and edges, then each segment as a loop over columns, sums kept in local arrays. For a
+// device a thread does what a task does on the host: nothing is fetched ahead, no sum is taken in another order, and
+// what would be a large array of a thread is read where it lies.
 #include "synth/loops.h"
 
 #include <fmt/format.h>
@@ -31,10 +33,11 @@ bool is_extreme(const Op& op) {
 
 class LoopWriter {
  public:
-  LoopWriter(const ir::Plan& plan, const Names& names, std::size_t index)
+  LoopWriter(const ir::Plan& plan, const Names& names, std::size_t index, Space space)
       : plan_(plan),
         program_(plan.program),
         names_(names),
+        on_device_(space == Space::kDevice),
         loop_(plan.loops[index]),
         values_(ir::values_of(plan, loop_)),
         lines_(names) {
@@ -53,6 +56,9 @@ class LoopWriter {
     for (const LoopSegment& segment : segments) write_segment(segment);
     return assemble();
   }
+
+  /// What a thread has in arrays, once it is written.
+  std::int64_t array_bytes() const { return array_bytes_; }
 
  private:
   const ir::Type& type(ValueId v) const { return program_.type(v); }
@@ -87,6 +93,13 @@ class LoopWriter {
     std::string name = stem;
     for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
     return name;
+  }
+
+  /// The declaration of an array of a thread.
+  std::string array(const std::string& name, std::int64_t count, const char* element = "float") {
+    constexpr std::int64_t kElementBytes = 4;
+    array_bytes_ += count * kElementBytes;
+    return fmt::format("{} {}[{}]", element, name, count);
   }
 
   void line(std::string* text, const std::string& indent, const std::string& code) const {
@@ -138,7 +151,8 @@ class LoopWriter {
     if (!is_new) return found->second;
     found->second = unique(wanted);
     const bool index = type(v).scalar == ir::Scalar::kIndex;
-    if (row == "u") fetch_ += fmt::format("{}edge::fetch<{}>({} + ahead * {});\n", kEdge, cols(v), matrix(v), cols(v));
+    if (row == "u" && !on_device_)
+      fetch_ += fmt::format("{}edge::fetch<{}>({} + ahead * {});\n", kEdge, cols(v), matrix(v), cols(v));
     line(text, indent,
          fmt::format("const {}* const {} = {} + {} * {};", index ? "std::int32_t" : "float", found->second, matrix(v),
                      row, cols(v)));
@@ -256,7 +270,7 @@ class LoopWriter {
     std::string clause;
     for (const ValueId sum : sums_)
       clause += fmt::format("{}{}{}", clause.empty() ? " reduction(+ : " : ", ", local(sum), grouped ? "_sum" : "");
-    edge_ += "#pragma omp simd" + clause + (clause.empty() ? "" : ")") + "\n";
+    if (!on_device_) edge_ += "#pragma omp simd" + clause + (clause.empty() ? "" : ")") + "\n";
     const std::int64_t width = shape.cols / shape.groups;
     if (grouped) {
       edge_ += fmt::format("{}  for (int c = 0; c < {}; ++c) {{\n{}    const int j = h * {} + c;\n", kEdge, width,
@@ -272,9 +286,9 @@ class LoopWriter {
     if (op.kind == OpKind::sum_groups && looped) {
       sums_.push_back(result);
       edge_ += cols(result) == 1 ? fmt::format("{}float {} = 0;\n", kEdge, local(result))
-                                 : fmt::format("{}float {}[{}];\n", kEdge, local(result), cols(result));
+                                 : fmt::format("{}{};\n", kEdge, array(local(result), cols(result)));
     } else if (looped && has_row_.count(result) > 0) {
-      edge_ += fmt::format("{}float {}[{}];\n", kEdge, local(result), cols(result));
+      edge_ += fmt::format("{}{};\n", kEdge, array(local(result), cols(result)));
     }
     if (op.kind == OpKind::dropout) declare_draw(op);
   }
@@ -286,7 +300,7 @@ class LoopWriter {
     const auto [found, is_new] = draws_.try_emplace(key);
     if (!is_new) return;
     found->second = unique("keep");
-    edge_ += fmt::format("{}float {}[{}];\n", kEdge, found->second, cols(op.results[0]));
+    edge_ += fmt::format("{}{};\n", kEdge, array(found->second, cols(op.results[0])));
     line(&edge_, kEdge,
          fmt::format("edge::draw(args, {}, {}, {}, {}, {}, {});", op.attrs.integer("stream", 0), least,
                      real(static_cast<float>(p < 1 ? 1 / (1 - p) : 0)), destination(), source(), found->second));
@@ -337,6 +351,7 @@ class LoopWriter {
     }
     std::vector<std::string> operands;
     for (const ValueId input : op.inputs) operands.push_back(at(input, shape));
+    if (op.kind == OpKind::log && on_device_) return fmt::format("edge::log_on_device({})", operands[0]);
     if (op.kind == OpKind::dropout) return fmt::format("{0} == 0 ? 0.0F : {1} * {0}", drawn(op, shape), operands[0]);
     return column_expression(op, operands);
   }
@@ -356,7 +371,7 @@ class LoopWriter {
     const auto [found, is_new] = accumulators_.try_emplace(v);
     if (!is_new) return found->second;
     found->second = unique(names_.value(v) + "_row");
-    row_ += fmt::format("{}{} {}[{}]", kRow, element, found->second, cols(v));
+    row_ += kRow + array(found->second, cols(v), element);
     row_ += initial == "0" ? " = {};\n" : ";\n";
     if (initial != "0")
       line(&row_, kRow, fmt::format("for (int j = 0; j < {}; ++j) {}[j] = {};", cols(v), found->second, initial));
@@ -412,7 +427,7 @@ class LoopWriter {
     if (op.kind == OpKind::gemm && op.attrs.integer("ta", 0) != 0) return write_outer_product(op);
     const ValueId y = op.results[0];
     const std::string name = cols(y) == 1 ? unique(names_.value(y)) : local(y);
-    edge_ += fmt::format("{}float {}[{}];\n", kEdge, name, cols(y));
+    edge_ += fmt::format("{}{};\n", kEdge, array(name, cols(y)));
     if (cols(y) == 1) places_[y] = name;
     switch (op.kind) {
       case OpKind::gemm:
@@ -449,10 +464,12 @@ class LoopWriter {
     const bool transposed = op.attrs.integer("tb", 0) != 0;
     const std::int64_t inner = cols(op.inputs[0]);
     const std::int64_t width = cols(op.results[0]);
-    const std::string matrix_name = transposed ? transpose(op.inputs[1]) : row(op.inputs[1]);
+    const bool copied = transposed && !on_device_;
+    const std::string matrix_name = copied ? transpose(op.inputs[1]) : row(op.inputs[1]);
+    const char* const function = transposed && on_device_ ? "multiply_transposed" : "multiply";
     fill(0, width, fmt::format("{}[j] = {}", y, op.inputs.size() == 3 ? element(op.inputs[2], "j") : "0"));
     line(&edge_, kEdge,
-         fmt::format("edge::multiply<{}, {}>({}, {}, {});", inner, width, pointer(op.inputs[0]), matrix_name, y));
+         fmt::format("edge::{}<{}, {}>({}, {}, {});", function, inner, width, pointer(op.inputs[0]), matrix_name, y));
   }
 
   /// The row of a value where one is asked for, be it but a number.
@@ -479,6 +496,11 @@ class LoopWriter {
 
   /// The edge's part of a^T b.
   void write_outer_product(const Op& op) {
+    if (on_device_) {
+      return line(&edge_, kEdge,
+                  fmt::format("edge::add_outer_product<{}, {}>({}, {}, {});", cols(op.inputs[0]), cols(op.inputs[1]),
+                              matrix(op.results[0]), pointer(op.inputs[0]), pointer(op.inputs[1])));
+    }
     const std::string name = unique(names_.value(op.results[0]) + "_products");
     before_ += fmt::format("  edge::OuterProducts<{}, {}> {}({});\n", cols(op.inputs[0]), cols(op.inputs[1]), name,
                            matrix(op.results[0]));
@@ -493,8 +515,9 @@ class LoopWriter {
         comment("", fmt::format("{} {} of {}, edge by edge.",
                                 loop_.out_edges ? "Along the out-edges of rows" : "Along the in-edges of rows",
                                 "begin .. end", names_.graph(loop_.graph)));
-    text += call("", "GNEISS_EDGE_LOOP void " + name_,
-                 {"const EdgeLoopArgs& args", "std::int64_t begin", "std::int64_t end", "float* totals"});
+    text +=
+        call("", on_device_ ? fmt::format("GNEISS_EDGE_ROWS void {}_rows", name_) : "GNEISS_EDGE_LOOP void " + name_,
+             {"const EdgeLoopArgs& args", "std::int64_t begin", "std::int64_t end", "float* totals"});
     text.erase(text.rfind(";\n"));
     text += " {\n" + synth::declarations("  ", declarations_) + before_;
     if (values_.totals.empty()) text += "  static_cast<void>(totals);\n";
@@ -504,12 +527,15 @@ class LoopWriter {
     if (reads_other_end_) text += std::string(kEdge) + "const std::int64_t u = args.ends[k];\n";
     if (!fetch_.empty()) text += std::string(kEdge) + "const std::int64_t ahead = edge::end_ahead(args, k);\n" + fetch_;
     text += edge_ + "    }\n" + after_ + "  }\n" + end_ + "}\n";
+    if (on_device_)
+      text += fmt::format("GNEISS_EDGE_KERNEL({}, {}, {})\n", name_, values_.reads.size(), values_.writes.size());
     return text;
   }
 
   const ir::Plan& plan_;
   const ir::Program& program_;
   const Names& names_;
+  const bool on_device_;
   const ir::EdgeLoop& loop_;
   const ir::LoopValues values_;
   std::string name_;
@@ -536,6 +562,7 @@ class LoopWriter {
   std::string body_;    ///< of the loop over columns being written
   LineComments lines_;
   std::string position_;
+  std::int64_t array_bytes_ = 0;
   bool declared_slot_ = false;
   bool reads_other_end_ = false;
 };
@@ -548,17 +575,31 @@ std::string loop_name(const ir::Plan& plan, const Names& names, std::size_t loop
   return names.value(first) + "_loop";
 }
 
-std::string loop_functions(const ir::Plan& plan, const Names& names) {
+std::string loop_functions(const ir::Plan& plan, const Names& names, Space space) {
   std::string text;
-  for (std::size_t i = 0; i < plan.loops.size(); ++i) text += (i > 0 ? "\n" : "") + LoopWriter(plan, names, i).write();
+  for (std::size_t i = 0; i < plan.loops.size(); ++i)
+    text += (i > 0 ? "\n" : "") + LoopWriter(plan, names, i, space).write();
   return text;
 }
 
-std::string loops_source(const ir::Plan& plan, const Names& names) {
+std::string loops_source(const ir::Plan& plan, const Names& names, Space space) {
+  const bool on_device = space == Space::kDevice;
+  const std::string header = quote(on_device ? "kernels/cuda/edge_loop.h" : "kernels/edge_math.h");
+  const bool sums =
+      std::any_of(plan.loops.begin(), plan.loops.end(), [](const ir::EdgeLoop& loop) { return loop.task_bytes > 0; });
+  const std::string totals =
+      on_device && sums
+          ? fmt::format("\n// Adds up what tasks sum over their edges.\nGNEISS_EDGE_TOTALS({})\n", kLoopTotals)
+          : "";
   return "// Loops over edges: what is gathered, computed and reduced passes by edge after edge.\n" +
-         includes({"<cstdint>", "", quote("kernels/edge_math.h")}) +
-         "\nnamespace program {\n\nusing namespace gneiss::kernels;\n\n" + loop_functions(plan, names) +
-         "\n}  // namespace program\n";
+         includes({"<cstdint>", "", header}) + "\nnamespace program {\n\nusing namespace gneiss::kernels;\n\n" +
+         loop_functions(plan, names, space) + totals + "\n}  // namespace program\n";
+}
+
+std::int64_t loop_array_bytes(const ir::Plan& plan, const Names& names, std::size_t loop) {
+  LoopWriter writer(plan, names, loop, Space::kDevice);
+  writer.write();
+  return writer.array_bytes();
 }
 
 }  // namespace gneiss::synth

@@ -345,6 +345,32 @@ set_source_files_properties(loops.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON CO
                      options);
 }
 
+/// The same for a card. The emulation's are always made.
+static std::string device_loops_in_build() {
+  std::string options = kEmulatedLoopOptions;
+  std::replace(options.begin(), options.end(), ' ', ';');
+  return fmt::format(R"(
+# Loops over edges: for the emulation, and by nvcc for cards where Gneiss was built with CUDA.
+target_sources(train PRIVATE loops_emulated.cc)
+set_source_files_properties(loops_emulated.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+                            COMPILE_OPTIONS "{}")
+if(gneiss_HAS_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+  endif()
+  enable_language(CUDA)
+  target_sources(train PRIVATE loops.cu)
+  target_compile_definitions(train PRIVATE PROGRAM_HAS_CUDA)
+  set_source_files_properties(loops.cu PROPERTIES COMPILE_OPTIONS "{}")
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows the flag only of some releases
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+endif()
+)",
+                     options, kCardLoopOptions);
+}
+
 /// Sources of a build, several a line.
 static std::string listed_sources(const Source& from) {
   std::vector<std::string> names = phase_names();
@@ -380,14 +406,18 @@ find_package(gneiss {} REQUIRED)
 add_executable(train {})
 target_link_libraries(train PRIVATE gneiss::{})
 # The work is done in kernels, which are compiled already: -O1 is as fast as more, and half the time to compile.
-target_compile_options(train PRIVATE -Wall -Wextra -O1)
+target_compile_options(train PRIVATE {})
 # All sources as one: most of the compiler's time would go into reading the same headers for each.
 set_target_properties(train PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0
                       RUNTIME_OUTPUT_DIRECTORY ${{CMAKE_BINARY_DIR}})
 )",
                      title.substr(2), from.spec.version.substr(0, from.spec.version.rfind('.')), listed_sources(from),
-                     from.is_rank() ? "ranks" : "kernels") +
-         (from.plan().loops.empty() ? "" : loops_in_build());
+                     from.is_rank() ? "ranks" : "kernels",
+                     from.on_device() && !from.plan().loops.empty() ? "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-O1>"
+                                                                    : "-Wall -Wextra -O1") +
+         (from.plan().loops.empty() ? ""
+          : from.on_device()        ? device_loops_in_build()
+                                    : loops_in_build());
 }
 
 }  // namespace gneiss::synth::openmp

@@ -54,8 +54,9 @@ class DeviceEngine : public Engine<float> {
  public:
   DeviceEngine(const ir::Plan& plan, runtime::Parameters<float>* parameters, const runtime::Inputs& inputs, int threads,
                runtime::Device* device, runtime::DerivedGraphs derived, const runtime::OptimizerConfig& optimizer,
-               std::vector<runtime::ParameterRange> ranges)
-      : executor_(plan, parameters, device, inputs, std::move(derived), threads, optimizer, std::move(ranges)) {}
+               std::vector<runtime::ParameterRange> ranges, runtime::DeviceLoops loops)
+      : executor_(plan, parameters, device, inputs, std::move(derived), threads, optimizer, std::move(ranges),
+                  std::move(loops)) {}
 
   void run(ir::Phase phase, kernels::StepKey key) override { executor_.run(phase, key); }
   void end_setup() override {}
@@ -108,9 +109,10 @@ std::unique_ptr<Engine<float>> make_device_engine(const ir::Plan& plan, runtime:
                                                   const runtime::Inputs& inputs, int threads, runtime::Device* device,
                                                   runtime::DerivedGraphs derived,
                                                   const runtime::OptimizerConfig& optimizer,
-                                                  std::vector<runtime::ParameterRange> ranges) {
+                                                  std::vector<runtime::ParameterRange> ranges,
+                                                  runtime::DeviceLoops loops) {
   return std::make_unique<DeviceEngine>(plan, parameters, inputs, threads, device, std::move(derived), optimizer,
-                                        std::move(ranges));
+                                        std::move(ranges), std::move(loops));
 }
 
 }  // namespace gneiss::train

@@ -65,6 +65,7 @@ std::unique_ptr<Engine<float>> make_device_engine(const ir::Plan& plan, runtime:
                                                   const runtime::Inputs& inputs, int threads, runtime::Device* device,
                                                   runtime::DerivedGraphs derived,
                                                   const runtime::OptimizerConfig& optimizer,
-                                                  std::vector<runtime::ParameterRange> ranges);
+                                                  std::vector<runtime::ParameterRange> ranges,
+                                                  runtime::DeviceLoops loops);
 
 }  // namespace gneiss::train

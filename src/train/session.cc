@@ -72,6 +72,7 @@ struct Session<T>::Impl {
   SessionOptions options;
   std::vector<std::string> warnings;
   CompiledLoops loops;
+  runtime::DeviceLoops device_loops;
   FileMemory file;
   Blueprint blueprint;
   runtime::Releases releases;  ///< of parts of the session's own dataset
@@ -117,7 +118,8 @@ struct Session<T>::Impl {
     }
     if constexpr (std::is_same_v<T, float>) {
       return make_device_engine(plan, &parameters, inputs.inputs(), threads_of(options), options.device.get(),
-                                std::move(blueprint.graphs), options.optimizer, std::move(ranges));
+                                std::move(blueprint.graphs), options.optimizer, std::move(ranges),
+                                std::move(device_loops));
     } else {
       GNEISS_ASSERT(false, "devices compute in f32");
     }
@@ -191,7 +193,11 @@ struct Session<T>::Impl {
 
   bool compile(const Blueprint& made) {
     try {
-      loops = compile_loops(made.plan, made.compiled);
+      if (options.device == nullptr) {
+        loops = compile_loops(made.plan, made.compiled);
+      } else {
+        device_loops = compile_device_loops(made.plan, made.compiled, options.device.get());
+      }
       return true;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnsupported && error.code() != ErrorCode::kDisk) throw;

@@ -146,6 +146,11 @@ TEST_P(LayersOfUsers, TrainByTheUnfusedOps) {
   expect_same_training({"karate", "--model", model.string() + ".gneiss", "--epochs", "20"});
 }
 
+TEST_P(LayersOfUsers, TrainByLoopsOverEdges) {
+  const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "tests" / "synth" / "models" / GetParam();
+  expect_same_training({"karate", "--model", model.string() + ".gneiss", "--epochs", "20", "--jit"});
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, LayersOfUsers, ::testing::Values("gated_mean", "own_gatv2", "edge_conv"),
                          [](const auto& test) { return std::string(test.param); });
 
@@ -160,9 +165,58 @@ TEST(Device, SaysWhatValuesOfEdgesTake) {
     EXPECT_EQ(result.code, 0) << result.err;
     return place.read("run/report.json");
   };
-  EXPECT_THAT(report({"--model", model.string()}), HasSubstr("ops on edges run one by one on a device: "));
-  EXPECT_THAT(report({"--model", model.string(), "--jit"}), HasSubstr("--jit compiles loops for the CPU alone: "));
+  EXPECT_THAT(report({"--model", model.string()}),
+              HasSubstr("ops on edges run one by one on a device, --jit makes loops of them: "));
+  EXPECT_THAT(report({"--model", model.string(), "--jit"}), HasSubstr("loops over edges keep no row of "));
   EXPECT_THAT(report({"--model", "gcn"}), ::testing::Not(HasSubstr("ops on edges")));
+}
+
+/// A recorded step, replayed, has the bits of one whose ops are launched and waited for one by one. Dropout of edges is
+/// drawn anew in every step.
+TEST(Device, LoopsOverEdgesAreRecordedAndReplayed) {
+  const Workplace place;
+  const std::string layer = place.path("layer.gneiss").string();
+  place.write("layer.gneiss",
+              "layer l(x: node[F], out: int) -> node[out] {\n  param A: [F, 6];\n  param B: [F, 6];\n"
+              "  param C: [6, out];\n  a = x * A;\n  b = x * B;\n  m = dropout(tanh(a@src + b@dst), 0.4) * C;\n"
+              "  return sum(m) over in_edges;\n}\n");
+  const auto train = [&](const std::string& out, const std::vector<std::pair<std::string, std::string>>& environment) {
+    std::vector<std::pair<std::string, std::string>> all = environment;
+    all.emplace_back("XDG_CACHE_HOME", place.path("cache").string());
+    const CommandResult result = place.gneiss({"train", "karate", "--model", layer, "--epochs", "5", "--device",
+                                               "emulated", "--jit", "--out", out, "--quiet"},
+                                              all);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.err, ::testing::Not(HasSubstr("warning")));
+  };
+  train("replayed", {});
+  train("one_by_one", {{"GNEISS_DEVICE_SYNC", "1"}});
+  EXPECT_EQ(place.read("replayed/model.safetensors"), place.read("one_by_one/model.safetensors"));
+  // Where nothing compiles them, the kernels do the same; that is said, with why.
+  const CommandResult without = place.gneiss({"train", "karate", "--model", layer, "--epochs", "5", "--device",
+                                              "emulated", "--jit", "--out", "without", "--quiet"},
+                                             {{"GNEISS_CXX", "/nowhere/c++"}});
+  EXPECT_EQ(without.code, 0) << without.err;
+  EXPECT_THAT(without.err, HasSubstr("warning: no loops over edges were compiled"));
+  EXPECT_THAT(without.err, HasSubstr("no C++ compiler"));
+}
+
+TEST(Device, APlanWithLoopsTakesLessOfACard) {
+  const Workplace place;
+  const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "tests" / "synth" / "models" / "gated_mean.gneiss";
+  const auto bytes = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"plan", "dcsbm:nodes=20000,degree=20,seed=1", "--model", model.string(), "--device",
+                                    "cuda"};
+    all.insert(all.end(), more.begin(), more.end());
+    const CommandResult result = place.gneiss(all);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr(more.empty() ? "--jit makes loops of them" : "loops over edges keep no row of "));
+    const std::size_t at = result.out.find("all of it, taken at once");
+    return at == std::string::npos ? 0.0 : std::strtod(result.out.c_str() + at + 24, nullptr);
+  };
+  const double with = bytes({"--jit"});
+  EXPECT_GT(with, 0);
+  EXPECT_LT(with, 0.7 * bytes({}));
 }
 
 /// Killed at a moment of its own, gone on with: the weights of the undisturbed run.

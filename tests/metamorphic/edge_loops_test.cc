@@ -1,6 +1,6 @@
-// Loops over edges, compiled, against the same model in f64 on the reference kernels, which know no loops: every op
-// that a loop may hold, the layers of tests/synth/models, and expressions drawn at random. And the cache and errors of
-// the compiler.
+// Loops over edges, compiled, for the host and for an emulated device, against the same model in f64 on the reference
+// kernels, which know no loops: every op that a loop may hold, the layers of tests/synth/models, and expressions drawn
+// at random.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,8 +11,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "kernels/cuda/emulation.h"
+#include "runtime/device.h"
 #include "support/awkward_graph.h"
 #include "support/data_fixtures.h"
+#include "train/blueprint.h"
 #include "train/session.h"
 
 namespace gneiss::train {
@@ -49,6 +52,8 @@ class EdgeLoops : public ::testing::Test {
 void expect_same_gradients(const data::Dataset& dataset, const SessionOptions& looped) {
   SessionOptions plain = looped;
   plain.passes.edge_loops = false;
+  plain.passes.target = planner::Target::kCpu;
+  plain.device = nullptr;
   Session<float> session(dataset, looped);
   ASSERT_TRUE(session.warnings().empty()) << session.warnings()[0];
   EXPECT_FALSE(session.plan().loops.empty()) << "nothing was fused";
@@ -91,6 +96,21 @@ TEST_F(EdgeLoops, LayersOfUsersComputeWhatTheReferenceDoes) {
   }
 }
 
+SessionOptions on_device(SessionOptions options) {
+  options.device = runtime::make_emulated_device();
+  options.passes.target = planner::Target::kDevice;
+  return options;
+}
+
+TEST_F(EdgeLoops, LayersOfUsersOnADevice) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  for (const char* name : {"gated_mean", "edge_conv", "own_gatv2", "edge_attention"}) {
+    SCOPED_TRACE(name);
+    const std::string model = std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/" + name + ".gneiss";
+    expect_same_gradients(dataset, on_device(options_for(model, true)));
+  }
+}
+
 /// A layer whose message is `expression` of a, b (node[6] at the source and at the destination), w and parameters.
 std::string layer_of(const std::string& expression, const std::string& reduce) {
   return "  param A: [F, 6];\n  param B: [F, 6];\n  param C: [6, 6];\n  param D: [F, 2];\n  param r: [6];\n  param R: "
@@ -127,7 +147,10 @@ TEST_F(EdgeLoops, EveryFunctionOfAnEdge) {
   for (const char* expression : expressions) {
     const char* const reductions[] = {"sum", "mean", "max", "min"};
     SCOPED_TRACE(std::string(reductions[index % 4]) + " of " + expression);
-    expect_same_gradients(dataset, options_for(layer_file(layer_of(expression, reductions[index % 4])), true));
+    const SessionOptions options = options_for(layer_file(layer_of(expression, reductions[index % 4])), true);
+    expect_same_gradients(dataset, options);
+    SCOPED_TRACE("on a device");
+    expect_same_gradients(dataset, on_device(options));
     ++index;
   }
 }
@@ -201,6 +224,55 @@ TEST_F(EdgeLoops, AnyNumberOfThreadsGivesTheSameBits) {
   }
   EXPECT_EQ(gradients[0], gradients[1]);
   EXPECT_EQ(gradients[0], gradients[2]);
+}
+
+/// Threads and blocks in any order, and tasks of any number of threads: the same bits.
+TEST_F(EdgeLoops, AnyOrderOfADevicesThreadsGivesTheSameBits) {
+  const data::Dataset dataset = testing::awkward_dataset({.nodes = 900});
+  const std::string layer = layer_file(layer_of("relu(tanh(a@src + b@dst) * C + r)", "sum"));
+  std::vector<std::vector<float>> gradients;
+  for (const std::uint64_t seed : {1, 7, 23}) {
+    kernels::emulated::set_order(seed);
+    Session<float> session(dataset, on_device(options_for(layer, true)));
+    ASSERT_FALSE(session.plan().loops.empty());
+    session.forward_backward(1);
+    std::vector<float> all;
+    for (const ir::Param& param : session.params()) {
+      for (const float g : session.gradient(param.name)) all.push_back(g);
+    }
+    gradients.push_back(all);
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
+  EXPECT_EQ(gradients[0], gradients[2]);
+}
+
+/// What a thread has no room for runs by the kernels, with a word on it.
+TEST_F(EdgeLoops, RowsThatAreTooWideForADevicesThread) {
+  const data::Dataset dataset = testing::awkward_dataset({});
+  const std::string layer = layer_file(
+      "  param A: [F, 1100];\n  param R: [1100, out];\n  a = x * A;\n  y = sum(tanh(a@src + a@dst)) over in_edges;\n"
+      "  return y * R;");
+  Session<float> session(dataset, on_device(options_for(layer, true)));
+  ASSERT_EQ(session.warnings().size(), 1U);
+  EXPECT_NE(session.warnings()[0].find("bytes of each thread"), std::string::npos) << session.warnings()[0];
+  EXPECT_NE(session.warnings()[0].find("line 5 of the model"), std::string::npos) << session.warnings()[0];
+  EXPECT_TRUE(session.plan().loops.empty());
+  EXPECT_TRUE(std::isfinite(session.forward_backward(1)));
+}
+
+TEST_F(EdgeLoops, ADevicesPlanTakesLessWithThem) {
+  const data::Dataset dataset = testing::awkward_dataset({.nodes = 900});
+  for (const char* name : {"gated_mean", "edge_conv", "own_gatv2"}) {
+    const std::string model = std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/" + name + ".gneiss";
+    SessionOptions options = options_for(model, true);
+    options.passes.target = planner::Target::kDevice;
+    const ir::Plan with = make_blueprint(dataset, options).plan;
+    options.passes.edge_loops = false;
+    const ir::Plan without = make_blueprint(dataset, options).plan;
+    EXPECT_FALSE(with.loops.empty()) << name;
+    EXPECT_TRUE(without.loops.empty()) << name;
+    EXPECT_LT(with.arena_bytes, without.arena_bytes) << name;
+  }
 }
 
 }  // namespace

@@ -49,7 +49,9 @@ std::string text_of(const Workplace& place, const SynthCase& item) {
              "rank_1/inference.cc",
              "rank_1/scores.cc",
              "rank_1/epochs.cc"};
-  if (std::filesystem::exists(place.path("program/loops.cc"))) files.emplace_back("loops.cc");
+  for (const char* loops : {"loops.cc", "loops.cu"}) {
+    if (std::filesystem::exists(place.path("program") / loops)) files.emplace_back(loops);
+  }
   std::string text;
   for (const std::string& file : files) text += "=== " + file + "\n" + place.read("program/" + file);
   const std::string folder = place.path("").string();
@@ -99,7 +101,7 @@ TEST_P(Layout, LeavesClangFormatNothingToDo) {
   ASSERT_NO_FATAL_FAILURE(emit(place, GetParam()));
   const std::string folder = place.path("").string();
   const std::string command = "cp " + kSource + "/.clang-format " + folder + " && find " + folder +
-                              "program -name '*.h' -o -name '*.cc' | xargs clang-format --dry-run -Werror 2>" + folder +
+                              "program -name '*.h' -o -name '*.cc' -o -name '*.cu' | xargs clang-format --dry-run -Werror 2>" + folder +
                               "log";
   EXPECT_EQ(std::system(command.c_str()), 0) << place.read("log");
 }

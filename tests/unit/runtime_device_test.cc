@@ -332,6 +332,47 @@ TEST_F(KarateTraining, AFailingKernelIsNamedWithItsLine) {
   }
 }
 
+TEST(LoopsOfADevice, AFailingOneIsNamedWithItsLine) {
+  const data::Dataset dataset = data::load("karate", {});
+  train::SessionOptions options;
+  options.model = std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/gated_mean.gneiss";
+  options.passes.target = planner::Target::kDevice;
+  options.passes.edge_loops = true;
+  options.loss.kind = passes::LossSpec::Kind::kCrossEntropy;
+  train::Blueprint made = train::make_blueprint(dataset, options);
+  ASSERT_FALSE(made.plan.loops.empty());
+  CountingDevice device;
+  Parameters<float> parameters(made.plan);
+  const train::DatasetInputs inputs(dataset, made.plan);
+  DeviceLoops loops;
+  loops.totals = [](const kernels::DeviceContext&, std::int64_t, std::span<const std::byte>) {};
+  loops.loops.assign(made.plan.loops.size(),
+                     [](const kernels::DeviceContext&, std::int64_t, std::span<const std::byte>) {
+                       throw Error(ErrorCode::kInternal, "planted");
+                     });
+  DeviceExecutor executor(made.plan, &parameters, &device, inputs.inputs(), std::move(made.graphs), 1, {}, {}, loops);
+  executor.run(ir::Phase::kSetup, {1, 0});
+  try {
+    executor.run(ir::Phase::kForward, {1, 1});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInternal);
+    EXPECT_THAT(error.message(), ::testing::MatchesRegex("a loop over edges \\(line [0-9]+ of the model\\): planted"));
+  }
+}
+
+/// Few items are spread over blocks of a warp, many share blocks of several; none is beyond what the device holds.
+TEST(LoopsOfADevice, AreSpreadOverBlocks) {
+  kernels::DeviceContext context;
+  context.most_blocks = 100;
+  EXPECT_EQ(grid_for(context, 1).blocks, 1U);
+  EXPECT_EQ(grid_for(context, 40).blocks, 2U);
+  EXPECT_EQ(grid_for(context, 40).threads, 32U);
+  EXPECT_EQ(grid_for(context, 6400).blocks, 50U);
+  EXPECT_EQ(grid_for(context, 1 << 30).blocks, 100U);
+  EXPECT_EQ(grid_for(context, 1 << 30).threads, 128U);
+}
+
 TEST_F(KaratePlan, ChainsKeepInRegistersWhatNothingElseReads) {
   ASSERT_FALSE(plan_.bands.empty());
   int kept = 0;

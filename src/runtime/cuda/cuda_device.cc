@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "runtime/device.h"
+#include "runtime/nvrtc.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -68,6 +69,36 @@ class CudaRecording : public Recording {
   cudaGraphExec_t executable_ = nullptr;
 };
 
+#if CUDART_VERSION >= 12080
+/// Kernels that NVRTC made for a card.
+class CudaModule : public DeviceModule {
+ public:
+  explicit CudaModule(const std::string& code) {
+    check(cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+          "loading compiled loops");
+  }
+  CudaModule(const CudaModule&) = delete;
+  CudaModule& operator=(const CudaModule&) = delete;
+  ~CudaModule() override { cudaLibraryUnload(library_); }
+
+  ItemKernel kernel(const std::string& name) override {
+    cudaKernel_t found = nullptr;
+    check(cudaLibraryGetKernel(&found, library_, name.c_str()), "looking for a compiled loop");
+    return [found](const kernels::DeviceContext& context, std::int64_t items, std::span<const std::byte> arguments) {
+      const ItemGrid grid = grid_for(context, items);
+      void* list[] = {const_cast<std::byte*>(arguments.data())};
+      const cudaError_t status = cudaLaunchKernel(reinterpret_cast<const void*>(found), dim3(grid.blocks),
+                                                  dim3(grid.threads), list, 0,
+                                                  static_cast<cudaStream_t>(context.stream));
+      if (status != cudaSuccess) kernels::throw_not_launched(cudaGetErrorString(status));
+    };
+  }
+
+ private:
+  cudaLibrary_t library_ = nullptr;
+};
+#endif
+
 class CudaDevice : public Device {
  public:
   explicit CudaDevice(int number) : number_(number) {
@@ -126,6 +157,13 @@ class CudaDevice : public Device {
     return context;
   }
   void wait() override { check(cudaStreamSynchronize(stream_), "running kernels"); }
+
+#if CUDART_VERSION >= 12080
+  std::unique_ptr<DeviceModule> compile(const CppText& text, const std::string& /*emulated_options*/) override {
+    const std::string architecture = fmt::format("sm_{}{}", properties_.major, properties_.minor);
+    return std::make_unique<CudaModule>(compile_for_card(text, architecture).code);
+  }
+#endif
 
   void begin_recording() override {
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a step");
