@@ -11,9 +11,11 @@
 #include "jobs/options.h"
 #include "jobs/rank_machine.h"
 #include "jobs/workload.h"
+#include "runtime/device_layout.h"
 #include "synth/project.h"
 #include "synth/target.h"
 #include "train/cut_nodes.h"
+#include "train/dataset_inputs.h"
 #include "train/rank_data.h"
 
 namespace gneiss::jobs {
@@ -152,13 +154,24 @@ std::vector<train::Blueprint> plan_parts(const settings::Config& config, Workloa
   return blueprints;
 }
 
+/// What the same training takes of a device, by the executor's own list.
+void add_device_memory(const Workload& workload, const ir::Plan& plan, synth::Specification* spec) {
+  const train::DatasetInputs inputs(workload.dataset(), plan, spec->class_weights);
+  const runtime::DeviceLayout layout = runtime::device_layout(plan, inputs.inputs(), workload.session().optimizer);
+  for (const runtime::DevicePart& part : layout.parts) {
+    if (part.bytes > 0) spec->device_parts.emplace_back(part.what, part.bytes);
+  }
+  spec->device_bytes = layout.bytes;
+}
+
 }  // namespace
 
 SynthReport synthesize(settings::Config config, std::string_view target_name, const std::filesystem::path& folder,
                        bool force) {
   const synth::Target& target = synth::find_target(target_name);
   check_ranks_of(target, config);
-  if (!target.ranks && !target.device) config.set("passes.jit", "true", settings::Origin::kFlag, "a program is compiled anyway");
+  if (!target.ranks && !target.device)
+    config.set("passes.jit", "true", settings::Origin::kFlag, "a program is compiled anyway");
   refuse_device(config, "synth");
   Workload workload(&config, PlanFor::kAnyMachine);
   check_settings(config, workload.driver());
@@ -181,6 +194,7 @@ SynthReport synthesize(settings::Config config, std::string_view target_name, co
   spec.class_weights = workload.session().class_weights;
   spec.optimizer = optimizer_spec(config, workload.session().optimizer);
   spec.epochs = epoch_spec(config, workload.driver());
+  if (target.device) add_device_memory(workload, blueprint.plan, &spec);
   const std::vector<synth::SourceFile> files = target.emit(spec);
   synth::write_project(folder, files, force);
   SynthReport report;

@@ -16,6 +16,12 @@ using ir::Storage;
 bool validates(const Source& from) { return from.program().output("val_loss") != ir::kNoValue; }
 /// Does the optimizer keep a moment, or a second one?
 bool has_moments(const OptimizerSpec& optimizer) { return optimizer.name != "sgd" || optimizer.momentum != 0; }
+/// Is the score one of counts? These are taken on the device.
+bool counts_scores(const Source& from) {
+  const std::string& metric = from.spec.epochs.metric;
+  return metric == "kAccuracy" || metric == "kMicroF1" || metric == "kMacroF1";
+}
+bool by_class(const Source& from) { return from.spec.epochs.metric != "kAccuracy"; }
 bool has_squares(const OptimizerSpec& optimizer) { return optimizer.name != "sgd"; }
 
 std::string structure_members(const Source& from) {
@@ -40,8 +46,14 @@ std::string structure_members(const Source& from) {
   }
   list.push_back({"DeviceSpan<const std::int64_t> ids;", "of nodes in the file, which key random draws"});
   list.push_back({"LossOperandsIn<Space::kDevice> training;", "what the loss is taken of"});
-  if (validates(from))
+  if (validates(from) || counts_scores(from))
     list.push_back({"LossOperandsIn<Space::kDevice> validation;", "the same of the validation nodes"});
+  if (counts_scores(from)) {
+    list.push_back({"DeviceSpan<const NodeId> training_nodes;", "that are scored, as those of the validation"});
+    list.push_back({"DeviceSpan<const NodeId> test_nodes;", ""});
+    list.push_back({"DeviceSpan<double> counts;", "of a part's scores"});
+    list.push_back({"DeviceSpan<std::byte> count_scratch;", ""});
+  }
   if (!from.spec.class_weights.empty()) list.push_back({"DeviceSpan<const float> class_weights;", "of the loss"});
   return declarations("  ", list);
 }
@@ -202,10 +214,48 @@ static LossOperandsIn<Space::kDevice> send_rows(Program& p, const data::Labels& 
   } else {
     text += "  p.training = send_rows(p, p.dataset.labels, p.dataset.split.train);\n";
   }
-  if (validates(from))
-    text += "  p.validation = send_rows(p, p.dataset.labels, epochs::labelled_split(p.dataset).val);\n";
+  if (validates(from) || counts_scores(from)) {
+    text += "  const data::Split split = epochs::labelled_split(p.dataset);\n";
+    text += "  p.validation = send_rows(p, p.dataset.labels, split.val);\n";
+  }
+  if (counts_scores(from))
+    text += "  p.training_nodes = p.send<NodeId>(split.train);\n  p.test_nodes = p.send<NodeId>(split.test);\n";
   if (!from.spec.class_weights.empty()) text += "  p.class_weights = p.send<float>(kClassWeights);\n";
   return text + "}\n";
+}
+
+/// For the scores of one part at a time.
+std::string room_for_counts(const Source& from) {
+  const ir::ValueId logits = from.program().output("logits");
+  std::int64_t columns = by_class(from) ? from.program().type(logits).cols : 1;
+  if (has_targets(from.program())) columns = from.spec.data.num_classes;
+  return fmt::format(R"(  p.counts = p.take<double>({});
+  OnDevice<CountScoresArgs> scored;
+  scored.logits = p.{};
+  scored.targets = p.validation.targets;
+  scored.by_class = {};
+  scored.rows.size = std::max({{p.training_nodes.size, p.validation.rows.size, p.test_nodes.size}});
+  p.count_scratch = p.take<std::byte>(p.scratch_bytes(scored));
+)",
+                     4 * columns, from.names.value(logits), by_class(from));
+}
+
+/// Empty where nobody knows what the program takes.
+std::string room_function(const Source& from) {
+  if (from.spec.device_parts.empty()) return {};
+  std::string text = R"(
+/// What is taken of the device, in bytes. Its room is looked at before.
+static void check_room(const Program& p) {
+  runtime::DeviceLayout layout;
+)";
+  for (const auto& [what, bytes] : from.spec.device_parts)
+    text += fmt::format("  layout.parts.push_back({{{}, {}, 0}});\n", quote(what), bytes);
+  return text + fmt::format(R"(  layout.bytes = {};
+  const runtime::DeviceRoom room = p.device->room();
+  runtime::check_room(layout, p.device->name(), room.free_bytes, room.total_bytes);
+}}
+)",
+                            from.spec.device_bytes);
 }
 
 std::string memory_function(const Source& from) {
@@ -229,6 +279,7 @@ std::string memory_function(const Source& from) {
       "{}}};\n",
       plan.constant_bytes, plan.arena_bytes, plan.workspace_bytes);
   for (const ir::ValueId v : openmp::named_values(from)) text += place_value(from, v);
+  if (counts_scores(from)) text += room_for_counts(from);
   return text + fmt::format("  p.guard = p.{}.data;\n}}\n", from.names.value(from.program().output("loss")));
 }
 
@@ -373,12 +424,12 @@ static void load(const Settings& settings, Program& p) {
   if (counts_rows_alone(from.program()))
     body += openmp::check("training nodes", "std::ssize(p.dataset.split.train)", openmp::loss_row_count(from));
   const std::string graphs = graph_function(from);
-  body += "}\n\n" + graphs + label_functions(from) + "\n" + memory_function(from) + R"(
+  body += "}\n\n" + graphs + label_functions(from) + room_function(from) + "\n" + memory_function(from) + R"(
 void load_and_lay_out(const Settings& settings, Program& p) {
   p.threads = settings.threads > 0 ? settings.threads : available_threads();
   p.seed = settings.seed;
-  load(settings, p);
-)" + (graphs.empty() ? "" : "  send_graphs(p);\n") +
+)" + (from.spec.device_parts.empty() ? "" : "  check_room(p);\n") +
+          "  load(settings, p);\n" + (graphs.empty() ? "" : "  send_graphs(p);\n") +
           R"(  send_labels(p);
   lay_out_memory(p);
   // The device has them now.
@@ -389,15 +440,58 @@ void load_and_lay_out(const Settings& settings, Program& p) {
   std::vector<std::string> headers = {"<numeric>", "", quote("base/parallel.h"), quote("data/load.h")};
   const bool reorders = from.spec.data.node_order != "none";
   if (reorders) headers.push_back(quote("data/preprocess.h"));
-  if (validates(from)) headers.push_back(quote("epochs/metrics.h"));
+  if (validates(from) || counts_scores(from)) headers.push_back(quote("epochs/metrics.h"));
   headers.push_back(quote("gneiss/error.h"));
   if (reorders) headers.push_back(quote("graph/reorder.h"));
   if (has_targets(from.program())) headers.push_back(quote("kernels/labelled_entries.h"));
   headers.push_back(quote("program.h"));
+  if (!from.spec.device_parts.empty()) headers.push_back(quote("runtime/device_layout.h"));
+  if (counts_scores(from)) headers.insert(headers.begin(), "<algorithm>");
   return openmp::source_file(from, "Data, graphs and memory.", includes(headers), body);
 }
 
+/// Scores of counts that the device takes.
+static std::string counted_scores_source(const Source& from) {
+  const std::string logits = from.names.value(from.program().output("logits"));
+  const std::string loss =
+      validates(from) ? fmt::format("p.read(p.{})", from.names.value(from.program().output("val_loss"))) : "kUndefined";
+  const std::string body = fmt::format(
+      R"(constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+/// The score of some nodes. How predictions meet their labels is counted on the device; only counts come back.
+static double score(Program& p, epochs::Evaluator& evaluator, DeviceSpan<const NodeId> nodes) {{
+  if (nodes.size == 0) return kUndefined;
+  static std::vector<double> counts(p.counts.size);
+  const OnDevice<CountScoresArgs> args = {{
+      .logits = p.{1},
+      .labels = p.validation.labels,
+      .targets = p.validation.targets,
+      .rows = nodes,
+      .by_class = {2},
+      .counts = p.counts,
+  }};
+  p.launch(args, {{}}, p.count_scratch);
+  p.fetch(std::span<double>(counts), p.counts);
+  return evaluator.score_of(counts);
+}}
+
+Scores evaluate(Program& p) {{
+  static epochs::Evaluator evaluator(epochs::Metric::{0}, p.dataset.labels, p.threads);
+  p.recorded_inference.run(p.device.get(), p.arena, [&] {{ infer(p); }});
+  const double training = score(p, evaluator, p.training_nodes);
+  const double validation = score(p, evaluator, p.validation.rows);
+  const double test = score(p, evaluator, p.test_nodes);
+  return {{training, validation, test, {3}, {4}}};
+}}
+)",
+      from.spec.epochs.metric, logits, by_class(from), loss, validates(from) ? "p.validation.rows.size > 0" : "false");
+  return openmp::source_file(
+      from, "Scores of the training, validation and test nodes.",
+      includes({"<limits>", "<span>", "<vector>", "", quote("epochs/metrics.h"), quote("program.h")}), body);
+}
+
 std::string scores_source(const Source& from) {
+  if (counts_scores(from)) return counted_scores_source(from);
   const std::string logits = from.names.value(from.program().output("logits"));
   const std::string loss =
       validates(from) ? fmt::format("p.read(p.{})", from.names.value(from.program().output("val_loss"))) : "kUndefined";

@@ -86,6 +86,10 @@ struct Specification {
   std::vector<float> class_weights;
   OptimizerSpec optimizer;
   EpochSpec epochs;
+  /// Of a program for a device what it takes of the device's memory: part by part, and with places at multiples of 256
+  /// all together, bytes.
+  std::vector<std::pair<std::string, std::int64_t>> device_parts;
+  std::int64_t device_bytes = 0;
   RanksSpec several;
   int rank = 0;  ///< of several ranks the one whose sources are written, by `plan`
 };

@@ -101,6 +101,25 @@ TEST_P(Programs, ComputeWhatTheCommandComputes) {
   EXPECT_NE(place.read("log").find("--device"), std::string::npos) << place.read("log");
 }
 
+/// A program for a card looks at the card's room before it takes any of it: here one that was written for far more.
+TEST(ProgramOfADevice, IsRefusedWithTheNumbersWhereItDoesNotFit) {
+  const Workplace place;
+  const CommandResult written = place.gneiss({"synth", "karate", "--model", "gcn", "--defaults", "plain", "--epochs",
+                                              "2", "--target", "cuda", "-o", "program"});
+  ASSERT_EQ(written.code, 0) << written.err;
+  std::string data = place.read("program/data.cc");
+  const std::string name = "layout.bytes = ";
+  const std::size_t at = data.find(name);
+  ASSERT_NE(at, std::string::npos) << data;
+  data.insert(at + name.size(), "1000000000000 + ");
+  place.write("program/data.cc", data);
+  ASSERT_NO_FATAL_FAILURE(build(place));
+  const std::string command = "cd '" + place.path("").string() + "' && program/build/train --device emulated >log 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4) << place.read("log");
+  EXPECT_NE(place.read("log").find("bytes of emulated device"), std::string::npos) << place.read("log");
+  EXPECT_NE(place.read("log").find("the largest: "), std::string::npos) << place.read("log");
+}
+
 /// A program for sizes alone takes any data of these sizes, and says what is wrong with others and with its options.
 TEST(ProgramOfAShape, TakesOtherData) {
   const Workplace place;
