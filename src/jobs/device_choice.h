@@ -22,8 +22,8 @@ void plan_for_device(train::SessionOptions* options);
 /// The same, for a session that runs on `device`.
 void run_on(std::shared_ptr<runtime::Device> device, train::SessionOptions* options);
 
-/// What a plan for a device keeps of edges, in a line: how many matrices have a row of several columns for each edge, and
-/// the largest; where it has loops over edges, what these spare and what is kept all the same. Empty where there is
+/// What a plan for a device keeps of edges, in a line: how many matrices have a row of several columns for each edge,
+/// and the largest; where it has loops over edges, what these spare and what is kept all the same. Empty where there is
 /// neither. `jit`: such loops were asked for.
 std::string note_on_edge_values(const ir::Plan& plan, bool jit);
 

@@ -45,10 +45,8 @@ using EdgeLoopFunction = void (*)(const EdgeLoopArgs& args, std::int64_t begin, 
 
 namespace edge {
 
-/// nvcc takes them for cards as well (cuda/edge_loop.h).
-#ifdef __CUDACC__
-#define GNEISS_EDGE_INLINE inline __host__ __device__ __attribute__((always_inline))
-#else
+/// cuda/edge_loop.h has its own, for functions of cards.
+#ifndef GNEISS_EDGE_INLINE
 #define GNEISS_EDGE_INLINE inline __attribute__((always_inline))
 #endif
 

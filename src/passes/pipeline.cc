@@ -58,9 +58,7 @@ bool trains(const Options& options) {
   return options.loss.kind != LossSpec::Kind::kNone && !options.loss.evaluation_only;
 }
 
-bool wants_edge_loops(const Options& options) {
-  return options.edge_loops && options.disabled.count(kFuseEdges) == 0;
-}
+bool wants_edge_loops(const Options& options) { return options.edge_loops && options.disabled.count(kFuseEdges) == 0; }
 
 /// All ranks choose by what the features of all nodes hold.
 SparsePathOptions sparse_options_of_all(const Options& options) {

@@ -15,8 +15,8 @@ using ir::OpKind;
 /// As many as a group of rows has at most, and for the same reasons; of rows enough to be worth a task.
 constexpr std::int64_t kMostTasks = 128;
 constexpr std::int64_t kTaskRows = 64;
-/// On a device each is one thread's: enough for a card, of rows enough to be worth a part of the sums of its own, and no
-/// more than these parts may take.
+/// On a device each is one thread's: enough for a card, of rows enough to be worth a part of the sums of its own, and
+/// no more than these parts may take.
 constexpr std::int64_t kMostDeviceTasks = 4096;
 constexpr std::int64_t kDeviceTaskRows = 16;
 constexpr std::int64_t kMostPartBytes = std::int64_t{16} << 20;

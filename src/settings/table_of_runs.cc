@@ -287,7 +287,8 @@ std::vector<Setting> output_settings() {
        .flag = "jit",
        .type = kBool,
        .initial = "false",
-       .help = "compile loops over edges for the model's own layers: with the host's C++ compiler, for a card with NVRTC"},
+       .help =
+           "compile loops over edges for the model's own layers: with the host's C++ compiler, for a card with NVRTC"},
       {.key = "passes.epochs",
        .flag = "plan-epochs",
        .type = kInteger,

@@ -10,8 +10,8 @@
 namespace gneiss::train {
 namespace {
 
-/// What a thread of a device may have in arrays. The driver takes as much for every thread that a card can hold at once,
-/// besides the plan: 1.1 GB on an H100.
+/// What a thread of a device may have in arrays. The driver takes as much for every thread that a card can hold at
+/// once, besides the plan: 1.1 GB on an H100.
 constexpr std::int64_t kMostArrayBytes = std::int64_t{4} << 10;
 
 synth::Specification specification_of(const ir::Plan& plan, const language::CompileResult& model) {

@@ -101,8 +101,8 @@ TEST_P(Layout, LeavesClangFormatNothingToDo) {
   ASSERT_NO_FATAL_FAILURE(emit(place, GetParam()));
   const std::string folder = place.path("").string();
   const std::string command = "cp " + kSource + "/.clang-format " + folder + " && find " + folder +
-                              "program -name '*.h' -o -name '*.cc' -o -name '*.cu' | xargs clang-format --dry-run -Werror 2>" + folder +
-                              "log";
+                              "program -name '*.h' -o -name '*.c[cu]' | xargs clang-format --dry-run -Werror 2>" +
+                              folder + "log";
   EXPECT_EQ(std::system(command.c_str()), 0) << place.read("log");
 }
 

@@ -11,6 +11,11 @@
 #include <cstdint>
 
 #include "kernels/cuda/log.h"
+
+// nvcc takes the functions of edge_math.h for cards as well.
+#ifdef __CUDACC__
+#define GNEISS_EDGE_INLINE inline __host__ __device__ __attribute__((always_inline))
+#endif
 #include "kernels/edge_math.h"
 
 /// What only a device runs.

@@ -87,9 +87,9 @@ class CudaModule : public DeviceModule {
     return [found](const kernels::DeviceContext& context, std::int64_t items, std::span<const std::byte> arguments) {
       const ItemGrid grid = grid_for(context, items);
       void* list[] = {const_cast<std::byte*>(arguments.data())};
-      const cudaError_t status = cudaLaunchKernel(reinterpret_cast<const void*>(found), dim3(grid.blocks),
-                                                  dim3(grid.threads), list, 0,
-                                                  static_cast<cudaStream_t>(context.stream));
+      const cudaError_t status =
+          cudaLaunchKernel(reinterpret_cast<const void*>(found), dim3(grid.blocks), dim3(grid.threads), list, 0,
+                           static_cast<cudaStream_t>(context.stream));
       if (status != cudaSuccess) kernels::throw_not_launched(cudaGetErrorString(status));
     };
   }
