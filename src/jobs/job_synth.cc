@@ -52,6 +52,10 @@ void check_settings(const settings::Config& config, const train::FullGraphOption
     throw Error(ErrorCode::kUsage, "a written program always computes while rows are on their way",
                 config.where("train.overlap"), "leave --no-overlap out; the results are the same");
   }
+  if (const std::string& exchange = config.text("train.exchange"); exchange != "auto" && exchange != "halo") {
+    throw Error(ErrorCode::kUsage, fmt::format("a written program does not take up others' rows by {}", exchange),
+                config.where("train.exchange"), "leave --exchange out: it waits for all rows behind its interior ones");
+  }
   if (trains_batches(config)) {
     throw Error(ErrorCode::kUsage, "a written program trains on the whole graph, not on mini-batches",
                 config.where("batch.size"), "leave --batch-size out");

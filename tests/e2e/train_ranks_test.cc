@@ -439,6 +439,8 @@ TEST(Ranks, WhatTheyDoNotDoIsRefusedByName) {
   refused({"train", kGraph, "--ranks", "2", "--jit"}, "--jit does not go with --ranks");
   refused({"train", kGraph, "--ranks", "0"}, "ranks");
   refused({"synth", kGraph, "--ranks", "2", "-o", "program"}, "on one rank");
+  refused({"synth", kGraph, "--target", "mpi", "--ranks", "2", "--exchange", "stream", "-o", "program"},
+          "a written program does not take up others' rows by stream");
 }
 
 }  // namespace
