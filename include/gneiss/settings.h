@@ -547,7 +547,7 @@ inline constexpr Setting<std::vector<HotScore>> hot_score{"device.hot_score"};
 /// rows of the graph that the device keeps and samples from, those with most reads a byte, e.g. 10%, 5000 or auto, as
 /// many as are worth more there than rows of features
 inline constexpr Setting<HotRows> hot_edges{"device.hot_edges"};
-/// file for plan and run, as Perfetto reads it
+/// file for Perfetto: plan and run of batches, or what devices that share the graph do
 inline constexpr Setting<std::string> trace{"device.trace"};
 /// run folder
 inline constexpr Setting<std::string> out{"out.folder"};

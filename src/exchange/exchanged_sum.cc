@@ -26,19 +26,20 @@ void grow(Buffer<U>* buffer, std::int64_t size) {
 
 }  // namespace
 
-template <class T>
-void SumRoom<T>::reserve(std::int64_t rows, std::int64_t cols, std::int64_t landing, bool extreme) {
-  grow(&others_, rows * cols);
-  grow(&landing_, landing * landing_stride(cols));
-  if (!extreme) return;
-  grow(&others_arg_, rows * cols);
-  grow(&own_arg_, rows * cols);
+void SumRoomSize::take(std::int64_t rows, std::int64_t cols, std::int64_t landing_rows, bool extreme,
+                       std::int64_t value_bytes) {
+  others = std::max(others, rows * cols);
+  landing = std::max(landing, landing_rows * landing_stride(cols, value_bytes));
+  if (extreme) args = std::max(args, rows * cols);
 }
 
 template <class T>
-std::int64_t SumRoom<T>::bytes() const {
-  return static_cast<std::int64_t>(others_.size_bytes() + others_arg_.size_bytes() + own_arg_.size_bytes() +
-                                   landing_.size_bytes());
+void SumRoom<T>::reserve(std::int64_t rows, std::int64_t cols, std::int64_t landing, bool extreme) {
+  size_.take(rows, cols, landing, extreme, sizeof(T));
+  grow(&others_, size_.others);
+  grow(&landing_, size_.landing);
+  grow(&others_arg_, size_.args);
+  grow(&own_arg_, size_.args);
 }
 
 template <class T>
@@ -63,7 +64,7 @@ template <class T>
 void ExchangedSum<T>::reserve(const kernels::SpmmArgs<T>& args) {
   std::int64_t landing = 0;
   if (const auto* fine = std::get_if<FinePieces>(&pieces_)) {
-    landing = fine->most_landing * fine->tuning.stages;
+    landing = fine->landing_rows();
     tokens_.resize(static_cast<std::size_t>(fine->tuning.stages));
   }
   room_->reserve(args.y.rows, args.y.cols, landing, needs_.extreme);
@@ -74,19 +75,6 @@ void ExchangedSum<T>::retune(const Tuning& tuning, const kernels::SpmmArgs<T>& a
   GNEISS_ASSERT(std::holds_alternative<FinePieces>(pieces_), "only the exchange fine is tuned");
   pieces_ = fine_pieces(args.pattern, *halo_, tuning, needs_);
   reserve(args);
-}
-
-template <class T>
-std::int64_t ExchangedSum<T>::bytes() const {
-  return std::visit(
-      [](const auto& pieces) {
-        std::int64_t bytes = pieces.local.bytes() + pieces.remote.bytes();
-        if constexpr (requires { pieces.wanted; })
-          bytes +=
-              static_cast<std::int64_t>(pieces.wanted.size_bytes() + pieces.wanted_at.size() * sizeof(std::int64_t));
-        return bytes;
-      },
-      pieces_);
 }
 
 template <class T>
@@ -130,12 +118,14 @@ void ExchangedSum<T>::run_stream(const kernels::Context& context, const kernels:
   pgas::Token behind = 0;
   for (std::size_t p = 0; p + 1 < at.size(); ++p) behind += at[p + 1] > at[p] ? 1 : 0;
   if (!overlap && behind > 0) space.wait(shown.last_get);
-  add_pieces(context, pieces.local, own, 0, pieces.local.pieces());
+  pgas::noted(space.timeline(), pgas::Activity::kLocalSum,
+              [&] { add_pieces(context, pieces.local, own, 0, pieces.local.pieces()); });
   for (std::size_t p = 0; p + 1 < at.size(); ++p) {
     if (at[p + 1] == at[p]) continue;
     --behind;
     space.wait(shown.last_get - behind);
-    add_pieces(context, pieces.remote, others, pieces.owner_at[p], pieces.owner_at[p + 1]);
+    pgas::noted(space.timeline(), pgas::Activity::kRemoteSum,
+                [&] { add_pieces(context, pieces.remote, others, pieces.owner_at[p], pieces.owner_at[p + 1]); });
   }
 }
 
@@ -170,11 +160,13 @@ void ExchangedSum<T>::run_fine(const kernels::Context& context, const kernels::S
   for (std::int64_t b = 0; b < std::min(stages, pieces.blocks()); ++b) ask(b);
   for (std::int64_t b = 0; b < pieces.blocks(); ++b) {
     const auto at = static_cast<std::size_t>(b);
-    add_pieces(context, pieces.local, own, pieces.local_at[at], pieces.local_at[at + 1]);
+    pgas::noted(space.timeline(), pgas::Activity::kLocalSum,
+                [&] { add_pieces(context, pieces.local, own, pieces.local_at[at], pieces.local_at[at + 1]); });
     space.wait(tokens_[static_cast<std::size_t>(b % stages)]);
     kernels::SpmmArgs<T> landed = others;
     landed.x = ConstMatrixView<T>(landing(b));
-    add_pieces(context, pieces.remote, landed, pieces.remote_at[at], pieces.remote_at[at + 1]);
+    pgas::noted(space.timeline(), pgas::Activity::kRemoteSum,
+                [&] { add_pieces(context, pieces.remote, landed, pieces.remote_at[at], pieces.remote_at[at + 1]); });
     if (b + stages < pieces.blocks()) ask(b + stages);
   }
 }

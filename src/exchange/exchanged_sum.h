@@ -18,29 +18,44 @@
 
 namespace gneiss::exchange {
 
+/// Elements of a row that lands: rows begin cache lines.
+constexpr std::int64_t landing_stride(std::int64_t cols, std::int64_t value_bytes) {
+  const std::int64_t line = 64 / value_bytes;
+  return (cols + line - 1) / line * line;
+}
+
+/// How much of each memory the sums need that were taken so far.
+struct SumRoomSize {
+  std::int64_t others = 0;   ///< elements
+  std::int64_t landing = 0;  ///< likewise
+  std::int64_t args = 0;     ///< of either half
+
+  /// Of a sum of `rows` x `cols`; `landing_rows` come at a time.
+  void take(std::int64_t rows, std::int64_t cols, std::int64_t landing_rows, bool extreme, std::int64_t value_bytes);
+  std::int64_t bytes(std::int64_t value_bytes) const {
+    return (others + landing) * value_bytes + 2 * args * std::int64_t{sizeof(std::int32_t)};
+  }
+};
+
 /// Memory that sums use one after the other: others' halves, and where fetched rows land.
 template <class T>
 class SumRoom {
  public:
   /// Makes room for a sum of `rows` x `cols`; `landing` rows come at a time. Not while a sum runs.
   void reserve(std::int64_t rows, std::int64_t cols, std::int64_t landing, bool extreme);
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return size_.bytes(sizeof(T)); }
 
   MatrixView<T> others(std::int64_t rows, std::int64_t cols) { return {others_.data(), rows, cols}; }
   MatrixView<std::int32_t> others_arg(std::int64_t rows, std::int64_t cols) { return {others_arg_.data(), rows, cols}; }
   MatrixView<std::int32_t> own_arg(std::int64_t rows, std::int64_t cols) { return {own_arg_.data(), rows, cols}; }
   /// Rows that land begin cache lines.
   MatrixView<T> landing(std::int64_t first, std::int64_t rows, std::int64_t cols) {
-    const std::int64_t stride = landing_stride(cols);
+    const std::int64_t stride = landing_stride(cols, sizeof(T));
     return {landing_.data() + first * stride, rows, cols, stride};
   }
 
  private:
-  static std::int64_t landing_stride(std::int64_t cols) {
-    constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(T));
-    return (cols + kLine - 1) / kLine * kLine;
-  }
-
+  SumRoomSize size_;
   Buffer<T> others_;
   Buffer<std::int32_t> others_arg_;
   Buffer<std::int32_t> own_arg_;
@@ -66,7 +81,9 @@ class ExchangedSum {
   /// Cuts the edges anew for other numbers of the tuner; of `fine` alone.
   void retune(const Tuning& tuning, const kernels::SpmmArgs<T>& args);
 
-  std::int64_t bytes() const;
+  std::int64_t bytes() const {
+    return std::visit([](const auto& pieces) { return pieces.bytes(); }, pieces_);
+  }
   /// [devices] rows that it fetches in one sum; of `stream` those of halo_start.
   std::vector<std::int64_t> rows_from() const;
   const std::variant<StreamPieces, FinePieces>& pieces() const { return pieces_; }

@@ -212,6 +212,11 @@ FinePieces fine_pieces(const SparsePattern& edges, const comm::HaloPlan& halo, c
   return FineMaker(edges, halo, tuning, needs).run();
 }
 
+std::int64_t FinePieces::bytes() const {
+  return local.bytes() + remote.bytes() + static_cast<std::int64_t>(wanted.size_bytes()) +
+         static_cast<std::int64_t>(wanted_at.size() * sizeof(std::int64_t));
+}
+
 std::vector<std::int64_t> FinePieces::rows_from(int devices) const {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(devices), 0);
   for (std::int64_t b = 0; b < blocks(); ++b) {

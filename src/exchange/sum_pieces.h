@@ -41,6 +41,8 @@ struct StreamPieces {
   PieceList local;
   PieceList remote;                    ///< owner by owner
   std::vector<std::int64_t> owner_at;  ///< [devices + 1] the first remote piece of each owner
+
+  std::int64_t bytes() const { return local.bytes() + remote.bytes(); }
 };
 StreamPieces stream_pieces(const SparsePattern& edges, const comm::HaloPlan& halo, SumNeeds needs);
 
@@ -58,6 +60,9 @@ struct FinePieces {
   std::int64_t most_landing = 0;        ///< the most rows of a block
 
   std::int64_t blocks() const { return static_cast<std::int64_t>(local_at.size()) - 1; }
+  /// For which there must be room: those of all blocks under way.
+  std::int64_t landing_rows() const { return most_landing * tuning.stages; }
+  std::int64_t bytes() const;
   /// [devices] rows that are fetched in one sum.
   std::vector<std::int64_t> rows_from(int devices) const;
 };

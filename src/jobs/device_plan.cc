@@ -112,17 +112,23 @@ TrainingExchange training_exchange(const settings::Config& config, const cost::R
   return made;
 }
 
-std::vector<std::vector<exchange::Fetch>> plan_fetches(data::Dataset&& dataset, const train::SessionOptions& options,
-                                                       const train::Cutting& cutting, int devices,
-                                                       const TrainingExchange& by) {
+void plan_training(data::Dataset&& dataset, const train::SessionOptions& options, const train::Cutting& cutting,
+                   DevicePlan* plan) {
   data::Dataset whole = std::move(dataset);
-  const train::NodeCut cut = train::cut_nodes(devices, cutting, train::threads_of(options), &whole);
+  const int devices = static_cast<int>(plan->parts.size());
+  train::NodeCut cut = train::cut_nodes(devices, cutting, train::threads_of(options), &whole);
   const std::vector<partition::PartTraffic> parts =
       partition::part_traffic(whole.graph, partition::owners_of(cut.starts), devices);
-  const train::RankPlanner planner(whole, options, by.how, by.tuning);
-  std::vector<std::vector<exchange::Fetch>> fetches;
-  for (int device = 0; device < devices; ++device) fetches.push_back(planner.plan(cut.starts, parts, device).fetches);
-  return fetches;
+  train::SessionOptions shared = options;
+  shared.threads = std::max(1, train::threads_of(options) / devices);  // as a training shares them out
+  const train::RankPlanner planner(
+      whole, shared, train::PlannedExchange{true, plan->trains_by.how, plan->trains_by.tuning, std::move(cut.order)});
+  for (int device = 0; device < devices; ++device) {
+    train::PlannedRank planned = planner.plan(cut.starts, parts, device);
+    plan->fetches.push_back(std::move(planned.fetches));
+    plan->bytes.push_back(planned.bytes);
+    plan->exchange_bytes.push_back(planned.exchange);
+  }
 }
 
 DevicePlan plan_devices(const graph::Graph& graph, int devices, const std::string& machine, std::int64_t columns) {
@@ -176,6 +182,12 @@ std::string describe(const DevicePlan& plan) {
   text +=
       fmt::format("\n  a training here: rows by {} ({})\n", exchange::name_of(plan.trains_by.how), plan.trains_by.why);
   if (plan.fetches.empty()) return text;
+  text +=
+      "  MiB that a device takes, and of these what others' rows take besides values (edges in order or in pieces):\n ";
+  for (std::size_t d = 0; d < plan.bytes.size(); ++d)
+    text += fmt::format(" {:.2f} ({:.2f})", static_cast<double>(plan.bytes[d]) / (1 << 20),
+                        static_cast<double>(plan.exchange_bytes[d].most()) / (1 << 20));
+  text += '\n';
   const auto moved = [&](std::initializer_list<ir::Phase> phases) {
     std::int64_t bytes = 0;
     for (const std::vector<exchange::Fetch>& device : plan.fetches) {

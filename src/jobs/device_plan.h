@@ -13,6 +13,7 @@
 #include "exchange/resources.h"
 #include "graph/graph.h"
 #include "partition/traffic.h"
+#include "runtime/exchange_bytes.h"
 #include "settings/config.h"
 #include "train/cut_nodes.h"
 #include "train/session.h"
@@ -39,7 +40,10 @@ struct DevicePlan {
   double fine_seconds = 0;
   exchange::Exchange chosen = exchange::Exchange::kHalo;  ///< the one with the least seconds
   TrainingExchange trains_by;                             ///< what a training here would run
-  std::vector<std::vector<exchange::Fetch>> fetches;      ///< in it, by device
+  // In it, by device:
+  std::vector<std::vector<exchange::Fetch>> fetches;
+  std::vector<std::int64_t> bytes;                     ///< that the device takes
+  std::vector<runtime::ExchangeBytes> exchange_bytes;  ///< of these, what taking up others' rows takes
   // How the fine-grained exchange would be launched on the device with the most edges, before it is tuned.
   exchange::Tuning tuning;
   exchange::Resources resources;
@@ -53,10 +57,9 @@ struct DevicePlan {
 TrainingExchange training_exchange(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
                                    const ir::Program& model, std::int64_t columns);
 
-/// What each device of a training would fetch.
-std::vector<std::vector<exchange::Fetch>> plan_fetches(data::Dataset&& dataset, const train::SessionOptions& options,
-                                                       const train::Cutting& cutting, int devices,
-                                                       const TrainingExchange& by);
+/// What each device of a training by `plan->trains_by` would fetch and take.
+void plan_training(data::Dataset&& dataset, const train::SessionOptions& options, const train::Cutting& cutting,
+                   DevicePlan* plan);
 
 /// Cuts the nodes into `devices` parts of about equal work. `columns`: of the rows that the model gathers.
 /// Errors: kUsage for an unknown machine.

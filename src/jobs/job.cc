@@ -302,6 +302,7 @@ class Trainer {
       report_.plan_peak_bytes = workload_->peak_bytes_with(ranks_->bytes(), session.plan());
       const std::vector<std::string> notes = ranks_->notes();
       report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
+      trace();
       if (device_count(config_) > 1)
         report_.notes.push_back(
             fmt::format("rows of others come by {} ({})", exchange::name_of(exchange_.how), exchange_.why));
@@ -336,6 +337,7 @@ class Trainer {
                 .how = exchange_.how,
                 .tuning = exchange_.tuning,
                 .tunes = !exchange_.tuned,
+                .traced = config_.has("device.trace"),
                 .heap = heap_};
       }
       if (!rows.fetched) rows.how = rank_exchange(config_);
@@ -461,7 +463,9 @@ class Trainer {
   }
 
   void trace() const {
-    if (config_.has("device.trace")) write_trace(config_.text("device.trace"), *batches_->routed());
+    if (!config_.has("device.trace") || report_.rank != 0) return;
+    if (ranks_ != nullptr) return write_trace(config_.text("device.trace"), ranks_->timelines());
+    write_trace(config_.text("device.trace"), *batches_->routed());
   }
 
   void watch(std::int64_t run, const epochs::EpochRecord& epoch) {
@@ -489,6 +493,11 @@ class Trainer {
       report_.routes["exchange"] = exchange::name_of(exchange_.how);
       report_.routes["processes"] = heap_ != nullptr;
       report_.routes["fetched_bytes"] = ranks_->fetched_bytes();
+      report_.routes["bytes"] = ranks_->member_bytes();
+      report_.routes["exchange_bytes"] = Json::list();
+      for (const runtime::ExchangeBytes& bytes : ranks_->exchange_bytes())
+        report_.routes["exchange_bytes"].push_back(Json::object({{"setup", bytes.setup}, {"steps", bytes.steps}}));
+      trace();
       if (const exchange::Tuner* tuner = ranks_->tuner(); tuner != nullptr) {
         const exchange::Tuning& at = tuner->current();
         report_.routes["tuner"] = Json::object({{"trials", tuner->trials()},

@@ -159,8 +159,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     const train::Cutting cutting = {
         config.text("train.partition"),
         epoch_model(rank_machine(config, 1), workload.dataset().graph, workload.gathered_width())};
-    report.devices->fetches =
-        plan_fetches(workload.take_dataset(), options, cutting, devices, report.devices->trains_by);
+    plan_training(workload.take_dataset(), options, cutting, &*report.devices);
   }
   return report;
 }
@@ -309,6 +308,10 @@ std::string to_json(const PlanReport& report, int indent) {
         device[ir::phase_name(phase)] = exchange::bytes_from(fetches, phase);
       devices["fetched_bytes"].push_back(std::move(device));
     }
+    devices["bytes"] = report.devices->bytes;
+    devices["exchange_bytes"] = Json::list();
+    for (const runtime::ExchangeBytes& bytes : report.devices->exchange_bytes)
+      devices["exchange_bytes"].push_back(Json::object({{"setup", bytes.setup}, {"steps", bytes.steps}}));
     devices["parts"] = Json::list();
     for (const partition::PartTraffic& part : report.devices->parts) {
       devices["parts"].push_back(Json::object({{"nodes", part.nodes},

@@ -472,6 +472,8 @@ std::optional<train::DeviceOptions> device_options(const settings::Config& confi
     for (const char* key : {"device.schedule", "device.batches", "device.hot", "device.mem", "device.hot_score",
                             "device.hot_edges", "device.trace"}) {
       if (!config.has(key) || (key == std::string_view("device.mem") && !trains_batches(config))) continue;
+      // Devices that share the graph show their sums, gets and waits.
+      if (key == std::string_view("device.trace") && !trains_batches(config) && device_count(config) > 1) continue;
       throw Error(ErrorCode::kUsage,
                   fmt::format("--{} is for a device that prepares batches, and there is none",
                               settings::find_setting(key)->flag),

@@ -230,7 +230,7 @@ RanksEstimate estimate(const std::shared_ptr<const data::Dataset>& whole, train:
   const data::Dataset dataset = renamed_to_plan(whole, cut.order, threads);
   const std::vector<partition::PartTraffic> parts =
       partition::part_traffic(dataset.graph, partition::owners_of(starts), ranks);
-  const train::RankPlanner planner(dataset, options, how);
+  const train::RankPlanner planner(dataset, options, {.how = how});
   RanksEstimate slowest;
   std::int64_t bytes = 0;
   for (const int rank : candidates(parts, cutting.model.node_work)) {

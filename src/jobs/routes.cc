@@ -1,6 +1,10 @@
 // Texts and numbers of how an epoch went: its schedule, where rows were read, and what that takes by a machine's rates.
 #include "jobs/routes.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -271,6 +275,33 @@ void write_trace(const std::filesystem::path& path, const train::RoutedEpoch& ep
   std::vector<schedule::Traced> schedules = {{"plan", &epoch.simulated}};
   if (!epoch.run.spans.empty()) schedules.emplace_back("run", &epoch.run);
   schedule::write_trace(path, schedules);
+}
+
+void write_trace(const std::filesystem::path& path, const std::vector<const pgas::Timeline*>& devices) {
+  constexpr int kDevice = 1;  // tracks
+  constexpr int kLink = 2;
+  using Clock = pgas::Timeline::Clock;
+  Clock::time_point start = Clock::time_point::max();
+  std::vector<std::vector<pgas::Timeline::Span>> spans;
+  for (const pgas::Timeline* device : devices) {
+    spans.push_back(device->spans());
+    for (const pgas::Timeline::Span& span : spans.back()) start = std::min(start, span.begin);
+  }
+  const auto since = [start](Clock::time_point time) {
+    return static_cast<schedule::Nanoseconds>(std::chrono::nanoseconds(time - start).count());
+  };
+  schedule::TraceEvents events;
+  for (std::size_t d = 0; d < spans.size(); ++d) {
+    events.name("process_name", d + 1, 0, fmt::format("device {}", d));
+    events.name("thread_name", d + 1, kDevice, "sums and waits");
+    events.name("thread_name", d + 1, kLink, "link");
+    for (const pgas::Timeline::Span& span : spans[d]) {
+      const bool get = span.what == pgas::Activity::kGet;
+      events.slice(d + 1, get ? kLink : kDevice, pgas::activity_name(span.what), since(span.begin), since(span.end),
+                   get ? fmt::format(R"("from":{},"bytes":{})", span.from, span.bytes) : "");
+    }
+  }
+  events.write(path);
 }
 
 }  // namespace gneiss::jobs

@@ -29,5 +29,7 @@ std::string describe_traffic(const data::FeatureFile& file);
 Json to_json(const data::FeatureFile& file);
 /// The plan and, once there is one, the last epoch's run, side by side. Errors: kDisk.
 void write_trace(const std::filesystem::path& path, const train::RoutedEpoch& epoch);
+/// Sums, gets and waits of devices that share the graph, a process each. Errors: kDisk.
+void write_trace(const std::filesystem::path& path, const std::vector<const pgas::Timeline*>& devices);
 
 }  // namespace gneiss::jobs

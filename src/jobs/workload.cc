@@ -85,7 +85,9 @@ void check_batches(const settings::Config& config) {
   for (const settings::Setting& setting : settings::settings()) {
     const bool of_device = setting.key.starts_with("device.") && setting.key != "device.mem" &&
                            (setting.key != "device.name" || names_batch_device(config));
-    const bool of_batches = setting.key.starts_with("batch.") || of_device;
+    // Devices that share the graph show what they do.
+    const bool of_graph = setting.key == "device.trace" && device_count(config) > 1;
+    const bool of_batches = setting.key.starts_with("batch.") || (of_device && !of_graph);
     if (!of_batches || !config.is_set(setting.key)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("--{} is for mini-batches, and without a size of theirs the whole graph is trained on",

@@ -43,7 +43,9 @@ Token Space::get_range(Frame frame, int device, std::int64_t first, std::int64_t
 void Space::wait(Token token) {
   const auto start = std::chrono::steady_clock::now();
   do_wait(token);
-  traffic_.waited_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto end = std::chrono::steady_clock::now();
+  traffic_.waited_seconds += std::chrono::duration<double>(end - start).count();
+  if (timeline_ != nullptr) timeline_->add({.what = Activity::kWait, .begin = start, .end = end});
 }
 
 Token Space::counted(const Get& get) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "pgas/timeline.h"
 
 namespace gneiss::pgas {
 
@@ -76,6 +77,11 @@ class Space {
 
   const Traffic& traffic() const { return traffic_; }
 
+  /// Notes gets and waits from now on; null: none. What sums up rows of this space notes that there too. Not while gets
+  /// are under way. The timeline must outlive the space.
+  void note_in(Timeline* timeline) { timeline_ = timeline; }
+  Timeline* timeline() const { return timeline_; }
+
  protected:
   /// A get as it is carried out: the rows that `list` names, or a range where that is empty.
   struct Get {
@@ -97,6 +103,7 @@ class Space {
   Token counted(const Get& get);
 
   Traffic traffic_;
+  Timeline* timeline_ = nullptr;
 };
 
 }  // namespace gneiss::pgas

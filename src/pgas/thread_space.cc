@@ -115,9 +115,11 @@ class ThreadSpace final : public Space {
       if (begun_ == done_) return;  // all that was asked for has come
       const Get get = ring_[done_ % ring_.size()];
       lock.unlock();
-      free = std::max(free, Clock::now()) + time_on_link(get);
+      const Clock::time_point begin = std::max(free, Clock::now());
+      free = begin + time_on_link(get);
       copy(get);
       if (takes_time(get)) std::this_thread::sleep_until(free);
+      note(get, begin);
       lock.lock();
       ++done_;
       arrived_.notify_all();
@@ -126,6 +128,15 @@ class ThreadSpace final : public Space {
 
   bool takes_time(const Get& get) const {
     return get.device != device() && (link_.seconds > 0 || link_.bytes_per_second > 0);
+  }
+
+  void note(const Get& get, Clock::time_point begin) const {
+    if (timeline() == nullptr || get.device == device() || get.to.count == 0) return;
+    timeline()->add({.what = Activity::kGet,
+                     .begin = begin,
+                     .end = Clock::now(),
+                     .from = get.device,
+                     .bytes = get.to.count * get.row_bytes});
   }
 
   Clock::duration time_on_link(const Get& get) const {

@@ -163,6 +163,7 @@ void Executor<T>::bind(const Inputs& inputs) {
   own_first_.clear();
   pieces_.clear();
   in_order_.clear();
+  ordered_for_setup_ = 0;
   for (Step& step : steps_) bind_step(&step);
   releases_.until(ir::Release::kBeforeSetup);  // bound calls know the sizes
 }
@@ -241,30 +242,21 @@ void Executor<T>::bind_step(Step* step) {
   }
 }
 
-/// Is the op a sum that one device would add up in the order of the whole graph's nodes? Tiles of sources have an order
-/// of their own.
 template <class T>
-bool Executor<T>::adds_in_order(const ir::Op& op) const {
-  if (resources_.source_order.empty() || op.kind != ir::OpKind::spmm || op.attrs.has("exchange")) return false;
-  const std::string fn = op.attrs.text("fn", "sum");
-  const auto graph = static_cast<std::size_t>(op.attrs.integer("graph", 0));
-  return op.attrs.integer("transpose", 0) == 0 && (fn == "sum" || fn == "mean") &&
-         plan_.graph_uses[graph].in_tile == 0 && plan_.loss_tiles_of(op) < 0 &&
-         structures_->in_edges(static_cast<std::int32_t>(graph))->cols == std::ssize(resources_.source_order);
+bool Executor<T>::orders_edges_of(const ir::Op& op) const {
+  return !resources_.source_order.empty() && adds_in_order(plan_, op) &&
+         structures_->in_edges(static_cast<std::int32_t>(op.attrs.integer("graph", 0)))->cols ==
+             std::ssize(resources_.source_order);
 }
 
 template <class T>
 const SparsePattern* Executor<T>::in_edges(std::int32_t graph) {
-  if (binding_ == nullptr || !adds_in_order(*binding_)) return structures_->in_edges(graph);
+  if (binding_ == nullptr || !orders_edges_of(*binding_)) return structures_->in_edges(graph);
   in_order_.resize(plan_.program.graphs.size());
   std::unique_ptr<OrderedPattern>& ordered = in_order_[static_cast<std::size_t>(graph)];
-  if (ordered == nullptr) {
-    const bool weighs = std::any_of(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& op) {
-      return op.attrs.integer("graph", 0) == graph && adds_in_order(op) && ir::weighs_edges(op);
-    });
-    ordered = std::make_unique<OrderedPattern>(*structures_->in_edges(graph), resources_.source_order, weighs,
-                                               context_.threads);
-  }
+  if (ordered == nullptr)
+    ordered = std::make_unique<OrderedPattern>(*structures_->in_edges(graph), resources_.source_order,
+                                               weighs_in_order(plan_, graph), context_.threads);
   return ordered->pattern();
 }
 
@@ -357,13 +349,13 @@ void Executor<T>::retune(const exchange::Tuning& tuning) {
 }
 
 template <class T>
-std::int64_t Executor<T>::exchange_bytes() const {
+ExchangeBytes Executor<T>::exchange_bytes() const {
   std::int64_t bytes = sum_room_.bytes();
   for (const std::unique_ptr<OrderedPattern>& ordered : in_order_) bytes += ordered == nullptr ? 0 : ordered->bytes();
   for (const std::unique_ptr<Exchanged>& held : exchanged_) bytes += held->sum.bytes();
   for (const std::unique_ptr<exchange::StreamPieces>& pieces : pieces_)
-    bytes += pieces == nullptr ? 0 : pieces->local.bytes() + pieces->remote.bytes();
-  return bytes;
+    bytes += pieces == nullptr ? 0 : pieces->bytes();
+  return {bytes + ordered_for_setup_, bytes};
 }
 
 template <class T>
@@ -446,7 +438,12 @@ std::int64_t Executor<T>::rows_that_go_first(const Step& step) const {
 
 template <class T>
 void Executor<T>::run_call(const Step& step) const {
-  if (step.calls[0].run) step.calls[0].run({context_.threads, step.workspaces[0]});
+  if (!step.calls[0].run) return;
+  const ir::Op& op = op_of(step.planned[0]);
+  const bool sums = op.kind == ir::OpKind::spmm && !op.attrs.has("exchange");  // those note their parts
+  pgas::noted(sums ? timeline() : nullptr, pgas::Activity::kSum, [&] {
+    step.calls[0].run({context_.threads, step.workspaces[0]});
+  });
 }
 
 template <class T>
@@ -458,16 +455,20 @@ void Executor<T>::run_bands(std::size_t at) const {
     if (step.calls[i].band.prepare) step.calls[i].band.prepare({context_.threads, step.workspaces[i]});
   }
   if (step.swept != nullptr) step.swept->start();
+  const auto run_noted = [&](pgas::Activity what, std::int64_t first, std::int64_t last) {
+    pgas::noted(timeline(), what, [&] { run_tasks(step, first, last); });
+  };
   if (step.order == ir::RowOrder::kInteriorFirst) {
-    if (resources_.overlap) run_tasks(step, 0, step.first_tasks);
+    if (resources_.overlap) run_noted(pgas::Activity::kLocalSum, 0, step.first_tasks);
     std::size_t first = at;
     while (first > 0 && steps_[first - 1].within_band && is_wait(steps_[first - 1])) --first;
     for (; first < at; ++first) run_call(steps_[first]);
-    run_tasks(step, resources_.overlap ? step.first_tasks : 0, tasks);
+    run_noted(resources_.overlap ? pgas::Activity::kRemoteSum : pgas::Activity::kSum,
+              resources_.overlap ? step.first_tasks : 0, tasks);
   } else if (step.order == ir::RowOrder::kGhostsFirst) {
-    run_tasks(step, step.first_tasks, tasks);
+    run_noted(pgas::Activity::kRemoteSum, step.first_tasks, tasks);
     if (resources_.overlap) run_call(steps_[at + 1]);
-    run_tasks(step, 0, step.first_tasks);
+    run_noted(pgas::Activity::kLocalSum, 0, step.first_tasks);
     if (!resources_.overlap) run_call(steps_[at + 1]);
   } else {
     run_tasks(step, 0, tasks);
@@ -656,9 +657,11 @@ void Executor<T>::end_setup() {
   for (std::size_t g = 0; g < in_order_.size(); ++g) {
     const bool steps_read = std::any_of(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& op) {
       return op.phase != ir::Phase::kSetup && op.attrs.integer("graph", 0) == static_cast<std::int64_t>(g) &&
-             adds_in_order(op);
+             orders_edges_of(op);
     });
-    if (!steps_read) in_order_[g].reset();
+    if (steps_read || in_order_[g] == nullptr) continue;
+    ordered_for_setup_ += in_order_[g]->bytes();
+    in_order_[g].reset();
   }
   releases_.until(ir::Release::kAfterSetup);
 }

@@ -29,6 +29,7 @@
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
+#include "runtime/exchange_bytes.h"
 #include "runtime/inputs.h"
 #include "runtime/parameters.h"
 #include "runtime/releases.h"
@@ -87,9 +88,9 @@ class Executor {
 
   /// Of a device: cuts the edges of sums by the exchange fine anew. Changes no result. Not while a phase runs.
   void retune(const exchange::Tuning& tuning);
-  /// Bytes that a device takes besides the plan: edges in the order of one device, pieces, and room for rows that come.
-  /// Of a rank that is sent rows: pieces of sums that begin with own edges.
-  std::int64_t exchange_bytes() const;
+  /// What a device takes besides the plan: edges in the order of one device, pieces, and room for rows that come. Of a
+  /// rank that is sent rows: pieces of sums that begin with own edges.
+  ExchangeBytes exchange_bytes() const;
 
  private:
   /// What a loop over edges is called with.
@@ -148,7 +149,7 @@ class Executor {
   const ir::Op& exchange_op(ir::OpKind kind, ir::ValueId rows) const;
   const exchange::StreamPieces* pieces_of(std::int32_t graph);
   kernels::SpmmArgs<T> sum_args(const ir::Op& op);
-  bool adds_in_order(const ir::Op& op) const;
+  bool orders_edges_of(const ir::Op& op) const;
   const SparsePattern* in_edges(std::int32_t graph);
   void cut_rows(Step* step);
   void* rows_of(ir::ValueId value);
@@ -159,6 +160,7 @@ class Executor {
   bool is_wait(const Step& step) const;
   std::int64_t rows_that_go_first(const Step& step) const;
   void run_call(const Step& step) const;
+  pgas::Timeline* timeline() const { return resources_.space == nullptr ? nullptr : resources_.space->timeline(); }
   void run_bands(std::size_t at) const;
   void run_tasks(const Step& step, std::int64_t first, std::int64_t last) const;
   void start_sums(const std::vector<std::size_t>& parameters);
@@ -194,6 +196,7 @@ class Executor {
   std::vector<kernels::ExchangeUnderWay> exchanges_;       ///< by value: of the packed rows of an exchange
   const ir::Op* binding_ = nullptr;                        ///< the op that is being bound
   std::vector<std::unique_ptr<OrderedPattern>> in_order_;  ///< by graph; null where no sum asked for it
+  std::int64_t ordered_for_setup_ = 0;                     ///< bytes of those that went with the setup phase
   std::vector<std::unique_ptr<Exchanged>> exchanged_;
   exchange::SumRoom<T> sum_room_;  ///< that sums of `exchanged_` share
   std::vector<std::unique_ptr<OwnFirst>> own_first_;

@@ -76,23 +76,39 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
   }
 }
 
-OrderedPattern::OrderedPattern(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots,
-                               int threads)
-    : pattern_(from) {
-  constexpr std::int64_t kGrain = 1024;
+namespace {
+
+constexpr std::int64_t kOrderGrain = 1024;
+
+bool is_ordered(const SparsePattern& from, std::span<const std::int64_t> keys, int threads) {
   const auto key = [&](EdgeId k) { return keys[static_cast<std::size_t>(from.indices[static_cast<std::size_t>(k)])]; };
-  const auto first = [&](std::int64_t v) { return from.offsets[static_cast<std::size_t>(v)]; };
-  const bool ordered = all_chunks(threads, from.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  return all_chunks(threads, from.rows, kOrderGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) {
-      for (EdgeId k = first(v) + 1; k < first(v + 1); ++k)
+      const EdgeId last = from.offsets[static_cast<std::size_t>(v) + 1];
+      for (EdgeId k = from.offsets[static_cast<std::size_t>(v)] + 1; k < last; ++k)
         if (key(k) < key(k - 1)) return false;
     }
     return true;
   });
-  if (ordered) return;
+}
+
+}  // namespace
+
+std::int64_t OrderedPattern::bytes(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots,
+                                   int threads) {
+  if (is_ordered(from, keys, threads)) return 0;
+  return from.nonzeros() * static_cast<std::int64_t>(sizeof(NodeId) + (with_slots ? sizeof(EdgeId) : 0));
+}
+
+OrderedPattern::OrderedPattern(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots,
+                               int threads)
+    : pattern_(from) {
+  if (is_ordered(from, keys, threads)) return;
+  const auto key = [&](EdgeId k) { return keys[static_cast<std::size_t>(from.indices[static_cast<std::size_t>(k)])]; };
+  const auto first = [&](std::int64_t v) { return from.offsets[static_cast<std::size_t>(v)]; };
   indices_ = Buffer<NodeId>(from.indices.size());
   if (with_slots) slots_ = Buffer<EdgeId>(from.indices.size());
-  parallel_chunks(threads, from.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_chunks(threads, from.rows, kOrderGrain, [&](std::int64_t begin, std::int64_t end) {
     std::vector<EdgeId> entries;
     for (std::int64_t v = begin; v < end; ++v) {
       entries.clear();

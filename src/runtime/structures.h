@@ -35,6 +35,9 @@ class OrderedPattern {
   OrderedPattern(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots, int threads);
   const SparsePattern* pattern() const { return &pattern_; }
   std::int64_t bytes() const { return static_cast<std::int64_t>(indices_.size_bytes() + slots_.size_bytes()); }
+  /// What one of these would take: nothing where the entries are in that order already.
+  static std::int64_t bytes(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots,
+                            int threads);
 
  private:
   Buffer<NodeId> indices_;

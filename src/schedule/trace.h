@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,10 +12,26 @@
 
 namespace gneiss::schedule {
 
+/// Trace-event JSON in the making. Times are nanoseconds; the file has microseconds with three decimals.
+class TraceEvents {
+ public:
+  /// Names a process ("process_name") or a track ("thread_name").
+  void name(const char* what, std::size_t process, int track, const std::string& name);
+  /// `args`: more members of the slice, as JSON.
+  void slice(std::size_t process, int track, std::string_view name, Nanoseconds begin, Nanoseconds end,
+             const std::string& args);
+  /// There must be a name or a slice.
+  std::string text() const;
+  /// Errors: kDisk.
+  void write(const std::filesystem::path& path) const;
+
+ private:
+  std::string events_;
+};
+
 /// A named schedule: "plan", "run".
 using Traced = std::pair<std::string, const Record*>;
 
-/// Trace-event JSON; times are microseconds with three decimals, so that nanoseconds survive.
 std::string trace_text(const std::vector<Traced>& schedules);
 /// Errors: kDisk.
 void write_trace(const std::filesystem::path& path, const std::vector<Traced>& schedules);

@@ -246,7 +246,10 @@ std::vector<Setting> device_settings() {
        .help = "rows of the graph that the device keeps and samples from, those with most reads a byte, e.g. 10%, 5000 "
                "or auto, as many as are worth more there than rows of features",
        .unset = "0"},
-      {.key = "device.trace", .flag = "trace", .help = "file for plan and run, as Perfetto reads it", .unset = "none"},
+      {.key = "device.trace",
+       .flag = "trace",
+       .help = "file for Perfetto: plan and run of batches, or what devices that share the graph do",
+       .unset = "none"},
   };
 }
 

@@ -42,7 +42,7 @@ class HostEngine : public Engine<T> {
   void send() override {}
   void fetch() override {}
   void retune(const exchange::Tuning& tuning) override { executor_.retune(tuning); }
-  std::int64_t exchange_bytes() const override { return executor_.exchange_bytes(); }
+  runtime::ExchangeBytes exchange_bytes() const override { return executor_.exchange_bytes(); }
 
  private:
   runtime::Parameters<T>& parameters_;

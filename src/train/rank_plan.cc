@@ -74,20 +74,35 @@ double own_edges(const graph::Graph& local, std::int64_t owned) {
 
 }  // namespace
 
-std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t data_bytes, const data::Labels& labels,
+std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t data_bytes,
+                        const runtime::ExchangeBytes& exchange, const data::Labels& labels,
                         const SessionOptions& options) {
-  const PlannedBytes planned = planned_bytes(plan, label_bytes(labels), options);
+  PlannedBytes planned = planned_bytes(plan, label_bytes(labels), options);
+  planned.setup += exchange.setup;
+  planned.steps += exchange.steps;
   const auto lists = static_cast<std::int64_t>(part.ids.size() * sizeof(std::int64_t)) +
                      (part.halo.sends() + part.halo.ghosts) * static_cast<std::int64_t>(sizeof(NodeId));
   return data_bytes + lists + planned.peak_of_kept();
 }
 
-RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& options, exchange::Exchange how,
-                         const exchange::Tuning& tuning)
+std::vector<std::int64_t> order_of(const comm::HaloPlan& halo, std::span<const std::int64_t> starts, int rank,
+                                   const graph::Order& old_names) {
+  std::vector<std::int64_t> places;
+  const auto add = [&](std::int64_t node) {
+    places.push_back(old_names.empty() ? node : old_names[static_cast<std::size_t>(node)]);
+  };
+  for (std::int64_t v = 0; v < halo.owned; ++v) add(starts[static_cast<std::size_t>(rank)] + v);
+  for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
+    for (std::int64_t i = halo.receive_at[p]; i < halo.receive_at[p + 1]; ++i)
+      add(starts[p] + halo.ghost_rows[static_cast<std::size_t>(i)]);
+  }
+  return places;
+}
+
+RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& options, PlannedExchange exchange)
     : whole_(whole),
       options_(options),
-      how_(how),
-      tuning_(tuning),
+      exchange_(std::move(exchange)),
       nonzeros_(whole.features.sparse ? whole.features.nonzeros() : 0) {
   GNEISS_ASSERT(options.compiled != nullptr, "ranks are planned for a model that was compiled");
   ir::Program program = options.compiled->program;
@@ -108,7 +123,7 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   here.part.feature_nonzeros = nonzeros_;
   here.part.loss_share = here.part.val_loss_share = 1.0 / stand_in.ranks();
   list_rows(starts, ghosts, traffic, rank, &here.part.halo);
-  here.part.exchange = how_;
+  here.part.exchange = exchange_.how;
 
   PlannedRank made;
   Blueprint blueprint = make_blueprint(here.dataset, options_, sizeof(float), &here.part);
@@ -116,7 +131,11 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
     const std::optional<graph::Graph>& derived = blueprint.graphs[static_cast<std::size_t>(graph)];
     return derived ? derived->in_edges() : here.dataset.graph.in_edges();
   };
-  made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, tuning_, in_edges);
+  made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, exchange_.tuning, in_edges);
+  std::vector<std::int64_t> order;
+  if (exchange_.fetched) order = order_of(here.part.halo, starts, rank, exchange_.old_names);
+  made.exchange = runtime::exchange_bytes(blueprint.plan, here.part.halo, {exchange_.fetched, exchange_.tuning, order},
+                                          in_edges, threads_of(options_));
   made.plan = std::move(blueprint.plan);
   made.nodes = here.part.halo.owned;
   made.ghosts = here.part.halo.ghosts;
@@ -126,12 +145,7 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   made.interior = interior_edges(here.dataset.graph, made.nodes);
   made.own = own_edges(here.dataset.graph, made.nodes);
   made.data_bytes = here.dataset.bytes();
-  made.bytes = rank_bytes(made.plan, here.part, made.data_bytes, here.dataset.labels, options_);
-  const std::vector<exchange::GraphPieces> pieces = exchange::pieces_by_graph(made.plan.program);
-  for (std::size_t g = 0; g < pieces.size(); ++g) {
-    if (!pieces[g].used || how_ != exchange::Exchange::kStream) continue;
-    made.bytes += exchange::stream_piece_bytes(in_edges(static_cast<std::int32_t>(g)), here.part.halo, pieces[g].needs);
-  }
+  made.bytes = rank_bytes(made.plan, here.part, made.data_bytes, made.exchange, here.dataset.labels, options_);
   return made;
 }
 

@@ -7,7 +7,9 @@
 
 #include "data/dataset.h"
 #include "exchange/fetches.h"
+#include "graph/reorder.h"
 #include "partition/traffic.h"
+#include "runtime/exchange_bytes.h"
 #include "train/planned_bytes.h"
 #include "train/rank_data.h"
 #include "train/session.h"
@@ -25,20 +27,32 @@ struct PlannedRank {
   double own = 1;                        ///< of its edges, those from own nodes
   std::vector<exchange::Fetch> fetches;  ///< if it is a device that reads rows where others have them
   std::int64_t data_bytes = 0;           ///< its part of the data set
-  std::int64_t bytes = 0;  ///< that, lists of rows, pieces of sums that begin with own edges, and the most
-                           ///< that its session takes at a time
+  runtime::ExchangeBytes exchange;       ///< what taking up others' rows takes besides the plan
+  std::int64_t bytes = 0;                ///< data, lists of rows, and the most that its session takes at a time
 };
 
-/// What a rank takes: `data_bytes` of its part, as it came.
-std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t data_bytes, const data::Labels& labels,
+/// What a rank takes: `data_bytes` of its part, as it came, and `exchange` besides its plan.
+std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t data_bytes,
+                        const runtime::ExchangeBytes& exchange, const data::Labels& labels,
                         const SessionOptions& options);
+
+/// Where own nodes and ghosts of a device stood before nodes were renamed so that parts are runs of them: RankPart's
+/// `order`. `old_names`: old nodes by new ones; empty: nodes kept theirs.
+std::vector<std::int64_t> order_of(const comm::HaloPlan& halo, std::span<const std::int64_t> starts, int rank,
+                                   const graph::Order& old_names);
+
+/// How rows are taken up.
+struct PlannedExchange {
+  bool fetched = false;  ///< devices read them where others have them; else ranks are sent them, by halo or stream
+  exchange::Exchange how = exchange::Exchange::kHalo;
+  exchange::Tuning tuning = {};  ///< of fine
+  graph::Order old_names = {};   ///< as in order_of
+};
 
 class RankPlanner {
  public:
-  /// `whole` must outlive this. `how` they take up rows that they sum; of ranks that are sent rows halo or stream.
-  /// Errors: as make_blueprint.
-  RankPlanner(const data::Dataset& whole, const SessionOptions& options,
-              exchange::Exchange how = exchange::Exchange::kHalo, const exchange::Tuning& tuning = {});
+  /// `whole` must outlive this. Errors: as make_blueprint.
+  RankPlanner(const data::Dataset& whole, const SessionOptions& options, PlannedExchange exchange = {});
 
   /// Of rank `rank` of those that own the runs of nodes `starts`, which read of each other what `traffic` says.
   PlannedRank plan(std::span<const std::int64_t> starts, std::span<const partition::PartTraffic> traffic,
@@ -47,8 +61,7 @@ class RankPlanner {
  private:
   const data::Dataset& whole_;
   SessionOptions options_;
-  exchange::Exchange how_;
-  exchange::Tuning tuning_;
+  PlannedExchange exchange_;
   std::int64_t nonzeros_;     ///< of all features, if they are sparse
   std::vector<double> sums_;  ///< numbers_to_choose_by, of the whole
 };

@@ -25,21 +25,6 @@ bool runs_here(const exchange::Tuning& tuning) {
          within(tuning.warps, 64) && within(tuning.stages, exchange::kMostTuning.stages);
 }
 
-/// Of own nodes and ghosts, where they stood before nodes were renamed so that parts are runs of them.
-std::vector<std::int64_t> order_of(const RankPart& part, int rank, const graph::Order& old_names) {
-  std::vector<std::int64_t> places;
-  const auto add = [&](std::int64_t node) {
-    places.push_back(old_names.empty() ? node : old_names[static_cast<std::size_t>(node)]);
-  };
-  const std::vector<std::int64_t>& starts = part.starts;
-  for (std::int64_t v = 0; v < part.halo.owned; ++v) add(starts[static_cast<std::size_t>(rank)] + v);
-  for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
-    for (std::int64_t i = part.halo.receive_at[p]; i < part.halo.receive_at[p + 1]; ++i)
-      add(starts[p] + part.halo.ghost_rows[static_cast<std::size_t>(i)]);
-  }
-  return places;
-}
-
 }  // namespace
 
 std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link) {
@@ -86,13 +71,17 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
     if (exchange_.fetched) {
       here.space = space_of(communicator, exchange_.link);
       here.part.space = here.space.get();
+      if (exchange_.traced) {
+        here.timeline = std::make_unique<pgas::Timeline>();
+        here.space->note_in(here.timeline.get());
+      }
       here.part.tuning = exchange_.tuning;
       here.part.heap = exchange_.heap;
       if (exchange_.how == exchange::Exchange::kFine && exchange_.tunes) {
         here.tuner = std::make_unique<exchange::Tuner>(exchange_.tuning, runs_here);
         here.part.tuner = here.tuner.get();
       }
-      if (exchange_.in_order) here.part.order = order_of(here.part, communicator.rank(), made.order);
+      if (exchange_.in_order) here.part.order = order_of(here.part.halo, starts, communicator.rank(), made.order);
     }
     double ghosts[] = {static_cast<double>(here.part.halo.ghosts)};
     communicator.sum(ghosts);
@@ -150,12 +139,30 @@ epochs::RunRecord RankTraining::run(const data::Split& split, const FullGraphOpt
 }
 
 std::int64_t RankTraining::bytes() const {
-  std::int64_t bytes = 0;
-  for (const Member& here : members_) {
-    bytes += rank_bytes(here.session->plan(), here.part, here.data_bytes, here.session->dataset().labels, options_) +
-             here.session->exchange_bytes();
-  }
+  const std::vector<std::int64_t> each = member_bytes();
+  return std::accumulate(each.begin(), each.end(), std::int64_t{0});
+}
+
+std::vector<std::int64_t> RankTraining::member_bytes() const {
+  std::vector<std::int64_t> bytes;
+  for (const Member& here : members_)
+    bytes.push_back(rank_bytes(here.session->plan(), here.part, here.data_bytes, here.session->exchange_bytes(),
+                               here.session->dataset().labels, options_));
   return bytes;
+}
+
+std::vector<runtime::ExchangeBytes> RankTraining::exchange_bytes() const {
+  std::vector<runtime::ExchangeBytes> bytes;
+  for (const Member& here : members_) bytes.push_back(here.session->exchange_bytes());
+  return bytes;
+}
+
+std::vector<const pgas::Timeline*> RankTraining::timelines() const {
+  std::vector<const pgas::Timeline*> timelines;
+  for (const Member& here : members_) {
+    if (here.timeline != nullptr) timelines.push_back(here.timeline.get());
+  }
+  return timelines;
 }
 
 std::vector<std::string> RankTraining::notes() const {

@@ -31,7 +31,8 @@ struct RowExchange {
   /// Devices add the edges into a node in the order of the data set as it came, as one device does: sums over in-edges
   /// have its bits. Costs 4 bytes an edge, 12 with weights.
   bool in_order = true;
-  bool tunes = false;  ///< fine: iterations look for better numbers than `tuning`; no result depends on them
+  bool tunes = false;   ///< fine: iterations look for better numbers than `tuning`; no result depends on them
+  bool traced = false;  ///< what devices do and wait for is noted
   /// Devices are processes: memory that they share, made before they were forked.
   std::shared_ptr<pgas::SymmetricHeap> heap = {};
 };
@@ -63,6 +64,12 @@ class RankTraining {
 
   /// What the ranks of this process take besides the whole data set: their parts, plans and weights.
   std::int64_t bytes() const;
+  /// Of that, what each rank here takes.
+  std::vector<std::int64_t> member_bytes() const;
+  /// Of that, what devices here take because they take up each other's rows.
+  std::vector<runtime::ExchangeBytes> exchange_bytes() const;
+  /// Of the devices here what they did in the last epoch and after it; none where that is not noted.
+  std::vector<const pgas::Timeline*> timelines() const;
   /// How the graph was cut, what `auto` could not try, and what the exchange cannot serve.
   std::vector<std::string> notes() const;
   /// Numbers that the tuner has found, once it is through; null where it has not, or did not run.
@@ -78,8 +85,9 @@ class RankTraining {
   struct Member {
     RankPart part;
     std::unique_ptr<Session<float>> session;
-    Buffer<float> weights;        ///< best ones of a rank that is not watched
-    std::int64_t data_bytes = 0;  ///< of the part's dataset before anything of it was freed
+    Buffer<float> weights;                     ///< best ones of a rank that is not watched
+    std::int64_t data_bytes = 0;               ///< of the part's dataset before anything of it was freed
+    std::unique_ptr<pgas::Timeline> timeline;  ///< outlives the space
     std::unique_ptr<pgas::Space> space;
     std::unique_ptr<exchange::Tuner> tuner;
   };

@@ -345,11 +345,6 @@ std::int64_t Session<T>::device_bytes() const {
 }
 
 template <class T>
-std::int64_t Session<T>::exchange_bytes() const {
-  return impl_->engine->exchange_bytes();
-}
-
-template <class T>
 void Session<T>::set_up() {
   impl_->set_up();
 }
@@ -370,6 +365,8 @@ void Session<T>::reset(std::uint64_t seed) {
 template <class T>
 double Session<T>::forward_backward(std::uint64_t epoch) {
   impl_->set_up();
+  if (impl_->part != nullptr && impl_->part->space != nullptr && impl_->part->space->timeline() != nullptr)
+    impl_->part->space->timeline()->clear();  // the last epoch is shown
   impl_->engine->run(ir::Phase::kForward, {impl_->seed, epoch});
   double& loss = impl_->loss;
   loss = static_cast<double>(impl_->output("loss").at(0, 0));
@@ -378,6 +375,11 @@ double Session<T>::forward_backward(std::uint64_t epoch) {
   impl_->engine->run(ir::Phase::kBackward, {impl_->seed, epoch});  // sums gradients over the ranks
   if (impl_->part != nullptr) impl_->part->communicator->wait(sum);
   return loss;
+}
+
+template <class T>
+runtime::ExchangeBytes Session<T>::exchange_bytes() const {
+  return impl_->engine->exchange_bytes();
 }
 
 template <class T>

@@ -16,6 +16,7 @@
 #include "data/dataset.h"
 #include "ir/plan.h"
 #include "language/compile.h"
+#include "runtime/exchange_bytes.h"
 #include "runtime/optimizer.h"
 #include "runtime/parameters.h"
 #include "train/blueprint.h"
@@ -65,8 +66,8 @@ class Session {
 
   /// What the session takes of its device's memory; 0 on the host.
   std::int64_t device_bytes() const;
-  /// What sums that take up others' rows as they come take besides the plan.
-  std::int64_t exchange_bytes() const;
+  /// What it takes besides the plan because it takes up others' rows.
+  runtime::ExchangeBytes exchange_bytes() const;
 
   /// Runs the setup phase, once; the calls below do it where it has not been done.
   void set_up();

@@ -141,7 +141,7 @@ void expect_bytes_of_plan(exchange::Exchange how) {
   const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), kTwo);
   const std::vector<partition::PartTraffic> traffic =
       partition::part_traffic(dataset.graph, partition::owners_of(starts), kTwo);
-  const train::RankPlanner planner(dataset, options, how);
+  const train::RankPlanner planner(dataset, options, {.how = how});
   double planned = 0;
   for (int rank = 0; rank < kTwo; ++rank) {
     const train::PlannedRank one = planner.plan(starts, traffic, rank);

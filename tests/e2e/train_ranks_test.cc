@@ -2,11 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "e2e/command.h"
 #include "support/allocation_counter.h"
@@ -265,8 +269,8 @@ TEST(Devices, TakeUpRowsByEachExchange) {
     const Json report = train(place, together);
     expect_same_losses(report, alone);
     EXPECT_EQ(report["routes"]["exchange"], how);
-    const CommandResult plan = place.gneiss(
-        {"plan", kGraph, "--model", "sage", "--epochs", "4", "--devices", "3", "--exchange", how, "--json"});
+    const CommandResult plan = place.gneiss({"plan", kGraph, "--model", "sage", "--epochs", "4", "--optimizer", "sgd",
+                                             "--devices", "3", "--exchange", how, "--json"});
     ASSERT_EQ(plan.code, 0) << plan.err;
     const Json planned = Json::parse(plan.out)["devices"];
     EXPECT_EQ(planned["trains_by"], how);
@@ -280,6 +284,9 @@ TEST(Devices, TakeUpRowsByEachExchange) {
       }
     }
     EXPECT_GT(sum_of(report["routes"]["fetched_bytes"]), 0);
+    EXPECT_EQ(report["routes"]["bytes"], planned["bytes"]) << "memory";
+    EXPECT_EQ(report["routes"]["exchange_bytes"], planned["exchange_bytes"]);
+    EXPECT_GT(planned["exchange_bytes"][0]["steps"].get<std::int64_t>(), 0);
     together.emplace_back("--processes");
     const Json processes = train(place, together);
     EXPECT_EQ(processes["losses"], report["losses"]);
@@ -318,6 +325,59 @@ TEST(Devices, TuneTheirNumbersOnce) {
   EXPECT_THAT(fetched - epochs, ::testing::AnyOf(0, of("inference"))) << "the best weights may be evaluated once more";
 }
 
+/// Of the last epoch: what each device does and waits for, and what its link brings, to the byte.
+TEST(Devices, ShowWhatTheyDo) {
+  const Workplace place;
+  for (const char* how : {"halo", "stream", "fine"}) {
+    SCOPED_TRACE(how);
+    const std::vector<std::string> by = {kGraph,      "--model", "sage",       "--epochs", "3",
+                                         "--devices", "3",       "--exchange", how};
+    std::vector<std::string> training = by;
+    training.insert(training.end(), {"--trace", "trace.json", "--no-save", "--eval-every", "1000"});
+    train(place, training);
+    std::vector<std::string> planning = by;
+    planning.insert(planning.begin(), "plan");
+    planning.emplace_back("--json");
+    const CommandResult plan = place.gneiss(planning);
+    ASSERT_EQ(plan.code, 0) << plan.err;
+    const Json planned = Json::parse(plan.out)["devices"]["fetched_bytes"];
+    const Json trace = Json::parse(place.read("trace.json"));
+    std::map<int, std::map<std::string, int>> count;    // by device
+    std::map<std::pair<int, int>, std::int64_t> bytes;  // by device and device from
+    std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> tracks;
+    for (const Json& event : trace["traceEvents"]) {
+      if (event["ph"] != "X") continue;
+      const int device = event["pid"].get<int>() - 1;
+      ++count[device][event["name"].get<std::string>()];
+      if (event["name"] == "get")
+        bytes[{device, event["args"]["from"].get<int>()}] += event["args"]["bytes"].get<std::int64_t>();
+      const double begin = event["ts"].get<double>();
+      tracks[{device, event["tid"].get<int>()}].emplace_back(begin, begin + event["dur"].get<double>());
+    }
+    ASSERT_EQ(count.size(), 3U);
+    for (const auto& [device, names] : count) {
+      for (const char* name : {"local sum", "remote sum", "wait", "get"}) EXPECT_TRUE(names.contains(name)) << name;
+      for (int from = 0; from < 3; ++from) {
+        const Json& phases = planned[static_cast<std::size_t>(device)];
+        const auto of = [&](const char* phase) {
+          return phases[phase][static_cast<std::size_t>(from)].get<std::int64_t>();
+        };
+        const std::int64_t once = of("forward") + of("backward");
+        EXPECT_EQ((bytes[{device, from}] - once) % std::max<std::int64_t>(1, of("inference")), 0)
+            << "device " << device << " from " << from << ": an epoch, and evaluations";
+        EXPECT_GE((bytes[{device, from}]), once);
+      }
+    }
+    for (auto& [track, spans] : tracks) {  // what one thread does, and what one link brings, follows one another
+      std::sort(spans.begin(), spans.end());
+      for (std::size_t i = 0; i + 1 < spans.size(); ++i) EXPECT_LE(spans[i].second, spans[i + 1].first + 1e-3);
+    }
+  }
+  const CommandResult alone = place.gneiss({"train", kGraph, "--trace", "trace.json", "--no-save"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("--trace is for a device that prepares batches"));
+}
+
 /// What an exchange cannot serve is said: attention looks at all scores of sources before its first row.
 TEST(Devices, SayWhatAnExchangeCannotServe) {
   const Workplace place;
@@ -351,6 +411,16 @@ TEST(Devices, TrainCoraAsOneDoes) {
   const Json report = train(place, together);
   expect_same_losses(report, alone);
   EXPECT_EQ(report["test"]["accuracy"], alone["test"]["accuracy"]);
+}
+
+/// By plain steps: Adam makes whole ones of gradients that are nothing but rounding.
+TEST(Devices, TrainRedditAsOneDoes) {
+  const Workplace place;
+  const std::vector<std::string> common = {
+      "reddit:scale=0.005", "--epochs", "20", "--optimizer", "sgd", "--lr", "0.1", "--eval-every", "1000", "--no-save"};
+  std::vector<std::string> together = common;
+  together.insert(together.end(), {"--devices", "4"});
+  expect_same_losses(train(place, together), train(place, common));
 }
 
 TEST(Devices, ArePlanned) {
