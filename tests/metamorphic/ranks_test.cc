@@ -20,6 +20,7 @@
 #include "support/awkward_graph.h"
 #include "support/data_fixtures.h"
 #include "support/rank_models.h"
+#include "support/trained_ranks.h"
 #include "train/full_graph.h"
 #include "train/rank_training.h"
 
@@ -29,7 +30,12 @@ namespace {
 using ::testing::HasSubstr;
 using testing::RankModel;
 
-constexpr int kEpochs = 20;
+using testing::data_with_scores;
+using testing::driver_for;
+using testing::expect_same_training;
+using testing::train_alone;
+using testing::train_on;
+using testing::Trained;
 
 std::vector<testing::AwkwardOptions> awkward_options() {
   return {
@@ -38,86 +44,6 @@ std::vector<testing::AwkwardOptions> awkward_options() {
       {.nodes = 41, .weighted = false, .sparse_features = true},
       {.nodes = 40, .features = 6, .classes = 4, .labels = data::LabelKind::kMulti},
   };
-}
-
-data::Dataset data_with_scores(const testing::AwkwardOptions& options) {
-  data::Dataset dataset = testing::awkward_dataset(options);
-  dataset.split.val.clear();
-  dataset.split.test.clear();
-  std::vector<bool> trains(static_cast<std::size_t>(dataset.num_nodes()), false);
-  for (const NodeId v : dataset.split.train) trains[static_cast<std::size_t>(v)] = true;
-  for (NodeId v = 0; v < dataset.num_nodes(); ++v) {
-    if (trains[static_cast<std::size_t>(v)]) continue;
-    std::vector<NodeId>& part =
-        dataset.split.val.size() > dataset.split.test.size() ? dataset.split.test : dataset.split.val;
-    part.push_back(v);
-  }
-  return dataset;
-}
-
-struct Trained {
-  ir::Plan plan;
-  epochs::RunRecord record;
-  std::vector<float> weights;
-};
-
-train::FullGraphOptions driver_for(const data::Dataset& dataset) {
-  train::FullGraphOptions driver;
-  driver.epochs = kEpochs;
-  driver.metric = epochs::default_metric(dataset);
-  return driver;
-}
-
-Trained train_alone(const data::Dataset& dataset, const RankModel& model) {
-  train::Session<float> session(dataset, testing::rank_options(model, dataset));
-  const train::FullGraphOptions driver = driver_for(dataset);
-  epochs::Evaluator evaluator(driver.metric, dataset.labels);
-  Trained made;
-  made.weights.resize(session.snapshot_size());
-  made.record = train::train_run(session, dataset.split, driver, evaluator, 5, {}, made.weights);
-  made.plan = session.plan();
-  return made;
-}
-
-Trained train_alone(const testing::AwkwardOptions& data, const RankModel& model) {
-  return train_alone(data_with_scores(data), model);
-}
-
-Trained train_on(int ranks, data::Dataset dataset, const RankModel& model, int threads = 1,
-                 const train::RowExchange& exchange = {}, const std::string& partition = "contiguous") {
-  train::SessionOptions options = testing::rank_options(model, dataset);
-  options.threads = threads;
-  const std::unique_ptr<comm::Ranks> world = comm::loopback(ranks);
-  train::RankTraining training(world.get(), std::move(dataset), options, exchange, {partition, {}});
-  const data::Split split = training.dataset().split;  // the training may have renamed the nodes
-  const train::FullGraphOptions driver = driver_for(training.dataset());
-  epochs::Evaluator evaluator(driver.metric, training.dataset().labels);
-  Trained made;
-  made.weights.resize(training.session().snapshot_size());
-  made.record = training.run(split, driver, evaluator, 5, {}, made.weights);
-  made.plan = training.session().plan();
-  return made;
-}
-
-Trained train_on(int ranks, const testing::AwkwardOptions& data, const RankModel& model, int threads = 1,
-                 const train::RowExchange& exchange = {}, const std::string& partition = "contiguous") {
-  return train_on(ranks, data_with_scores(data), model, threads, exchange, partition);
-}
-
-std::vector<double> scores_of(const Trained& trained) {
-  const epochs::Scores& scores = trained.record.epochs.back().scores;
-  return {scores.train, scores.val, scores.test};
-}
-
-void expect_same_training(const Trained& got, const Trained& expected) {
-  ASSERT_EQ(got.record.epochs.size(), expected.record.epochs.size());
-  for (std::size_t e = 0; e < got.record.epochs.size(); ++e) {
-    const epochs::EpochRecord& mine = got.record.epochs[e];
-    const epochs::EpochRecord& theirs = expected.record.epochs[e];
-    ASSERT_NEAR(mine.loss, theirs.loss, 1e-5 * std::abs(theirs.loss)) << "epoch " << e;
-    ASSERT_NEAR(mine.val_loss, theirs.val_loss, 1e-5 * std::abs(theirs.val_loss)) << "epoch " << e;
-  }
-  EXPECT_THAT(scores_of(got), ::testing::Pointwise(::testing::NanSensitiveDoubleEq(), scores_of(expected)));
 }
 
 TEST(Ranks, TrainAsOneRankDoes) {

@@ -51,6 +51,7 @@ train::SessionOptions rank_options(const RankModel& model, const data::Dataset& 
   options.threads = 1;
   options.seed = 5;
   options.optimizer.weight_decay = 5e-4;
+  if (model.plain_steps) options.optimizer.kind = runtime::OptimizerKind::kSgd;
   return options;
 }
 
@@ -72,6 +73,19 @@ Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& op
     if (communicator.rank() == 0) step = mine;
   });
   return step;
+}
+
+Step step_on_devices(const data::Dataset& dataset, const train::SessionOptions& options, int devices,
+                     const train::RowExchange& exchange, const Wrap& wrap) {
+  std::vector<std::unique_ptr<pgas::Space>> spaces(static_cast<std::size_t>(devices));  // they end after all sessions
+  return step_on_ranks(dataset, options, devices, [&](train::RankData* here) {
+    auto& space = spaces[static_cast<std::size_t>(here->part.communicator->rank())];
+    space = train::space_of(*here->part.communicator, exchange.link);
+    if (wrap) space = wrap(std::move(space));
+    here->part.space = space.get();
+    here->part.exchange = exchange.how;
+    here->part.tuning = exchange.tuning;
+  });
 }
 
 double difference(const Step& a, const Step& b) {

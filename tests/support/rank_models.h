@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "comm/communicator.h"
 #include "data/dataset.h"
 #include "train/rank_data.h"
+#include "train/rank_training.h"
 #include "train/session.h"
 
 namespace gneiss::testing {
@@ -19,6 +21,8 @@ struct RankModel {
   std::string name;  ///< a built-in model
   std::vector<std::pair<std::string, language::ArgValue>> args;
   std::set<std::string> passes_off = {};
+  /// Steps in proportion to gradients: Adam makes whole ones of gradients that are nothing but rounding.
+  bool plain_steps = false;
 };
 /// GCN, SAGE, GIN and GAT with everything that a rank could get wrong.
 std::vector<RankModel> rank_models();
@@ -38,6 +42,11 @@ using Damage = std::function<void(train::RankData*)>;
 using Attach = std::function<void(int rank, train::Session<double>* session)>;
 Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& options, int ranks,
                    const Damage& damage = {}, const Attach& attach = {});
+/// The same on devices, which fetch rows by `exchange`, on threads. `wrap`, if given, makes another space of a
+/// device's.
+using Wrap = std::function<std::unique_ptr<pgas::Space>(std::unique_ptr<pgas::Space>)>;
+Step step_on_devices(const data::Dataset& dataset, const train::SessionOptions& options, int devices,
+                     const train::RowExchange& exchange, const Wrap& wrap = {});
 /// The largest difference, relative to the loss and to the largest gradient.
 double difference(const Step& a, const Step& b);
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -22,6 +21,7 @@
 #include "kernels/halo.h"
 #include "partition/local_graph.h"
 #include "pgas/thread_space.h"
+#include "support/late_space.h"
 #include "train/rank_training.h"
 
 namespace gneiss {
@@ -276,67 +276,33 @@ TEST(ExchangedSum, FetchesARowOnceForAUnit) {
 
 // Mutants: what must not go unseen.
 
-/// Rows come at the wait for them and no earlier: who does not wait reads what was there before.
-class Late final : public pgas::Space {
- public:
-  Late(std::unique_ptr<pgas::Space> inner, bool waits, bool at_once)
-      : inner_(std::move(inner)), waits_(waits), at_once_(at_once) {}
-  int device() const override { return inner_->device(); }
-  int devices() const override { return inner_->devices(); }
-  pgas::Frame open(pgas::SharedRows rows) override { return frame_ = inner_->open(rows); }
-  void close(pgas::Frame frame) override { inner_->close(frame); }
-
- private:
-  void bring(std::size_t count) {
-    for (; brought_ < count; ++brought_) {
-      const Get& get = gets_[brought_];
-      for (std::int64_t i = 0; i < get.to.count; ++i) {
-        const std::int64_t row = get.list.empty() ? get.first + i : get.list[static_cast<std::size_t>(i)];
-        std::memcpy(get.to.first + i * get.to.stride_bytes, inner_->row_address(frame_, get.device, row),
-                    static_cast<std::size_t>(get.row_bytes));
-      }
-    }
-  }
-  pgas::Token begin(const Get& get) override {
-    gets_.push_back(get);
-    if (at_once_) bring(gets_.size());
-    return gets_.size();
-  }
-  void do_wait(pgas::Token token) override {
-    if (waits_) bring(token);
-  }
-  pgas::SharedRows shown(pgas::Frame frame, int device) const override {
-    return {inner_->row_address(frame, device, 0), std::int64_t{1} << 20, 0};
-  }
-
-  std::unique_ptr<pgas::Space> inner_;
-  bool waits_;
-  bool at_once_;
-  pgas::Frame frame_ = 0;
-  std::vector<Get> gets_;
-  std::size_t brought_ = 0;
-};
-
 const Case kMutated = {.nodes = 80, .cols = 6};
 const Way kRun = {.tuning = {4, 1, 2, 3}};
 
-Wrap late(bool waits, bool at_once) {
+Wrap late(const testing::SpaceFaults& faults) {
   return [=](comm::Communicator& communicator) -> std::unique_ptr<pgas::Space> {
-    return std::make_unique<Late>(train::space_of(communicator, {}), waits, at_once);
+    return std::make_unique<testing::LateSpace>(train::space_of(communicator, {}), faults);
   };
 }
 
 TEST(ExchangedSumMutants, NoneIsTheRightSum) {
-  EXPECT_LE(error_of(kMutated, sum_on<float>(3, kMutated, kRun, {}, late(true, false))), 1);
-  EXPECT_LE(error_of(kMutated, sum_on<float>(3, kMutated, kRun, {}, late(true, true))), 1);
+  for (const bool at_once : {false, true}) {
+    for (const Exchange exchange : {Exchange::kStream, Exchange::kFine})
+      EXPECT_LE(error_of(kMutated, sum_on<float>(3, kMutated, {exchange, kRun.tuning}, {}, late({.at_once = at_once}))),
+                1);
+  }
 }
 
 TEST(ExchangedSumMutants, AWaitThatIsSkippedShows) {
-  for (const Exchange exchange : {Exchange::kStream, Exchange::kFine}) {
-    Way run = kRun;
-    run.exchange = exchange;
-    EXPECT_GT(error_of(kMutated, sum_on<float>(3, kMutated, run, {}, late(false, false))), 1);
-  }
+  for (const Exchange exchange : {Exchange::kStream, Exchange::kFine})
+    EXPECT_GT(error_of(kMutated, sum_on<float>(3, kMutated, {exchange, kRun.tuning}, {}, late({.skips_waits = true}))),
+              1);
+}
+
+TEST(ExchangedSumMutants, AnOwnerInPlaceOfARowShows) {
+  for (const Exchange exchange : {Exchange::kStream, Exchange::kFine})
+    EXPECT_GT(
+        error_of(kMutated, sum_on<float>(3, kMutated, {exchange, kRun.tuning}, {}, late({.swaps_address = true}))), 1);
 }
 
 void expect_caught(const std::function<void(exchange::FinePieces*)>& change, const Wrap& wrap = {}) {
@@ -361,7 +327,7 @@ TEST(ExchangedSumMutants, ABufferThatIsUsedTooEarlyShows) {
         const std::int64_t rows = pieces->most_landing;
         pieces->most_landing = rows > 1 ? rows / 2 : rows;
       },
-      late(true, true));
+      late({.at_once = true}));
 }
 
 TEST(ExchangedSumMutants, ALastPieceThatStaysOpenShows) {

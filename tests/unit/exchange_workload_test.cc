@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "partition/contiguous.h"
+#include "partition/owners.h"
 
 namespace gneiss::exchange {
 namespace {
@@ -108,12 +109,23 @@ TEST(Workload, TenThousandRandomSplitsKeepEveryEdge) {
   }
 }
 
-TEST(Workload, LoadsAreEvenToARow) {
+/// Bounds that do not descend from 0 to all nodes, loads that are even to a row, and each node at one address.
+TEST(Workload, TenThousandRandomSplitsAreEvenToARow) {
   RandomStream random(2, 0);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 10000; ++round) {
     const graph::Graph graph = random_graph(&random);
-    const int devices = 1 + static_cast<int>(random.uniform() * 8);
+    const int devices = 1 + static_cast<int>(random.uniform() * 12);
     const std::vector<std::int64_t> starts = partition::contiguous(graph.offsets(), devices, 0);
+    ASSERT_EQ(std::ssize(starts), devices + 1);
+    ASSERT_EQ(starts.front(), 0);
+    ASSERT_EQ(starts.back(), graph.num_nodes());
+    ASSERT_TRUE(std::is_sorted(starts.begin(), starts.end()));
+    const partition::Owners owners = partition::owners_of(starts);
+    ASSERT_EQ(std::ssize(owners), graph.num_nodes());
+    for (std::int64_t v = 0; v < graph.num_nodes(); ++v) {
+      const auto owner = static_cast<std::size_t>(owners[static_cast<std::size_t>(v)]);
+      ASSERT_TRUE(starts[owner] <= v && v < starts[owner + 1]) << "node " << v << " is not at device " << owner;
+    }
     EdgeId heaviest = 0;
     for (std::int64_t v = 0; v < graph.num_nodes(); ++v)
       heaviest = std::max(

@@ -1,0 +1,41 @@
+// Whole trainings on ranks or devices, held against one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "support/awkward_graph.h"
+#include "support/rank_models.h"
+#include "train/full_graph.h"
+#include "train/rank_training.h"
+
+namespace gneiss::testing {
+
+/// An awkward graph whose nodes are all in the split.
+data::Dataset data_with_scores(const AwkwardOptions& options);
+
+struct Trained {
+  ir::Plan plan;
+  epochs::RunRecord record;
+  std::vector<float> weights;
+};
+
+/// Of 20 epochs.
+train::FullGraphOptions driver_for(const data::Dataset& dataset);
+
+Trained train_alone(const data::Dataset& dataset, const RankModel& model);
+Trained train_alone(const AwkwardOptions& data, const RankModel& model);
+
+/// As rank 0 sees it.
+Trained train_by(comm::Ranks* world, data::Dataset dataset, const RankModel& model, int threads,
+                 const train::RowExchange& exchange, const std::string& partition = "contiguous");
+Trained train_on(int ranks, data::Dataset dataset, const RankModel& model, int threads = 1,
+                 const train::RowExchange& exchange = {}, const std::string& partition = "contiguous");
+Trained train_on(int ranks, const AwkwardOptions& data, const RankModel& model, int threads = 1,
+                 const train::RowExchange& exchange = {}, const std::string& partition = "contiguous");
+
+/// The losses of each epoch to 1e-5, and the scores.
+void expect_same_training(const Trained& got, const Trained& expected);
+
+}  // namespace gneiss::testing
