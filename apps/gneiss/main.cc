@@ -21,14 +21,21 @@ void print(const std::string& text) {
 
 namespace {
 
-int print_doctor(bool measure, std::int64_t ranks) {
+int print_doctor(bool measure, std::int64_t ranks, const std::string& device) {
+  if (!device.empty() && ranks != 1)
+    throw Error(ErrorCode::kUsage, "--device measures one card, --ranks several ranks", "gneiss doctor",
+                "leave one of them out");
   if (measure) {
-    const Calibration calibration = calibrate(static_cast<int>(std::clamp<std::int64_t>(ranks, 0, 1 << 20)));
+    const Calibration calibration = device.empty()
+                                        ? calibrate(static_cast<int>(std::clamp<std::int64_t>(ranks, 0, 1 << 20)))
+                                        : calibrate_device(device);
     if (!calibration.path.empty()) print(fmt::format("{}  written to {}\n", calibration.text, calibration.path));
     return 0;
   }
   if (ranks != 1)
     throw Error(ErrorCode::kUsage, "--ranks says how many ranks measure together", "gneiss doctor", "add --calibrate");
+  if (!device.empty())
+    throw Error(ErrorCode::kUsage, "--device says which card is measured", "gneiss doctor", "add --calibrate");
   std::string text;
   for (const Fact& fact : machine_facts()) text += fmt::format("  {:14}{}\n", fact.name, fact.value);
   print(text);
@@ -126,7 +133,10 @@ int run(int argc, char** argv) {
   doctor.add_flag("--calibrate", &measure, "measure how fast the kernels are here; later plans go by it");
   std::int64_t ranks = 1;
   doctor.add_integer("--ranks", &ranks, "so many ranks measure together, threads of this process [1]");
-  doctor.when_chosen([&] { action = [&] { return print_doctor(measure, ranks); }; });
+  std::string device;
+  doctor.add_text("--device", &device, "the card to measure in place of the processors: cuda or cuda:N",
+                  {.value_name = "DEVICE"});
+  doctor.when_chosen([&] { action = [&] { return print_doctor(measure, ranks, device); }; });
   std::string topic;
   const Command help =
       program.add_command("help", "help on a command, a model, `settings`, `defaults`, `passes` or `profiles`");

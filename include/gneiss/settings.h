@@ -535,6 +535,8 @@ inline constexpr Setting<BatchDegrees> degrees{"batch.degrees"};
 inline constexpr Setting<DeviceChoice> device{"device.name"};
 /// most memory of the card, or of a simulated device, that may be taken (K, M, G allowed)
 inline constexpr Setting<std::int64_t> device_mem{"device.mem"};
+/// wide products on the card's tensor cores: as accurate, with bits that are not those of other cards
+inline constexpr Setting<bool> tensor_cores{"device.tensor_cores"};
 /// who prepares which batch: paper, best, cpu, device or coinflip:R
 inline constexpr Setting<BatchSchedule> schedule{"device.schedule"};
 /// batches that may wait in the device's memory

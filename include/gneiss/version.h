@@ -33,5 +33,9 @@ struct Calibration {
 /// as many ranks on a machine. On other ranks than the first, text and path are empty. Errors: kDisk, kOutOfMemory,
 /// kUsage for another number of ranks than the launcher's, kPeerLost.
 Calibration calibrate(int ranks = 1);
+/// Measures how fast the kernels are on a card ("cuda", "cuda:N"), and keeps it for plans of trainings there. Takes
+/// some seconds and 2.5 GB of the card's memory. Errors: kUsage for what is no card, kUnsupported where there is none,
+/// kDisk, kOutOfMemory.
+Calibration calibrate_device(const std::string& device);
 
 }  // namespace gneiss

@@ -22,6 +22,8 @@
 #include "kernels/kernel.h"
 #include "kernels/onednn/onednn.h"
 #include "runtime/device.h"
+#include "runtime/device_program.h"
+#include "runtime/device_rates.h"
 #include "train/host_work.h"
 
 namespace gneiss {
@@ -102,6 +104,20 @@ Calibration calibrate(int ranks) {
   cost::make_rates_folder(machine);
   const cost::Rates rates = cost::measure_rates(machine.threads);
   return {heading(machine) + cost::describe(rates), cost::save_rates(machine, rates).string()};
+}
+
+Calibration calibrate_device(const std::string& device) {
+  GNEISS_CHECK(runtime::card_number(device) >= 0, ErrorCode::kUsage,
+               "--device {}: what the emulation takes says nothing of a card; use cuda or cuda:N", device);
+  runtime::DeviceProgram program(device);
+  const cost::MachineKey card = cost::of_device(program.device->name());
+  cost::make_rates_folder(card);
+  const cost::Rates rates = runtime::measure_device_rates(&program);
+  const std::string heading = fmt::format(
+      "rates of {}, gneiss {}; of tiles, segments and files, which it does not "
+      "have, the described card's\n",
+      card.processor, card.version);
+  return {heading + cost::describe(rates), cost::save_rates(card, rates).string()};
 }
 
 }  // namespace gneiss

@@ -1,6 +1,4 @@
 // Sizes are few and far apart: a rate is interpolated between them, and a choice rarely hangs on a tenth of it.
-// Neighbours are drawn with a skew (a source's chance falls with the root of its rank, ranks are scattered over memory)
-// and sorted within a row, as real graphs have it: hubs stay in a cache, which draws without a skew would deny.
 #include "cost/calibrate.h"
 
 #include <sys/resource.h>
@@ -19,8 +17,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parallel.h"
-#include "base/random.h"
 #include "base/swept_rows.h"
+#include "cost/made_up_data.h"
 #include "graph/graph.h"
 #include "graph/source_tiles.h"
 #include "kernels/attention.h"
@@ -40,9 +38,8 @@ using kernels::Context;
 using kernels::Orientation;
 
 constexpr double kMiB = 1024.0 * 1024.0;
-constexpr std::int64_t kDegree = 16;
-constexpr std::int64_t kFeatureRows = 8192;
-constexpr std::int64_t kFeatureCols = 4096;
+constexpr std::int64_t kFeatureRows = SparseFeatures::kRows;
+constexpr std::int64_t kFeatureCols = SparseFeatures::kCols;
 constexpr std::int64_t kHeads = 4;
 /// The share of a run that counts as the cost of what is measured besides a gather, where the difference of two times
 /// is lost in noise.
@@ -77,65 +74,6 @@ double seconds_of(const std::function<void()>& call, int threads, Whose whose) {
   const double taken = processor_seconds(whose) - processor_before;
   return std::min(seconds, whose == Whose::kProcess ? taken / threads : taken);
 }
-
-Buffer<float> random_values(std::int64_t size) {
-  RandomStream random(1, 1);
-  Buffer<float> values(static_cast<std::size_t>(size));
-  for (float& value : values) value = uniform_float(random.next()) - 0.5F;
-  return values;
-}
-
-/// Rows of `degree` neighbours each.
-struct Neighbours {
-  std::int64_t rows = 0;
-  std::int64_t sources = 0;
-  std::int64_t degree = 0;
-  Buffer<EdgeId> offsets;
-  Buffer<NodeId> indices;
-
-  Neighbours(std::int64_t rows_wanted, std::int64_t sources_wanted, std::int64_t degree_wanted = kDegree)
-      : rows(rows_wanted),
-        sources(sources_wanted),
-        degree(degree_wanted),
-        offsets(static_cast<std::size_t>(rows + 1)),
-        indices(static_cast<std::size_t>(rows * degree)) {
-    constexpr std::uint64_t kScatter = 2654435761U;  // a prime: ranks stay apart
-    RandomStream random(2, 2);
-    for (NodeId& index : indices) {
-      const double u = uniform_float(random.next());
-      const auto rank = static_cast<std::uint64_t>(u * u * static_cast<double>(sources));
-      index = static_cast<NodeId>(rank * kScatter % static_cast<std::uint64_t>(sources));
-    }
-    for (std::int64_t r = 0; r <= rows; ++r) offsets[static_cast<std::size_t>(r)] = r * degree;
-    for (std::int64_t r = 0; r < rows; ++r) std::sort(indices.begin() + r * degree, indices.begin() + (r + 1) * degree);
-  }
-  SparsePattern pattern() const { return {rows, sources, offsets, indices, {}}; }
-  double edges() const { return static_cast<double>(indices.size()); }
-};
-
-/// kFeatureRows x kFeatureCols with entries spread evenly over each row.
-struct SparseFeatures {
-  std::int64_t per_row;
-  Buffer<EdgeId> offsets;
-  Buffer<NodeId> indices;
-  Buffer<float> values;
-
-  explicit SparseFeatures(double density)
-      : per_row(std::max<std::int64_t>(1, static_cast<std::int64_t>(density * static_cast<double>(kFeatureCols)))),
-        offsets(kFeatureRows + 1),
-        indices(static_cast<std::size_t>(kFeatureRows * per_row)),
-        values(random_values(kFeatureRows * per_row)) {
-    RandomStream random(3, 3);
-    const std::int64_t stride = kFeatureCols / per_row;
-    for (std::int64_t r = 0; r <= kFeatureRows; ++r) offsets[static_cast<std::size_t>(r)] = r * per_row;
-    for (std::int64_t k = 0; k < kFeatureRows * per_row; ++k) {
-      const std::int64_t first = k % per_row * kFeatureCols / per_row;
-      const auto within = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(stride)));
-      indices[static_cast<std::size_t>(k)] = static_cast<NodeId>(first + within);
-    }
-  }
-  SparsePattern pattern() const { return {kFeatureRows, kFeatureCols, offsets, indices, {}}; }
-};
 
 class Calibration {
  public:
@@ -225,7 +163,7 @@ class Calibration {
       const double row_bytes = columns * sizeof(float);
       for (const double size : rates_.gather.sizes) {
         const double gathered = 96 * kMiB;
-        const Neighbours graph(static_cast<std::int64_t>(gathered / row_bytes) / kDegree,
+        const Neighbours graph(static_cast<std::int64_t>(gathered / row_bytes) / Neighbours::kDegree,
                                static_cast<std::int64_t>(size / row_bytes));
         const double seconds = spmm_seconds(graph, static_cast<std::int64_t>(columns));
         rates_.gather.rates.push_back((graph.edges() + static_cast<double>(graph.rows)) * row_bytes / seconds);

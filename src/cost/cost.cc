@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/cuda/panels.h"
 #include "kernels/spmm.h"
 
 namespace gneiss::cost {
@@ -306,6 +307,13 @@ class StepCost {
     if (panel > 0)
       return panel_gather_seconds(rates_, edges(), destinations(), sources(), columns(), panel, plan_.near) +
              std::ceil(columns() / panel) * weight_seconds;
+    if (rates_.panels) {
+      const auto at_a_time = static_cast<double>(kernels::panel_columns(
+          static_cast<std::int64_t>(sources()), static_cast<std::int64_t>(columns()), std::int64_t{sizeof(float)}));
+      const double panels = std::ceil(columns() / std::max(1.0, at_a_time));
+      return panels * (gather_seconds(rates_, edges(), destinations(), sources(), columns() / panels, plan_.near) +
+                       weight_seconds);
+    }
     if (tile() <= 0) return gather() + weight_seconds;
     const std::int32_t part = plan_.loss_tiles_of(op_);
     const double walked =

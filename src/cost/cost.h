@@ -45,6 +45,7 @@ struct Rates {
   double segments = 0;        ///< Row segments of one column that a tiled spmm begins, passes over the result apart.
   double map = 0;             ///< Bytes of rows in a file that are mapped and given back, reading them apart.
   double call_seconds = 0;    ///< Seconds of a call with nothing to do.
+  bool panels = false;        ///< Of a device, whose spmm takes panels of columns (kernels/cuda/panels.h).
 };
 
 /// The CPU study's machine (2 threads of a Zen 5 with AVX-512): its tables of gathers, products and sparse products.

@@ -77,6 +77,7 @@ DeviceProfile describe_h100() {
   rates.segments = 1e12;
   rates.map = 1e12;
   rates.call_seconds = 1.5e-6;
+  rates.panels = true;
   return card;
 }
 

@@ -152,6 +152,7 @@ void read_rates(const Json& json, const MachineKey& machine, RatesInUse* use) {
   }
   rates.source =
       fmt::format("this machine, measured with {} thread{}", machine.threads, machine.threads == 1 ? "" : "s");
+  if (machine.vectors == kOfDevice) rates.source = machine.processor + ", measured";
   if (machine.ranks > 1) rates.source += fmt::format(" on each of {} ranks", machine.ranks);
   use->rates = std::move(rates);
   use->measured = true;
@@ -173,6 +174,8 @@ Rates part_of(const Rates& whole, int ranks) {
 }  // namespace
 
 MachineKey this_machine() { return {processor_name(), kernels::vector_target(), available_threads(), version_text()}; }
+
+MachineKey of_device(const std::string& name) { return {name, kOfDevice, 1, version_text()}; }
 
 MachineKey shared(const MachineKey& whole, int ranks) {
   MachineKey key = whole;

@@ -15,10 +15,12 @@
 
 namespace gneiss::cost {
 
+inline constexpr const char* kOfDevice = "cuda";
+
 /// What rates are valid for.
 struct MachineKey {
-  std::string processor;  ///< its name in /proc/cpuinfo
-  std::string vectors;    ///< the best vector instructions
+  std::string processor;  ///< its name in /proc/cpuinfo, or a device's
+  std::string vectors;    ///< the best vector instructions; kOfDevice for a device
   int threads = 1;        ///< that the process may use
   std::string version;    ///< of Gneiss
   int ranks = 1;          ///< that share the machine; `threads` are those of one
@@ -26,6 +28,8 @@ struct MachineKey {
   bool operator==(const MachineKey&) const = default;
 };
 MachineKey this_machine();
+/// Of a device, by the name that it has for people.
+MachineKey of_device(const std::string& name);
 /// A rank's share of a machine: its part of the threads, at least one.
 MachineKey shared(const MachineKey& whole, int ranks);
 

@@ -29,7 +29,8 @@ AutoChoice cpu(const std::string& why) { return {false, "--device auto: the CPU,
 AutoChoice weigh_device(runtime::Device* device, const data::Dataset& dataset, const train::SessionOptions& host,
                         const RunLength& length) {
   train::SessionOptions there = host;
-  plan_for_device(&there);
+  const std::int64_t room = device->room().free_bytes;
+  plan_for_device(room, &there, device->name());
   std::optional<train::Blueprint> planned;
   try {
     planned = train::make_blueprint(dataset, there);
@@ -39,7 +40,6 @@ AutoChoice weigh_device(runtime::Device* device, const data::Dataset& dataset, c
   }
   const train::DatasetInputs inputs(dataset, planned->plan, there.class_weights);
   const std::int64_t bytes = runtime::device_layout(planned->plan, inputs.inputs(), there.optimizer).bytes;
-  const std::int64_t room = device->room().free_bytes;
   if (bytes > room)
     return cpu(fmt::format("the plan takes {} bytes of {}, of which {} are free", bytes, device->name(), room));
   const double on_device = kStartSeconds + static_cast<double>(bytes) / kCopyBytes + run_seconds(planned->plan, length);

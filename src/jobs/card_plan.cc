@@ -24,7 +24,7 @@ CardPlan plan_card(const settings::Config& config, const data::Dataset& dataset,
   const train::DatasetInputs inputs(dataset, plan, options.class_weights);
   CardPlan planned;
   planned.card = profile.name + " as it is described";
-  planned.memory_bytes = config.has("device.mem") ? config.integer("device.mem") : profile.memory_bytes;
+  planned.memory_bytes = described_bytes(config);
   planned.layout = runtime::device_layout(plan, inputs.inputs(), options.optimizer);
   runtime::check_room(planned.layout, planned.card, planned.memory_bytes, planned.memory_bytes);
   planned.edge_values = note_on_edge_values(plan, config.flag("passes.jit"));

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cost/device_profile.h"
+#include "cost/rates_file.h"
 #include "jobs/options.h"
 
 namespace gneiss::jobs {
@@ -13,11 +14,16 @@ namespace {
 std::shared_ptr<runtime::Device> open(const settings::Config& config, const std::string& name) {
   std::shared_ptr<runtime::Device> device = runtime::open_device(name);
   if (config.has("device.mem")) device->allow(config.integer("device.mem"));
+  if (config.flag("device.tensor_cores")) device->take_tensor_cores();
   return device;
 }
 
-/// A limit of a card's memory says nothing where none is asked for. Mini-batches know devices of their own.
-void check_memory(const settings::Config& config) {
+/// What is said of a card says nothing where none is asked for. Mini-batches know devices of their own, with a memory.
+void check_no_card(const settings::Config& config) {
+  if (config.flag("device.tensor_cores")) {
+    throw Error(ErrorCode::kUsage, "--tensor-cores are those of a card, and none is asked for",
+                config.where("device.tensor_cores"), "add --device cuda, or leave it out");
+  }
   if (!config.has("device.mem") || trains_batches(config)) return;
   throw Error(ErrorCode::kUsage, "--device-mem limits the memory of a card, and none is asked for",
               config.where("device.mem"), "add --device cuda, or leave it out");
@@ -28,7 +34,7 @@ void check_memory(const settings::Config& config) {
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes) {
   const std::string& name = config.text("device.name");
   if (name.empty() || name == "cpu" || names_batch_device(config)) {
-    check_memory(config);
+    check_no_card(config);
     return nullptr;
   }
   const bool several = rank_count(config) > 1 || device_count(config) > 1;
@@ -58,17 +64,28 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
   return open(config, name);
 }
 
-void plan_for_device(train::SessionOptions* options) {
+std::int64_t described_bytes(const settings::Config& config) {
+  return config.has("device.mem") ? config.integer("device.mem") : cost::h100_profile().memory_bytes;
+}
+
+void plan_for_device(std::int64_t bytes, train::SessionOptions* options, const std::string& card) {
   passes::Options& passes = options->passes;
   passes.target = planner::Target::kDevice;
   passes.rates = cost::h100_profile().rates;
+  if (!card.empty()) {
+    const cost::RatesInUse measured = cost::load_rates(cost::of_device(card));
+    if (measured.measured) passes.rates = measured.rates;
+    passes.rates.panels = true;
+    if (!measured.warning.empty()) options->warnings.push_back(measured.warning);
+  }
   passes.file_room = {};
-  passes.excess_bytes = nullptr;
+  passes.excess_bytes = nullptr;  // of the host
+  options->device_bytes = bytes;
 }
 
 void run_on(std::shared_ptr<runtime::Device> device, train::SessionOptions* options) {
+  plan_for_device(device->room().free_bytes, options, device->name());
   options->device = std::move(device);
-  plan_for_device(options);
 }
 
 std::string note_on_edge_values(const ir::Plan& plan, bool jit) {

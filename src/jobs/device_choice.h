@@ -17,8 +17,12 @@ namespace gneiss::jobs {
 /// host with a note why. Errors: as runtime::open_device; kUnsupported for mini-batches on a device.
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes);
 
-/// Makes a session's plan one for a device: by its rates, without what is about the host's caches, files and memory.
-void plan_for_device(train::SessionOptions* options);
+/// Makes a session's plan one for a device with `bytes` to take of its memory: by its rates, without what is about the
+/// host's caches, files and memory. `card`: the rates that were measured of the one called so; empty, or where none
+/// were: those of the described card.
+void plan_for_device(std::int64_t bytes, train::SessionOptions* options, const std::string& card = {});
+/// What may be taken of a card that is described, not there.
+std::int64_t described_bytes(const settings::Config& config);
 /// The same, for a session that runs on `device`.
 void run_on(std::shared_ptr<runtime::Device> device, train::SessionOptions* options);
 

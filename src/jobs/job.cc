@@ -370,7 +370,9 @@ class Trainer {
       if (!choice.device) device_.reset();
     }
     config_.set("device.name", device_ != nullptr ? "cuda" : "cpu", settings::Origin::kFlag, "--device auto");
-    if (device_ == nullptr) config_.unset("device.mem");
+    if (device_ != nullptr) return;
+    config_.unset("device.mem");
+    config_.unset("device.tensor_cores");
   }
 
   train::Cutting cutting_options() {

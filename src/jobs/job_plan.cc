@@ -110,7 +110,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   Workload workload(&config, PlanFor::kThisMachine, std::move(given));
   PlanReport report;
   train::SessionOptions options = workload.session();
-  if (for_card) plan_for_device(&options);
+  if (for_card) plan_for_device(described_bytes(config), &options);
   options.passes.print_after.insert(print_after.begin(), print_after.end());
   options.passes.print = [&](std::string_view pass, const std::string& text) {
     report.printed.emplace_back(pass, text);

@@ -185,7 +185,7 @@ SynthReport synthesize(settings::Config config, std::string_view target_name, co
   if (target.ranks) {
     blueprints = plan_parts(config, &workload, &spec.several);
   } else {
-    if (target.device) plan_for_device(&workload.session());
+    if (target.device) plan_for_device(described_bytes(config), &workload.session());
     blueprints.push_back(train::make_blueprint(workload.dataset(), workload.session()));
   }
   const train::Blueprint& blueprint = blueprints[0];

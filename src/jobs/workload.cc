@@ -84,6 +84,7 @@ void check_batches(const settings::Config& config) {
   if (trains_batches(config)) return;
   for (const settings::Setting& setting : settings::settings()) {
     const bool of_device = setting.key.starts_with("device.") && setting.key != "device.mem" &&
+                           setting.key != "device.tensor_cores" &&
                            (setting.key != "device.name" || names_batch_device(config));
     // Devices that share the graph show what they do.
     const bool of_graph = setting.key == "device.trace" && device_count(config) > 1;

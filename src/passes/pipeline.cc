@@ -300,7 +300,7 @@ Footprint footprint(const ir::Program& program, const Options& options) {
 }
 
 /// A plan by exactly these options; `remake`: with values made again in backward until it fits, else those that cost
-/// next to nothing.
+/// next to nothing, of which a device's limit needs none.
 ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) {
   ir::Plan plan = plan_for(model, options);
   ir::verify(plan.program, "the front end");
@@ -315,7 +315,7 @@ ir::Plan plan_by(const ir::Program& model, const Options& options, bool remake) 
                  [&](Decisions* decisions) { plan.program = pass.run(plan.program, options, decisions); });
     ir::verify(plan.program, pass.name);
   }
-  if (options.disabled.count(kRecompute) == 0) {
+  if (options.disabled.count(kRecompute) == 0 && (remake || !options.limit_is_of_device)) {
     recorder.run(kRecompute, plan.program, [&](Decisions* decisions) {
       Options free = options;  // of a limit
       if (!remake) free.excess_bytes = nullptr;
@@ -391,6 +391,7 @@ ir::Plan plan_to_fit(const ir::Program& model, const Options& options) {
                             best->fit, 100 * longer);
     return *std::move(best);
   }
+  if (options.limit_is_of_device) return *std::move(best);
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("the training takes {:.1f} MiB more than it may, whatever is made again instead of kept",
                           static_cast<double>(least) / (1 << 20)),

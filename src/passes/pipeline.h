@@ -42,6 +42,9 @@ struct Options : planner::LayoutOptions {
   /// Bytes that a plan takes beyond a limit; unset: there is none. What does not fit is given other kernels, the other
   /// order, and values are made again in backward.
   std::function<std::int64_t(const ir::Plan&)> excess_bytes;
+  /// The limit is a device's memory: below it memory costs nothing, so that values are made again to keep within it
+  /// alone, and the smallest plan is returned where none does, for the device to refuse.
+  bool limit_is_of_device = false;
   std::string limit_name = "--mem";  ///< whose limit it is and what can be done about it, for the error
   std::string limit_remedy = "raise it by so much";
   Distribution distribution;          ///< of a rank of several
@@ -64,7 +67,8 @@ struct PassInfo {
 const std::vector<PassInfo>& list_passes();
 
 /// Runs the passes. The program's node sets and graphs must have sizes. Errors: kUsage for an unknown or mandatory pass
-/// in `disabled`; kUnsupported if an op has no gradient rule; kOutOfMemory if no plan keeps within `excess_bytes`.
+/// in `disabled`; kUnsupported if an op has no gradient rule; kOutOfMemory if no plan keeps within `excess_bytes`,
+/// unless a device refuses it.
 ir::Plan build_plan(const ir::Program& model, const Options& options);
 
 }  // namespace gneiss::passes

@@ -315,6 +315,7 @@ kernels::DeviceContext DeviceExecutor::context() const {
   kernels::DeviceContext context = device_.context();
   context.workspace = {arena_.data, static_cast<std::size_t>(plan_.workspace_bytes)};
   context.step = numbers_.data;
+  context.tensor_cores = device_.tensor_cores();
   return context;
 }
 

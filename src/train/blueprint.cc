@@ -11,6 +11,8 @@
 #include "epochs/metrics.h"
 #include "graph/reorder.h"
 #include "language/diagnostics.h"
+#include "runtime/device_layout.h"
+#include "train/dataset_inputs.h"
 #include "train/planned_bytes.h"
 
 namespace gneiss::train {
@@ -90,6 +92,16 @@ passes::Distribution distribution_of(const RankPart& part, ir::Program* program,
   rows->of_all = std::move(all);
   program->node_sets[0].size = part.nodes();
   return made;
+}
+
+/// `dataset` and `options` must outlive `passes`.
+void keep_within_device(const data::Dataset& dataset, const SessionOptions& options, passes::Options* passes) {
+  passes->limit_is_of_device = true;
+  passes->limit_name = "the device's memory";
+  passes->excess_bytes = [&](const ir::Plan& plan) {
+    const DatasetInputs inputs(dataset, plan, options.class_weights);
+    return runtime::device_layout(plan, inputs.inputs(), options.optimizer).bytes - options.device_bytes;
+  };
 }
 
 }  // namespace
@@ -184,6 +196,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.feature_bytes = dataset.features.bytes();
   passes.recompute_limits.besides_bytes = dataset.bytes();
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
+  if (options.device_bytes > 0) keep_within_device(dataset, options, &passes);
   blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
   if (options.by_layers) {
     blueprint.graphs.clear();  // chunks of rows bring their own edges

@@ -32,6 +32,8 @@ struct SessionOptions {
   /// Evaluate layer by layer, a chunk of rows at a time (train/layerwise.h): for what trains by mini-batches or not at
   /// all, where whole neighbourhoods do not fit in memory at once. In f32 on the host.
   bool by_layers = false;
+  /// Of an evaluation layer by layer nobody reads more than the scores: logits are those of the splits' nodes alone.
+  bool scores_only = false;
   /// Where mini-batches and chunks of rows read features, whose pages nobody touches then; null: in the data set.
   std::shared_ptr<const data::FeatureFile> feature_file;
   /// On ranks, exchanges and sums go on behind what does not need them; the bits are the same without.
@@ -39,6 +41,7 @@ struct SessionOptions {
   std::uint64_t seed = 0;
   int threads = 0;                          ///< 0: all that the process may use
   std::shared_ptr<runtime::Device> device;  ///< null: the host; options are copied, the session keeps it
+  std::int64_t device_bytes = 0;            ///< of a device's memory, which a plan for it keeps within; 0: no limit
   std::vector<std::string> warnings;        ///< what went wrong on the way to these options and did not stop them
 };
 

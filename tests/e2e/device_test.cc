@@ -293,6 +293,65 @@ TEST(Device, APlanForACardNeedsNoCard) {
   EXPECT_THAT(Json::parse(place.read("run/report.json")).dump(), HasSubstr(taken.str()));
 }
 
+TEST(Device, ProductsOnTensorCoresAreAsAccurate) {
+  const Workplace place;
+  const std::vector<std::string> common = {"train", "karate", "--hidden", "64", "--epochs", "20", "--seed", "3"};
+  const auto trained = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = common;
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--out", out});
+    const CommandResult result = place.gneiss(words);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return epochs_of(place, out);
+  };
+  const std::vector<Json> host = trained("host", {});
+  const std::vector<Json> device = trained("run", {"--device", "emulated", "--tensor-cores"});
+  trained("again", {"--device", "emulated", "--tensor-cores"});
+  trained("plain", {"--device", "emulated"});
+  ASSERT_EQ(host.size(), device.size());
+  for (std::size_t e = 0; e < host.size(); ++e) {
+    const double want = host[e]["loss"];
+    EXPECT_NEAR(device[e]["loss"].get<double>(), want, 1e-5 * std::abs(want)) << e;
+  }
+  EXPECT_TRUE(place.read("again/model.safetensors") == place.read("run/model.safetensors"));
+  EXPECT_FALSE(place.read("plain/model.safetensors") == place.read("run/model.safetensors")) << "they were not taken";
+  EXPECT_EQ(place.gneiss({"eval", "run"}).code, 0);
+  EXPECT_EQ(place.gneiss({"eval", "run", "--device", "emulated"}).code, 0);
+}
+
+/// Memory of a card costs nothing until it is full: values are made again in backward to fit, and not before.
+TEST(Device, ValuesAreMadeAgainOnlyWhereTheCardIsFull) {
+  const Workplace place;
+  const auto plan = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"plan",         "dcsbm:nodes=20000,degree=8,classes=5,features=100",
+                                      "--model",      "sage",
+                                      "--num-layers", "3",
+                                      "--hidden",     "256",
+                                      "--defaults",   "plain",
+                                      "--device",     "cuda",
+                                      "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return place.gneiss(words);
+  };
+  const auto json_of = [&](const std::vector<std::string>& more) {
+    const CommandResult result = plan(more);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.code == 0 ? Json::parse(result.out) : Json();
+  };
+  const char* const again = "is made again in backward";
+  const Json whole = json_of({});
+  EXPECT_GT(whole["card"]["bytes"].get<std::int64_t>(), std::int64_t{64} << 20);
+  EXPECT_THAT(whole.dump(), ::testing::Not(HasSubstr(again)));
+  const std::int64_t less = whole["card"]["bytes"].get<std::int64_t>() - 1;
+  const Json fitted = json_of({"--device-mem", std::to_string(less)});
+  EXPECT_THAT(fitted.dump(), HasSubstr(again));
+  EXPECT_LE(fitted["card"]["bytes"].get<std::int64_t>(), less);
+  EXPECT_GE(fitted["predicted_seconds"]["epoch"], whole["predicted_seconds"]["epoch"]);
+  const CommandResult refused = plan({"--device-mem", "32M"});
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("as it is described, 33554432 of 33554432 bytes are free; the largest: "));
+}
+
 struct Refused {
   std::vector<std::string> arguments;
   int code;
@@ -325,6 +384,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{{"plan", "karate", "--device", "cuda", "--device-mem", "1K"},
                 4,
                 "bytes of NVIDIA H100 80GB as it is described, 1024 of 1024 bytes are free; the largest: "},
+        Refused{{"train", "karate", "--tensor-cores", "--out", "run"}, 2, "and none is asked for"},
+        Refused{{"train", "karate", "--tensor-cores", "--batch-size", "8", "--out", "run"}, 2, "and none is asked for"},
+        Refused{{"doctor", "--calibrate", "--device", "emulated"}, 2, "says nothing of a card"},
+        Refused{{"doctor", "--calibrate", "--device", "gpu"}, 2, "there is no device 'gpu'"},
+        Refused{{"doctor", "--device", "cuda"}, 2, "add --calibrate"},
+        Refused{{"doctor", "--calibrate", "--device", "cuda", "--ranks", "2"}, 2, "leave one of them out"},
         Refused{{"synth", "karate", "--device", "emulated", "--out", "run"},
                 2,
                 "train, plan, predict, embed and eval take it"}));
@@ -332,12 +397,16 @@ INSTANTIATE_TEST_SUITE_P(
 /// No card is here: what a build without CUDA says, and what one with it says of the missing driver or card.
 TEST(Device, WithoutACardTheErrorIsNamed) {
   const Workplace place;
-  const CommandResult result = place.gneiss({"train", "karate", "--device", "cuda:999", "--epochs", "1"});
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err,
-              ::testing::AnyOf(HasSubstr("this build of Gneiss knows no CUDA"),
-                               HasSubstr("there is no CUDA driver on this machine"),
-                               HasSubstr("this machine has no CUDA card"), HasSubstr("there is no card cuda:999")));
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"train", "karate", "--device", "cuda:999", "--epochs", "1"},
+        {"doctor", "--calibrate", "--device", "cuda:999"}}) {
+    const CommandResult result = place.gneiss(command);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err,
+                ::testing::AnyOf(HasSubstr("this build of Gneiss knows no CUDA"),
+                                 HasSubstr("there is no CUDA driver on this machine"),
+                                 HasSubstr("this machine has no CUDA card"), HasSubstr("there is no card cuda:999")));
+  }
 }
 
 TEST(Device, AutoTakesTheCpuWhereThereIsNoCard) {

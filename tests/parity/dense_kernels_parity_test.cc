@@ -2,6 +2,10 @@
 // chunks.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
+
+#include "base/buffer.h"
 #include "kernels/adam_step.h"
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
@@ -12,6 +16,7 @@
 #include "kernels/column_groups.h"
 #include "kernels/copy_columns.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/cuda/device_kernels.h"
 #include "kernels/dropout.h"
 #include "kernels/extreme_grad.h"
 #include "kernels/fill.h"
@@ -116,6 +121,64 @@ TEST(DenseKernels, GemmAgrees) {
       }
     }
   }
+}
+
+/// What runs only where it is asked for, in the emulation, whose fragments are a card's. Against the reference, within
+/// the bound of products in f32; small parts left out would show.
+TEST(DenseKernels, GemmOnTensorCoresIsAsAccurate) {
+  using DeviceArgs = kernels::OnDevice<kernels::GemmArgs>;
+  const auto* kernel = kernels::find_kernel<DeviceArgs>(kernels::emulated_kernels());
+  bool has_other_bits = false;
+  struct Case {
+    std::int64_t m, n, k;
+    kernels::Orientation orientation;
+    std::int64_t pad;
+  };
+  using enum kernels::Orientation;
+  // Tiles and a rest of each, tiles of the inner dimension and a rest, and one that is cut into parts.
+  for (const auto& [m, n, k, orientation, pad] : {Case{130, 66, 16, kNN, 0},
+                                                  {33, 64, 40, kNN, 3},
+                                                  {33, 65, 40, kNT, 0},
+                                                  {40, 33, 33, kTN, 3},
+                                                  {33, 33, 520, kTN, 0}}) {
+    const bool tn = orientation == kTN;
+    const bool nt = orientation == kNT;
+    Matrix<float> a = random_matrix(tn ? k : m, tn ? m : k, pad, 1);
+    Matrix<float> b = random_matrix(nt ? n : k, nt ? k : n, pad, 2);
+    Matrix<float> a_abs = absolute(a);
+    Matrix<float> b_abs = absolute(b);
+    Matrix<float> addend = random_matrix(tn ? 0 : m, tn ? 0 : n, pad, 3);
+    Matrix<float> addend_abs = absolute(addend);
+    Matrix<float> want(m, n, pad);
+    Matrix<float> magnitudes(m, n, pad);
+    Matrix<float> plain(m, n, pad);
+    Matrix<float> got(m, n, pad);
+    const auto& reference = kernels::gemm_variants<float>().back();
+    kernels::GemmArgs<float> args{a.view(), b.view(), want.view(), orientation};
+    args.addend = addend.view();
+    reference.run({}, args);
+    kernels::GemmArgs<float> sizes{a_abs.view(), b_abs.view(), magnitudes.view(), orientation};
+    sizes.addend = addend_abs.view();
+    reference.run({}, sizes);
+    const auto run = [&](bool tensor_cores, Matrix<float>* into) {
+      args.c = into->view();
+      const auto moved = std::bit_cast<DeviceArgs>(args);
+      Buffer<std::byte> workspace(kernel->workspace_bytes(moved));
+      kernels::DeviceContext context;
+      context.workspace = {workspace.data(), workspace.size()};
+      context.tensor_cores = tensor_cores;
+      kernel->run(context, moved);
+    };
+    run(false, &plain);
+    run(true, &got);
+    const auto bound = sum_bound(magnitudes.values, static_cast<double>(k));
+    for (std::size_t i = 0; i < got.values.size(); ++i) {
+      ASSERT_NEAR(got.values[i], want.values[i], bound(i, want.values[i]))
+          << m << " x " << n << " x " << k << ", orientation " << static_cast<int>(orientation) << ", element " << i;
+    }
+    has_other_bits = has_other_bits || got.values != plain.values;
+  }
+  EXPECT_TRUE(has_other_bits) << "tensor cores were not taken";
 }
 
 TEST(DenseKernels, GemmAgreesHoweverRowsFallIntoTiles) {

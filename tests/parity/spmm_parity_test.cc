@@ -3,9 +3,11 @@
 
 #include <cstring>
 
+#include "base/random.h"
 #include "graph/source_tiles.h"
 #include "kernels/cpu/fetch_ahead.h"
 #include "kernels/cpu/store_past.h"
+#include "kernels/cuda/panels.h"
 #include "kernels/spmm.h"
 #include "parity/graph_kernels.h"
 #include "parity/parity.h"
@@ -230,6 +232,31 @@ TEST_P(GraphKernels, SpmmAgreesTileByTile) {
         }
       }
       check_spmm("max with tiles", pattern, 16, 1, false, Reduce::kMax, 0, 0, tiles.view());
+    }
+  }
+}
+
+/// A table that a device takes in panels of columns, whole ones and a rest, by fours and one by one. Few rows, one of
+/// them long.
+TEST(SpmmByPanels, Agrees) {
+  constexpr std::int64_t kSources = 131'072;
+  constexpr std::int64_t kRows = 40;
+  std::vector<EdgeId> offsets = {0};
+  std::vector<NodeId> indices;
+  RandomStream random(5, 5);
+  for (std::int64_t v = 0; v < kRows; ++v) {
+    const std::int64_t degree = v == 7 ? 3000 : v % 4 == 0 ? 0 : 5 + v;
+    for (std::int64_t i = 0; i < degree; ++i)
+      indices.push_back(static_cast<NodeId>(random.below(static_cast<std::uint64_t>(kSources))));
+    offsets.push_back(std::ssize(indices));
+  }
+  const SparsePattern pattern{kRows, kSources, offsets, indices, {}};
+  for (const std::int64_t d : {66, 72}) {
+    ASSERT_LT(kernels::panel_columns(kSources, d, sizeof(float)), d);
+    for (const Reduce reduce : {Reduce::kSum, Reduce::kMean, Reduce::kMax, Reduce::kMin}) {
+      for (const bool weighted : {false, true})
+        check_spmm("spmm by panels d=" + std::to_string(d), pattern, d, weighted && d == 72 ? 2 : 1, weighted, reduce,
+                   3000, 0);
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "cost/device_profile.h"
 #include "data/load.h"
 #include "graph/graph.h"
 #include "ir/verify_plan.h"
@@ -14,6 +15,7 @@
 #include "runtime/device.h"
 #include "runtime/device_executor.h"
 #include "runtime/device_program.h"
+#include "runtime/device_rates.h"
 #include "support/allocation_counter.h"
 #include "train/dataset_inputs.h"
 #include "train/session.h"
@@ -102,6 +104,34 @@ TEST(DeviceProgram, RunsKernelsAndWhatFollowsThem) {
   program.fetch(std::span<float>(found), DeviceSpan<float>{y.data, 4});
   EXPECT_THAT(found, ::testing::ElementsAre(-1, 0, -3, 0));
   EXPECT_EQ(program.read(x), -1);
+}
+
+/// All that a card is measured by, at sizes that the emulation runs in a moment.
+TEST(DeviceRates, EveryKernelIsMeasured) {
+  DeviceProgram program("emulated");
+  const DeviceSizes sizes = {.columns = {1, 8},
+                             .tables = {4096, 8192},
+                             .streams = {12288, 24576},
+                             .inner = {4, 8},
+                             .densities = {0.0003},
+                             .gathered_bytes = 8192,
+                             .product_floats = 512,
+                             .rows = 256,
+                             .seconds = 1e-6};
+  const cost::Rates rates = measure_device_rates(&program, sizes);
+  EXPECT_EQ(cost::invalid_rate(rates), "");
+  EXPECT_EQ(rates.source, "emulated device, measured");
+  EXPECT_EQ(rates.gather.rates.size(), 4);
+  EXPECT_EQ(rates.spx_slots.rates.size(), 2);
+  const cost::Rates& described = cost::h100_profile().rates;
+  EXPECT_EQ(rates.segments, described.segments) << "no kernel of a device begins segments";
+  for (double cost::Rates::*const rate : {&cost::Rates::attention, &cost::Rates::attention_grad, &cost::Rates::dropout,
+                                          &cost::Rates::exponentials, &cost::Rates::call_seconds})
+    EXPECT_NE(rates.*rate, described.*rate);
+  for (const cost::RateGrid* grid : {&rates.gather, &rates.gemm_nn, &rates.gemm_nt, &rates.gemm_tn, &rates.spx_forward,
+                                     &rates.spx_gradient, &rates.spx_slots, &rates.stream}) {
+    for (const double rate : grid->rates) EXPECT_LT(rate, 1e11) << "the emulation is no card";
+  }
 }
 
 TEST(DeviceProgram, RecordsWorkOnce) {

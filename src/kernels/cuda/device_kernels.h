@@ -72,6 +72,8 @@ struct DeviceContext {
   /// What follows the kernel while its result is in registers; null: nothing. Sums of spmm, products that are not cut,
   /// attention and elementwise ops take one; their result may then have no place.
   const Epilogue* epilogue = nullptr;
+  /// Wide products may take tensor cores, in f32's accuracy and with bits of their own (gemm_tf32.h).
+  bool tensor_cores = false;
   /// An update does nothing where this number is not finite; null: it always does.
   const float* guard = nullptr;
 };

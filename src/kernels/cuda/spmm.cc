@@ -1,9 +1,14 @@
 // Aggregation of neighbours. Sums: the lanes of a row read each gathered row in one piece, four columns a lane where
 // rows lie so, and have the rows of eight entries on their way at a time; entries are added in order (row_shares.h).
-// Elements in 16 bits are widened as they are read.
+// Elements in 16 bits are widened as they are read. Extremes walk the entries alike and keep the first of equals.
+//
+// Rows that are gathered from a table which the L2 cache does not hold, but of which it holds a panel of columns, are
+// taken panel by panel, each by a launch of its own. The shape alone decides (panels.h), so that bits are the same on
+// every card.
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/panels.h"
 #include "kernels/cuda/row_shares.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
@@ -90,15 +95,21 @@ __device__ void store_columns(const OnDevice<SpmmArgs>& args, const RowShare& mi
   run_epilogue<kVector>(epilogue, mine.row, static_cast<std::uint32_t>(j), sum.of);
 }
 
+/// Columns [begin, end) of the result.
+struct ColumnRange {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
 template <int kVector, bool kHalves, bool kWeighted>
 __global__ void __launch_bounds__(kRowThreads, kHalves || kWeighted ? 2 : 4)
-    sum_entries(OnDevice<SpmmArgs> args, RowShares shares, const NodeId* long_rows,
+    sum_entries(OnDevice<SpmmArgs> args, ColumnRange columns, RowShares shares, const NodeId* long_rows,
                 const __grid_constant__ Epilogue epilogue) {
   const RowShare mine = share_of_thread(args.pattern.offsets.data, shares, long_rows);
   const std::int64_t width = args.y.cols / args.heads;
-  for (std::int64_t panel = 0; panel < args.y.cols; panel += shares.lanes * kVector) {
-    const std::int64_t j = panel + mine.lane * kVector;
-    const bool works = mine.row >= 0 && j < args.y.cols;
+  for (std::int64_t first = columns.begin; first < columns.end; first += shares.lanes * kVector) {
+    const std::int64_t j = first + mine.lane * kVector;
+    const bool works = mine.row >= 0 && j < columns.end;
     ColumnSums<kVector> sum;
     if (works) sum = sum_of_entries<kVector, kHalves, kWeighted>(args, mine, j, args.heads == 1 ? 0 : j / width);
     join_groups(shares, mine, sum);
@@ -106,25 +117,72 @@ __global__ void __launch_bounds__(kRowThreads, kHalves || kWeighted ? 2 : 4)
   }
 }
 
-__global__ void find_extremes(OnDevice<SpmmArgs> args, int lanes) {
-  const std::int64_t width = args.y.cols / args.heads;
-  for (std::int64_t i = first_item(); i < args.y.rows * lanes; i += item_step()) {
-    const std::int64_t v = i / lanes;
-    const EdgeId begin = args.pattern.offsets.data[v];
-    const EdgeId end = args.pattern.offsets.data[v + 1];
-    for (std::int64_t j = i - v * lanes; j < args.y.cols; j += lanes) {
-      float best = 0;
-      std::int32_t position = -1;
-      for (EdgeId k = begin; k < end; ++k) {
-        const float x = args.x.data[args.pattern.indices.data[k] * args.x.stride + j];
-        const float term = args.w.size == 0 ? x : weight_of_entry(args, k, j / width) * x;
-        if (k == begin || (args.reduce == Reduce::kMax ? term > best : term < best)) {
-          best = term;
-          position = static_cast<std::int32_t>(k - begin);
-        }
+/// Of each column the best so far, and which entry of the row it is of; -1: none yet.
+template <int kVector, bool kMax>
+struct ColumnExtremes {
+  float of[kVector] = {};
+  std::int32_t at[kVector];
+
+  __device__ ColumnExtremes() {
+    for (int c = 0; c < kVector; ++c) at[c] = -1;
+  }
+  __device__ void take(int c, float term, std::int32_t position) {
+    if (at[c] >= 0 && !(kMax ? term > of[c] : term < of[c])) return;
+    of[c] = term;
+    at[c] = position;
+  }
+  __device__ void join(const ColumnExtremes& later) {
+    for (int c = 0; c < kVector; ++c) {
+      if (later.at[c] >= 0) take(c, later.of[c], later.at[c]);
+    }
+  }
+  __device__ void exchange(int bits) {
+    for (int c = 0; c < kVector; ++c) {
+      of[c] = __shfl_xor_sync(~0U, of[c], bits);
+      at[c] = __shfl_xor_sync(~0U, at[c], bits);
+    }
+  }
+};
+
+template <int kVector, bool kMax, bool kWeighted>
+__device__ ColumnExtremes<kVector, kMax> extremes_of_entries(const OnDevice<SpmmArgs>& args, const RowShare& mine,
+                                                             std::int64_t j, std::int64_t head) {
+  ColumnExtremes<kVector, kMax> best;
+  const EdgeId row_begin = args.pattern.offsets.data[mine.row];
+  for (EdgeId k = mine.begin; k < mine.end; k += kEntriesAhead) {
+    float rows[kEntriesAhead][kVector] = {};
+    float weights[kEntriesAhead] = {};
+    for (int i = 0; i < kEntriesAhead; ++i) {
+      if (k + i >= mine.end) continue;
+      load_columns<kVector, false>(args, args.pattern.indices.data[k + i], j, rows[i]);
+      if constexpr (kWeighted) weights[i] = weight_of_entry(args, k + i, head);
+    }
+    for (int i = 0; i < kEntriesAhead; ++i) {
+      if (k + i >= mine.end) continue;
+      for (int c = 0; c < kVector; ++c) {
+        const float term = kWeighted ? weights[i] * rows[i][c] : rows[i][c];
+        best.take(c, term, static_cast<std::int32_t>(k + i - row_begin));
       }
-      args.y.data[v * args.y.stride + j] = best;
-      if (args.arg.data != nullptr) args.arg.data[v * args.arg.stride + j] = position;
+    }
+  }
+  return best;
+}
+
+template <int kVector, bool kMax, bool kWeighted>
+__global__ void __launch_bounds__(kRowThreads, 2)
+    find_extremes(OnDevice<SpmmArgs> args, ColumnRange columns, RowShares shares, const NodeId* long_rows) {
+  const RowShare mine = share_of_thread(args.pattern.offsets.data, shares, long_rows);
+  const std::int64_t width = args.y.cols / args.heads;
+  for (std::int64_t first = columns.begin; first < columns.end; first += shares.lanes * kVector) {
+    const std::int64_t j = first + mine.lane * kVector;
+    const bool works = mine.row >= 0 && j < columns.end;
+    ColumnExtremes<kVector, kMax> best;
+    if (works) best = extremes_of_entries<kVector, kMax, kWeighted>(args, mine, j, args.heads == 1 ? 0 : j / width);
+    join_groups(shares, mine, best);
+    if (!works || mine.group != 0) continue;
+    for (int c = 0; c < kVector; ++c) {
+      args.y.data[mine.row * args.y.stride + j + c] = best.of[c];
+      if (args.arg.data != nullptr) args.arg.data[mine.row * args.arg.stride + j + c] = best.at[c];
     }
   }
 }
@@ -138,7 +196,20 @@ bool takes_fours(const OnDevice<SpmmArgs>& args) {
   return whole && reads && (args.y_half.type != HalfType::kNone || lie_together(args.y.data, args.y.stride));
 }
 
-using SumKernel = void (*)(OnDevice<SpmmArgs>, RowShares, const NodeId*, Epilogue);
+/// Calls `launch_panel` for each panel, with how its rows are shared.
+template <class LaunchPanel>
+void launch_panels(const DeviceContext& context, const OnDevice<SpmmArgs>& args, int vector,
+                   const LaunchPanel& launch_panel) {
+  const std::size_t element = args.x_half.type != HalfType::kNone ? sizeof(std::uint16_t) : sizeof(float);
+  const std::int64_t panel = panel_columns(args.pattern.cols, args.y.cols, static_cast<std::int64_t>(element));
+  const auto entries = static_cast<std::int64_t>(args.pattern.indices.size);
+  const RowShares shares = share_rows(args.y.rows, entries, panel, vector);
+  const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
+  for (std::int64_t j = 0; j < args.y.cols; j += panel)
+    launch_panel(ColumnRange{j, std::min(j + panel, args.y.cols)}, shares, long_rows);
+}
+
+using SumKernel = void (*)(OnDevice<SpmmArgs>, ColumnRange, RowShares, const NodeId*, Epilogue);
 
 template <int kVector, bool kHalves>
 SumKernel kernel_by_weights(bool weighted) {
@@ -147,14 +218,22 @@ SumKernel kernel_by_weights(bool weighted) {
 
 template <int kVector>
 void launch_sums(const DeviceContext& context, const OnDevice<SpmmArgs>& args, const Epilogue& epilogue) {
-  const RowShares shares =
-      share_rows(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size), args.y.cols, kVector);
-  const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
   const bool weighted = args.w.size != 0;
   const SumKernel kernel = args.x_half.type != HalfType::kNone ? kernel_by_weights<kVector, true>(weighted)
                                                                : kernel_by_weights<kVector, false>(weighted);
-  launch(context, kernel, launch_of(shares, kRowThreads * sizeof(ColumnSums<kVector>)), args, shares, long_rows,
-         epilogue);
+  launch_panels(context, args, kVector, [&](ColumnRange columns, const RowShares& shares, const NodeId* long_rows) {
+    const Launch shape = launch_of(shares, kRowThreads * sizeof(ColumnSums<kVector>));
+    launch(context, kernel, shape, args, columns, shares, long_rows, epilogue);
+  });
+}
+
+template <int kVector, bool kMax>
+void launch_extremes(const DeviceContext& context, const OnDevice<SpmmArgs>& args) {
+  const auto kernel = args.w.size != 0 ? find_extremes<kVector, kMax, true> : find_extremes<kVector, kMax, false>;
+  launch_panels(context, args, kVector, [&](ColumnRange columns, const RowShares& shares, const NodeId* long_rows) {
+    const Launch shape = launch_of(shares, kRowThreads * sizeof(ColumnExtremes<kVector, kMax>));
+    launch(context, kernel, shape, args, columns, shares, long_rows);
+  });
 }
 
 }  // namespace
@@ -165,8 +244,10 @@ std::size_t spmm_workspace(const OnDevice<SpmmArgs>& args) {
 
 void spmm(const DeviceContext& context, const OnDevice<SpmmArgs>& args) {
   if (args.reduce == Reduce::kMax || args.reduce == Reduce::kMin) {
-    const int lanes = lanes_for(args.y.cols);
-    return launch(context, find_extremes, launch_over(context, args.y.rows * lanes), args, lanes);
+    const bool is_max = args.reduce == Reduce::kMax;
+    if (takes_fours(args))
+      return is_max ? launch_extremes<4, true>(context, args) : launch_extremes<4, false>(context, args);
+    return is_max ? launch_extremes<1, true>(context, args) : launch_extremes<1, false>(context, args);
   }
   const Epilogue epilogue = epilogue_of(context);
   const bool fours = takes_fours(args) && by_fours(epilogue);
