@@ -73,6 +73,7 @@ BatchSession make_batch_session(const settings::Config& config, Workload* worklo
     if (error.code() != ErrorCode::kOutOfMemory) throw;
   }
   options.by_layers = true;
+  options.scores_only = true;
   try {
     return make_by_layers(config, *workload, in_place, processes);
   } catch (const Error& error) {

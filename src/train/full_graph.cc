@@ -46,7 +46,7 @@ double score(const Session<float>& session, epochs::Evaluator* evaluator, std::s
     const std::span<const double> counts = session.count_scores(rows, evaluator->counts_by_class());
     if (!counts.empty()) return evaluator->score_of(counts);
   }
-  if (!session.logits_in_file()) return evaluator->score(session.logits(), rows);
+  if (!session.logits_come_by_rows()) return evaluator->score(session.logits(), rows);
   const Buffer<float> read = session.logits_of(rows);
   const data::Labels labels = data::labels_of(session.dataset().labels, rows);
   epochs::Evaluator of_rows(evaluator->metric(), labels);

@@ -31,7 +31,7 @@ constexpr std::size_t kManyEdges = std::size_t{4} << 20;  ///< bytes of a file, 
 // from files are better.
 constexpr std::int64_t kSmallPart = 16;
 constexpr std::size_t kRowsAtOnce = std::size_t{1} << 16;  ///< of logits that are read from a file
-constexpr std::uint64_t kScratchShare = 4;                 ///< of the free disk, that values may take
+constexpr std::uint64_t kScratchShare = 2;                 ///< of the free disk, that values may take
 
 passes::Options part_passes(const SessionOptions& options) {
   passes::Options made = block_passes(options);
@@ -61,10 +61,12 @@ Layerwise::Layerwise(const ir::Program& model, const data::Dataset& dataset, con
                      runtime::Parameters<float>* parameters)
     : model_(passes::only_inference(model)), dataset_(dataset), options_(options), parameters_(*parameters) {
   for (passes::BlockPart& part : passes::cut_by_layers(model_)) {
-    const std::int32_t hops = passes::count_hops(model_, part);
-    parts_.push_back({std::move(part), hops, {}, {}});
+    Part& made = parts_.emplace_back();
+    made.hops = passes::count_hops(model_, part);
+    made.part = std::move(part);
   }
   compute_graph_constants();
+  if (options_.scores_only) choose_rows();
   minibatch::SamplerOptions sampling;
   sampling.fanout = {-1};
   sampling.table = minibatch::TableKind::kHash;
@@ -73,11 +75,13 @@ Layerwise::Layerwise(const ir::Program& model, const data::Dataset& dataset, con
 
 Layerwise::~Layerwise() = default;
 
-/// What a part computes, chunk by chunk: in memory, or in files that are written front to back.
+/// What a part computes, chunk by chunk: in memory, or in files that are written front to back. Rows that are not
+/// computed are zeros in a file, and nothing in memory.
 class Layerwise::Results {
  public:
-  Results(std::int64_t nodes, std::int64_t cols, bool in_file) : nodes_(nodes), cols_(cols) {
-    const std::int64_t size = nodes * cols;
+  Results(std::int64_t rows, std::int64_t cols, bool in_file)
+      : count_(rows), cols_(cols), zeros_(static_cast<std::size_t>(cols), 0.0F) {
+    const std::int64_t size = rows * cols;
     if (in_file) {
       file_.emplace_back(static_cast<std::uint64_t>(size) * sizeof(float));
     } else {
@@ -85,39 +89,49 @@ class Layerwise::Results {
     }
   }
 
-  void add(MatrixView<const float> rows) {
+  /// `places`: ascending, behind those that came before; none: the next ones.
+  void add(MatrixView<const float> rows, std::span<const NodeId> places) {
     GNEISS_ASSERT(rows.cols == cols_, "rows of {} columns where {} are computed", rows.cols, cols_);
     for (std::int64_t v = 0; v < rows.rows; ++v) {
+      const std::int64_t place = places.empty() ? next_ : places[static_cast<std::size_t>(v)];
       if (file_.empty()) {
-        std::copy_n(rows.row(v), cols_, rows_.data() + (done_ + v) * cols_);
+        std::copy_n(rows.row(v), cols_, rows_.data() + place * cols_);
       } else {
-        file_.front().write(rows.row(v), static_cast<std::size_t>(cols_) * sizeof(float));
+        leave_out(place);
+        write(rows.row(v));
       }
+      next_ = place + 1;
     }
-    done_ += rows.rows;
   }
 
   /// All rows have come.
   Rows take() {
     Rows made;
-    made.values.rows = nodes_;
+    made.values.rows = count_;
     made.values.cols = cols_;
+    if (!file_.empty()) leave_out(count_);
     made.values.dense = std::move(rows_);
-    if (file_.empty() || nodes_ * cols_ == 0) return made;
+    if (file_.empty() || count_ * cols_ == 0) return made;
     const auto mapped = std::make_shared<const MappedFile>(ScratchFile::map_in_a_row(file_));
     auto* const data = reinterpret_cast<float*>(const_cast<std::byte*>(mapped->bytes().data()));
     const std::shared_ptr<const void> keeper(data,
                                              ScratchPages{mapped, file_.front().open_again(), file_.front().start()});
-    made.values.dense = Buffer<float>::within(keeper, data, static_cast<std::size_t>(nodes_ * cols_));
+    made.values.dense = Buffer<float>::within(keeper, data, static_cast<std::size_t>(count_ * cols_));
     made.file = data::FeatureFile::of(made.values);
     GNEISS_ASSERT(made.file != nullptr, "a scratch file that was just written cannot be read");
     return made;
   }
 
  private:
-  std::int64_t nodes_;
+  void write(const float* row) { file_.front().write(row, static_cast<std::size_t>(cols_) * sizeof(float)); }
+  void leave_out(std::int64_t to) {
+    for (; next_ < to; ++next_) write(zeros_.data());
+  }
+
+  std::int64_t count_;
   std::int64_t cols_;
-  std::int64_t done_ = 0;
+  std::vector<float> zeros_;
+  std::int64_t next_ = 0;
   Buffer<float> rows_;
   std::deque<ScratchFile> file_;
 };
@@ -146,28 +160,99 @@ void Layerwise::compute_graph_constants() {
   }
 }
 
-/// Rows in order; a chunk ends where the next row would be one too many. A row of more edges is a chunk by itself.
-Layerwise::Chunks Layerwise::cut(std::int64_t most) const {
-  const std::int64_t nodes = dataset_.num_nodes();
+/// Of a renamed graph batches read another copy: pages of its file are for the rows at hand alone.
+void Layerwise::rest_edges() const {
+  const std::span<const NodeId> sources = dataset_.graph.sources();
+  const bool rest = !dataset_.orig_id.empty() && sources.size_bytes() >= kManyEdges &&
+                    pages_are_the_files(sources.data(), sources.size_bytes());
+  if (rest) give_back_tail(const_cast<NodeId*>(sources.data()), 0, sources.size_bytes());
+}
+
+/// The nodes whose values the part reads.
+std::vector<bool> Layerwise::reached_by(const Part& part) const {
+  constexpr std::int64_t kRowsBetween = 1 << 20;  // at which pages of edges are given back
+  std::vector<bool> reached(static_cast<std::size_t>(dataset_.num_nodes()), part.all);
+  if (part.all) return reached;
   const std::span<const EdgeId> offsets = dataset_.graph.offsets();
+  for (std::int64_t i = 0; i < std::ssize(part.rows); ++i) {
+    const auto v = static_cast<std::size_t>(part.rows[static_cast<std::size_t>(i)]);
+    reached[v] = true;
+    for (EdgeId e = offsets[v]; part.hops > 0 && e < offsets[v + 1]; ++e)
+      reached[static_cast<std::size_t>(dataset_.graph.sources()[static_cast<std::size_t>(e)])] = true;
+    if ((i + 1) % kRowsBetween == 0) rest_edges();
+  }
+  rest_edges();
+  return reached;
+}
+
+/// From the end: the last part is for the scored nodes, an earlier one for what later ones read of it. What nearly all
+/// nodes need is computed for all.
+void Layerwise::choose_rows() {
+  const auto nodes = static_cast<std::size_t>(dataset_.num_nodes());
+  std::map<ir::ValueId, std::vector<bool>> wanted;
+  const auto want = [&](ir::ValueId value, const std::vector<bool>& rows) {
+    std::vector<bool>& all = wanted[value];
+    all.resize(nodes, false);
+    for (std::size_t v = 0; v < nodes; ++v) all[v] = all[v] || rows[v];
+  };
+  std::vector<bool> scored(nodes, false);
+  for (const std::vector<NodeId>* part : {&dataset_.split.train, &dataset_.split.val, &dataset_.split.test}) {
+    for (const NodeId v : *part) scored[static_cast<std::size_t>(v)] = true;
+  }
+  const ir::ValueId logits = model_.output("logits");
+  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+    std::vector<bool> rows(nodes, false);
+    for (const ir::ValueId value : part->part.results) {
+      const auto read = wanted.find(value);
+      part->is_last = part->is_last && read == wanted.end();
+      if (value == logits) want(value, scored);
+      if (!wanted.contains(value)) continue;
+      const std::vector<bool>& some = wanted[value];
+      for (std::size_t v = 0; v < nodes; ++v) rows[v] = rows[v] || some[v];
+    }
+    const auto chosen = static_cast<std::size_t>(std::ranges::count(rows, true));
+    part->all = chosen > nodes / 4 * 3;
+    for (std::size_t v = 0; !part->all && v < nodes; ++v) {
+      if (rows[v]) part->rows.push_back(static_cast<NodeId>(v));
+    }
+    const std::vector<bool> reached = reached_by(*part);
+    for (const ir::ValueId value : part->part.given) want(value, reached);
+  }
+}
+
+/// How many rows a part computes, which the i-th is, and for how many there is a place.
+std::int64_t Layerwise::count(const Part& part) const {
+  return part.all ? dataset_.num_nodes() : std::ssize(part.rows);
+}
+NodeId Layerwise::row(const Part& part, std::int64_t i) const {
+  return part.all ? static_cast<NodeId>(i) : part.rows[static_cast<std::size_t>(i)];
+}
+std::int64_t Layerwise::kept_rows(const Part& part) const { return part.is_last ? count(part) : dataset_.num_nodes(); }
+
+/// Rows in order; a chunk ends where the next row would be one too many. A row of more edges is a chunk by itself.
+Layerwise::Chunks Layerwise::cut(const Part& part, std::int64_t most) const {
+  const std::span<const EdgeId> offsets = dataset_.graph.offsets();
+  const std::int64_t rows = count(part);
+  const auto edges_of = [&](std::int64_t i) {
+    const auto v = static_cast<std::size_t>(row(part, i));
+    return offsets[v + 1] - offsets[v];
+  };
   Chunks made;
-  for (std::int64_t first = 0; first < nodes;) {
+  for (std::int64_t first = 0; first < rows;) {
     std::int64_t last = first + 1;
-    const auto size = [&] {
-      return last - first + offsets[static_cast<std::size_t>(last)] - offsets[static_cast<std::size_t>(first)];
-    };
-    for (; last < nodes; ++last) {
-      const std::int64_t row =
-          1 + offsets[static_cast<std::size_t>(last) + 1] - offsets[static_cast<std::size_t>(last)];
-      if (size() + row > most) break;
+    std::int64_t edges = edges_of(first);
+    for (; last < rows; ++last) {
+      const std::int64_t more = edges_of(last);
+      if (last - first + edges + 1 + more > most) break;
+      edges += more;
     }
     made.starts.push_back(first);
     made.rows = std::max(made.rows, last - first);
-    made.edges = std::max(made.edges, size() - (last - first));
-    made.nodes = std::max(made.nodes, std::min(nodes, size()));
+    made.edges = std::max(made.edges, edges);
+    made.nodes = std::max(made.nodes, std::min(dataset_.num_nodes(), last - first + edges));
     first = last;
   }
-  made.starts.push_back(nodes);
+  made.starts.push_back(rows);
   return made;
 }
 
@@ -182,14 +267,15 @@ std::int64_t Layerwise::columns_of(const Part& part) const {
 std::int64_t Layerwise::chunk_bytes(const Part& part) const {
   constexpr std::int64_t kNodeBytes = 4 * sizeof(std::int64_t) + 4 * sizeof(std::uint64_t);
   constexpr std::int64_t kEdgeBytes = 3 * sizeof(NodeId) + 2 * sizeof(EdgeId) + 2 * sizeof(float);
-  const std::int64_t nodes = part.hops == 0 ? chunks_.rows : chunks_.nodes;
+  const Chunks& chunks = part.chunks;
+  const std::int64_t nodes = part.hops == 0 ? chunks.rows : chunks.nodes;
   const std::int64_t label_columns = dataset_.labels.targets.empty() ? 1 : dataset_.labels.num_classes;
   return nodes * (columns_of(part) * std::int64_t{sizeof(float)} + kNodeBytes) +
-         (part.hops == 0 ? 0 : chunks_.edges * kEdgeBytes) + chunks_.rows * label_columns * std::int64_t{sizeof(float)};
+         (part.hops == 0 ? 0 : chunks.edges * kEdgeBytes) + chunks.rows * label_columns * std::int64_t{sizeof(float)};
 }
 
-std::int64_t Layerwise::value_bytes(ir::ValueId value) const {
-  return dataset_.num_nodes() * model_.type(value).cols * std::int64_t{sizeof(float)};
+std::int64_t Layerwise::value_bytes(const Part& part, ir::ValueId value) const {
+  return kept_rows(part) * model_.type(value).cols * std::int64_t{sizeof(float)};
 }
 
 /// What reading and writing values in files takes: rows of a chunk on their way to the slab, and of each result a huge
@@ -199,7 +285,7 @@ std::int64_t Layerwise::file_bytes(const Part& part) const {
   for (const ir::ValueId value : part.blocks.columns) {
     if (!of_graph_.contains(value)) columns = std::max(columns, model_.type(value).cols);
   }
-  return chunks_.nodes * columns * std::int64_t{sizeof(float)} +
+  return part.chunks.nodes * columns * std::int64_t{sizeof(float)} +
          2 * std::ssize(part.part.results) * static_cast<std::int64_t>(kHugePage);
 }
 
@@ -207,13 +293,14 @@ std::int64_t Layerwise::file_bytes(const Part& part) const {
 bool Layerwise::fits_scratch() const {
   std::int64_t bytes = 0;
   for (const Part& part : parts_) {
-    for (const ir::ValueId value : part.part.results) bytes += value_bytes(value);
+    for (const ir::ValueId value : part.part.results) bytes += value_bytes(part, value);
   }
   return static_cast<std::uint64_t>(bytes) <= scratch_room() / kScratchShare;
 }
 
 bool Layerwise::needed_after(ir::ValueId value, std::size_t index) const {
-  if (value == model_.output("logits") || value == model_.output("embedding")) return true;
+  if (value == model_.output("logits")) return true;
+  if (value == model_.output("embedding") && !options_.scores_only) return true;
   for (std::size_t later = index + 1; later < parts_.size(); ++later) {
     const std::vector<ir::ValueId>& columns = parts_[later].blocks.columns;
     if (std::ranges::find(columns, value) != columns.end()) return true;
@@ -222,27 +309,28 @@ bool Layerwise::needed_after(ir::ValueId value, std::size_t index) const {
 }
 
 std::int64_t Layerwise::plan(std::int64_t most) {
-  chunks_ = cut(most);
   for (Part& part : parts_) {
-    passes::BlockCapacity capacity{{chunks_.rows}, {}};
-    if (part.hops > 0) capacity = {{chunks_.rows, chunks_.nodes}, {chunks_.edges}};
+    part.chunks = cut(part, most);
+    passes::BlockCapacity capacity{{part.chunks.rows}, {}};
+    if (part.hops > 0) capacity = {{part.chunks.rows, part.chunks.nodes}, {part.chunks.edges}};
     part.blocks = passes::to_blocks(model_, capacity, part.part);
     part.plan = passes::build_plan(part.blocks.program, part_passes(options_));
   }
   std::int64_t constants = 0;
   for (const auto& [value, rows] : of_graph_) constants += std::ssize(rows) * std::int64_t{sizeof(float)};
+  for (const Part& part : parts_) constants += std::ssize(part.rows) * std::int64_t{sizeof(NodeId)};
   std::int64_t kept = 0;  // in memory, results of earlier parts
   std::int64_t largest = 0;
   std::map<ir::ValueId, std::int64_t> sizes;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     for (const ir::ValueId value : part.part.results) {
-      sizes[value] = in_files_ ? 0 : value_bytes(value);
+      sizes[value] = in_files_ ? 0 : value_bytes(part, value);
       kept += sizes[value];
     }
     const std::int64_t arena =
         part.plan.arena_bytes + part.plan.constant_bytes + part.plan.band_bytes * threads_of(options_);
-    const std::int64_t rows_to_read = options_.feature_file == nullptr && !in_files_ ? 0 : chunks_.nodes;
+    const std::int64_t rows_to_read = options_.feature_file == nullptr && !in_files_ ? 0 : part.chunks.nodes;
     const std::int64_t of_files = in_files_ ? file_bytes(part) : 0;
     largest =
         std::max(largest, kept + arena + chunk_bytes(part) + of_files + data::FeatureFile::scratch_bytes(rows_to_read));
@@ -257,7 +345,10 @@ std::int64_t Layerwise::plan(std::int64_t most) {
   const std::size_t scored = std::max({split.train.size(), split.val.size(), split.test.size()});
   const std::int64_t logits =
       static_cast<std::int64_t>(scored) * model_.type(model_.output("logits")).cols * std::int64_t{sizeof(float)};
-  if (in_files_) largest = std::max(largest, logits + data::FeatureFile::scratch_bytes(kRowsAtOnce));
+  if (by_rows()) {
+    const std::int64_t reading = in_files_ ? data::FeatureFile::scratch_bytes(kRowsAtOnce) : 0;
+    largest = std::max(largest, kept + logits + reading);
+  }
   bytes_ = constants + largest;
   return bytes_;
 }
@@ -296,12 +387,22 @@ void Layerwise::fit(std::int64_t bytes, const std::string& limit_name) {
 
 MatrixView<const float> Layerwise::view(ir::ValueId value) const {
   const auto found = values_.find(value);
-  GNEISS_ASSERT(found != values_.end(), "the evaluation keeps no such value");
+  GNEISS_ASSERT(found != values_.end() && found->second.values.rows == dataset_.num_nodes(),
+                "the evaluation keeps no such value of all nodes");
   return {found->second.values.dense.data(), dataset_.num_nodes(), model_.type(value).cols};
 }
 
-Buffer<float> Layerwise::logits_of(std::span<const NodeId> rows) const {
+Buffer<float> Layerwise::logits_of(std::span<const NodeId> nodes) const {
   const Rows& all = values_.at(model_.output("logits"));
+  const Part& last = parts_.back();
+  std::vector<NodeId> places(nodes.begin(), nodes.end());
+  for (NodeId& place : places) {
+    if (last.all) break;
+    const auto found = std::ranges::lower_bound(last.rows, place);
+    GNEISS_ASSERT(found != last.rows.end() && *found == place, "node {} was not scored", place);
+    place = static_cast<NodeId>(found - last.rows.begin());
+  }
+  const std::span<const NodeId> rows = places;
   const auto cols = static_cast<std::size_t>(all.values.cols);
   Buffer<float> made(rows.size() * cols);
   if (all.file != nullptr) {
@@ -319,7 +420,7 @@ Buffer<float> Layerwise::logits_of(std::span<const NodeId> rows) const {
 }
 
 void Layerwise::run(std::uint64_t seed) {
-  if (chunks_.starts.empty()) fit(std::numeric_limits<std::int64_t>::max(), "");
+  if (parts_.front().chunks.starts.empty()) fit(std::numeric_limits<std::int64_t>::max(), "");
   values_.clear();
   workspace_ = sampler_->make_workspace();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -329,15 +430,15 @@ void Layerwise::run(std::uint64_t seed) {
   workspace_.reset();
 }
 
-void Layerwise::sample(const Part& part, std::int64_t first, std::int64_t last, minibatch::Slab* slab) {
-  seeds_.resize(static_cast<std::size_t>(last - first));
-  std::iota(seeds_.begin(), seeds_.end(), static_cast<NodeId>(first));
+/// The block of seeds_.
+void Layerwise::sample(const Part& part, minibatch::Slab* slab) {
   if (part.hops > 0) return sampler_->sample_together({}, seeds_, threads_of(options_), workspace_.get(), slab);
+  const auto rows = std::ssize(seeds_);
   slab->start({}, sizeof(NodeId));
-  const std::int64_t at = slab->place<NodeId>(last - first);
-  std::ranges::copy(seeds_, slab->at<NodeId>(at, last - first).begin());
+  const std::int64_t at = slab->place<NodeId>(rows);
+  std::ranges::copy(seeds_, slab->at<NodeId>(at, rows).begin());
   slab->header().nodes_at = at;
-  slab->header().num_nodes = last - first;
+  slab->header().num_nodes = rows;
 }
 
 void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
@@ -359,17 +460,15 @@ void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
   runtime::Executor<float> executor(part.plan, parameters_, {threads_of(options_), {}});
   std::deque<Results> results;
   for (const ir::ValueId value : part.part.results)
-    results.emplace_back(dataset_.num_nodes(), model_.type(value).cols, in_files_);
+    results.emplace_back(kept_rows(part), model_.type(value).cols, in_files_);
   minibatch::Slab slab(chunk_bytes(part));
   runtime::Inputs step;
-  // Of a renamed graph batches read another copy: pages of its file are for the chunk at hand alone.
-  const std::span<const NodeId> sources = dataset_.graph.sources();
-  const bool edges_rest = !dataset_.orig_id.empty() && sources.size_bytes() >= kManyEdges &&
-                          pages_are_the_files(sources.data(), sources.size_bytes());
-  for (std::size_t chunk = 0; chunk + 1 < chunks_.starts.size(); ++chunk) {
-    const std::int64_t first = chunks_.starts[chunk];
-    const std::int64_t last = chunks_.starts[chunk + 1];
-    sample(part, first, last, &slab);
+  for (std::size_t chunk = 0; chunk + 1 < part.chunks.starts.size(); ++chunk) {
+    const std::int64_t first = part.chunks.starts[chunk];
+    const std::int64_t last = part.chunks.starts[chunk + 1];
+    seeds_.resize(static_cast<std::size_t>(last - first));
+    for (std::int64_t i = first; i < last; ++i) seeds_[static_cast<std::size_t>(i - first)] = row(part, i);
+    sample(part, &slab);
     inputs.add(&slab);
     inputs.read(slab, &step);
     executor.bind(step);
@@ -378,9 +477,9 @@ void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
     for (std::size_t r = 0; r < results.size(); ++r) {
       const MatrixView<const float> rows = executor.read(part.plan.program.output(fmt::format("result{}", r)));
       GNEISS_ASSERT(rows.rows == last - first, "a chunk of {} rows gave {}", last - first, rows.rows);
-      results[r].add(rows);
+      results[r].add(rows, part.is_last ? std::span<const NodeId>() : seeds_);
     }
-    if (edges_rest) give_back_tail(const_cast<NodeId*>(sources.data()), 0, sources.size_bytes());
+    rest_edges();
   }
   for (std::size_t r = 0; r < results.size(); ++r) values_[part.part.results[r]] = results[r].take();
 }
@@ -388,7 +487,7 @@ void Layerwise::run_part(std::size_t index, std::uint64_t seed) {
 float Layerwise::validation_loss() {
   std::vector<NodeId> rows = epochs::labelled_split(dataset_).val;
   if (rows.empty()) return std::numeric_limits<float>::quiet_NaN();
-  if (!in_files_) return loss_of(logits(), dataset_.labels, rows);
+  if (!by_rows()) return loss_of(logits(), dataset_.labels, rows);
   const Buffer<float> read = logits_of(rows);
   const data::Labels labels = data::labels_of(dataset_.labels, rows);
   std::iota(rows.begin(), rows.end(), NodeId{0});
@@ -413,9 +512,12 @@ float Layerwise::loss_of(MatrixView<const float> all, const data::Labels& labels
 }
 
 std::string Layerwise::describe() const {
-  return fmt::format("scores: layer by layer, in {} chunks of rows for each of {} parts of the model{}",
-                     std::max<std::int64_t>(1, std::ssize(chunks_.starts) - 1), parts_.size(),
-                     in_files_ ? ", whose values lie in scratch files" : "");
+  std::int64_t chunks = 1;
+  for (const Part& part : parts_) chunks = std::max(chunks, std::ssize(part.chunks.starts) - 1);
+  const Part& last = parts_.back();
+  return fmt::format("scores: layer by layer, in {} chunks of rows for each of {} parts of the model{}{}", chunks,
+                     parts_.size(), in_files_ ? ", whose values lie in scratch files" : "",
+                     last.all ? "" : fmt::format(", at the end for {} nodes alone", last.rows.size()));
 }
 
 LayerwiseEngine::LayerwiseEngine(const ir::Plan& plan, const ir::Program& model, const data::Dataset& dataset,

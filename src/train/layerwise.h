@@ -5,7 +5,8 @@
 // with whole neighbourhoods. Between parts lie the values that later parts gather, a few columns of a node each. Chunks
 // are as large as the memory allows, so this takes the time of evaluating at once and of gathering. Where memory does
 // not hold those values of all nodes, they lie in scratch files: a part is written front to back, and a chunk of the
-// next one reads the rows that it needs.
+// next one reads the rows that it needs. Where only scores are wanted, a part is computed for the nodes that these take
+// alone: the scored ones at the end, and before that what they reach.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +40,13 @@ class Layerwise {
   /// Evaluates with the parameters at hand; in one chunk where fit() was not called.
   void run(std::uint64_t seed);
 
+  /// Of all nodes: not where by_rows() and only scores are wanted.
   MatrixView<const float> logits() const { return view(model_.output("logits")); }
   MatrixView<const float> embedding() const { return view(model_.output("embedding")); }
-  /// Do values lie in files? What reads logits() then brings pages of them into memory, and logits_of() does not.
-  bool in_files() const { return in_files_; }
-  /// Rows of the logits, side by side.
+  /// Are logits better read by logits_of()? They are where they lie in a file, whose pages logits() brings into memory,
+  /// and where there are those of scored nodes alone.
+  bool by_rows() const { return in_files_ || !parts_.back().all; }
+  /// Rows of the logits, side by side; of scored nodes where only scores are wanted.
   Buffer<float> logits_of(std::span<const NodeId> rows) const;
   /// The mean loss of the labelled validation nodes; NaN if there are none.
   float validation_loss();
@@ -66,6 +69,10 @@ class Layerwise {
     std::int32_t hops = 0;
     passes::BlockProgram blocks;
     ir::Plan plan;
+    bool all = true;           ///< computed for all nodes
+    std::vector<NodeId> rows;  ///< where not: for these, ascending
+    bool is_last = true;       ///< no part reads its results: of some nodes they lie side by side, else in their places
+    Chunks chunks;
   };
 
   /// A value of all nodes.
@@ -75,10 +82,16 @@ class Layerwise {
   };
   class Results;
 
-  Chunks cut(std::int64_t most) const;
+  void choose_rows();
+  std::vector<bool> reached_by(const Part& part) const;
+  void rest_edges() const;
+  std::int64_t count(const Part& part) const;
+  NodeId row(const Part& part, std::int64_t i) const;
+  std::int64_t kept_rows(const Part& part) const;
+  Chunks cut(const Part& part, std::int64_t most) const;
   /// The largest chunks that take so much at most, planned; 0 if even the smallest take more.
   std::int64_t largest_chunks(std::int64_t bytes);
-  std::int64_t value_bytes(ir::ValueId value) const;
+  std::int64_t value_bytes(const Part& part, ir::ValueId value) const;
   bool fits_scratch() const;
   std::int64_t file_bytes(const Part& part) const;
   /// Plans all parts for chunks of `most` rows and edges together; bytes that they take.
@@ -87,7 +100,7 @@ class Layerwise {
   std::int64_t columns_of(const Part& part) const;
   void compute_graph_constants();
   void run_part(std::size_t index, std::uint64_t seed);
-  void sample(const Part& part, std::int64_t first, std::int64_t last, minibatch::Slab* slab);
+  void sample(const Part& part, minibatch::Slab* slab);
   bool needed_after(ir::ValueId value, std::size_t index) const;
   MatrixView<const float> view(ir::ValueId value) const;
   float loss_of(MatrixView<const float> all, const data::Labels& labels, std::span<const NodeId> rows) const;
@@ -97,7 +110,6 @@ class Layerwise {
   SessionOptions options_;
   runtime::Parameters<float>& parameters_;
   std::vector<Part> parts_;
-  Chunks chunks_;
   std::int64_t bytes_ = 0;
   std::unique_ptr<minibatch::Sampler<NodeId>> sampler_;
   std::unique_ptr<minibatch::Workspace<NodeId>> workspace_;

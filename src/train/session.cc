@@ -444,14 +444,14 @@ MatrixView<const T> Session<T>::logits() const {
 }
 
 template <class T>
-bool Session<T>::logits_in_file() const {
-  return impl_->layers != nullptr && impl_->layers->evaluation().in_files();
+bool Session<T>::logits_come_by_rows() const {
+  return impl_->layers != nullptr && impl_->layers->evaluation().by_rows();
 }
 
 template <class T>
 Buffer<T> Session<T>::logits_of(std::span<const NodeId> rows) const {
   if constexpr (std::is_same_v<T, float>) {
-    if (logits_in_file()) return impl_->layers->evaluation().logits_of(rows);
+    if (logits_come_by_rows()) return impl_->layers->evaluation().logits_of(rows);
   }
   const MatrixView<const T> all = logits();
   Buffer<T> made(rows.size() * static_cast<std::size_t>(all.cols));

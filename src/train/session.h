@@ -94,10 +94,10 @@ class Session {
   /// runtime::DeviceExecutor::count_scores. Empty for other nodes and on the host: then scores are taken of the logits.
   std::span<const double> count_scores(std::span<const NodeId> rows, bool by_class) const;
   MatrixView<const T> logits() const;  ///< of the last evaluate(): [n, classes]
-  /// The same of some rows, side by side; where logits lie in a file (an evaluation layer by layer in little memory)
-  /// only these are read.
+  /// The same of some rows, side by side. Of an evaluation layer by layer logits may lie in a file, of which only these
+  /// rows are read, or be those of scored nodes alone: then they come by rows, and logits() says little or nothing.
   Buffer<T> logits_of(std::span<const NodeId> rows) const;
-  bool logits_in_file() const;
+  bool logits_come_by_rows() const;
   /// Of the last forward_backward(), until the next call: [n, classes]. Needs passes.keep_training_logits.
   MatrixView<const T> training_logits() const;
   MatrixView<const T> embedding() const;  ///< of the last evaluate(): [n, d]

@@ -227,5 +227,24 @@ TEST_F(FeaturesOnDisk, AReadThatFailsIsNamedAndLeavesNoRun) {
   EXPECT_THAT(place_.list(), Not(::testing::Contains("run")));
 }
 
+/// Renaming fills a scratch file: whichever step towards it finds no room, the run ends with a named error and leaves
+/// nothing, neither a run nor a part of the file.
+TEST_F(FeaturesOnDisk, AFullDiskWhileRenamingIsNamedAndLeavesNothing) {
+  const auto renamed = [&](long failing) {
+    return train({"--reorder", "clusters", "--mem", "150M", "--out", "run"}, {{"LD_PRELOAD", GNEISS_FAIL_NTH},
+                                                                              {"TMPDIR", place_.path("").string()},
+                                                                              {"FAIL_DISK", std::to_string(failing)}});
+  };
+  bool at_the_file = false;
+  for (long n = 1; n <= 4; ++n) {
+    const CommandResult full = renamed(n);
+    EXPECT_EQ(full.code, 4) << n << ": " << full.err;
+    EXPECT_THAT(full.err, HasSubstr("No space left on device")) << n;
+    EXPECT_THAT(place_.list(), ::testing::ElementsAre("graph")) << n;
+    at_the_file = at_the_file || full.err.find("cannot write a temporary file of 240000000 bytes") != std::string::npos;
+  }
+  EXPECT_TRUE(at_the_file);
+}
+
 }  // namespace
 }  // namespace gneiss::testing

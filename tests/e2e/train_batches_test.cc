@@ -340,8 +340,10 @@ TEST(Batches, ProcessesTrainAsThreadsDo) {
     return names;
   };
   const std::set<std::string> before = shared_memory();
-  for (const std::vector<std::string>& more :
-       {std::vector<std::string>{"--devices", "2"}, {"--devices", "4", "--hot", "5%", "--hot-edges", "10%"}}) {
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--devices", "2"},
+                                               {"--devices", "3", "--hot", "1", "--hot-edges", "100%"},
+                                               {"--devices", "4", "--hot", "5%", "--hot-edges", "10%"},
+                                               {"--devices", "4", "--hot", "100%"}}) {
     std::vector<std::string> common = {"sage", "--epochs", "3", "--batch-size", "16", "--fanout", "5,5"};
     common.insert(common.end(), more.begin(), more.end());
     const Json threads = train(place, common, {"--out", "threads", "--force"});

@@ -489,6 +489,57 @@ TEST(EvaluationByLayers, GivesTheLogitsOfTheWholeGraphInChunksOfAnySize) {
   }
 }
 
+/// The last part is computed for the scored nodes, an earlier one for what these reach.
+TEST(EvaluationByLayers, ScoresTakeTheNodesThatTheyReachAlone) {
+  data::Dataset dataset = testing::awkward_dataset({.nodes = 120, .weighted = true});
+  dataset.split.train.resize(4);
+  dataset.split.val.resize(3);
+  dataset.split.test.resize(2);
+  std::vector<NodeId> scored;
+  for (const std::vector<NodeId>* part : {&dataset.split.train, &dataset.split.val, &dataset.split.test})
+    scored.insert(scored.end(), part->begin(), part->end());
+  for (const char* name : {"gcn", "sage", "gin", "gat"}) {
+    const Model model{name, {{"num_layers", std::int64_t{3}}}};
+    train::SessionOptions options = options_for(model, 2);
+    train::Session<float> whole(dataset, options);
+    take_some_steps(&whole);
+    whole.evaluate();
+    const Buffer<float> expected = whole.logits_of(scored);
+    options.by_layers = true;
+    options.scores_only = true;
+    train::Session<float> session(dataset, options);
+    const std::int64_t parameter_bytes = session.evaluation_bytes();
+    session.load_snapshot(weights_of(whole));
+    const auto check = [&] {
+      session.evaluate();
+      ASSERT_TRUE(session.logits_come_by_rows());
+      EXPECT_THAT(session.describe_evaluation(), HasSubstr("at the end for 9 nodes alone")) << name;
+      const Buffer<float> got = session.logits_of(scored);
+      ASSERT_EQ(got.size(), expected.size());
+      for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 2e-5) << name << " " << i;
+      EXPECT_NEAR(session.validation_loss(), whole.validation_loss(), 1e-5) << name;
+    };
+    check();
+    int sizes = 0;
+    for (; fits_in_less(&session, parameter_bytes); ++sizes) check();
+    EXPECT_GE(sizes, 1) << name;
+  }
+}
+
+TEST(EvaluationByLayers, ScoresOfFewNodesTakeLessMemory) {
+  data::Dataset dataset = data::load("dcsbm:nodes=4000,classes=30", {});
+  for (std::vector<NodeId>* part : {&dataset.split.train, &dataset.split.val, &dataset.split.test}) part->resize(20);
+  train::SessionOptions options = options_for({"sage", {}});
+  options.by_layers = true;
+  const auto bytes = [&](bool scores_only) {
+    options.scores_only = scores_only;
+    train::Session<float> session(dataset, options);
+    session.evaluate();
+    return session.evaluation_bytes();
+  };
+  EXPECT_LT(bytes(true), bytes(false) - 4000 * 30 * 4) << "the logits of all nodes";
+}
+
 TEST(EvaluationByLayers, IsRefusedWithNumbersWhereTheSmallestChunksAreTooLarge) {
   const data::Dataset dataset = testing::awkward_dataset({.nodes = 200});
   const Model model{"sage", {}};
