@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/band_views.h"
+#include "kernels/cuda/variants.h"
 #include "kernels/fill.h"
 #include "kernels/halo.h"
 #include "kernels/op_arguments.h"
@@ -72,10 +73,17 @@ class Binding {
   SpanIn<const EdgeId, S> offsets(std::int32_t graph) const { return edges(graph, false).offsets; }
   static bool has_tiles(bool /*out*/) { return true; }
   TiledPatternIn<S> tiles(bool out) const { return from_.source_tiles(op_, out); }
-  const SparsePatternIn<S>& features(bool transposed) const { return *from_.features(transposed); }
+  /// Does the kernel that was asked for take X itself where another takes its transpose?
+  bool takes_as_is(bool transposed) const {
+    return !kOnHost && transposed && forced_variant("spx_gemm") == "morphling";
+  }
+  const SparsePatternIn<S>& features(bool transposed) const {
+    return *from_.features(transposed && !takes_as_is(transposed));
+  }
   const SparsePatternIn<S>* features_pointer() const { return from_.features(false); }
   SpanIn<const T, S> feature_values(bool transposed, ir::ValueId v) const {
-    return transposed && length(from_.transposed_values()) > 0 ? from_.transposed_values() : elements(v);
+    const bool other = transposed && !takes_as_is(transposed) && length(from_.transposed_values()) > 0;
+    return other ? from_.transposed_values() : elements(v);
   }
   SpanIn<const std::int64_t, S> row_ids(std::int32_t set) const {
     return set == kNoSet ? SpanIn<const std::int64_t, S>() : from_.row_ids(set);
@@ -134,6 +142,16 @@ class Binding {
   const DeviceKernel<Args>& kernel_for(std::string_view name, const Args& args) {
     const DeviceKernel<Args>* kernel = find_kernel<Args>(*from_.kernels);
     if (kernel == nullptr) throw_no_kernel(name, "there is none yet");
+    if (const std::string_view forced = forced_variant(name); !forced.empty() && forced != kernel->name) {
+      const DeviceVariant<Args>* other = find_variant<Args>(variants_beside(*from_.kernels));
+      if (other == nullptr || other->kernel.name != forced)
+        throw_unknown_variant(
+            name, forced,
+            other == nullptr ? std::string(kernel->name) : fmt::format("{}, {}", kernel->name, other->kernel.name));
+      const std::string_view reason = other->declines(args);
+      report_choice(name, forced, reason);
+      if (reason.empty()) kernel = &other->kernel;
+    }
     call_.variant = kernel->name;
     call_.workspace_bytes = kernel->workspace_bytes(args);
     return *kernel;
@@ -206,6 +224,16 @@ class Binding {
   }
   void call(std::string_view name, const SpxGemmArgs<T, S>& args) {
     call_.flops = twice(entries(args.a), args.b.cols);
+    if constexpr (!kOnHost) {
+      if (takes_as_is(flag("ta"))) {
+        const auto& variant = *find_variant<OnDevice<ImplicitTransposeArgs>>(variants_beside(*from_.kernels));
+        call_.variant = variant.kernel.name;
+        call_.run = [run = variant.kernel.run,
+                     moved = OnDevice<ImplicitTransposeArgs>{args.a, args.values, args.b, args.c}](
+                        const DeviceContext& context) { run(context, moved); };
+        return;
+      }
+    }
     use_by_rows(name, spx_gemm_variants<T>(), args);
   }
   void call(std::string_view name, const SpmmArgs<T, S>& args) {
@@ -399,7 +427,7 @@ class Binding {
           return use_ranks(op_.kind == OpKind::halo ? halo<T> : halo_add<T>, args, op_.results[0]);
       }
     } else {
-      throw_no_kernel(ir::traits(op_.kind).name, "ranks talk on the host alone");
+      call_.variant = "peers";  // of several devices alone: whoever runs the plan brings them together
     }
   }
 

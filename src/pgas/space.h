@@ -67,6 +67,9 @@ class Space {
   /// Where a row of a device lies, between open and close. Errors: kInternal if the device has no such row.
   const std::byte* row_address(Frame frame, int device, std::int64_t row) const;
 
+  /// All that a device shows: for who reads by addresses alone.
+  SharedRows rows_of(Frame frame, int device) const;
+
   /// Begins to copy rows of a device, `row_bytes` each: to row i goes rows[i]. Does not block. `rows` and `to` must
   /// stay as they are until the token was waited for. Errors: kInternal if the device has no such row.
   Token get_rows(Frame frame, int device, std::span<const NodeId> rows, std::int64_t row_bytes, LocalRows to);
@@ -99,7 +102,6 @@ class Space {
   virtual SharedRows shown(Frame frame, int device) const = 0;
 
  private:
-  SharedRows rows_of(Frame frame, int device) const;
   Token counted(const Get& get);
 
   Traffic traffic_;

@@ -146,7 +146,8 @@ void find_structures(ir::Plan* plan) {
       use.transpose = use.transpose || runs_along_out_edges(op);
       use.slots = use.slots || (runs_along_out_edges(op) && !reads_ends_only(op));
     }
-    if (op.kind == OpKind::spx_gemm && op.attrs.integer("ta", 0) != 0) {
+    const bool as_is = kernels::forced_variant("spx_gemm") == "morphling";  // which is of devices alone
+    if (op.kind == OpKind::spx_gemm && op.attrs.integer("ta", 0) != 0 && !as_is) {
       plan->feature_transpose = true;
       plan->feature_slots =
           plan->feature_slots ||

@@ -49,6 +49,10 @@ class Device {
   /// Memory aligned to 256 bytes. Errors: kOutOfMemory.
   virtual void* allocate(std::int64_t bytes) = 0;
   virtual void release(void* data) noexcept = 0;
+  /// Memory that kernels read through the link to the host, as slowly as another card's at best: what virtual devices
+  /// on one card stand apart by. Errors: kOutOfMemory
+  virtual void* allocate_far(std::int64_t bytes) { return allocate(bytes); }
+  virtual void release_far(void* data) noexcept { release(data); }
 
   // Work of one stream, in order. upload and download return when the host's memory is free again, or filled.
   virtual void upload(void* to, const void* from, std::int64_t bytes) = 0;

@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "kernels/cuda/device_kernels.h"
 #include "kernels/cuda/emulation.h"
+#include "kernels/cuda/variants.h"
 #include "parity/card.h"
 
 namespace gneiss::testing {
@@ -79,6 +80,29 @@ void on_card(const OnDevice& args, const std::function<void()>& reset,
   }
 }
 
+/// The kernel of another design that stands beside the op's, where there is one that takes these arguments: within the
+/// bounds of the reference, and on a card with the emulation's bits.
+template <class OnDevice>
+void beside(const OnDevice& args, const std::function<void()>& reset,
+            const std::function<void(const std::string& where, bool first)>& check) {
+  const auto* variant = kernels::find_variant<OnDevice>(kernels::emulated_variants());
+  if (variant == nullptr || !variant->declines(args).empty()) return;
+  const auto run = [&](const auto& kernel, const std::string& where, bool first) {
+    Buffer<std::byte> workspace(kernel.workspace_bytes(args));
+    kernels::DeviceContext context;
+    context.workspace = {workspace.data(), workspace.size()};
+    reset();
+    kernel.run(context, args);
+    if (!first) Card::get().finish(typeid(OnDevice).name());
+    check(where + std::string(kernel.name), first);
+  };
+  kernels::emulated::set_order(1);
+  run(variant->kernel, "emulated device, ", true);
+  if (!Card::asked()) return;
+  const auto& there = kernels::variants_beside(Card::get().kernels());
+  run(kernels::find_variant<OnDevice>(there)->kernel, Card::get().name() + ", ", false);
+}
+
 }  // namespace internal
 
 /// Calls check(where, seed) after each run of the device kernel for `args`, if there is one; `reset`
@@ -107,6 +131,7 @@ void on_emulated_device(const Args& args, std::uint64_t orders, const std::funct
     check("emulated device, order " + std::to_string(seed), seed == 1);
   }
   if (Card::asked()) internal::on_card(moved, reset, check);
+  if (orders > 1) internal::beside(moved, reset, check);
 }
 
 }  // namespace gneiss::testing

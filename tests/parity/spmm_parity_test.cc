@@ -1,13 +1,16 @@
 // Variants of spmm against the reference: every graph, width, head count, weighting and direction.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "base/random.h"
 #include "graph/source_tiles.h"
 #include "kernels/cpu/fetch_ahead.h"
 #include "kernels/cpu/store_past.h"
 #include "kernels/cuda/panels.h"
+#include "kernels/cuda/variants.h"
 #include "kernels/spmm.h"
 #include "parity/graph_kernels.h"
 #include "parity/parity.h"
@@ -63,6 +66,47 @@ TEST_P(GraphKernels, SpmmAgrees) {
         check_spmm(what + " transposed", g().out_edges(), d, 1, weighted, reduce, longest_row(g().out_edges()),
                    pad_of(d));
       }
+    }
+  }
+}
+
+/// The weight gradient by the rows of X as they are: c = X^T b, added by atomics.
+TEST_P(GraphKernels, TheImplicitTransposeAgrees) {
+  using Args = kernels::OnDevice<kernels::ImplicitTransposeArgs>;
+  const auto& variant = *kernels::find_variant<Args>(kernels::emulated_variants());
+  const SparsePattern& pattern = g().in_edges();
+  for (const std::int64_t d : {1, 16, 33}) {
+    if (g().edges() * d > kMostElements) continue;
+    const Matrix<float> values = random_matrix(pattern.nonzeros(), 1, 0, 4);
+    Matrix<float> b = random_matrix(pattern.rows, d, 0, 5);
+    std::vector<double> want(static_cast<std::size_t>(pattern.cols * d));
+    std::vector<double> magnitudes(want.size());
+    for (std::int64_t v = 0; v < pattern.rows; ++v) {
+      for (EdgeId k = pattern.offsets[static_cast<std::size_t>(v)];
+           k < pattern.offsets[static_cast<std::size_t>(v) + 1]; ++k) {
+        for (std::int64_t j = 0; j < d; ++j) {
+          const double term = static_cast<double>(values.values[static_cast<std::size_t>(k)]) * b.view().at(v, j);
+          const auto at = static_cast<std::size_t>(pattern.indices[static_cast<std::size_t>(k)] * d + j);
+          want[at] += term;
+          magnitudes[at] += std::abs(term);
+        }
+      }
+    }
+    Args args;
+    args.x = {pattern.rows,
+              pattern.cols,
+              {pattern.offsets.data(), pattern.offsets.size()},
+              {pattern.indices.data(), pattern.indices.size()},
+              {}};
+    args.values = {values.values.data(), values.values.size()};
+    args.dy = MatrixView<float, Space::kDevice>(b.values.data(), pattern.rows, d);
+    for (const std::uint64_t order : {1, 2, 3}) {
+      std::vector<float> c(want.size(), std::nanf(""));
+      args.dw = {c.data(), pattern.cols, d};
+      kernels::emulated::set_order(order);
+      variant.kernel.run({}, args);
+      for (std::size_t i = 0; i < c.size(); ++i)
+        ASSERT_NEAR(c[i], want[i], kEps * (static_cast<double>(pattern.nonzeros()) + 4) * magnitudes[i]) << i;
     }
   }
 }

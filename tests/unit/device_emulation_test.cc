@@ -171,6 +171,81 @@ TEST(DeviceEmulation, ALaunchOutsideTheRecordedStreamIsNamed) {
   EXPECT_EQ(out[5], 1);
 }
 
+// Copies that do not block.
+
+enum class Copying {
+  kWaits,
+  kForgetsToWait,
+  kWaitsForTheOldest,
+  kUsesThePlaceAgain,
+  kCopiesTwiceToAPlace,
+  kWritesToThePlace,
+  kEndsWithACopyUnderWay,
+  kCopiesThreeBytesOff,
+  kCopiesBeyond,
+};
+
+/// Each thread copies two elements to places of its own, and stores what it finds there.
+__global__ void copy_two(const float* from, float* out, Copying how) {
+  auto* const places = shared_memory<float>() + 2 * threadIdx.x;
+  for (int i = 0; i < 2; ++i) {
+    __pipeline_memcpy_async(places + i, from + 2 * threadIdx.x + i, sizeof(float));
+    __pipeline_commit();
+  }
+  if (how == Copying::kWritesToThePlace) places[0] = 3;
+  if (how == Copying::kCopiesTwiceToAPlace) __pipeline_memcpy_async(places, from, sizeof(float));
+  if (how == Copying::kCopiesThreeBytesOff) __pipeline_memcpy_async(reinterpret_cast<char*>(places) + 3, from, 4);
+  if (how == Copying::kCopiesBeyond) __pipeline_memcpy_async(shared_memory<float>() + 64, from, sizeof(float));
+  if (how == Copying::kEndsWithACopyUnderWay) return;
+  if (how == Copying::kWaitsForTheOldest) __pipeline_wait_prior(1);
+  if (how != Copying::kForgetsToWait && how != Copying::kWaitsForTheOldest) __pipeline_wait_prior(0);
+  if (how == Copying::kUsesThePlaceAgain) {
+    __pipeline_memcpy_async(places, from, sizeof(float));
+    __pipeline_commit();
+  }
+  out[2 * threadIdx.x] = places[0];
+  out[2 * threadIdx.x + 1] = places[1];
+  __pipeline_wait_prior(0);
+}
+
+std::vector<float> copied(Copying how) {
+  std::vector<float> from(64);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+  std::vector<float> out(64, -1);
+  launch({}, copy_two, Launch{1, 32, 64 * sizeof(float)}, from.data(), out.data(), how);
+  return out;
+}
+
+TEST(DeviceEmulation, ACopyIsThereWhenItWasWaitedFor) {
+  const std::vector<float> out = copied(Copying::kWaits);
+  for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], static_cast<float>(i));
+}
+
+TEST(DeviceEmulation, AWaitIsForAllGroupsButTheLastOnes) {
+  const std::vector<float> out = copied(Copying::kWaitsForTheOldest);
+  for (std::size_t i = 0; i < out.size(); i += 2) {
+    EXPECT_EQ(out[i], static_cast<float>(i));
+    EXPECT_TRUE(std::isnan(out[i + 1]));
+  }
+}
+
+TEST(DeviceEmulation, AWaitThatIsMissingShows) {
+  for (const float value : copied(Copying::kForgetsToWait)) EXPECT_TRUE(std::isnan(value));
+}
+
+TEST(DeviceEmulation, APlaceThatIsUsedAgainTooEarlyShows) {
+  const std::vector<float> out = copied(Copying::kUsesThePlaceAgain);
+  for (std::size_t i = 0; i < out.size(); i += 2) EXPECT_TRUE(std::isnan(out[i]));
+}
+
+TEST(DeviceEmulation, WrongCopiesAreNamed) {
+  EXPECT_THAT(message_of([] { copied(Copying::kCopiesTwiceToAPlace); }), HasSubstr("copy of thread"));
+  EXPECT_THAT(message_of([] { copied(Copying::kWritesToThePlace); }), HasSubstr("where a copy was under way"));
+  EXPECT_THAT(message_of([] { copied(Copying::kEndsWithACopyUnderWay); }), HasSubstr("ends with 2 copies under way"));
+  EXPECT_THAT(message_of([] { copied(Copying::kCopiesThreeBytesOff); }), HasSubstr("not multiples"));
+  EXPECT_THAT(message_of([] { copied(Copying::kCopiesBeyond); }), HasSubstr("outside shared memory"));
+}
+
 TEST(DeviceMath, SixteenBitsAreThoseOfTheHost) {
   RandomStream random(3, 0);
   for (const HalfType type : {HalfType::kBf16, HalfType::kF16}) {

@@ -14,6 +14,7 @@
 #include "kernels/cuda/device_kernels.h"
 
 #ifdef __CUDACC__
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #define GNEISS_DEVICE cuda
 #else
@@ -41,7 +42,12 @@ void launch(const DeviceContext& context, void (*kernel)(P...), const Launch& sh
   config.blockDim = dim3(shape.threads);
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = static_cast<cudaStream_t>(context.stream);
-  const cudaError_t status = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...);
+  constexpr std::size_t kGiven = std::size_t{48} << 10;  // a kernel has to ask for more
+  cudaError_t status = cudaSuccess;
+  if (shape.shared_bytes > kGiven)
+    status =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
+  if (status == cudaSuccess) status = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...);
   if (status != cudaSuccess) throw_not_launched(cudaGetErrorString(status));
 }
 

@@ -43,7 +43,9 @@
 #include "kernels/spmm.h"
 #include "kernels/spmm_arg_grad.h"
 #include "kernels/spmm_arg_weight_grad.h"
+#include "kernels/spmm_units.h"
 #include "kernels/spx_gemm.h"
+#include "kernels/sum_peer_rows.h"
 #include "kernels/sum_rows.h"
 #include "kernels/to_dense.h"
 #include "kernels/to_float.h"
@@ -103,9 +105,10 @@ using DeviceKernels = std::tuple<
     DeviceKernel<OnDevice<MseArgs>>, DeviceKernel<OnDevice<MulAddArgs>>, DeviceKernel<OnDevice<SddmmArgs>>,
     DeviceKernel<OnDevice<SegmentArgGradArgs>>, DeviceKernel<OnDevice<SegmentReduceArgs>>,
     DeviceKernel<OnDevice<SgdStepArgs>>, DeviceKernel<OnDevice<SpmmArgs>>, DeviceKernel<OnDevice<SpmmArgGradArgs>>,
-    DeviceKernel<OnDevice<SpmmArgWeightGradArgs>>, DeviceKernel<OnDevice<SpxGemmArgs>>,
-    DeviceKernel<OnDevice<SumRowsArgs>>, DeviceKernel<OnDevice<ToDenseArgs>>, DeviceKernel<OnDevice<ToFloatArgs>>,
-    DeviceKernel<OnDevice<ToHalfArgs>>, DeviceKernel<OnDevice<UnaryArgs>>, DeviceKernel<OnDevice<UnaryGradArgs>>>;
+    DeviceKernel<OnDevice<SpmmArgWeightGradArgs>>, DeviceKernel<OnDevice<SpmmUnitsArgs>>,
+    DeviceKernel<OnDevice<SpxGemmArgs>>, DeviceKernel<OnDevice<SumPeerRowsArgs>>, DeviceKernel<OnDevice<SumRowsArgs>>,
+    DeviceKernel<OnDevice<ToDenseArgs>>, DeviceKernel<OnDevice<ToFloatArgs>>, DeviceKernel<OnDevice<ToHalfArgs>>,
+    DeviceKernel<OnDevice<UnaryArgs>>, DeviceKernel<OnDevice<UnaryGradArgs>>>;
 
 namespace internal {
 template <class Entry, class Table>

@@ -33,6 +33,14 @@ constexpr std::size_t kSlotBytes = 16;
 
 enum class State : std::uint8_t { kReady, kAtWarp, kAtBlock, kDone };
 
+/// A copy that was begun and not waited for.
+struct Copy {
+  unsigned char* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t group = 0;  ///< that it belongs to
+};
+
 struct Fiber {
   ucontext_t context{};  ///< of its first turn
   jmp_buf at{};          ///< where it goes on
@@ -40,6 +48,8 @@ struct Fiber {
   std::unique_ptr<char[]> stack;
   State state = State::kDone;
   Where where;
+  std::vector<Copy> copies;  ///< under way, in order
+  std::uint64_t groups = 0;  ///< that were closed
 };
 
 struct Machine {
@@ -82,6 +92,8 @@ void serve_threads() {
   Machine& m = machine();
   for (;;) {
     (*m.body)();
+    const std::size_t left = m.fibers[m.now]->copies.size();
+    if (left > 0) m.fault = fmt::format("thread {} ends with {} copies under way", m.now, left);
     m.fibers[m.now]->state = State::kDone;
     pause_thread();
   }
@@ -168,7 +180,10 @@ void check_guards(Machine* m) {
 }
 
 void run_block(Machine* m) {
-  for (unsigned t = 0; t < m->threads; ++t) m->fibers[t]->state = State::kReady;
+  for (unsigned t = 0; t < m->threads; ++t) {
+    m->fibers[t]->state = State::kReady;
+    m->fibers[t]->groups = 0;
+  }
   for (;;) {
     shuffle(m, &m->turn);
     for (const unsigned t : m->turn) {
@@ -263,6 +278,44 @@ void exchange(void* value, std::size_t bytes, unsigned from_lane, unsigned mask,
   wait_for_warp(mask, where);
   std::memcpy(value, m.slots.data() + from * kSlotBytes, bytes);
   wait_for_warp(mask, where);
+}
+
+void begin_copy(void* to, const void* from, std::size_t bytes, const Where& where) {
+  Machine& m = machine();
+  auto* const target = static_cast<unsigned char*>(to);
+  const unsigned char* const shared = shared_bytes();
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    stop_with(fmt::format("{}: a copy of {} bytes; 4, 8 and 16 are copied", text_of(where), bytes));
+  }
+  if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0 || reinterpret_cast<std::uintptr_t>(from) % bytes != 0) {
+    stop_with(fmt::format("{}: a copy of {} bytes whose ends are not multiples of that", text_of(where), bytes));
+  }
+  if (target < shared || target + bytes > shared + m.shared_size) {
+    stop_with(fmt::format("{}: a copy goes outside shared memory", text_of(where)));
+  }
+  for (unsigned t = 0; t < m.threads; ++t) {
+    for (const Copy& other : m.fibers[t]->copies) {
+      if (target < other.to + other.bytes && other.to < target + bytes)
+        stop_with(
+            fmt::format("{}: thread {} copies to where a copy of thread {} is under way", text_of(where), m.now, t));
+    }
+  }
+  std::memset(to, kPoison, bytes);
+  Fiber& fiber = *m.fibers[m.now];
+  fiber.copies.push_back({target, from, bytes, fiber.groups});
+}
+
+void close_group() { ++machine().fibers[machine().now]->groups; }
+
+void wait_for_groups(std::size_t prior, const Where& where) {
+  Fiber& fiber = *machine().fibers[machine().now];
+  auto done = fiber.copies.begin();
+  for (; done != fiber.copies.end() && done->group + prior < fiber.groups; ++done) {
+    const bool written = std::any_of(done->to, done->to + done->bytes, [](unsigned char b) { return b != kPoison; });
+    if (written) stop_with(fmt::format("{}: something was written to where a copy was under way", text_of(where)));
+    std::memcpy(done->to, done->from, done->bytes);
+  }
+  fiber.copies.erase(fiber.copies.begin(), done);
 }
 
 }  // namespace gneiss::kernels::emulated

@@ -4,7 +4,10 @@
 // The order of blocks and threads is shuffled by a seed, so that a missing barrier shows. Shared memory starts as NaN
 // and has guards around it. What a card would leave undefined is an error here that names the block: threads at
 // different barriers, threads that wait for ever, a shuffle from a lane that is not there, a write beyond shared
-// memory. What this cannot show: weak memory order between blocks, and speed (a switch takes about a microsecond).
+// memory. A copy that does not block makes NaN of where it goes until it is waited for, so that a wait that is missing
+// and a place that is used again too early show; two copies under way to one place, and a thread that ends with copies
+// under way, are errors. What this cannot show: weak memory order between blocks, and speed (a switch takes about a
+// microsecond).
 #pragma once
 
 #include <cmath>
@@ -80,6 +83,30 @@ template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int bits, const Where& where = Where::current()) {
   exchange(&value, sizeof(T), (threadIdx.x % 32) ^ static_cast<unsigned>(bits), mask, where);
   return value;
+}
+
+/// Threads take turns: an addition is whole.
+template <class T>
+T atomicAdd(T* to, T value) {
+  const T before = *to;
+  *to = before + value;
+  return before;
+}
+
+// Copies to shared memory that do not block, as <cuda_pipeline.h> has them: a commit closes a group, and a wait is for
+// all groups but the last `prior` ones of this thread.
+
+void begin_copy(void* to, const void* from, std::size_t bytes, const Where& where);
+void close_group();
+void wait_for_groups(std::size_t prior, const Where& where);
+
+inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t bytes,
+                                    const Where& where = Where::current()) {
+  begin_copy(to, from, bytes, where);
+}
+inline void __pipeline_commit() { close_group(); }
+inline void __pipeline_wait_prior(std::size_t prior, const Where& where = Where::current()) {
+  wait_for_groups(prior, where);
 }
 
 }  // namespace gneiss::kernels::emulated

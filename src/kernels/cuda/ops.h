@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/variants.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 
@@ -50,8 +51,15 @@ void spmm(const DeviceContext& context, const OnDevice<SpmmArgs>& args);
 std::size_t spmm_workspace(const OnDevice<SpmmArgs>& args);
 void spmm_arg_grad(const DeviceContext& context, const OnDevice<SpmmArgGradArgs>& args);
 void spmm_arg_weight_grad(const DeviceContext& context, const OnDevice<SpmmArgWeightGradArgs>& args);
+void spmm_morphling(const DeviceContext& context, const OnDevice<SpmmArgs>& args);
+std::string_view spmm_morphling_declines(const OnDevice<SpmmArgs>& args);
+void spmm_units(const DeviceContext& context, const OnDevice<SpmmUnitsArgs>& args);
+std::size_t spmm_units_workspace(const OnDevice<SpmmUnitsArgs>& args);
 void spx_gemm(const DeviceContext& context, const OnDevice<SpxGemmArgs>& args);
 std::size_t spx_gemm_workspace(const OnDevice<SpxGemmArgs>& args);
+void spx_gemm_morphling(const DeviceContext& context, const OnDevice<SpxGemmArgs>& args);
+void implicit_transpose(const DeviceContext& context, const OnDevice<ImplicitTransposeArgs>& args);
+void sum_peer_rows(const DeviceContext& context, const OnDevice<SumPeerRowsArgs>& args);
 void sum_rows(const DeviceContext& context, const OnDevice<SumRowsArgs>& args);
 std::size_t sum_rows_workspace(const OnDevice<SumRowsArgs>& args);
 void to_dense(const DeviceContext& context, const OnDevice<ToDenseArgs>& args);

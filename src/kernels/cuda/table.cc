@@ -48,7 +48,9 @@ constexpr DeviceKernels kTable = {kernel(adam_step),
                                   kernel(spmm, spmm_workspace),
                                   kernel(spmm_arg_grad),
                                   kernel(spmm_arg_weight_grad),
+                                  kernel(spmm_units, spmm_units_workspace),
                                   kernel(spx_gemm, spx_gemm_workspace),
+                                  kernel(sum_peer_rows),
                                   kernel(sum_rows, sum_rows_workspace),
                                   kernel(to_dense),
                                   kernel(to_float),
@@ -56,13 +58,29 @@ constexpr DeviceKernels kTable = {kernel(adam_step),
                                   kernel(unary),
                                   kernel(unary_grad)};
 
+template <class Args>
+std::string_view takes_all(const Args&) {
+  return {};
+}
+
+template <class Args>
+constexpr DeviceVariant<Args> morphling(void (*run)(const DeviceContext&, const Args&),
+                                        std::string_view (*declines)(const Args&) = takes_all<Args>) {
+  return {{"morphling", no_workspace<Args>, run}, declines};
+}
+
+constexpr DeviceVariants kVariantTable = {morphling(spmm_morphling, spmm_morphling_declines),
+                                          morphling(spx_gemm_morphling), morphling(implicit_transpose)};
+
 }  // namespace
 }  // namespace GNEISS_DEVICE
 
 #ifdef __CUDACC__
 const DeviceKernels* cuda_kernels() { return &cuda::kTable; }
+const DeviceVariants* cuda_variants() { return &cuda::kVariantTable; }
 #else
 const DeviceKernels& emulated_kernels() { return emulated::kTable; }
+const DeviceVariants& emulated_variants() { return emulated::kVariantTable; }
 #endif
 
 }  // namespace gneiss::kernels

@@ -108,7 +108,7 @@ class CudaDevice : public Device {
                                     properties_.name, properties_.major, properties_.minor, kLeastMajor),
                         "use a newer card or --device cpu");
     }
-    check(cudaSetDevice(number), "choosing a card");
+    choose();
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   }
   CudaDevice(const CudaDevice&) = delete;
@@ -124,6 +124,7 @@ class CudaDevice : public Device {
   const kernels::DeviceKernels& kernels() const override { return *kernels::cuda_kernels(); }
 
   void* allocate(std::int64_t bytes) override {
+    choose();
     void* data = nullptr;
     const cudaError_t status = cudaMalloc(&data, static_cast<std::size_t>(bytes));
     if (status == cudaErrorMemoryAllocation) {
@@ -137,6 +138,16 @@ class CudaDevice : public Device {
     return data;
   }
   void release(void* data) noexcept override { cudaFree(data); }
+  void* allocate_far(std::int64_t bytes) override {
+    choose();
+    void* data = nullptr;  // the same address here and there
+    const cudaError_t status = cudaHostAlloc(&data, static_cast<std::size_t>(bytes), cudaHostAllocPortable);
+    if (status == cudaErrorMemoryAllocation)
+      throw Error(ErrorCode::kOutOfMemory, fmt::format("the host cannot pin {} bytes for {}", bytes, name()));
+    check(status, "pinning memory");
+    return data;
+  }
+  void release_far(void* data) noexcept override { cudaFreeHost(data); }
 
   void upload(void* to, const void* from, std::int64_t bytes) override {
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copying");
@@ -151,6 +162,7 @@ class CudaDevice : public Device {
   }
   kernels::DeviceContext context() override {
     constexpr std::int64_t kBlocksOfProcessor = 8;  // of 256 threads
+    choose();
     kernels::DeviceContext context;
     context.stream = stream_;
     context.most_blocks = properties_.multiProcessorCount * kBlocksOfProcessor;
@@ -183,6 +195,9 @@ class CudaDevice : public Device {
   }
 
  private:
+  /// Threads choose a card each for themselves; several devices run on as many.
+  void choose() const { check(cudaSetDevice(number_), "choosing a card"); }
+
   int number_;
   cudaDeviceProp properties_{};
   cudaStream_t stream_ = nullptr;
