@@ -1,6 +1,7 @@
-// Adds a run of pieces to their rows, on several threads.
+// Clears rows and adds a run of pieces to theirs, on several threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/parallel.h"
@@ -8,6 +9,15 @@
 #include "kernels/spmm_pieces.h"
 
 namespace gneiss::exchange {
+
+/// Gives every element of `rows` that value.
+template <class U>
+void fill_rows(const kernels::Context& context, MatrixView<U> rows, U value) {
+  constexpr std::int64_t kRows = 1024;  // that a thread takes at a time
+  parallel_chunks(context.threads, rows.rows, kRows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) std::fill_n(rows.row(r), rows.cols, value);
+  });
+}
 
 /// The first piece from `piece` on that begins a row, as far as `end`.
 inline std::int64_t row_start(const PieceList& list, std::int64_t begin, std::int64_t piece, std::int64_t end) {

@@ -13,13 +13,6 @@ namespace gneiss::exchange {
 namespace {
 
 template <class U>
-void fill(const kernels::Context& context, MatrixView<U> rows, U value) {
-  parallel_chunks(context.threads, rows.rows, 1024, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) std::fill_n(rows.row(r), rows.cols, value);
-  });
-}
-
-template <class U>
 void grow(Buffer<U>* buffer, std::int64_t size) {
   if (buffer->size() < static_cast<std::size_t>(size)) *buffer = Buffer<U>(static_cast<std::size_t>(size));
 }
@@ -93,12 +86,12 @@ void ExchangedSum<T>::run(const kernels::Context& context, const kernels::SpmmAr
   if (needs_.extreme && own.arg.data == nullptr) own.arg = room_->own_arg(args.y.rows, args.y.cols);
   kernels::SpmmArgs<T> others = own;
   others.y = room_->others(args.y.rows, args.y.cols);
-  fill(context, own.y, T{0});
-  fill(context, others.y, T{0});
+  fill_rows(context, own.y, T{0});
+  fill_rows(context, others.y, T{0});
   if (needs_.extreme) {
     others.arg = room_->others_arg(args.y.rows, args.y.cols);
-    fill(context, own.arg, -1);
-    fill(context, others.arg, -1);
+    fill_rows(context, own.arg, -1);
+    fill_rows(context, others.arg, -1);
   }
   if (std::holds_alternative<StreamPieces>(pieces_)) {
     run_stream(context, own, others, space, shown, overlap);

@@ -14,13 +14,6 @@ constexpr std::int64_t kRows = 1024;  ///< that a thread takes at a time
 
 bool is_extreme(kernels::Reduce reduce) { return reduce == kernels::Reduce::kMax || reduce == kernels::Reduce::kMin; }
 
-template <class U>
-void fill(const kernels::Context& context, MatrixView<U> rows, U value) {
-  parallel_chunks(context.threads, rows.rows, kRows, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) std::fill_n(rows.row(r), rows.cols, value);
-  });
-}
-
 /// Times the factors of a mean, or those that spmm was given.
 template <class T>
 void scale(const kernels::Context& context, const kernels::SpmmArgs<T>& args) {
@@ -41,10 +34,10 @@ template <class T>
 void sum_own_first(const kernels::Context& context, const StreamPieces& pieces, const kernels::SpmmArgs<T>& args,
                    const Arrivals& arrivals, bool overlap) {
   if (!overlap) arrivals.wait();
-  fill(context, args.y, T{0});
+  fill_rows(context, args.y, T{0});
   if (is_extreme(args.reduce)) {
     GNEISS_ASSERT(args.arg.data != nullptr, "an extreme that begins with own edges keeps no winners");
-    fill(context, args.arg, -1);
+    fill_rows(context, args.arg, -1);
   }
   const auto progress = [&] {
     if (overlap) arrivals.progress();

@@ -45,7 +45,8 @@ Executor<T>::Executor(const ir::Plan& plan, Parameters<T>& parameters, kernels::
       arena_(memory(plan.arena_bytes)),
       bands_(static_cast<std::size_t>(plan.band_bytes * context.threads)),
       sizes_(ir::capacity(plan.program)),
-      releases_(plan, [this](const ir::Release& due) { release(due); }) {
+      releases_(plan, [this](const ir::Release& due) { release(due); }),
+      exchanging_(plan, resources_, context_, &exchanges_) {
   parameters.check(plan);
   GNEISS_ASSERT(resources_.file.size() == static_cast<std::size_t>(plan.file_bytes),
                 "the plan keeps {} bytes in a file, there are {}", plan.file_bytes, resources_.file.size());
@@ -159,11 +160,7 @@ void Executor<T>::bind(const Inputs& inputs) {
   operands_.training = operands_of(inputs_.training);
   operands_.validation = operands_of(inputs_.validation);
   operands_.class_weights = inputs_.class_weights;
-  exchanged_.clear();
-  own_first_.clear();
-  pieces_.clear();
-  in_order_.clear();
-  ordered_for_setup_ = 0;
+  exchanging_.begin(*structures_);
   for (Step& step : steps_) bind_step(&step);
   releases_.until(ir::Release::kBeforeSetup);  // bound calls know the sizes
 }
@@ -231,7 +228,7 @@ void Executor<T>::bind_step(Step* step) {
     if (step->band < 0) {
       GNEISS_ASSERT(call.workspace_bytes <= room, "{} needs {} bytes of scratch, the plan has {}",
                     ir::traits(op.kind).name, call.workspace_bytes, room);
-      if (op.kind == ir::OpKind::spmm && op.attrs.has("exchange")) bind_exchanged(op, &call);
+      if (op.kind == ir::OpKind::spmm && op.attrs.has("exchange")) exchanging_.bind(op, sum_args(op), operands_, &call);
       continue;
     }
     const auto tasks = static_cast<std::int64_t>(step->cuts.size()) - 1;
@@ -240,24 +237,6 @@ void Executor<T>::bind_step(Step* step) {
     GNEISS_ASSERT(call.band.shared_bytes + static_cast<std::size_t>(tasks) * call.band.task_bytes <= room,
                   "{} needs more scratch in bands than the plan has", ir::traits(op.kind).name);
   }
-}
-
-template <class T>
-bool Executor<T>::orders_edges_of(const ir::Op& op) const {
-  return !resources_.source_order.empty() && adds_in_order(plan_, op) &&
-         structures_->in_edges(static_cast<std::int32_t>(op.attrs.integer("graph", 0)))->cols ==
-             std::ssize(resources_.source_order);
-}
-
-template <class T>
-const SparsePattern* Executor<T>::in_edges(std::int32_t graph) {
-  if (binding_ == nullptr || !orders_edges_of(*binding_)) return structures_->in_edges(graph);
-  in_order_.resize(plan_.program.graphs.size());
-  std::unique_ptr<OrderedPattern>& ordered = in_order_[static_cast<std::size_t>(graph)];
-  if (ordered == nullptr)
-    ordered = std::make_unique<OrderedPattern>(*structures_->in_edges(graph), resources_.source_order,
-                                               weighs_in_order(plan_, graph), context_.threads);
-  return ordered->pattern();
 }
 
 /// What bind_call gives the kernel.
@@ -281,81 +260,10 @@ kernels::SpmmArgs<T> Executor<T>::sum_args(const ir::Op& op) {
 }
 
 template <class T>
-void Executor<T>::bind_exchanged(const ir::Op& op, kernels::BoundCall* call) {
-  if (resources_.space == nullptr) return bind_own_first(op, call);
-  const ir::Op& start = exchange_op(ir::OpKind::halo_start, op.inputs[0]);
-  const kernels::SpmmArgs<T> args = sum_args(op);
-  exchanged_.push_back(std::make_unique<Exchanged>(
-      Exchanged{args, &exchanges_[static_cast<std::size_t>(start.results[1])],
-                exchange::ExchangedSum<T>(exchange::exchange_of(op.attrs.text("exchange", "")), resources_.tuning, args,
-                                          *resources_.halo, &sum_room_)}));
-  call->run = [this, held = exchanged_.back().get()](const kernels::Context& context) {
-    held->sum.run(context, held->args, *resources_.space, *held->shown, resources_.overlap);
-  };
-}
-
-/// The halo_start or halo_wait of these rows.
-template <class T>
-const ir::Op& Executor<T>::exchange_op(ir::OpKind kind, ir::ValueId rows) const {
-  const auto found = std::find_if(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& op) {
-    return op.kind == kind && (kind == ir::OpKind::halo_start ? op.results[0] : op.inputs[0]) == rows;
-  });
-  GNEISS_ASSERT(found != plan_.program.ops.end(), "no exchange brings the rows that a sum takes up as they come");
-  return *found;
-}
-
-/// The wait behind the sum then finds that its call was waited for.
-template <class T>
-void Executor<T>::bind_own_first(const ir::Op& op, kernels::BoundCall* call) {
-  GNEISS_ASSERT(op.attrs.text("exchange", "") == exchange::name_of(exchange::Exchange::kStream),
-                "ranks that are sent rows sum them up by stream alone");
-  own_first_.push_back(std::make_unique<OwnFirst>());
-  OwnFirst* const held = own_first_.back().get();
-  held->args = sum_args(op);
-  held->pieces = pieces_of(static_cast<std::int32_t>(op.attrs.integer("graph", 0)));
-  const ir::Op& wait = exchange_op(ir::OpKind::halo_wait, op.inputs[0]);
-  kernels::bind_call<T>(wait, operands_, &held->wait);
-  kernels::ExchangeUnderWay* const under_way = &exchanges_[static_cast<std::size_t>(wait.inputs[1])];
-  held->arrivals.progress = [this] { resources_.communicator->progress(); };
-  held->arrivals.wait = [this, held, under_way] {
-    held->wait.run(context_);
-    under_way->waited = true;
-  };
-  const bool extreme = held->args.reduce == kernels::Reduce::kMax || held->args.reduce == kernels::Reduce::kMin;
-  call->run = [this, held, in_scratch = extreme && held->args.arg.data == nullptr](const kernels::Context& context) {
-    kernels::SpmmArgs<T> args = held->args;
-    if (in_scratch) args.arg = {reinterpret_cast<std::int32_t*>(context.workspace.data()), args.y.rows, args.y.cols};
-    exchange::sum_own_first(context, *held->pieces, args, held->arrivals, resources_.overlap);
-  };
-}
-
-template <class T>
-const exchange::StreamPieces* Executor<T>::pieces_of(std::int32_t graph) {
-  pieces_.resize(plan_.program.graphs.size());
-  std::unique_ptr<exchange::StreamPieces>& made = pieces_[static_cast<std::size_t>(graph)];
-  if (made == nullptr) {
-    const exchange::SumNeeds needs = exchange::pieces_by_graph(plan_.program)[static_cast<std::size_t>(graph)].needs;
-    made = std::make_unique<exchange::StreamPieces>(
-        exchange::stream_pieces(*operands_.in_edges(graph), *resources_.halo, needs));
-  }
-  return made.get();
-}
-
-template <class T>
 void Executor<T>::retune(const exchange::Tuning& tuning) {
   if (tuning == resources_.tuning) return;
   resources_.tuning = tuning;
-  for (const std::unique_ptr<Exchanged>& held : exchanged_) held->sum.retune(tuning, held->args);
-}
-
-template <class T>
-ExchangeBytes Executor<T>::exchange_bytes() const {
-  std::int64_t bytes = sum_room_.bytes();
-  for (const std::unique_ptr<OrderedPattern>& ordered : in_order_) bytes += ordered == nullptr ? 0 : ordered->bytes();
-  for (const std::unique_ptr<Exchanged>& held : exchanged_) bytes += held->sum.bytes();
-  for (const std::unique_ptr<exchange::StreamPieces>& pieces : pieces_)
-    bytes += pieces == nullptr ? 0 : pieces->bytes();
-  return {bytes + ordered_for_setup_, bytes};
+  exchanging_.retune(tuning);
 }
 
 template <class T>
@@ -556,7 +464,7 @@ void Executor<T>::make_operands() {
     const ir::Type& type = plan_.program.type(v);
     return MatrixView<std::int32_t>(reinterpret_cast<std::int32_t*>(address(v)), sizes_.rows(type), type.cols);
   };
-  from.in_edges = [this](std::int32_t g) { return in_edges(g); };
+  from.in_edges = [this](std::int32_t g) { return exchanging_.in_edges(g, binding_); };
   from.out_edges = [this](std::int32_t g) { return structures_->out_edges(g); };
   from.source_tiles = [this](const ir::Op& op, bool out_edges) {
     const std::int32_t part = plan_.loss_tiles_of(op);
@@ -654,15 +562,7 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
 template <class T>
 void Executor<T>::end_setup() {
   give_back_tail(resources_.file.data(), 0, resources_.file.size());
-  for (std::size_t g = 0; g < in_order_.size(); ++g) {
-    const bool steps_read = std::any_of(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& op) {
-      return op.phase != ir::Phase::kSetup && op.attrs.integer("graph", 0) == static_cast<std::int64_t>(g) &&
-             orders_edges_of(op);
-    });
-    if (steps_read || in_order_[g] == nullptr) continue;
-    ordered_for_setup_ += in_order_[g]->bytes();
-    in_order_[g].reset();
-  }
+  exchanging_.end_setup();
   releases_.until(ir::Release::kAfterSetup);
 }
 

@@ -24,12 +24,12 @@
 #include "base/swept_rows.h"
 #include "comm/halo.h"
 #include "comm/open_sums.h"
-#include "exchange/exchanged_sum.h"
-#include "exchange/own_first.h"
+#include "exchange/exchange.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
 #include "runtime/exchange_bytes.h"
+#include "runtime/exchanging_sums.h"
 #include "runtime/inputs.h"
 #include "runtime/parameters.h"
 #include "runtime/releases.h"
@@ -90,7 +90,7 @@ class Executor {
   void retune(const exchange::Tuning& tuning);
   /// What a device takes besides the plan: edges in the order of one device, pieces, and room for rows that come. Of a
   /// rank that is sent rows: pieces of sums that begin with own edges.
-  ExchangeBytes exchange_bytes() const;
+  ExchangeBytes exchange_bytes() const { return exchanging_.bytes(); }
 
  private:
   /// What a loop over edges is called with.
@@ -122,21 +122,6 @@ class Executor {
 
   Buffer<std::byte> memory(std::int64_t bytes) const;
 
-  /// A sum that takes up rows of others as they come.
-  struct Exchanged {
-    kernels::SpmmArgs<T> args;
-    const kernels::ExchangeUnderWay* shown = nullptr;
-    exchange::ExchangedSum<T> sum;
-  };
-
-  /// A sum of a rank that begins with edges from own nodes.
-  struct OwnFirst {
-    kernels::SpmmArgs<T> args;
-    const exchange::StreamPieces* pieces = nullptr;
-    exchange::Arrivals arrivals;
-    kernels::BoundCall wait;  ///< for its rows
-  };
-
   void lay_out_steps();
   void take_sizes();
   void set_nodes(std::int32_t set, std::int64_t count);
@@ -144,13 +129,7 @@ class Executor {
   void make_operands();
   void bind_step(Step* step);
   void bind_loop(Step* step);
-  void bind_exchanged(const ir::Op& op, kernels::BoundCall* call);
-  void bind_own_first(const ir::Op& op, kernels::BoundCall* call);
-  const ir::Op& exchange_op(ir::OpKind kind, ir::ValueId rows) const;
-  const exchange::StreamPieces* pieces_of(std::int32_t graph);
   kernels::SpmmArgs<T> sum_args(const ir::Op& op);
-  bool orders_edges_of(const ir::Op& op) const;
-  const SparsePattern* in_edges(std::int32_t graph);
   void cut_rows(Step* step);
   void* rows_of(ir::ValueId value);
   FileRows feature_rows() const;
@@ -193,15 +172,10 @@ class Executor {
   kernels::Operands<T> operands_;
   std::vector<Step> steps_;
   Releases releases_;
-  std::vector<kernels::ExchangeUnderWay> exchanges_;       ///< by value: of the packed rows of an exchange
-  const ir::Op* binding_ = nullptr;                        ///< the op that is being bound
-  std::vector<std::unique_ptr<OrderedPattern>> in_order_;  ///< by graph; null where no sum asked for it
-  std::int64_t ordered_for_setup_ = 0;                     ///< bytes of those that went with the setup phase
-  std::vector<std::unique_ptr<Exchanged>> exchanged_;
-  exchange::SumRoom<T> sum_room_;  ///< that sums of `exchanged_` share
-  std::vector<std::unique_ptr<OwnFirst>> own_first_;
-  std::vector<std::unique_ptr<exchange::StreamPieces>> pieces_;  ///< by graph, of sums that begin with own edges
-  comm::OpenSums sums_;                                          ///< of gradients, under way
+  std::vector<kernels::ExchangeUnderWay> exchanges_;  ///< by value: of the packed rows of an exchange
+  const ir::Op* binding_ = nullptr;                   ///< the op that is being bound
+  ExchangingSums<T> exchanging_;
+  comm::OpenSums sums_;                       ///< of gradients, under way
   std::vector<std::size_t> early_gradients_;  ///< of parameters: what bands of the forward phase made
 };
 

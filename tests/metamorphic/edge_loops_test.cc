@@ -208,6 +208,15 @@ TEST_F(EdgeLoops, NoValueOfAnEdgeIsAsWideAsAMessage) {
   }
 }
 
+/// Of all parameters, one after the other.
+std::vector<float> gradients_of(const Session<float>& session) {
+  std::vector<float> all;
+  for (const ir::Param& param : session.params()) {
+    for (const float g : session.gradient(param.name)) all.push_back(g);
+  }
+  return all;
+}
+
 TEST_F(EdgeLoops, AnyNumberOfThreadsGivesTheSameBits) {
   const data::Dataset dataset = testing::awkward_dataset({.nodes = 900});
   std::vector<std::vector<float>> gradients;
@@ -216,11 +225,7 @@ TEST_F(EdgeLoops, AnyNumberOfThreadsGivesTheSameBits) {
     options.threads = threads;
     Session<float> session(dataset, options);
     session.forward_backward(1);
-    std::vector<float> all;
-    for (const ir::Param& param : session.params()) {
-      for (const float g : session.gradient(param.name)) all.push_back(g);
-    }
-    gradients.push_back(all);
+    gradients.push_back(gradients_of(session));
   }
   EXPECT_EQ(gradients[0], gradients[1]);
   EXPECT_EQ(gradients[0], gradients[2]);
@@ -236,11 +241,7 @@ TEST_F(EdgeLoops, AnyOrderOfADevicesThreadsGivesTheSameBits) {
     Session<float> session(dataset, on_device(options_for(layer, true)));
     ASSERT_FALSE(session.plan().loops.empty());
     session.forward_backward(1);
-    std::vector<float> all;
-    for (const ir::Param& param : session.params()) {
-      for (const float g : session.gradient(param.name)) all.push_back(g);
-    }
-    gradients.push_back(all);
+    gradients.push_back(gradients_of(session));
   }
   EXPECT_EQ(gradients[0], gradients[1]);
   EXPECT_EQ(gradients[0], gradients[2]);

@@ -206,4 +206,20 @@ inline std::vector<Case> cases() {
           {.nodes = 3, .cols = 70, .seed = 7}};
 }
 
+/// One of cases() with another seed and up to 80 nodes, on up to 9 devices, and numbers of the tuner.
+struct RandomCase {
+  Case c;
+  int devices;
+  Tuning tuning;
+};
+inline RandomCase random_case(std::uint64_t seed) {
+  RandomStream random(seed, 6);
+  Case c = cases()[random.below(8)];
+  c.seed = seed;
+  c.nodes = 1 + static_cast<std::int64_t>(random.below(80));
+  const auto up_to = [&](std::uint64_t most) { return 1 + static_cast<int>(random.below(most)); };
+  const int devices = up_to(9);
+  return {c, devices, {up_to(32), up_to(16), up_to(16), up_to(4)}};
+}
+
 }  // namespace gneiss::testing

@@ -50,14 +50,8 @@ TEST(ExchangedSum, IsTheSumInF64ForAnyCutAndAnyNumbers) {
 
 TEST(ExchangedSum, IsTheSumInF64OnRandomGraphs) {
   for (std::uint64_t seed = 100; seed < 160; ++seed) {
-    RandomStream random(seed, 6);
-    Case c = cases()[random.below(8)];
-    c.seed = seed;
-    c.nodes = 1 + static_cast<std::int64_t>(random.below(80));
-    const auto devices = 1 + static_cast<int>(random.below(9));
-    const auto up_to = [&](std::uint64_t most) { return 1 + static_cast<int>(random.below(most)); };
-    const Way run = {.exchange = seed % 2 == 0 ? Exchange::kFine : Exchange::kStream,
-                     .tuning = {up_to(32), up_to(16), up_to(16), up_to(4)}};
+    const auto [c, devices, tuning] = random_case(seed);
+    const Way run = {.exchange = seed % 2 == 0 ? Exchange::kFine : Exchange::kStream, .tuning = tuning};
     SCOPED_TRACE(name(c, devices, run));
     const Made<double> made = sum_on<double>(devices, c, run);
     ASSERT_LT(error_of(c, made), 1);

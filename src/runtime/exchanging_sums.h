@@ -1,0 +1,80 @@
+// The sums of an executor in which others' rows have a part: those that take up rows as they come, and those that add
+// edges in the order of one device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "exchange/exchanged_sum.h"
+#include "exchange/own_first.h"
+#include "ir/plan.h"
+#include "kernels/call.h"
+#include "runtime/exchange_bytes.h"
+#include "runtime/structures.h"
+
+namespace gneiss::runtime {
+
+struct Resources;
+
+template <class T>
+class ExchangingSums {
+ public:
+  /// All must outlive this. `exchanges`: by value, of the packed rows of an exchange. `context`: that waits run in.
+  ExchangingSums(const ir::Plan& plan, const Resources& resources, const kernels::Context& context,
+                 std::vector<kernels::ExchangeUnderWay>* exchanges)
+      : plan_(plan), resources_(resources), context_(context), exchanges_(*exchanges) {}
+  ExchangingSums(const ExchangingSums&) = delete;
+  ExchangingSums& operator=(const ExchangingSums&) = delete;
+
+  /// Forgets what was bound; from now on edges are those of `structures`, which outlive this.
+  void begin(const Structures& structures);
+  /// The edges that `op`, which is being bound, walks along; null: any other reader.
+  const SparsePattern* in_edges(std::int32_t graph, const ir::Op* op);
+  /// Has `call` take up the rows of `op` as they come. `args`: what spmm would be given.
+  void bind(const ir::Op& op, const kernels::SpmmArgs<T>& args, const kernels::Operands<T>& operands,
+            kernels::BoundCall* call);
+  /// Cuts the edges of sums by the exchange fine anew.
+  void retune(const exchange::Tuning& tuning);
+  /// Gives back the order of edges that only the setup phase read.
+  void end_setup();
+  ExchangeBytes bytes() const;
+
+ private:
+  /// Of a device: others' rows are fetched.
+  struct Fetched {
+    kernels::SpmmArgs<T> args;
+    const kernels::ExchangeUnderWay* shown = nullptr;
+    exchange::ExchangedSum<T> sum;
+  };
+  /// Of a rank that is sent rows: begins with edges from own nodes.
+  struct OwnFirst {
+    kernels::SpmmArgs<T> args;
+    const exchange::StreamPieces* pieces = nullptr;
+    exchange::Arrivals arrivals;
+    kernels::BoundCall wait;  ///< for its rows
+  };
+
+  bool orders_edges_of(const ir::Op& op) const;
+  const ir::Op& exchange_op(ir::OpKind kind, ir::ValueId rows) const;
+  void bind_own_first(const ir::Op& op, const kernels::SpmmArgs<T>& args, const kernels::Operands<T>& operands,
+                      kernels::BoundCall* call);
+  const exchange::StreamPieces* pieces_of(std::int32_t graph);
+
+  const ir::Plan& plan_;
+  const Resources& resources_;
+  const kernels::Context& context_;
+  std::vector<kernels::ExchangeUnderWay>& exchanges_;
+  const Structures* structures_ = nullptr;
+  std::vector<std::unique_ptr<OrderedPattern>> in_order_;  ///< by graph; null where no sum asked for it
+  std::int64_t ordered_for_setup_ = 0;                     ///< bytes of those that went with the setup phase
+  std::vector<std::unique_ptr<Fetched>> fetched_;
+  exchange::SumRoom<T> room_;  ///< that sums of `fetched_` share
+  std::vector<std::unique_ptr<OwnFirst>> own_first_;
+  std::vector<std::unique_ptr<exchange::StreamPieces>> pieces_;  ///< by graph, of sums that begin with own edges
+};
+
+extern template class ExchangingSums<float>;
+extern template class ExchangingSums<double>;
+
+}  // namespace gneiss::runtime
