@@ -18,7 +18,8 @@ std::shared_ptr<runtime::Device> open(const settings::Config& config, const std:
   return device;
 }
 
-/// What is said of a card says nothing where none is asked for. Mini-batches know devices of their own, with a memory.
+}  // namespace
+
 void check_no_card(const settings::Config& config) {
   if (config.flag("device.tensor_cores")) {
     throw Error(ErrorCode::kUsage, "--tensor-cores are those of a card, and none is asked for",
@@ -28,8 +29,6 @@ void check_no_card(const settings::Config& config) {
   throw Error(ErrorCode::kUsage, "--device-mem limits the memory of a card, and none is asked for",
               config.where("device.mem"), "add --device cuda, or leave it out");
 }
-
-}  // namespace
 
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes) {
   const std::string& name = config.text("device.name");

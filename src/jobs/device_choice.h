@@ -21,6 +21,9 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
 /// host's caches, files and memory. `card`: the rates that were measured of the one called so; empty, or where none
 /// were: those of the described card.
 void plan_for_device(std::int64_t bytes, train::SessionOptions* options, const std::string& card = {});
+/// Throws kUsage if `config` asks for a card's tensor cores or limits its memory, and asks for no card. Mini-batches
+/// know devices of their own, with a memory.
+void check_no_card(const settings::Config& config);
 /// What may be taken of a card that is described, not there.
 std::int64_t described_bytes(const settings::Config& config);
 /// The same, for a session that runs on `device`.

@@ -103,6 +103,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   if (rank_count(config) > 1) check_ranks(config, rank_count(config));
   check_exchange(config, true);
   const bool for_card = plans_for_card(config);
+  if (!for_card) check_no_card(config);
   if (for_card && trains_batches(config)) {
     throw Error(ErrorCode::kUnsupported, "mini-batches do not run on cards yet", config.where("device.name"),
                 "use --device sim:v100 or cpu, or leave out --batch-size");

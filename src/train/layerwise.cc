@@ -290,12 +290,16 @@ std::int64_t Layerwise::file_bytes(const Part& part) const {
 }
 
 /// All values at the same time, which is more than there are.
-bool Layerwise::fits_scratch() const {
+std::int64_t Layerwise::values_in_files() const {
   std::int64_t bytes = 0;
   for (const Part& part : parts_) {
     for (const ir::ValueId value : part.part.results) bytes += value_bytes(part, value);
   }
-  return static_cast<std::uint64_t>(bytes) <= scratch_room() / kScratchShare;
+  return bytes;
+}
+
+bool Layerwise::fits_scratch() const {
+  return static_cast<std::uint64_t>(values_in_files()) <= scratch_room() / kScratchShare;
 }
 
 bool Layerwise::needed_after(ir::ValueId value, std::size_t index) const {
@@ -382,7 +386,12 @@ void Layerwise::fit(std::int64_t bytes, const std::string& limit_name) {
                           "leaves {:.1f} MiB beside everything else",
                           static_cast<double>(std::min(bytes_, in_memory_bytes)) / kMiB, limit_name,
                           static_cast<double>(std::max<std::int64_t>(bytes, 0)) / kMiB),
-              limit_name, "raise it by the difference, or take a narrower model or smaller batches");
+              limit_name,
+              fits_scratch()
+                  ? "raise it by the difference, or take a narrower model or smaller batches"
+                  : fmt::format("raise it by the difference, or set TMPDIR to a folder with {:.1f} GB of room: values "
+                                "of all nodes may lie in files there",
+                                static_cast<double>(kScratchShare) * static_cast<double>(values_in_files()) / 1e9));
 }
 
 MatrixView<const float> Layerwise::view(ir::ValueId value) const {

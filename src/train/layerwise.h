@@ -92,6 +92,7 @@ class Layerwise {
   /// The largest chunks that take so much at most, planned; 0 if even the smallest take more.
   std::int64_t largest_chunks(std::int64_t bytes);
   std::int64_t value_bytes(const Part& part, ir::ValueId value) const;
+  std::int64_t values_in_files() const;
   bool fits_scratch() const;
   std::int64_t file_bytes(const Part& part) const;
   /// Plans all parts for chunks of `most` rows and edges together; bytes that they take.

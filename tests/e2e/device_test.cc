@@ -386,6 +386,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "bytes of NVIDIA H100 80GB as it is described, 1024 of 1024 bytes are free; the largest: "},
         Refused{{"train", "karate", "--tensor-cores", "--out", "run"}, 2, "and none is asked for"},
         Refused{{"train", "karate", "--tensor-cores", "--batch-size", "8", "--out", "run"}, 2, "and none is asked for"},
+        Refused{{"plan", "karate", "--tensor-cores"}, 2, "and none is asked for"},
         Refused{{"doctor", "--calibrate", "--device", "emulated"}, 2, "says nothing of a card"},
         Refused{{"doctor", "--calibrate", "--device", "gpu"}, 2, "there is no device 'gpu'"},
         Refused{{"doctor", "--device", "cuda"}, 2, "add --calibrate"},
