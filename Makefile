@@ -10,10 +10,9 @@ PEER_RESULTS ?= bench/results/peers-here.json
 BATCH_GRAPH ?= ogbn-products
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo check check-synth check-morphgl check-mgg check-tiering check-mpi check-partition \
-  check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers bench-batches bench-mpi \
-  bench-scale \
-  format clean
+.PHONY: help deps build demo check check-synth check-morphgl check-mgg check-links check-tiering check-mpi \
+  check-partition check-accuracy check-defaults check-toys check-sanitize check-python wheel bench bench-peers \
+  bench-batches bench-mpi bench-scale format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +54,11 @@ check-mgg: ## rerun the experiments of MGG's paper on simulated machines and hol
 	@tools/install-deps check
 	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
 	@cmake --build $(BUILD) --parallel $(JOBS) --target check-mgg
+
+check-links: ## time sums of two virtual devices over a link that takes time, on an idle machine (seconds)
+	@tools/install-deps check
+	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
+	@cmake --build $(BUILD) --parallel $(JOBS) --target check-links
 
 check-tiering: ## rerun the experiments of the Data Tiering paper on generated graphs and hold their numbers (minutes)
 	@tools/install-deps check

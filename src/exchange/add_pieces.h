@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "base/parallel.h"
 #include "exchange/sum_pieces.h"
@@ -16,6 +17,16 @@ void fill_rows(const kernels::Context& context, MatrixView<U> rows, U value) {
   constexpr std::int64_t kRows = 1024;  // that a thread takes at a time
   parallel_chunks(context.threads, rows.rows, kRows, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) std::fill_n(rows.row(r), rows.cols, value);
+  });
+}
+
+/// The same of the rows that `which` names.
+template <class U>
+void fill_rows(const kernels::Context& context, MatrixView<U> rows, std::span<const NodeId> which, U value) {
+  constexpr std::int64_t kRows = 1024;
+  parallel_chunks(context.threads, std::ssize(which), kRows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      std::fill_n(rows.row(which[static_cast<std::size_t>(i)]), rows.cols, value);
   });
 }
 

@@ -40,6 +40,7 @@ ExchangedSum<T>::ExchangedSum(Exchange exchange, const Tuning& tuning, const ker
                               const comm::HaloPlan& halo, SumRoom<T>* room)
     : halo_(&halo),
       room_(room),
+      shared_rows_(rows_with_ghosts(args.pattern, halo.owned)),
       needs_{!args.w.empty(), args.reduce == kernels::Reduce::kMax || args.reduce == kernels::Reduce::kMin} {
   GNEISS_ASSERT(args.pattern.cols == halo.owned + halo.ghosts, "a sum reads {} rows of {} own ones and {} ghosts",
                 args.pattern.cols, halo.owned, halo.ghosts);
@@ -86,19 +87,23 @@ void ExchangedSum<T>::run(const kernels::Context& context, const kernels::SpmmAr
   if (needs_.extreme && own.arg.data == nullptr) own.arg = room_->own_arg(args.y.rows, args.y.cols);
   kernels::SpmmArgs<T> others = own;
   others.y = room_->others(args.y.rows, args.y.cols);
-  fill_rows(context, own.y, T{0});
-  fill_rows(context, others.y, T{0});
-  if (needs_.extreme) {
-    others.arg = room_->others_arg(args.y.rows, args.y.cols);
-    fill_rows(context, own.arg, -1);
-    fill_rows(context, others.arg, -1);
-  }
+  if (needs_.extreme) others.arg = room_->others_arg(args.y.rows, args.y.cols);
   if (std::holds_alternative<StreamPieces>(pieces_)) {
     run_stream(context, own, others, space, shown, overlap);
   } else {
     run_fine(context, own, others, space, shown);
   }
-  kernels::join_halves(context, own, ConstMatrixView<T>(others.y), others.arg);
+  kernels::join_halves(context, own, ConstMatrixView<T>(others.y), others.arg, shared_rows_);
+}
+
+template <class T>
+void ExchangedSum<T>::clear(const kernels::Context& context, const kernels::SpmmArgs<T>& own,
+                            const kernels::SpmmArgs<T>& others) const {
+  fill_rows(context, own.y, T{0});
+  fill_rows(context, others.y, shared_rows_, T{0});
+  if (!needs_.extreme) return;
+  fill_rows(context, own.arg, -1);
+  fill_rows(context, others.arg, shared_rows_, -1);
 }
 
 template <class T>
@@ -106,6 +111,7 @@ void ExchangedSum<T>::run_stream(const kernels::Context& context, const kernels:
                                  const kernels::SpmmArgs<T>& others, pgas::Space& space,
                                  const kernels::ExchangeUnderWay& shown, bool overlap) {
   const StreamPieces& pieces = std::get<StreamPieces>(pieces_);
+  clear(context, own, others);
   const std::vector<std::int64_t>& at = halo_->receive_at;
   // halo_start asks owners in order, and those alone that have ghosts.
   pgas::Token behind = 0;
@@ -151,6 +157,7 @@ void ExchangedSum<T>::run_fine(const kernels::Context& context, const kernels::S
   };
   std::fill(tokens_.begin(), tokens_.end(), pgas::Token{0});
   for (std::int64_t b = 0; b < std::min(stages, pieces.blocks()); ++b) ask(b);
+  clear(context, own, others);  // while these are on their way
   for (std::int64_t b = 0; b < pieces.blocks(); ++b) {
     const auto at = static_cast<std::size_t>(b);
     pgas::noted(space.timeline(), pgas::Activity::kLocalSum,

@@ -1,8 +1,8 @@
 // One sum over in-edges on a device whose rows of other nodes are on their way: by `stream` or `fine`.
 //
-// Own entries are added to the result, others' to a half of its own, and the halves are joined at the end. What there
-// is of a row is added in the order of its entries (sum_pieces.h); pieces of a row follow one another on one thread. So
-// bits depend on neither threads nor the numbers of the tuner.
+// Own entries are added to the result, others' to a half of its own, and the halves are joined at the end, in the rows
+// that have any of others'. What there is of a row is added in the order of its entries (sum_pieces.h); pieces of a row
+// follow one another on one thread. So bits depend on neither threads nor the numbers of the tuner.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +82,8 @@ class ExchangedSum {
   void retune(const Tuning& tuning, const kernels::SpmmArgs<T>& args);
 
   std::int64_t bytes() const {
-    return std::visit([](const auto& pieces) { return pieces.bytes(); }, pieces_);
+    return std::visit([](const auto& pieces) { return pieces.bytes(); }, pieces_) +
+           static_cast<std::int64_t>(shared_rows_.size() * sizeof(NodeId));
   }
   /// [devices] rows that it fetches in one sum; of `stream` those of halo_start.
   std::vector<std::int64_t> rows_from() const;
@@ -91,6 +92,9 @@ class ExchangedSum {
 
  private:
   void reserve(const kernels::SpmmArgs<T>& args);
+  /// Nothing summed up yet, in either half.
+  void clear(const kernels::Context& context, const kernels::SpmmArgs<T>& own,
+             const kernels::SpmmArgs<T>& others) const;
   void run_stream(const kernels::Context& context, const kernels::SpmmArgs<T>& own, const kernels::SpmmArgs<T>& others,
                   pgas::Space& space, const kernels::ExchangeUnderWay& shown, bool overlap);
   void run_fine(const kernels::Context& context, const kernels::SpmmArgs<T>& own, const kernels::SpmmArgs<T>& others,
@@ -98,6 +102,7 @@ class ExchangedSum {
 
   const comm::HaloPlan* halo_;
   SumRoom<T>* room_;
+  std::vector<NodeId> shared_rows_;  ///< those with entries from others' nodes
   SumNeeds needs_;
   std::variant<StreamPieces, FinePieces> pieces_;
   std::vector<pgas::Token> tokens_;  ///< of blocks under way

@@ -183,6 +183,17 @@ class FineMaker {
 
 }  // namespace
 
+std::vector<NodeId> rows_with_ghosts(const SparsePattern& edges, std::int64_t owned) {
+  std::vector<NodeId> rows;
+  for (std::int64_t v = 0; v < edges.rows; ++v) {
+    const auto first = edges.indices.begin() + edges.offsets[static_cast<std::size_t>(v)];
+    const auto last = edges.indices.begin() + edges.offsets[static_cast<std::size_t>(v) + 1];
+    if (std::any_of(first, last, [&](NodeId column) { return column >= owned; }))
+      rows.push_back(static_cast<NodeId>(v));
+  }
+  return rows;
+}
+
 std::int64_t PieceList::bytes() const {
   return static_cast<std::int64_t>(offsets.size() * sizeof(EdgeId) + rows.size() * sizeof(NodeId) +
                                    sources.size() * sizeof(NodeId) + slots.size() * sizeof(EdgeId) +

@@ -30,6 +30,9 @@ struct PieceList {
   SparsePattern pattern(std::int64_t table_rows) const;
 };
 
+/// The rows that an entry from a ghost is in, ascending. Columns from `owned` on are ghosts.
+std::vector<NodeId> rows_with_ghosts(const SparsePattern& edges, std::int64_t owned);
+
 /// What the op that sums up needs besides the ids.
 struct SumNeeds {
   bool weights = false;

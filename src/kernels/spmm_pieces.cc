@@ -57,24 +57,31 @@ void spmm_pieces(const SpmmPiecesArgs<T>& args, std::int64_t begin, std::int64_t
 
 template <class T>
 void join_halves(const Context& context, const SpmmArgs<T>& args, ConstMatrixView<T> other,
-                 MatrixView<std::int32_t> other_arg) {
+                 MatrixView<std::int32_t> other_arg, std::span<const NodeId> rows) {
+  const auto join_row = [&](std::int64_t v) {
+    T* y = args.y.row(v);
+    const T* from = other.row(v);
+    if (!is_extreme(args.reduce)) {
+      for (std::int64_t j = 0; j < args.y.cols; ++j) y[j] += from[j];
+      return;
+    }
+    std::int32_t* arg = args.arg.row(v);
+    const std::int32_t* positions = other_arg.row(v);
+    for (std::int64_t j = 0; j < args.y.cols; ++j) {
+      if (!wins(args.reduce, from[j], positions[j], y[j], arg[j])) continue;
+      y[j] = from[j];
+      arg[j] = positions[j];
+    }
+  };
+  parallel_chunks(context.threads, std::ssize(rows), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) join_row(rows[static_cast<std::size_t>(i)]);
+  });
+  if (is_extreme(args.reduce) || (args.reduce != Reduce::kMean && args.scales.rows == 0)) return;
   const RowFactors<T> factors(args);
   parallel_chunks(context.threads, args.y.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) {
-      T* y = args.y.row(v);
-      const T* from = other.row(v);
-      if (!is_extreme(args.reduce)) {
-        const T factor = factors.of(v);
-        for (std::int64_t j = 0; j < args.y.cols; ++j) y[j] = (y[j] + from[j]) * factor;
-        continue;
-      }
-      std::int32_t* arg = args.arg.row(v);
-      const std::int32_t* positions = other_arg.row(v);
-      for (std::int64_t j = 0; j < args.y.cols; ++j) {
-        if (!wins(args.reduce, from[j], positions[j], y[j], arg[j])) continue;
-        y[j] = from[j];
-        arg[j] = positions[j];
-      }
+      const T factor = factors.of(v);
+      for (std::int64_t j = 0; j < args.y.cols; ++j) args.y.at(v, j) *= factor;
     }
   });
 }
@@ -82,8 +89,8 @@ void join_halves(const Context& context, const SpmmArgs<T>& args, ConstMatrixVie
 template void spmm_pieces<float>(const SpmmPiecesArgs<float>&, std::int64_t, std::int64_t);
 template void spmm_pieces<double>(const SpmmPiecesArgs<double>&, std::int64_t, std::int64_t);
 template void join_halves<float>(const Context&, const SpmmArgs<float>&, ConstMatrixView<float>,
-                                 MatrixView<std::int32_t>);
+                                 MatrixView<std::int32_t>, std::span<const NodeId>);
 template void join_halves<double>(const Context&, const SpmmArgs<double>&, ConstMatrixView<double>,
-                                  MatrixView<std::int32_t>);
+                                  MatrixView<std::int32_t>, std::span<const NodeId>);
 
 }  // namespace gneiss::kernels

@@ -31,11 +31,13 @@ template <class T>
 void spmm_pieces(const SpmmPiecesArgs<T>& args, std::int64_t begin, std::int64_t end);
 
 /// Of the two halves of a sum, own and others': y = (y + other) * s, where s are spmm's factors; of extremes the
-/// better one, and 0 with arg -1 for rows without entries.
-/// Shapes    args.y, other: [n, d]; args.arg, other_arg: [n, d] or empty for sums; args.pattern: of the whole sum
+/// better one, and 0 with arg -1 for rows without entries. Elsewhere than in `rows` the other half has nothing, and is
+/// not read.
+/// Shapes    args.y, other: [n, d]; args.arg, other_arg: [n, d] or empty for sums; args.pattern: of the whole sum;
+///           rows: ascending, below n
 template <class T>
 void join_halves(const Context& context, const SpmmArgs<T>& args, ConstMatrixView<T> other,
-                 MatrixView<std::int32_t> other_arg);
+                 MatrixView<std::int32_t> other_arg, std::span<const NodeId> rows);
 
 namespace cpu {
 void spmm_pieces(const SpmmPiecesArgs<float>& args, std::int64_t begin, std::int64_t end);

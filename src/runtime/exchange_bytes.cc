@@ -21,9 +21,10 @@ struct Cut {
 
 Cut cut(const SparsePattern& edges, const comm::HaloPlan& halo, exchange::Exchange how, const exchange::Tuning& tuning,
         exchange::SumNeeds needs) {
-  if (how == exchange::Exchange::kStream) return {exchange::stream_piece_bytes(edges, halo, needs), 0};
+  const auto rows = static_cast<std::int64_t>(exchange::rows_with_ghosts(edges, halo.owned).size() * sizeof(NodeId));
+  if (how == exchange::Exchange::kStream) return {exchange::stream_piece_bytes(edges, halo, needs) + rows, 0};
   const exchange::FinePieces pieces = exchange::fine_pieces(edges, halo, tuning, needs);
-  return {pieces.bytes(), pieces.landing_rows()};
+  return {pieces.bytes() + rows, pieces.landing_rows()};
 }
 
 /// Of a rank that is sent rows: one cut of each graph, of sums that begin with own edges.

@@ -164,12 +164,22 @@ void expect_fine(const Part& part, const Tuning& tuning) {
   ASSERT_EQ(got, entries_of(part));
 }
 
+/// Rows with ghosts are those of the remote pieces, each once.
+void expect_shared_rows(const Part& part) {
+  const PieceList remote = stream_pieces(part.pattern(), part.halo, {}).remote;
+  std::vector<NodeId> rows(remote.rows.begin(), remote.rows.end());
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  ASSERT_EQ(rows_with_ghosts(part.pattern(), part.halo.owned), rows);
+}
+
 TEST(SumPieces, OfTenThousandRandomPartsKeepEveryEdge) {
   RandomStream random(11, 0);
   const auto up_to = [&](std::uint64_t most) { return static_cast<int>(1 + random.below(most)); };
   for (int round = 0; round < 10000; ++round) {
     const Part part = random_part(&random);
     expect_streamed(part);
+    expect_shared_rows(part);
     expect_fine(part, {up_to(6), up_to(4), up_to(4), up_to(3)});
     if (::testing::Test::HasFailure()) FAIL() << "round " << round;
   }
