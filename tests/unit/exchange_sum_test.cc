@@ -59,6 +59,88 @@ TEST(ExchangedSum, IsTheSumInF64OnRandomGraphs) {
   }
 }
 
+/// A^T X on devices: each sums its edges up at their starts, ghosts among them, and owners add what the others made.
+/// `by_gets`: owners fetch it; else it is sent.
+template <class T>
+std::vector<T> summed_at_starts(int devices, const Case& c, bool by_gets) {
+  const graph::Graph whole = random_graph(c);
+  const std::vector<std::int64_t> starts = random_starts(c.nodes, devices, c.seed);
+  const std::vector<float> x = random_rows(c);
+  std::vector<T> y(static_cast<std::size_t>(c.nodes * c.cols), T{NAN});
+  comm::loopback(devices)->run([&](comm::Communicator& communicator) {
+    const auto self = static_cast<std::size_t>(communicator.rank());
+    const partition::LocalGraph local = partition::local_graph(whole, starts[self], starts[self + 1]);
+    const comm::HaloPlan halo = comm::make_halo_plan(communicator, starts, local.ghosts);
+    const std::unique_ptr<pgas::Space> space =
+        by_gets ? train::space_of(communicator, pgas::Link{}) : std::unique_ptr<pgas::Space>();
+    const graph::Transpose back = graph::transpose(local.graph.in_edges());
+    std::vector<T> own(x.begin() + starts[self] * c.cols, x.begin() + starts[self + 1] * c.cols);
+    const std::vector<T> weights(local.graph.weights().begin(), local.graph.weights().end());
+    std::vector<T> parts(static_cast<std::size_t>((halo.owned + halo.ghosts) * c.cols), T{NAN});
+    kernels::SpmmArgs<T> args;
+    args.pattern = back.pattern();
+    args.x = ConstMatrixView<T>(MatrixView<T>(own.data(), halo.owned, c.cols));
+    args.w = {weights.data(), weights.size()};
+    args.y = {parts.data(), halo.owned + halo.ghosts, c.cols};
+    std::vector<std::byte> scratch(kernels::halo_workspace_bytes(halo.sends() + halo.ghosts, c.cols, sizeof(T)));
+    const kernels::Context context{1, {scratch.data(), scratch.size()}};
+    kernels::spmm(context, args);
+    kernels::halo_add(context, kernels::HaloArgs<T>{&communicator, &halo, args.y,
+                                                    MatrixView<T>(y.data() + starts[self] * c.cols, halo.owned, c.cols),
+                                                    space.get()});
+  });
+  return y;
+}
+
+/// The largest error of A^T X in units of 4 deg 2^-24 (|A^T| |X|), in f64 2^-53.
+template <class T>
+double error_at_starts(const Case& c, const std::vector<T>& y) {
+  const graph::Graph whole = random_graph(c);
+  const std::vector<float> x = random_rows(c);
+  std::vector<double> sum(y.size());
+  std::vector<double> magnitude(y.size());
+  std::vector<double> degree(static_cast<std::size_t>(c.nodes));
+  for (std::int64_t v = 0; v < c.nodes; ++v) {
+    for (EdgeId k = whole.offsets()[static_cast<std::size_t>(v)]; k < whole.offsets()[static_cast<std::size_t>(v) + 1];
+         ++k) {
+      const auto e = static_cast<std::size_t>(k);
+      const NodeId u = whole.sources()[e];
+      degree[static_cast<std::size_t>(u)] += 1;
+      for (std::int64_t j = 0; j < c.cols; ++j) {
+        const T weight = c.weighted ? static_cast<T>(whole.weights()[e]) : T{1};
+        const auto term = static_cast<double>(weight * static_cast<T>(x[static_cast<std::size_t>(v * c.cols + j)]));
+        sum[static_cast<std::size_t>(u * c.cols + j)] += term;
+        magnitude[static_cast<std::size_t>(u * c.cols + j)] += std::abs(term);
+      }
+    }
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (!std::isfinite(y[i])) return HUGE_VAL;
+    constexpr double kRounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    const double edges = std::max(1.0, degree[i / static_cast<std::size_t>(c.cols)]);
+    const double unit = 4 * edges * kRounding * magnitude[i] + 1e-30;
+    worst = std::max(worst, std::abs(static_cast<double>(y[i]) - sum[i]) / unit);
+  }
+  return worst;
+}
+
+TEST(SumAtStarts, OfDevicesIsTheSumInF64AndTheSameInEveryRun) {
+  for (const Case& c : cases()) {
+    for (int devices = 1; devices <= 8; ++devices) {
+      SCOPED_TRACE(name(c, devices, {}));
+      const std::vector<float> fetched = summed_at_starts<float>(devices, c, true);
+      EXPECT_LE(error_at_starts(c, fetched), 1);
+      EXPECT_EQ(summed_at_starts<float>(devices, c, true), fetched);
+      EXPECT_EQ(summed_at_starts<float>(devices, c, false), fetched) << "what is sent is added in another order";
+      EXPECT_LE(error_at_starts(c, summed_at_starts<double>(devices, c, true)), 1);
+      std::vector<float> spoiled = fetched;
+      spoiled[0] += 1e-4F;
+      EXPECT_GT(error_at_starts(c, spoiled), 1);
+    }
+  }
+}
+
 /// A row is fetched once for a unit, and at most once for each of its edges.
 TEST(ExchangedSum, FetchesARowOnceForAUnit) {
   const Case c = {.nodes = 200, .cols = 4};
