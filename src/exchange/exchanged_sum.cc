@@ -35,46 +35,47 @@ void SumRoom<T>::reserve(std::int64_t rows, std::int64_t cols, std::int64_t land
   grow(&own_arg_, size_.args);
 }
 
-template <class T>
-ExchangedSum<T>::ExchangedSum(Exchange exchange, const Tuning& tuning, const kernels::SpmmArgs<T>& args,
-                              const comm::HaloPlan& halo, SumRoom<T>* room)
-    : halo_(&halo),
-      room_(room),
-      shared_rows_(rows_with_ghosts(args.pattern, halo.owned)),
-      needs_{!args.w.empty(), args.reduce == kernels::Reduce::kMax || args.reduce == kernels::Reduce::kMin} {
-  GNEISS_ASSERT(args.pattern.cols == halo.owned + halo.ghosts, "a sum reads {} rows of {} own ones and {} ghosts",
-                args.pattern.cols, halo.owned, halo.ghosts);
-  GNEISS_ASSERT(!args.x_half.used() && !args.y_half.used(), "16-bit rows are not summed as they come");
+std::int64_t SumPieces::bytes() const {
+  return std::visit([](const auto& pieces) { return pieces.bytes(); }, cut) +
+         static_cast<std::int64_t>(shared_rows.size() * sizeof(NodeId));
+}
+
+SumPieces sum_pieces(Exchange exchange, const Tuning& tuning, const SparsePattern& edges, const comm::HaloPlan& halo,
+                     SumNeeds needs) {
+  GNEISS_ASSERT(edges.cols == halo.owned + halo.ghosts, "a sum reads {} rows of {} own ones and {} ghosts", edges.cols,
+                halo.owned, halo.ghosts);
+  SumPieces made{needs, rows_with_ghosts(edges, halo.owned), {}};
   if (exchange == Exchange::kStream) {
-    pieces_ = stream_pieces(args.pattern, halo, needs_);
+    made.cut = stream_pieces(edges, halo, needs);
   } else {
     GNEISS_ASSERT(exchange == Exchange::kFine, "{} is no exchange of this sum", name_of(exchange));
-    pieces_ = fine_pieces(args.pattern, halo, tuning, needs_);
+    made.cut = fine_pieces(edges, halo, tuning, needs);
   }
+  return made;
+}
+
+template <class T>
+ExchangedSum<T>::ExchangedSum(const SumPieces* pieces, const kernels::SpmmArgs<T>& args, const comm::HaloPlan& halo,
+                              SumRoom<T>* room)
+    : pieces_(pieces), halo_(&halo), room_(room) {
+  GNEISS_ASSERT(!args.x_half.used() && !args.y_half.used(), "16-bit rows are not summed as they come");
   reserve(args);
 }
 
 template <class T>
 void ExchangedSum<T>::reserve(const kernels::SpmmArgs<T>& args) {
   std::int64_t landing = 0;
-  if (const auto* fine = std::get_if<FinePieces>(&pieces_)) {
+  if (const auto* fine = std::get_if<FinePieces>(&pieces_->cut)) {
     landing = fine->landing_rows();
     tokens_.resize(static_cast<std::size_t>(fine->tuning.stages));
   }
-  room_->reserve(args.y.rows, args.y.cols, landing, needs_.extreme);
-}
-
-template <class T>
-void ExchangedSum<T>::retune(const Tuning& tuning, const kernels::SpmmArgs<T>& args) {
-  GNEISS_ASSERT(std::holds_alternative<FinePieces>(pieces_), "only the exchange fine is tuned");
-  pieces_ = fine_pieces(args.pattern, *halo_, tuning, needs_);
-  reserve(args);
+  room_->reserve(args.y.rows, args.y.cols, landing, pieces_->needs.extreme);
 }
 
 template <class T>
 std::vector<std::int64_t> ExchangedSum<T>::rows_from() const {
   const auto devices = static_cast<std::size_t>(std::ssize(halo_->receive_at) - 1);
-  if (const auto* fine = std::get_if<FinePieces>(&pieces_)) return fine->rows_from(static_cast<int>(devices));
+  if (const auto* fine = std::get_if<FinePieces>(&pieces_->cut)) return fine->rows_from(static_cast<int>(devices));
   std::vector<std::int64_t> rows(devices);
   for (std::size_t p = 0; p < devices; ++p) rows[p] = halo_->receive_at[p + 1] - halo_->receive_at[p];
   return rows;
@@ -84,33 +85,33 @@ template <class T>
 void ExchangedSum<T>::run(const kernels::Context& context, const kernels::SpmmArgs<T>& args, pgas::Space& space,
                           const kernels::ExchangeUnderWay& shown, bool overlap) {
   kernels::SpmmArgs<T> own = args;
-  if (needs_.extreme && own.arg.data == nullptr) own.arg = room_->own_arg(args.y.rows, args.y.cols);
+  if (pieces_->needs.extreme && own.arg.data == nullptr) own.arg = room_->own_arg(args.y.rows, args.y.cols);
   kernels::SpmmArgs<T> others = own;
   others.y = room_->others(args.y.rows, args.y.cols);
-  if (needs_.extreme) others.arg = room_->others_arg(args.y.rows, args.y.cols);
-  if (std::holds_alternative<StreamPieces>(pieces_)) {
+  if (pieces_->needs.extreme) others.arg = room_->others_arg(args.y.rows, args.y.cols);
+  if (std::holds_alternative<StreamPieces>(pieces_->cut)) {
     run_stream(context, own, others, space, shown, overlap);
   } else {
     run_fine(context, own, others, space, shown);
   }
-  kernels::join_halves(context, own, ConstMatrixView<T>(others.y), others.arg, shared_rows_);
+  kernels::join_halves(context, own, ConstMatrixView<T>(others.y), others.arg, pieces_->shared_rows);
 }
 
 template <class T>
 void ExchangedSum<T>::clear(const kernels::Context& context, const kernels::SpmmArgs<T>& own,
                             const kernels::SpmmArgs<T>& others) const {
   fill_rows(context, own.y, T{0});
-  fill_rows(context, others.y, shared_rows_, T{0});
-  if (!needs_.extreme) return;
+  fill_rows(context, others.y, pieces_->shared_rows, T{0});
+  if (!pieces_->needs.extreme) return;
   fill_rows(context, own.arg, -1);
-  fill_rows(context, others.arg, shared_rows_, -1);
+  fill_rows(context, others.arg, pieces_->shared_rows, -1);
 }
 
 template <class T>
 void ExchangedSum<T>::run_stream(const kernels::Context& context, const kernels::SpmmArgs<T>& own,
                                  const kernels::SpmmArgs<T>& others, pgas::Space& space,
                                  const kernels::ExchangeUnderWay& shown, bool overlap) {
-  const StreamPieces& pieces = std::get<StreamPieces>(pieces_);
+  const StreamPieces& pieces = std::get<StreamPieces>(pieces_->cut);
   clear(context, own, others);
   const std::vector<std::int64_t>& at = halo_->receive_at;
   // halo_start asks owners in order, and those alone that have ghosts.
@@ -132,7 +133,7 @@ template <class T>
 void ExchangedSum<T>::run_fine(const kernels::Context& context, const kernels::SpmmArgs<T>& own,
                                const kernels::SpmmArgs<T>& others, pgas::Space& space,
                                const kernels::ExchangeUnderWay& shown) {
-  const FinePieces& pieces = std::get<FinePieces>(pieces_);
+  const FinePieces& pieces = std::get<FinePieces>(pieces_->cut);
   const std::int64_t stages = pieces.tuning.stages;
   const int devices = space.devices();
   const std::int64_t cols = own.x.cols;

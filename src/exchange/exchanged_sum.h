@@ -62,13 +62,32 @@ class SumRoom {
   Buffer<T> landing_;
 };
 
+/// The edges of a sum as an exchange takes them up. Sums over the same edges with the same needs share them.
+struct SumPieces {
+  SumNeeds needs;
+  std::vector<NodeId> shared_rows;  ///< those with entries from others' nodes
+  std::variant<StreamPieces, FinePieces> cut;
+
+  std::int64_t bytes() const;
+};
+/// `edges`: columns are own rows and ghosts as `halo` has them. Of `stream` and `fine`; `tuning` is of fine alone.
+SumPieces sum_pieces(Exchange exchange, const Tuning& tuning, const SparsePattern& edges, const comm::HaloPlan& halo,
+                     SumNeeds needs);
+/// What spmm with these arguments needs.
+template <class T>
+SumNeeds needs_of(const kernels::SpmmArgs<T>& args) {
+  return {!args.w.empty(), args.reduce == kernels::Reduce::kMax || args.reduce == kernels::Reduce::kMin};
+}
+
 template <class T>
 class ExchangedSum {
  public:
-  /// Cuts the pattern of `args`, whose columns are own rows and ghosts as `halo` has them. `halo` and `room` must
-  /// outlive this; arguments may change later, but for their sizes and edges.
-  ExchangedSum(Exchange exchange, const Tuning& tuning, const kernels::SpmmArgs<T>& args, const comm::HaloPlan& halo,
-               SumRoom<T>* room);
+  /// `pieces` are of the edges and needs of `args`. They, `halo` and `room` must outlive this; arguments may change
+  /// later, but for their sizes and edges.
+  ExchangedSum(const SumPieces* pieces, const kernels::SpmmArgs<T>& args, const comm::HaloPlan& halo, SumRoom<T>* room);
+
+  /// Makes room once the pieces were cut anew.
+  void reserve(const kernels::SpmmArgs<T>& args);
 
   /// Computes args.y, and args.arg where it is there, as spmm would.
   ///   shown      what halo_start began: all devices show their rows; of `stream` the rows of ghosts are on their way
@@ -78,20 +97,10 @@ class ExchangedSum {
   void run(const kernels::Context& context, const kernels::SpmmArgs<T>& args, pgas::Space& space,
            const kernels::ExchangeUnderWay& shown, bool overlap);
 
-  /// Cuts the edges anew for other numbers of the tuner; of `fine` alone.
-  void retune(const Tuning& tuning, const kernels::SpmmArgs<T>& args);
-
-  std::int64_t bytes() const {
-    return std::visit([](const auto& pieces) { return pieces.bytes(); }, pieces_) +
-           static_cast<std::int64_t>(shared_rows_.size() * sizeof(NodeId));
-  }
   /// [devices] rows that it fetches in one sum; of `stream` those of halo_start.
   std::vector<std::int64_t> rows_from() const;
-  const std::variant<StreamPieces, FinePieces>& pieces() const { return pieces_; }
-  std::variant<StreamPieces, FinePieces>& pieces() { return pieces_; }
 
  private:
-  void reserve(const kernels::SpmmArgs<T>& args);
   /// Nothing summed up yet, in either half.
   void clear(const kernels::Context& context, const kernels::SpmmArgs<T>& own,
              const kernels::SpmmArgs<T>& others) const;
@@ -100,11 +109,9 @@ class ExchangedSum {
   void run_fine(const kernels::Context& context, const kernels::SpmmArgs<T>& own, const kernels::SpmmArgs<T>& others,
                 pgas::Space& space, const kernels::ExchangeUnderWay& shown);
 
+  const SumPieces* pieces_;
   const comm::HaloPlan* halo_;
   SumRoom<T>* room_;
-  std::vector<NodeId> shared_rows_;  ///< those with entries from others' nodes
-  SumNeeds needs_;
-  std::variant<StreamPieces, FinePieces> pieces_;
   std::vector<pgas::Token> tokens_;  ///< of blocks under way
 };
 

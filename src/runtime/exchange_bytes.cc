@@ -1,4 +1,4 @@
-// Pieces are cut as the sums would cut them, once for all sums that have the same ones. A graph's edges in another
+// Pieces are cut as the sums would cut them, once for all sums that share them. A graph's edges in another
 // order are there once; they go with the setup phase where no other phase reads them.
 #include "runtime/exchange_bytes.h"
 
@@ -21,10 +21,12 @@ struct Cut {
 
 Cut cut(const SparsePattern& edges, const comm::HaloPlan& halo, exchange::Exchange how, const exchange::Tuning& tuning,
         exchange::SumNeeds needs) {
-  const auto rows = static_cast<std::int64_t>(exchange::rows_with_ghosts(edges, halo.owned).size() * sizeof(NodeId));
-  if (how == exchange::Exchange::kStream) return {exchange::stream_piece_bytes(edges, halo, needs) + rows, 0};
-  const exchange::FinePieces pieces = exchange::fine_pieces(edges, halo, tuning, needs);
-  return {pieces.bytes() + rows, pieces.landing_rows()};
+  if (how == exchange::Exchange::kStream) {
+    const auto rows = static_cast<std::int64_t>(exchange::rows_with_ghosts(edges, halo.owned).size() * sizeof(NodeId));
+    return {exchange::stream_piece_bytes(edges, halo, needs) + rows, 0};
+  }
+  const exchange::SumPieces pieces = exchange::sum_pieces(how, tuning, edges, halo, needs);
+  return {pieces.bytes(), std::get<exchange::FinePieces>(pieces.cut).landing_rows()};
 }
 
 /// Of a rank that is sent rows: one cut of each graph, of sums that begin with own edges.
@@ -73,8 +75,10 @@ ExchangeBytes exchange_bytes(const ir::Plan& plan, const comm::HaloPlan& halo, c
       const std::string fn = op.attrs.text("fn", "sum");
       const exchange::SumNeeds needs = {ir::weighs_edges(op), fn == "max" || fn == "min"};
       const auto [at, is_new] = cuts.try_emplace({graph, how, needs.weights, needs.extreme});
-      if (is_new) at->second = cut(edges, halo, how, from.tuning, needs);
-      bytes.steps += at->second.bytes;
+      if (is_new) {
+        at->second = cut(edges, halo, how, from.tuning, needs);
+        bytes.steps += at->second.bytes;
+      }
       const ir::Type& type = plan.program.type(op.results[0]);
       room.take(plan.program.rows(type), type.cols, at->second.landing, needs.extreme, plan.value_bytes);
     } else if (!source_order.empty() && adds_in_order(plan, op)) {

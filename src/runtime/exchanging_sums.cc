@@ -16,6 +16,7 @@ void ExchangingSums<T>::begin(const Structures& structures) {
   fetched_.clear();
   own_first_.clear();
   pieces_.clear();
+  cuts_.clear();
   in_order_.clear();
   ordered_for_setup_ = 0;
 }
@@ -43,10 +44,16 @@ void ExchangingSums<T>::bind(const ir::Op& op, const kernels::SpmmArgs<T>& args,
                              kernels::BoundCall* call) {
   if (resources_.space == nullptr) return bind_own_first(op, args, operands, call);
   const ir::Op& start = exchange_op(ir::OpKind::halo_start, op.inputs[0]);
+  const auto graph = static_cast<std::int32_t>(op.attrs.integer("graph", 0));
+  const exchange::Exchange how = exchange::exchange_of(op.attrs.text("exchange", ""));
+  const exchange::SumNeeds needs = exchange::needs_of(args);
+  GNEISS_ASSERT(args.pattern.indices.data() == structures_->in_edges(graph)->indices.data(),
+                "a sum that takes up rows as they come walks other edges than those of its graph");
+  const auto [cut, is_new] = cuts_.try_emplace({graph, how, needs.weights, needs.extreme});
+  if (is_new) cut->second = exchange::sum_pieces(how, resources_.tuning, args.pattern, *resources_.halo, needs);
   fetched_.push_back(
       std::make_unique<Fetched>(Fetched{args, &exchanges_[static_cast<std::size_t>(start.results[1])],
-                                        exchange::ExchangedSum<T>(exchange::exchange_of(op.attrs.text("exchange", "")),
-                                                                  resources_.tuning, args, *resources_.halo, &room_)}));
+                                        exchange::ExchangedSum<T>(&cut->second, args, *resources_.halo, &room_)}));
   call->run = [this, held = fetched_.back().get()](const kernels::Context& context) {
     held->sum.run(context, held->args, *resources_.space, *held->shown, resources_.overlap);
   };
@@ -102,7 +109,12 @@ const exchange::StreamPieces* ExchangingSums<T>::pieces_of(std::int32_t graph) {
 
 template <class T>
 void ExchangingSums<T>::retune(const exchange::Tuning& tuning) {
-  for (const std::unique_ptr<Fetched>& held : fetched_) held->sum.retune(tuning, held->args);
+  for (auto& [of, cut] : cuts_) {
+    const auto [graph, how, weights, extreme] = of;
+    GNEISS_ASSERT(how == exchange::Exchange::kFine, "only the exchange fine is tuned");
+    cut = exchange::sum_pieces(how, tuning, *structures_->in_edges(graph), *resources_.halo, {weights, extreme});
+  }
+  for (const std::unique_ptr<Fetched>& held : fetched_) held->sum.reserve(held->args);
 }
 
 template <class T>
@@ -122,7 +134,7 @@ template <class T>
 ExchangeBytes ExchangingSums<T>::bytes() const {
   std::int64_t bytes = room_.bytes();
   for (const std::unique_ptr<OrderedPattern>& ordered : in_order_) bytes += ordered == nullptr ? 0 : ordered->bytes();
-  for (const std::unique_ptr<Fetched>& held : fetched_) bytes += held->sum.bytes();
+  for (const auto& [of, cut] : cuts_) bytes += cut.bytes();
   for (const std::unique_ptr<exchange::StreamPieces>& pieces : pieces_)
     bytes += pieces == nullptr ? 0 : pieces->bytes();
   return {bytes + ordered_for_setup_, bytes};

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "exchange/exchanged_sum.h"
@@ -68,6 +70,8 @@ class ExchangingSums {
   const Structures* structures_ = nullptr;
   std::vector<std::unique_ptr<OrderedPattern>> in_order_;  ///< by graph; null where no sum asked for it
   std::int64_t ordered_for_setup_ = 0;                     ///< bytes of those that went with the setup phase
+  /// What sums of `fetched_` share: by graph, exchange, and needs of weights and places.
+  std::map<std::tuple<std::int32_t, exchange::Exchange, bool, bool>, exchange::SumPieces> cuts_;
   std::vector<std::unique_ptr<Fetched>> fetched_;
   exchange::SumRoom<T> room_;  ///< that sums of `fetched_` share
   std::vector<std::unique_ptr<OwnFirst>> own_first_;

@@ -123,7 +123,11 @@ class Device {
     args.y = {y_.data(), halo_.owned, kCols};
     exchange::SumRoom<float> room;
     std::unique_ptr<exchange::ExchangedSum<float>> sum;
-    if (how != Exchange::kHalo) sum = std::make_unique<exchange::ExchangedSum<float>>(how, tuning, args, halo_, &room);
+    exchange::SumPieces pieces;
+    if (how != Exchange::kHalo) {
+      pieces = exchange::sum_pieces(how, tuning, args.pattern, halo_, {});
+      sum = std::make_unique<exchange::ExchangedSum<float>>(&pieces, args, halo_, &room);
+    }
     double least = 1e9;
     for (int i = 0; i < runs; ++i) {
       meet();

@@ -81,8 +81,7 @@ inline std::vector<float> random_rows(const Case& c) {
 inline float head_factor(std::int64_t head) { return static_cast<float>(head * 3 % 11) / 4 - 1; }
 inline float scale_of(std::int64_t node) { return 0.5F + static_cast<float>(node % 5); }
 
-template <class T>
-using Damage = std::function<void(exchange::ExchangedSum<T>*)>;
+using Damage = std::function<void(exchange::SumPieces*)>;
 using Wrap = std::function<std::unique_ptr<pgas::Space>(comm::Communicator&)>;
 
 struct Way {
@@ -92,7 +91,7 @@ struct Way {
 };
 
 template <class T>
-Made<T> sum_on(int devices, const Case& c, const Way& run, const Damage<T>& damage = {}, const Wrap& wrap = {}) {
+Made<T> sum_on(int devices, const Case& c, const Way& run, const Damage& damage = {}, const Wrap& wrap = {}) {
   const graph::Graph whole = random_graph(c);
   const std::vector<std::int64_t> starts = random_starts(c.nodes, devices, c.seed);
   const std::vector<float> x = random_rows(c);
@@ -127,10 +126,12 @@ Made<T> sum_on(int devices, const Case& c, const Way& run, const Damage<T>& dama
     if (extreme) args.arg = {made.arg.data() + starts[self] * c.cols, rows, c.cols};
     if (c.scaled) args.scales = ConstMatrixView<T>(MatrixView<T>(scales.data(), rows, 1));
     exchange::SumRoom<T> room;
-    exchange::ExchangedSum<T> sum(run.exchange, run.tuning, args, halo, &room);
+    exchange::SumPieces pieces =
+        exchange::sum_pieces(run.exchange, run.tuning, args.pattern, halo, exchange::needs_of(args));
+    exchange::ExchangedSum<T> sum(&pieces, args, halo, &room);
     made.planned[self] = sum.rows_from();
     for (std::int64_t& count : made.planned[self]) count *= c.cols * std::int64_t{sizeof(T)};
-    if (damage) damage(&sum);
+    if (damage) damage(&pieces);
     kernels::ExchangeUnderWay shown;
     kernels::HaloArgs<T> between{&communicator,
                                  &halo,

@@ -188,9 +188,7 @@ TEST(ExchangedSumMutants, AnOwnerInPlaceOfARowShows) {
 }
 
 void expect_caught(const std::function<void(exchange::FinePieces*)>& change, const Wrap& wrap = {}) {
-  const Damage<float> damage = [&](exchange::ExchangedSum<float>* sum) {
-    change(&std::get<exchange::FinePieces>(sum->pieces()));
-  };
+  const Damage damage = [&](exchange::SumPieces* pieces) { change(&std::get<exchange::FinePieces>(pieces->cut)); };
   try {
     EXPECT_GT(error_of(kMutated, sum_on<float>(3, kMutated, kRun, damage, wrap)), 1);
   } catch (const Error& error) {
