@@ -31,6 +31,21 @@ CardPlan plan_card(const settings::Config& config, const data::Dataset& dataset,
   return planned;
 }
 
+CardPlan plan_shared_card(const settings::Config& config, const std::vector<std::int64_t>& device_bytes) {
+  CardPlan planned;
+  planned.card = cost::h100_profile().name + " as it is described";
+  planned.memory_bytes = described_bytes(config);
+  const std::int64_t share = share_of_card(config, planned.memory_bytes);
+  for (std::size_t device = 0; device < device_bytes.size(); ++device) {
+    const runtime::DevicePart part = {fmt::format("device {}", device), device_bytes[device], planned.layout.bytes};
+    runtime::check_room({{part}, part.bytes}, fmt::format("the share of device {} in {}", device, planned.card), share,
+                        share);
+    planned.layout.parts.push_back(part);
+    planned.layout.bytes += part.bytes;
+  }
+  return planned;
+}
+
 std::string describe(const CardPlan& plan) {
   constexpr double kMiB = 1024.0 * 1024.0;
   const auto row = [](const std::string& name, std::int64_t bytes) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/dataset.h"
 #include "ir/plan.h"
@@ -27,6 +28,8 @@ bool plans_for_card(const settings::Config& config);
 /// allows less.
 CardPlan plan_card(const settings::Config& config, const data::Dataset& dataset, const ir::Plan& plan,
                    const train::SessionOptions& options);
+/// Of devices that share it: a part is what one of them takes. Errors: kOutOfMemory if one takes more than its share
+CardPlan plan_shared_card(const settings::Config& config, const std::vector<std::int64_t>& device_bytes);
 std::string describe(const CardPlan& plan);
 
 }  // namespace gneiss::jobs

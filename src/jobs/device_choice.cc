@@ -1,9 +1,13 @@
 // Devices by the setting device.name.
 #include "jobs/device_choice.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "comm/launch.h"
 #include "cost/device_profile.h"
 #include "cost/rates_file.h"
+#include "exchange/workload.h"
 #include "jobs/options.h"
 
 namespace gneiss::jobs {
@@ -30,6 +34,27 @@ void check_no_card(const settings::Config& config) {
               config.where("device.mem"), "add --device cuda, or leave it out");
 }
 
+void check_card_of_several(const settings::Config& config) {
+  const bool processes = config.flag("train.processes");
+  if (rank_count(config) > 1 || comm::find_launch().ranks > 1 || processes) {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("{} do not run on cards yet", processes ? "devices that are processes" : "several ranks"),
+                config.where("device.name"),
+                fmt::format("use --device cpu, or leave out {}", processes ? "--processes" : "--ranks"));
+  }
+  if (device_count(config) == 1) return;
+  if (device_count(config) > exchange::kMostDevices) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("expected at most {} devices that share a card, got {}", exchange::kMostDevices,
+                            device_count(config)),
+                config.where("train.devices"), "use fewer, or --device cpu");
+  }
+  if (!config.has("device.trace")) return;
+  throw Error(ErrorCode::kUnsupported,
+              "--trace shows what virtual devices of the CPU do; those of a card note nothing yet",
+              config.where("device.trace"), "leave it out, or use --device cpu");
+}
+
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes) {
   const std::string& name = config.text("device.name");
   if (name.empty() || name == "cpu" || names_batch_device(config)) {
@@ -37,11 +62,13 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
     return nullptr;
   }
   const bool several = rank_count(config) > 1 || device_count(config) > 1;
-  const char* const others = rank_count(config) > 1 ? "several ranks" : "several virtual devices";
   if (name == "auto") {
     if (trains_batches(config) || several) {
-      notes->push_back(
-          fmt::format("--device auto: the CPU, because {} do not run on cards yet", several ? others : "mini-batches"));
+      const char* const what = device_count(config) > 1
+                                   ? "several devices share a card only where --device cuda asks for it"
+                               : several ? "several ranks do not run on cards yet"
+                                         : "mini-batches do not run on cards yet";
+      notes->push_back(fmt::format("--device auto: the CPU, because {}", what));
       return nullptr;
     }
     try {
@@ -56,11 +83,22 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
     throw Error(ErrorCode::kUnsupported, "mini-batches do not run on cards yet", config.where("device.name"),
                 "use --device cpu, or leave out --batch-size");
   }
-  if (several) {
-    throw Error(ErrorCode::kUnsupported, fmt::format("{} do not run on cards yet", others), config.where("device.name"),
-                "use --device cpu, or leave out --ranks and --devices");
-  }
+  check_card_of_several(config);
   return open(config, name);
+}
+
+std::vector<std::shared_ptr<runtime::Device>> share_card(const settings::Config& config,
+                                                         const std::shared_ptr<runtime::Device>& first) {
+  const int count = device_count(config);
+  std::vector<std::shared_ptr<runtime::Device>> devices = {first};
+  while (std::ssize(devices) < count) devices.push_back(open(config, config.text("device.name")));
+  const std::int64_t share = share_of_card(config, first->room().free_bytes);
+  for (const std::shared_ptr<runtime::Device>& device : devices) device->allow(share);
+  return devices;
+}
+
+std::int64_t share_of_card(const settings::Config& config, std::int64_t bytes) {
+  return trains_batches(config) ? bytes : std::max<std::int64_t>(1, bytes / device_count(config));
 }
 
 std::int64_t described_bytes(const settings::Config& config) {

@@ -17,6 +17,16 @@ namespace gneiss::jobs {
 /// host with a note why. Errors: as runtime::open_device; kUnsupported for mini-batches on a device.
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes);
 
+/// Throws where `config` asks for several ranks or devices on a card in a way that there is not: kUnsupported for
+/// ranks, processes and traces, kUsage for too many devices.
+void check_card_of_several(const settings::Config& config);
+/// Of --devices: that device and others beside it on its card, each with memory and a stream of its own. Each may take
+/// its share of what is free there now. Errors: as choose_device
+std::vector<std::shared_ptr<runtime::Device>> share_card(const settings::Config& config,
+                                                         const std::shared_ptr<runtime::Device>& first);
+/// What one of the devices that share a card may take of `bytes` of it.
+std::int64_t share_of_card(const settings::Config& config, std::int64_t bytes);
+
 /// Makes a session's plan one for a device with `bytes` to take of its memory: by its rates, without what is about the
 /// host's caches, files and memory. `card`: the rates that were measured of the one called so; empty, or where none
 /// were: those of the described card.

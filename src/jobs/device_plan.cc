@@ -12,6 +12,7 @@
 
 #include "exchange/tuner.h"
 #include "exchange/workload.h"
+#include "jobs/card_plan.h"
 #include "jobs/options.h"
 #include "jobs/tuned_numbers.h"
 #include "partition/contiguous.h"
@@ -87,7 +88,8 @@ static TrainingExchange find_exchange(const settings::Config& config, const cost
     return made;
   }
   const bool named = config.origin("train.machine") == settings::Origin::kFlag;
-  const exchange::Machine machine = named ? exchange::find_machine(config.text("train.machine")) : this_machine(rates);
+  exchange::Machine machine = named ? exchange::find_machine(config.text("train.machine")) : this_machine(rates);
+  if (!named && plans_for_card(config)) machine.name = "a card that devices share";
   const int devices = device_count(config);
   const std::vector<partition::PartTraffic> parts =
       partition::part_traffic(graph, partition::owners_of(partition::contiguous(graph.offsets(), devices)), devices);
@@ -104,6 +106,13 @@ TrainingExchange training_exchange(const settings::Config& config, const cost::R
                                    const ir::Program& model, std::int64_t columns) {
   TrainingExchange made = find_exchange(config, rates, graph, columns);
   if (made.how != Exchange::kFine) return made;
+  if (plans_for_card(config)) {  // kernels are not tuned, and the tuner's numbers are those of threads
+    const exchange::Machine machine = exchange::find_machine(config.text("train.machine"));
+    made.tuning = first_tuning(graph, [&](const exchange::Tuning& tuning) {
+      return exchange::resources_of(tuning, columns, 1, machine.gpu).refused.empty();
+    });
+    return made;
+  }
   made.key = tuned_key(graph, model, columns, device_count(config));
   const std::optional<exchange::Tuning> kept = load_tuned(made.key, &made.warning);
   made.tuned = kept.has_value();
@@ -123,6 +132,7 @@ void plan_training(data::Dataset&& dataset, const train::SessionOptions& options
   shared.threads = std::max(1, train::threads_of(options) / devices);  // as a training shares them out
   const train::RankPlanner planner(
       whole, shared, train::PlannedExchange{true, plan->trains_by.how, plan->trains_by.tuning, std::move(cut.order)});
+  plan->on_card = options.passes.target == planner::Target::kDevice;
   for (int device = 0; device < devices; ++device) {
     train::PlannedRank planned = planner.plan(cut.starts, parts, device);
     plan->fetches.push_back(std::move(planned.fetches));
@@ -182,8 +192,10 @@ std::string describe(const DevicePlan& plan) {
   text +=
       fmt::format("\n  a training here: rows by {} ({})\n", exchange::name_of(plan.trains_by.how), plan.trains_by.why);
   if (plan.fetches.empty()) return text;
-  text +=
-      "  MiB that a device takes, and of these what others' rows take besides values (edges in order or in pieces):\n ";
+  text += plan.on_card
+              ? "  MiB of the card that a device takes, and of these what others' rows take besides values (tables):\n "
+              : "  MiB that a device takes, and of these what others' rows take besides values (edges in order or in "
+                "pieces):\n ";
   for (std::size_t d = 0; d < plan.bytes.size(); ++d)
     text += fmt::format(" {:.2f} ({:.2f})", static_cast<double>(plan.bytes[d]) / (1 << 20),
                         static_cast<double>(plan.exchange_bytes[d].most()) / (1 << 20));

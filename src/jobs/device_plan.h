@@ -40,6 +40,7 @@ struct DevicePlan {
   double fine_seconds = 0;
   exchange::Exchange chosen = exchange::Exchange::kHalo;  ///< the one with the least seconds
   TrainingExchange trains_by;                             ///< what a training here would run
+  bool on_card = false;                                   ///< of --device, whose memory is meant
   // In it, by device:
   std::vector<std::vector<exchange::Fetch>> fetches;
   std::vector<std::int64_t> bytes;                     ///< that the device takes

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/file_pages.h"
@@ -317,9 +318,16 @@ class Trainer {
     const ir::Plan& plan = session.plan();
     const double seconds = plan.seconds(ir::Phase::kForward) + plan.seconds(ir::Phase::kBackward);
     const std::string driver = device_->driver().empty() ? "" : ", " + device_->driver();
-    return fmt::format("trained on: {}{}, {:.1f} MiB of its memory; by the rates of {} an epoch takes {:.3f} ms",
-                       device_->name(), driver, static_cast<double>(session.device_bytes()) / kMiB,
-                       workload_->session().passes.rates.source, 1e3 * seconds);
+    std::int64_t bytes = session.device_bytes();
+    std::string several;
+    if (ranks_ != nullptr) {
+      const std::vector<std::int64_t> each = ranks_->device_bytes();
+      bytes = std::accumulate(each.begin(), each.end(), std::int64_t{0});
+      several = fmt::format("{} devices that share ", each.size());
+    }
+    return fmt::format("trained on: {}{}{}, {:.1f} MiB of its memory; by the rates of {} an epoch {}takes {:.3f} ms",
+                       several, device_->name(), driver, static_cast<double>(bytes) / kMiB,
+                       workload_->session().passes.rates.source, several.empty() ? "" : "of the first ", 1e3 * seconds);
   }
 
   /// Batches read edges and features in every epoch: the data set is theirs to keep.
@@ -329,6 +337,7 @@ class Trainer {
       const train::Cutting cutting = cutting_options();  // by the data set, which goes then
       train::RowExchange rows;
       if (device_count(config_) > 1) {
+        if (device_ != nullptr) rows.devices = share_devices();
         const train::SessionOptions& options = workload_->session();
         exchange_ = training_exchange(config_, options.passes.rates, dataset().graph, options.compiled->program,
                                       workload_->gathered_width());
@@ -336,8 +345,9 @@ class Trainer {
         rows = {.fetched = true,
                 .how = exchange_.how,
                 .tuning = exchange_.tuning,
-                .tunes = !exchange_.tuned,
+                .tunes = !exchange_.tuned && device_ == nullptr,
                 .traced = config_.has("device.trace"),
+                .devices = std::move(rows.devices),
                 .heap = heap_};
       }
       if (!rows.fetched) rows.how = rank_exchange(config_);
@@ -356,6 +366,13 @@ class Trainer {
     }
     if (device_ != nullptr) run_on(device_, &workload_->session());
     session_ = std::make_unique<train::Session<float>>(workload_->take_dataset(), workload_->session());
+  }
+
+  /// Of the devices on one card, whose plans are made for it from then on.
+  std::vector<std::shared_ptr<runtime::Device>> share_devices() {
+    std::vector<std::shared_ptr<runtime::Device>> devices = share_card(config_, device_);
+    plan_for_device(device_->room().free_bytes, &workload_->session(), device_->name());
+    return devices;
   }
 
   /// What --device auto came to is a setting from then on: a training that is resumed goes on where it began.
@@ -494,8 +511,8 @@ class Trainer {
     if (ranks_ != nullptr && device_count(config_) > 1) {
       report_.routes["exchange"] = exchange::name_of(exchange_.how);
       report_.routes["processes"] = heap_ != nullptr;
-      report_.routes["fetched_bytes"] = ranks_->fetched_bytes();
-      report_.routes["bytes"] = ranks_->member_bytes();
+      if (device_ == nullptr) report_.routes["fetched_bytes"] = ranks_->fetched_bytes();  // kernels count nothing
+      report_.routes["bytes"] = device_ == nullptr ? ranks_->member_bytes() : ranks_->device_bytes();
       report_.routes["exchange_bytes"] = Json::list();
       for (const runtime::ExchangeBytes& bytes : ranks_->exchange_bytes())
         report_.routes["exchange_bytes"].push_back(Json::object({{"setup", bytes.setup}, {"steps", bytes.steps}}));

@@ -100,7 +100,7 @@ train::Blueprint blueprint_of(const settings::Config& config, const Workload& wo
 }  // namespace
 
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after, GivenData given) {
-  if (rank_count(config) > 1) check_ranks(config, rank_count(config));
+  check_ranks(config, rank_count(config));
   check_exchange(config, true);
   const bool for_card = plans_for_card(config);
   if (!for_card) check_no_card(config);
@@ -108,6 +108,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     throw Error(ErrorCode::kUnsupported, "mini-batches do not run on cards yet", config.where("device.name"),
                 "use --device sim:v100 or cpu, or leave out --batch-size");
   }
+  if (for_card) check_card_of_several(config);
   Workload workload(&config, PlanFor::kThisMachine, std::move(given));
   PlanReport report;
   train::SessionOptions options = workload.session();
@@ -139,7 +140,8 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   report.rates = options.passes.rates.source;
   report.warnings.insert(report.warnings.begin(), options.warnings.begin(), options.warnings.end());
   predict_times(options, &report);
-  if (for_card) {
+  const bool share_card = for_card && device_count(config) > 1;
+  if (for_card && !share_card) {
     report.card = plan_card(config, workload.dataset(), report.plan, options);
     report.peak_bytes = report.card->layout.bytes;
   }
@@ -161,6 +163,10 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
         config.text("train.partition"),
         epoch_model(rank_machine(config, 1), workload.dataset().graph, workload.gathered_width())};
     plan_training(workload.take_dataset(), options, cutting, &*report.devices);
+    if (share_card) {
+      report.card = plan_shared_card(config, report.devices->bytes);
+      report.peak_bytes = report.card->layout.bytes;
+    }
   }
   return report;
 }

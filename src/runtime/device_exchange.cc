@@ -109,6 +109,11 @@ PeerEntries no_entries(std::int64_t rows) {
   return made;
 }
 
+std::int64_t PeerEntries::bytes() const {
+  return static_cast<std::int64_t>(std::span(offsets).size_bytes() + std::span(owners).size_bytes() +
+                                   std::span(sources).size_bytes());
+}
+
 PeerSum::PeerSum(Device* device, const PeerEntries& entries)
     : kernels_(&device->kernels()),
       copies_(device),
@@ -130,12 +135,17 @@ void PeerSum::run(const kernels::DeviceContext& context, ConstMatrixView<float, 
                                                                                               arguments(x, y, peers));
 }
 
-DeviceUnits::DeviceUnits(Device* device, const exchange::FinePieces& pieces, std::int64_t rows, int devices)
+DeviceUnits::DeviceUnits(Device* device, const exchange::FinePieces& pieces, const exchange::UnitTables& tables)
     : tuning_(pieces.tuning), copies_(device) {
   tuning_.warps = std::min(tuning_.warps, exchange::kMostTuning.warps);  // virtual devices take larger blocks
-  const exchange::UnitTables tables = exchange::unit_tables(pieces, rows, devices);
   own_ = send(pieces.local, tables.own, pieces.local.sources.span(), {});
   others_ = send(pieces.remote, tables.others, tables.sources.span(), tables.owners.span());
+}
+
+/// Sources of others' entries are those of the tables, as many as the pieces have.
+std::int64_t DeviceUnits::bytes(const exchange::FinePieces& pieces, const exchange::UnitTables& tables) {
+  return pieces.local.bytes() + pieces.remote.bytes() + tables.bytes() -
+         static_cast<std::int64_t>(tables.sources.size_bytes());
 }
 
 kernels::UnitEntriesIn<Space::kDevice> DeviceUnits::send(const exchange::PieceList& list,

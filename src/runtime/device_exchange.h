@@ -80,6 +80,8 @@ struct PeerEntries {
   std::vector<std::int32_t> offsets = {0};
   std::vector<std::uint8_t> owners;
   std::vector<NodeId> sources;
+
+  std::int64_t bytes() const;  ///< what a PeerSum takes
 };
 /// [ghosts] the row of each ghost: what halo fetches.
 PeerEntries halo_entries(const comm::HaloPlan& halo);
@@ -113,14 +115,19 @@ class PeerSum {
 /// The edges of sums by the exchange fine on a device.
 class DeviceUnits {
  public:
+  /// `tables`: those of the pieces.
+  DeviceUnits(Device* device, const exchange::FinePieces& pieces, const exchange::UnitTables& tables);
   /// For sums of `rows` rows on one of `devices`.
-  DeviceUnits(Device* device, const exchange::FinePieces& pieces, std::int64_t rows, int devices);
+  DeviceUnits(Device* device, const exchange::FinePieces& pieces, std::int64_t rows, int devices)
+      : DeviceUnits(device, pieces, exchange::unit_tables(pieces, rows, devices)) {}
 
   /// The kernel's arguments for a sum of this shape. `fours`: of PeerTable.
   kernels::OnDevice<kernels::SpmmUnitsArgs> arguments(const kernels::OnDevice<kernels::SpmmArgs>& sum,
                                                       DeviceSpan<const kernels::PeerRows<float>> peers,
                                                       bool fours) const;
   std::int64_t bytes() const { return copies_.bytes(); }
+  /// What one would take.
+  static std::int64_t bytes(const exchange::FinePieces& pieces, const exchange::UnitTables& tables);
 
  private:
   kernels::UnitEntriesIn<Space::kDevice> send(const exchange::PieceList& list, const exchange::UnitTable& table,

@@ -24,6 +24,14 @@ std::vector<ParameterRange> joined(std::vector<ParameterRange> ranges) {
   return all;
 }
 
+/// In-edges of the graphs of a program.
+std::function<SparsePattern(std::int32_t)> edges_of(const Inputs& inputs, const DerivedGraphs& derived) {
+  return [&](std::int32_t graph) {
+    const auto g = static_cast<std::size_t>(graph);
+    return g < derived.size() && derived[g] ? derived[g]->in_edges() : inputs.graphs[0].in_edges;
+  };
+}
+
 template <class Args>
 void run_kernel(const kernels::DeviceKernels& kernels, const kernels::DeviceContext& context, const Args& args) {
   std::get<kernels::DeviceKernel<Args>>(kernels).run(context, args);
@@ -33,7 +41,8 @@ void run_kernel(const kernels::DeviceKernels& kernels, const kernels::DeviceCont
 
 DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* parameters, Device* device,
                                const Inputs& inputs, DerivedGraphs derived, int threads,
-                               const OptimizerConfig& optimizer, std::vector<ParameterRange> ranges, DeviceLoops loops)
+                               const OptimizerConfig& optimizer, std::vector<ParameterRange> ranges, DeviceLoops loops,
+                               const DeviceRank& rank)
     : plan_(plan),
       parameters_(*parameters),
       device_(*device),
@@ -41,7 +50,10 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
       loops_(std::move(loops)),
       ranges_(joined(std::move(ranges))),
       layout_(device_layout(plan, inputs, optimizer)),
-      memory_((check_room(layout_, device->name(), device->room().free_bytes, device->room().total_bytes), device),
+      exchanging_(plan, rank, edges_of(inputs, derived)),
+      memory_((check_room(with_exchanges(layout_, exchanging_.bytes()), device->name(), device->room().free_bytes,
+                          device->room().total_bytes),
+               device),
               layout_.bytes),
       sizes_(ir::capacity(plan.program)) {
   parameters_.check(plan);
@@ -74,6 +86,7 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
   device_.fill(gradients_.data, 0, plan.parameter_bytes);
   reset_optimizer();
   make_operands();
+  exchanging_.send(device);
   bind_steps();
 }
 
@@ -92,8 +105,10 @@ void DeviceExecutor::bind_steps() {
     GNEISS_ASSERT(static_cast<std::int64_t>(step.call.workspace_bytes) <= planned.workspace_bytes,
                   "{} needs {} bytes of scratch, the plan has {}", ir::traits(op.kind).name, step.call.workspace_bytes,
                   planned.workspace_bytes);
+    step.together = exchanging_.bind(op, operands_);
   }
   bind_epilogues();
+  if (exchanging_.several()) sum_gradients_ = exchanging_.bind_sum(gradients_);
 }
 
 /// A loop is launched in the place of its last step; those before have no call.
@@ -102,7 +117,7 @@ void DeviceExecutor::bind_loop(Step* step, const ir::EdgeLoop& planned, std::siz
   DeviceLoop& loop = bound_loops_.emplace_back();
   loop.loop = loops_.loops[number];
   loop.add_totals = loops_.totals;
-  loop.launch.args = device_loop_args(planned.out_edges ? graph.out : graph.in, graph.in, graph.weights, row_ids_);
+  loop.launch.args = device_loop_args(planned.out_edges ? graph.out : graph.in, graph.in, graph.weights, ids_of(0));
   loop.launch.rows = planned.rows;
   loop.launch.tasks = planned.tasks;
   const ir::LoopValues values = ir::values_of(plan_, planned);
@@ -214,7 +229,9 @@ kernels::LossOperandsIn<Space::kDevice> DeviceExecutor::send_rows(const Labelled
 }
 
 void DeviceExecutor::send_labels(const Inputs& inputs) {
-  row_ids_ = send(inputs.row_ids.empty() ? std::span<const std::int64_t>() : inputs.row_ids[0]);
+  row_ids_.resize(inputs.row_ids.size());
+  for (const std::size_t set : sets_with_ids(inputs)) row_ids_[set] = send(inputs.row_ids[set]);
+  for (std::size_t set = 0; set < row_ids_.size(); ++set) row_ids_[set] = row_ids_[first_with_ids_of(inputs, set)];
   operands_.training = send_rows(inputs.training);
   operands_.validation = send_rows(inputs.validation);
   operands_.class_weights = send(inputs.class_weights);
@@ -276,7 +293,7 @@ void DeviceExecutor::make_operands() {
   from.features = [this](bool transposed) { return transposed ? &transposed_features_ : &features_; };
   from.transposed_values = [this] { return transposed_values_; };
   from.edge_weights = [this](std::int32_t g) { return graphs_[static_cast<std::size_t>(g)].weights; };
-  from.row_ids = [this](std::int32_t) { return row_ids_; };
+  from.row_ids = [this](std::int32_t set) { return ids_of(static_cast<std::size_t>(set)); };
 }
 
 std::byte* DeviceExecutor::address(ir::ValueId value) {
@@ -322,10 +339,10 @@ kernels::DeviceContext DeviceExecutor::context() const {
 void DeviceExecutor::launch_phase(ir::Phase phase) {
   kernels::DeviceContext context = this->context();
   for (const Step& step : steps_) {
-    if (step.op->phase != phase || !step.call.run || step.in_epilogue) continue;
+    if (step.op->phase != phase || !(step.call.run || step.together) || step.in_epilogue) continue;
     context.epilogue = step.epilogue < 0 ? nullptr : &epilogues_[static_cast<std::size_t>(step.epilogue)];
     try {
-      step.call.run(context);
+      step.together ? step.together(context) : step.call.run(context);
       if (waits_for_each_step()) device_.wait();
     } catch (const Error& error) {
       throw Error(error.code(),
@@ -383,11 +400,12 @@ void DeviceExecutor::send_numbers(kernels::StepKey key, double lr) {
 
 void DeviceExecutor::run(ir::Phase phase, kernels::StepKey key) {
   send_numbers(key, 0);
-  if (phase == ir::Phase::kInference) {
+  if (phase == ir::Phase::kInference && !exchanging_.several()) {
     recorded_inference_.run(&device_, arena_, [this] { launch_phase(ir::Phase::kInference); });
   } else {
     launch_phase(phase);
   }
+  if (phase == ir::Phase::kBackward && exchanging_.several()) sum_gradients_(context());
 }
 
 void DeviceExecutor::update(double lr) {
@@ -397,6 +415,7 @@ void DeviceExecutor::update(double lr) {
 }
 
 void DeviceExecutor::step(kernels::StepKey key, double lr) {
+  GNEISS_ASSERT(!exchanging_.several(), "one of several devices steps by phases");
   ++optimizer_steps_;
   send_numbers(key, lr);
   recorded_step_.run(&device_, arena_, [this] {

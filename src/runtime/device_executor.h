@@ -21,6 +21,7 @@
 #include "runtime/device_layout.h"
 #include "runtime/device_loops.h"
 #include "runtime/device_program.h"
+#include "runtime/exchanging_steps.h"
 #include "runtime/inputs.h"
 #include "runtime/optimizer.h"
 #include "runtime/parameters.h"
@@ -31,11 +32,12 @@ namespace gneiss::runtime {
 class DeviceExecutor {
  public:
   /// Takes the memory and copies what the plan runs on. `loops`: the kernels of the plan's loops over edges. Plan,
-  /// parameters and device must outlive the executor; the plan is one for devices. Errors: kOutOfMemory with the
-  /// numbers; kUnsupported for what devices do not do yet.
+  /// parameters and device must outlive the executor; the plan is one for devices. With a `rank` it is that of one of
+  /// several, which call everything together; nothing is recorded then, since the devices meet in the middle of a step.
+  /// Errors: kOutOfMemory with the numbers; kUnsupported for what devices do not do yet.
   DeviceExecutor(const ir::Plan& plan, Parameters<float>* parameters, Device* device, const Inputs& inputs,
                  DerivedGraphs derived, int threads, const OptimizerConfig& optimizer,
-                 std::vector<ParameterRange> ranges, DeviceLoops loops = {});
+                 std::vector<ParameterRange> ranges, DeviceLoops loops = {}, const DeviceRank& rank = {});
   DeviceExecutor(const DeviceExecutor&) = delete;
   DeviceExecutor& operator=(const DeviceExecutor&) = delete;
 
@@ -68,13 +70,16 @@ class DeviceExecutor {
   void fetch_parameters();
 
   const DeviceLayout& layout() const { return layout_; }
+  /// What exchanges between devices take besides the layout.
+  std::int64_t exchange_bytes() const { return exchanging_.bytes(); }
 
  private:
   struct Step {
     const ir::Op* op = nullptr;
     kernels::DeviceCall call;
-    std::int32_t epilogue = -1;  ///< of epilogues_: what its kernel does besides
-    bool in_epilogue = false;    ///< of a step before: nothing is launched
+    std::int32_t epilogue = -1;      ///< of epilogues_: what its kernel does besides
+    bool in_epilogue = false;        ///< of a step before: nothing is launched
+    ExchangingSteps::Work together;  ///< in the place of the call: what several devices do
   };
   /// Edges and weights of a graph.
   struct Graph {
@@ -110,6 +115,9 @@ class DeviceExecutor {
   /// Brings the block of numbers of a step to the device.
   void send_numbers(kernels::StepKey key, double lr);
   const std::byte* fetch(ir::ValueId value, std::int64_t bytes);
+  DeviceSpan<const std::int64_t> ids_of(std::size_t set) const {
+    return set < row_ids_.size() ? row_ids_[set] : DeviceSpan<const std::int64_t>();
+  }
   MatrixView<float, Space::kDevice> view(ir::ValueId value);
   std::byte* address(ir::ValueId value);
 
@@ -120,6 +128,7 @@ class DeviceExecutor {
   DeviceLoops loops_;
   std::vector<ParameterRange> ranges_;
   DeviceLayout layout_;
+  ExchangingSteps exchanging_;
   DeviceMemory memory_;
   std::size_t next_part_ = 0;
   DeviceSpan<float> values_;
@@ -137,7 +146,7 @@ class DeviceExecutor {
   DeviceSpan<const float> feature_values_;
   DeviceSpan<const std::uint16_t> feature_halves_;
   DeviceSpan<const float> transposed_values_;
-  DeviceSpan<const std::int64_t> row_ids_;
+  std::vector<DeviceSpan<const std::int64_t>> row_ids_;  ///< by set of nodes; sets of the same nodes share a copy
   /// Rows that are scored, on the host and here.
   struct Scored {
     std::vector<NodeId> rows;
@@ -156,6 +165,7 @@ class DeviceExecutor {
   std::vector<Step> steps_;
   std::vector<kernels::Epilogue> epilogues_;  ///< one a chain of the plan
   std::vector<Copy> copies_;
+  ExchangingSteps::Work sum_gradients_;  ///< of all devices, after backward
   // All that they read of the arena is written in them.
   RecordedWork recorded_step_;
   RecordedWork recorded_inference_;

@@ -73,7 +73,10 @@ class Builder {
   }
 
   void add_labels(const Inputs& inputs) {
-    add("ids of nodes", inputs.row_ids.empty() ? 0 : std::ssize(inputs.row_ids[0]), sizeof(std::int64_t));
+    for (const std::size_t set : sets_with_ids(inputs)) {
+      add(set == 0 ? "ids of nodes" : fmt::format("ids of nodes of set {}", set), std::ssize(inputs.row_ids[set]),
+          sizeof(std::int64_t));
+    }
     add_rows("training", inputs.training);
     add_rows("validation", inputs.validation);
     add("class weights", std::ssize(inputs.class_weights), sizeof(float));
@@ -122,6 +125,30 @@ DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, const Opt
   const ir::ValueId logits = plan.program.output("logits");
   builder.add_scores(inputs, logits == ir::kNoValue ? 0 : plan.program.type(logits).cols);
   return builder.take();
+}
+
+std::vector<std::size_t> sets_with_ids(const Inputs& inputs) {
+  std::vector<std::size_t> sets;
+  for (std::size_t set = 0; set < inputs.row_ids.size(); ++set) {
+    if (first_with_ids_of(inputs, set) == set) sets.push_back(set);
+  }
+  return sets;
+}
+
+std::size_t first_with_ids_of(const Inputs& inputs, std::size_t set) {
+  const std::span<const std::int64_t> ids = inputs.row_ids[set];
+  const auto same = [&](std::span<const std::int64_t> other) {
+    return other.data() == ids.data() && other.size() == ids.size();
+  };
+  return static_cast<std::size_t>(std::find_if(inputs.row_ids.begin(), inputs.row_ids.end(), same) -
+                                  inputs.row_ids.begin());
+}
+
+DeviceLayout with_exchanges(DeviceLayout layout, std::int64_t bytes) {
+  if (bytes == 0) return layout;
+  layout.parts.push_back({"exchanges between devices", bytes, layout.bytes});
+  layout.bytes += bytes;
+  return layout;
 }
 
 void check_room(const DeviceLayout& layout, const std::string& device, std::int64_t free_bytes,

@@ -1,6 +1,7 @@
 // What a plan takes of a device's memory, part by part, before anything is taken.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +25,15 @@ struct DeviceLayout {
 
 /// The parts of a plan on these inputs, whose sizes alone are read.
 DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, const OptimizerConfig& optimizer);
+
+/// The sets of nodes whose ids a device has a copy of: the first of those that have the same ones. Of a rank, its own
+/// nodes are a set, and these with the ghosts another.
+std::vector<std::size_t> sets_with_ids(const Inputs& inputs);
+/// The one of them whose ids are those of `set`.
+std::size_t first_with_ids_of(const Inputs& inputs, std::size_t set);
+
+/// The same with what exchanges between devices take besides, which is taken apart from it.
+DeviceLayout with_exchanges(DeviceLayout layout, std::int64_t bytes);
 
 /// Throws kOutOfMemory, with the numbers and what can be done, if the layout takes more than is free.
 void check_room(const DeviceLayout& layout, const std::string& device, std::int64_t free_bytes,

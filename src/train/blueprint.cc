@@ -196,7 +196,7 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.feature_bytes = dataset.features.bytes();
   passes.recompute_limits.besides_bytes = dataset.bytes();
   passes.feature_nonzeros = dataset.features.sparse ? dataset.features.nonzeros() : 0;
-  if (options.device_bytes > 0) keep_within_device(dataset, options, &passes);
+  if (options.device_bytes > 0 && part == nullptr) keep_within_device(dataset, options, &passes);
   blueprint.plan = passes::build_plan(blueprint.compiled.program, passes);
   if (options.by_layers) {
     blueprint.graphs.clear();  // chunks of rows bring their own edges

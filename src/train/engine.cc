@@ -54,9 +54,9 @@ class DeviceEngine : public Engine<float> {
  public:
   DeviceEngine(const ir::Plan& plan, runtime::Parameters<float>* parameters, const runtime::Inputs& inputs, int threads,
                runtime::Device* device, runtime::DerivedGraphs derived, const runtime::OptimizerConfig& optimizer,
-               std::vector<runtime::ParameterRange> ranges, runtime::DeviceLoops loops)
+               std::vector<runtime::ParameterRange> ranges, runtime::DeviceLoops loops, const runtime::DeviceRank& rank)
       : executor_(plan, parameters, device, inputs, std::move(derived), threads, optimizer, std::move(ranges),
-                  std::move(loops)) {}
+                  std::move(loops), rank) {}
 
   void run(ir::Phase phase, kernels::StepKey key) override { executor_.run(phase, key); }
   void end_setup() override {}
@@ -79,7 +79,10 @@ class DeviceEngine : public Engine<float> {
   void send_optimizer() override { executor_.send_optimizer(); }
   void send() override { executor_.send_parameters(); }
   void fetch() override { executor_.fetch_parameters(); }
-  std::int64_t device_bytes() const override { return executor_.layout().bytes; }
+  std::int64_t device_bytes() const override { return executor_.layout().bytes + executor_.exchange_bytes(); }
+  runtime::ExchangeBytes exchange_bytes() const override {
+    return {executor_.exchange_bytes(), executor_.exchange_bytes()};
+  }
 
  private:
   runtime::DeviceExecutor executor_;
@@ -110,9 +113,9 @@ std::unique_ptr<Engine<float>> make_device_engine(const ir::Plan& plan, runtime:
                                                   runtime::DerivedGraphs derived,
                                                   const runtime::OptimizerConfig& optimizer,
                                                   std::vector<runtime::ParameterRange> ranges,
-                                                  runtime::DeviceLoops loops) {
+                                                  runtime::DeviceLoops loops, const runtime::DeviceRank& rank) {
   return std::make_unique<DeviceEngine>(plan, parameters, inputs, threads, device, std::move(derived), optimizer,
-                                        std::move(ranges), std::move(loops));
+                                        std::move(ranges), std::move(loops), rank);
 }
 
 }  // namespace gneiss::train

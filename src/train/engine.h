@@ -47,7 +47,7 @@ class Engine {
   virtual void fetch() = 0;
   /// Of a device of several: other numbers for sums by the exchange fine; see runtime::Executor.
   virtual void retune(const exchange::Tuning& /*tuning*/) {}
-  /// Likewise: what it takes besides the plan.
+  /// Likewise: what it takes besides the plan, of a device's memory where that trains.
   virtual runtime::ExchangeBytes exchange_bytes() const { return {}; }
   /// What it takes of a device's memory.
   virtual std::int64_t device_bytes() const { return 0; }
@@ -60,12 +60,12 @@ std::unique_ptr<Engine<T>> make_host_engine(const ir::Plan& plan, runtime::Param
                                             runtime::Resources resources, const runtime::OptimizerConfig& optimizer,
                                             std::vector<runtime::ParameterRange> ranges);
 
-/// On a device. Errors: as runtime::DeviceExecutor.
+/// On a device, with a `rank` one of several. Errors: as runtime::DeviceExecutor.
 std::unique_ptr<Engine<float>> make_device_engine(const ir::Plan& plan, runtime::Parameters<float>* parameters,
                                                   const runtime::Inputs& inputs, int threads, runtime::Device* device,
                                                   runtime::DerivedGraphs derived,
                                                   const runtime::OptimizerConfig& optimizer,
                                                   std::vector<runtime::ParameterRange> ranges,
-                                                  runtime::DeviceLoops loops);
+                                                  runtime::DeviceLoops loops, const runtime::DeviceRank& rank = {});
 
 }  // namespace gneiss::train

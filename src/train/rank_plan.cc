@@ -7,6 +7,9 @@
 
 #include "base/error.h"
 #include "exchange/own_first.h"
+#include "runtime/device_layout.h"
+#include "runtime/exchanging_steps.h"
+#include "train/dataset_inputs.h"
 
 namespace gneiss::train {
 namespace {
@@ -51,6 +54,7 @@ void list_rows(std::span<const std::int64_t> starts, std::span<const NodeId> gho
   for (const partition::PartTraffic& other : traffic)
     halo->send_at.push_back(halo->send_at.back() + other.halo_rows[static_cast<std::size_t>(rank)]);
   halo->send_rows.resize(static_cast<std::size_t>(halo->send_at.back()));
+  halo->held_at.resize(traffic.size());
 }
 
 /// Of the edges, those into rows that no edge from a ghost comes into.
@@ -134,8 +138,16 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, exchange_.tuning, in_edges);
   std::vector<std::int64_t> order;
   if (exchange_.fetched) order = order_of(here.part.halo, starts, rank, exchange_.old_names);
-  made.exchange = runtime::exchange_bytes(blueprint.plan, here.part.halo, {exchange_.fetched, exchange_.tuning, order},
-                                          in_edges, threads_of(options_));
+  const bool on_device = options_.passes.target == planner::Target::kDevice;
+  if (on_device) {
+    const DatasetInputs inputs(here.dataset, blueprint.plan, options_.class_weights, here.part.ids);
+    const runtime::ExchangingSteps steps(blueprint.plan, {nullptr, &here.part.halo, exchange_.tuning}, in_edges);
+    made.exchange = {steps.bytes(), steps.bytes()};
+    made.bytes = runtime::device_layout(blueprint.plan, inputs.inputs(), options_.optimizer).bytes + steps.bytes();
+  } else {
+    made.exchange = runtime::exchange_bytes(
+        blueprint.plan, here.part.halo, {exchange_.fetched, exchange_.tuning, order}, in_edges, threads_of(options_));
+  }
   made.plan = std::move(blueprint.plan);
   made.nodes = here.part.halo.owned;
   made.ghosts = here.part.halo.ghosts;
@@ -145,7 +157,8 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   made.interior = interior_edges(here.dataset.graph, made.nodes);
   made.own = own_edges(here.dataset.graph, made.nodes);
   made.data_bytes = here.dataset.bytes();
-  made.bytes = rank_bytes(made.plan, here.part, made.data_bytes, made.exchange, here.dataset.labels, options_);
+  if (!on_device)
+    made.bytes = rank_bytes(made.plan, here.part, made.data_bytes, made.exchange, here.dataset.labels, options_);
   return made;
 }
 

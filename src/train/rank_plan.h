@@ -28,7 +28,8 @@ struct PlannedRank {
   std::vector<exchange::Fetch> fetches;  ///< if it is a device that reads rows where others have them
   std::int64_t data_bytes = 0;           ///< its part of the data set
   runtime::ExchangeBytes exchange;       ///< what taking up others' rows takes besides the plan
-  std::int64_t bytes = 0;                ///< data, lists of rows, and the most that its session takes at a time
+  std::int64_t bytes = 0;                ///< data, lists of rows, and the most that its session takes at a time;
+                                         ///< of a plan for a device, what it takes of its memory
 };
 
 /// What a rank takes: `data_bytes` of its part, as it came, and `exchange` besides its plan.

@@ -49,6 +49,9 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
       members_(static_cast<std::size_t>(ranks_->here())) {
   GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count() || exchange_.heap != nullptr,
                 "rows are fetched in memory that all devices have");
+  GNEISS_ASSERT(exchange_.devices.empty() ? options.device == nullptr
+                                          : std::ssize(exchange_.devices) == ranks_->count() && exchange_.fetched,
+                "{} devices for {} ranks", exchange_.devices.size(), ranks_->count());
   check_dataset(whole_);
   NodeCut made = cut_nodes(ranks_->count(), cutting, threads_of(options), &whole_);
   const std::vector<std::int64_t> starts = std::move(made.starts);
@@ -93,7 +96,9 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
   options_.threads = std::max(1, threads_of(options) / (exchange_.heap != nullptr ? ranks_->count() : ranks_->here()));
   ranks_->run([&](comm::Communicator& communicator) {
     Member& here = member(communicator);
-    here.session = std::make_unique<Session<float>>(std::move(part_of(communicator)), options_, &here.part);
+    SessionOptions own = options_;
+    if (!exchange_.devices.empty()) own.device = exchange_.devices[static_cast<std::size_t>(communicator.rank())];
+    here.session = std::make_unique<Session<float>>(std::move(part_of(communicator)), own, &here.part);
     if (communicator.rank() != ranks_->first()) here.weights = Buffer<float>(here.session->snapshot_size());
     here.session->set_up();
   });
@@ -145,9 +150,18 @@ std::int64_t RankTraining::bytes() const {
 
 std::vector<std::int64_t> RankTraining::member_bytes() const {
   std::vector<std::int64_t> bytes;
-  for (const Member& here : members_)
-    bytes.push_back(rank_bytes(here.session->plan(), here.part, here.data_bytes, here.session->exchange_bytes(),
+  for (const Member& here : members_) {
+    const bool on_host = exchange_.devices.empty();
+    bytes.push_back(rank_bytes(here.session->plan(), here.part, here.data_bytes,
+                               on_host ? here.session->exchange_bytes() : runtime::ExchangeBytes(),
                                here.session->dataset().labels, options_));
+  }
+  return bytes;
+}
+
+std::vector<std::int64_t> RankTraining::device_bytes() const {
+  std::vector<std::int64_t> bytes;
+  for (const Member& here : members_) bytes.push_back(here.session->device_bytes());
   return bytes;
 }
 

@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
+#include "runtime/device.h"
 #include "train/cut_nodes.h"
 #include "train/full_graph.h"
 #include "train/rank_data.h"
@@ -33,6 +34,8 @@ struct RowExchange {
   bool in_order = true;
   bool tunes = false;   ///< fine: iterations look for better numbers than `tuning`; no result depends on them
   bool traced = false;  ///< what devices do and wait for is noted
+  /// Kernels run on these, one for each rank, which read each other's memory; none: on the host.
+  std::vector<std::shared_ptr<runtime::Device>> devices = {};
   /// Devices are processes: memory that they share, made before they were forked.
   std::shared_ptr<pgas::SymmetricHeap> heap = {};
 };
@@ -66,7 +69,9 @@ class RankTraining {
   std::int64_t bytes() const;
   /// Of that, what each rank here takes.
   std::vector<std::int64_t> member_bytes() const;
-  /// Of that, what devices here take because they take up each other's rows.
+  /// What each device takes of its memory; 0 where it is the host's.
+  std::vector<std::int64_t> device_bytes() const;
+  /// What devices here take because they take up each other's rows, of the memory that they compute in.
   std::vector<runtime::ExchangeBytes> exchange_bytes() const;
   /// Of the devices here what they did in the last epoch and after it; none where that is not noted.
   std::vector<const pgas::Timeline*> timelines() const;

@@ -119,10 +119,16 @@ struct Session<T>::Impl {
     if constexpr (std::is_same_v<T, float>) {
       return make_device_engine(plan, &parameters, inputs.inputs(), threads_of(options), options.device.get(),
                                 std::move(blueprint.graphs), options.optimizer, std::move(ranges),
-                                std::move(device_loops));
+                                std::move(device_loops), device_rank());
     } else {
       GNEISS_ASSERT(false, "devices compute in f32");
     }
+  }
+
+  /// Of several devices, as one of them.
+  runtime::DeviceRank device_rank() const {
+    if (part == nullptr) return {};
+    return {part->space, &part->halo, part->tuning};
   }
 
   /// Of a device that is a process.
@@ -433,6 +439,7 @@ double Session<T>::validation_loss() const {
 
 template <class T>
 std::span<const double> Session<T>::count_scores(std::span<const NodeId> rows, bool by_class) const {
+  if (impl_->part != nullptr) return {};  // rows are of all parts
   return impl_->engine->count_scores(rows, by_class);
 }
 

@@ -49,7 +49,7 @@ void expect_same_training(const std::vector<std::string>& arguments) {
     }
   }
   const Json report = Json::parse(place.read("emulated/report.json"));
-  EXPECT_THAT(report.dump(), HasSubstr("trained on: emulated device"));
+  EXPECT_THAT(report.dump(), ::testing::ContainsRegex("trained on: (. devices that share )?emulated device,"));
   for (const char* file : {"config.yaml", "model.gneiss", "model.safetensors"}) {
     EXPECT_TRUE(fs::exists(place.path(std::string("emulated/") + file))) << file;
   }
@@ -91,6 +91,126 @@ TEST(Device, SageByMeanWithBatchNormAndResidualConnections) {
 TEST(Device, SageByMaxWithLayerNormAndJumpingKnowledge) {
   expect_same_training({"karate", "--model", "sage", "--aggr", "max", "--epochs", "20", "--norm", "layer", "--jk",
                         "cat", "--class-weights", "balanced"});
+}
+
+/// Several devices that share a card, beside as many threads of the CPU.
+struct Shared {
+  const char* name;
+  std::vector<std::string> arguments;
+};
+
+class SeveralDevices : public ::testing::TestWithParam<Shared> {};
+
+TEST_P(SeveralDevices, TrainAsVirtualOnesDo) {
+  std::vector<std::string> arguments = {"karate", "--epochs", "20", "--defaults", "plain"};
+  arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
+  expect_same_training(arguments);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Exchanges, SeveralDevices,
+    ::testing::Values(
+        Shared{"GcnFine", {"--model", "gcn", "--devices", "2", "--exchange", "fine", "--dropout", "0.3"}},
+        Shared{"GcnFineOnMoreDevices", {"--model", "gcn", "--devices", "5", "--exchange", "fine"}},
+        Shared{"GcnStream", {"--model", "gcn", "--devices", "3", "--exchange", "stream"}},
+        Shared{"GcnHalo", {"--model", "gcn", "--devices", "3", "--exchange", "halo"}},
+        Shared{"SageMaxFine", {"--model", "sage", "--aggr", "max", "--devices", "3", "--exchange", "fine"}},
+        Shared{"SageBatchNorm",
+               {"--model", "sage", "--norm", "batch", "--optimizer", "sgd", "--devices", "2", "--exchange", "fine"}},
+        Shared{"Gin", {"--model", "gin", "--lr", "0.002", "--devices", "2", "--exchange", "fine"}},
+        Shared{"GatHalo", {"--model", "gat", "--devices", "2", "--exchange", "halo"}}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Device, SeveralTakeOfTheirCardWhatThePlanSays) {
+  const Workplace place;
+  for (const std::string exchange : {"halo", "stream", "fine", "auto"}) {
+    const std::vector<std::string> common = {"karate",    "--model", "gcn",        "--device", "emulated",
+                                             "--devices", "3",       "--exchange", exchange};
+    std::vector<std::string> words = {"plan", "--json"};
+    words.insert(words.end(), common.begin(), common.end());
+    const CommandResult planned = place.gneiss(words);
+    ASSERT_EQ(planned.code, 0) << planned.err;
+    words = {"train", "--epochs", "1", "--out", exchange};
+    words.insert(words.end(), common.begin(), common.end());
+    const CommandResult trained = place.gneiss(words);
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    const Json plan = Json::parse(planned.out);
+    const Json report = Json::parse(place.read(exchange + "/report.json"));
+    EXPECT_EQ(plan["devices"]["trains_by"], report["routes"]["exchange"]);
+    EXPECT_EQ(plan["devices"]["bytes"], report["routes"]["bytes"]);
+    EXPECT_EQ(plan["devices"]["exchange_bytes"], report["routes"]["exchange_bytes"]);
+    ASSERT_EQ(plan["devices"]["bytes"].size(), 3U);
+    std::int64_t bytes = 0;
+    for (const Json& device : plan["devices"]["bytes"]) bytes += device.get<std::int64_t>();
+    EXPECT_EQ(plan["card"]["bytes"], bytes);
+    EXPECT_THAT(report.dump(), HasSubstr("trained on: 3 devices that share emulated device"));
+    EXPECT_FALSE(report["routes"].contains("fetched_bytes")) << "kernels count nothing";
+  }
+}
+
+TEST(Device, SeveralGoOnToTheSameBits) {
+  const Workplace place;
+  const auto training = [](const std::string& out, const std::string& epochs) {
+    return std::vector<std::string>{"train",    "karate",   "--model",   "gat", "--dropout",          "0.3",
+                                    "--device", "emulated", "--devices", "2",   "--checkpoint-every", "5",
+                                    "--epochs", epochs,     "--out",     out};
+  };
+  ASSERT_EQ(place.gneiss(training("whole", "60")).code, 0);
+  CommandResult result = place.gneiss_killed(training("run", "60"), std::chrono::milliseconds(20));
+  ASSERT_EQ(result.code, 128 + 9) << "too quick to be killed";
+  result = place.gneiss({"resume", "run"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(place.read("run/model.safetensors"), place.read("whole/model.safetensors"));
+}
+
+TEST(Device, SeveralAreNotChosenByThemselves) {
+  const Workplace place;
+  const CommandResult result =
+      place.gneiss({"train", "karate", "--device", "auto", "--devices", "2", "--epochs", "1", "--out", "run"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(place.read("run/report.json"), HasSubstr("several devices share a card only where --device cuda asks"));
+}
+
+TEST(Device, SeveralShareACardOnCora) {
+  const std::optional<fs::path> cora = real_data("planetoid_cora");
+  if (!cora) GTEST_SKIP() << "no real data: set GNEISS_DATA to the folder of planetoid_cora/";
+  expect_same_training(
+      {cora->string(), "--model", "gcn", "--epochs", "20", "--hidden", "16", "--devices", "2", "--exchange", "fine"});
+}
+
+/// Kernels of another design run where they are asked for by name, and nowhere else.
+TEST(Device, TrainsByMorphlingsKernelsWhereTheyAreAskedFor) {
+  const Workplace place;
+  const std::vector<std::string> train = {"train",      "dcsbm:nodes=120,degree=8,features=60,density=0.05,seed=9",
+                                          "--model",    "gcn",
+                                          "--hidden",   "8",
+                                          "--epochs",   "20",
+                                          "--defaults", "plain",
+                                          "--order",    "transform_first",
+                                          "--device",   "emulated",
+                                          "--out"};
+  const auto run = [&](const std::string& out, const std::vector<std::pair<std::string, std::string>>& environment) {
+    std::vector<std::string> all = train;
+    all.push_back(out);
+    return place.gneiss(all, environment);
+  };
+  const CommandResult ours = run("ours", {{"GNEISS_VERBOSE", "dispatch"}});
+  ASSERT_EQ(ours.code, 0) << ours.err;
+  EXPECT_THAT(ours.err, ::testing::Not(HasSubstr("morphling")));
+  const CommandResult theirs =
+      run("theirs", {{"GNEISS_VERBOSE", "dispatch"}, {"GNEISS_KERNEL", "spmm:morphling,spx_gemm:morphling"}});
+  ASSERT_EQ(theirs.code, 0) << theirs.err;
+  EXPECT_THAT(theirs.err, HasSubstr("dispatch: spmm runs morphling"));
+  EXPECT_THAT(theirs.err, HasSubstr("dispatch: spx_gemm runs morphling"));
+  const std::vector<Json> want = epochs_of(place, "ours");
+  const std::vector<Json> got = epochs_of(place, "theirs");
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t e = 0; e < want.size(); ++e)
+    EXPECT_NEAR(got[e]["loss"].get<double>(), want[e]["loss"].get<double>(), 1e-5 * want[e]["loss"].get<double>());
+  const CommandResult unknown = run("unknown", {{"GNEISS_KERNEL", "spmm:magic"}});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("spmm has no variant 'magic'"));
+  EXPECT_THAT(unknown.err, HasSubstr("its variants are cuda, morphling"));
 }
 
 /// What follows a kernel is done in it, or in kernels of its own: the same bits.
@@ -379,6 +499,42 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{{"train", "karate", "--device", "emulated", "--batch-size", "8", "--out", "run"},
                 2,
                 "mini-batches do not run on cards yet"},
+        Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--processes", "--out", "run"},
+                2,
+                "devices that are processes do not run on cards yet"},
+        Refused{{"plan", "karate", "--device", "emulated", "--devices", "2", "--processes"},
+                2,
+                "devices that are processes do not run on cards yet"},
+        Refused{{"train", "karate", "--device", "emulated", "--ranks", "2", "--out", "run"},
+                2,
+                "several ranks do not run on cards yet"},
+        Refused{{"plan", "karate", "--device", "cuda", "--ranks", "2"}, 2, "several ranks do not run on cards yet"},
+        Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--ranks", "2", "--out", "run"},
+                2,
+                "--devices does not go with --ranks"},
+        Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--jit", "--out", "run"},
+                2,
+                "--jit does not go with --devices"},
+        Refused{
+            {"plan", "karate", "--device", "cuda", "--devices", "2", "--jit"}, 2, "--jit does not go with --devices"},
+        Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--mem", "1G", "--out", "run"},
+                2,
+                "--mem does not go with --devices"},
+        Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--trace", "t.json", "--out", "run"},
+                2,
+                "those of a card note nothing yet"},
+        Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--batch-size", "8", "--out", "run"},
+                2,
+                "mini-batches do not run on cards yet"},
+        Refused{{"train", "karate", "--device", "emulated", "--devices", "257", "--out", "run"},
+                2,
+                "expected at most 256 devices that share a card, got 257"},
+        Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--device-mem", "20K", "--out", "run"},
+                4,
+                "bytes of emulated device, 10240 of 10240 bytes are free; the largest: "},
+        Refused{{"plan", "karate", "--device", "cuda", "--devices", "2", "--device-mem", "100K"},
+                4,
+                "the share of device 0 in NVIDIA H100 80GB as it is described, 51200 of 51200 bytes are free"},
         Refused{{"train", "karate", "--device-mem", "1G", "--out", "run"}, 2, "and none is asked for"},
         Refused{{"plan", "karate", "--device", "cuda:x"}, 2, "there is no device 'cuda:x'"},
         Refused{{"plan", "karate", "--device", "cuda", "--device-mem", "1K"},
@@ -400,6 +556,7 @@ TEST(Device, WithoutACardTheErrorIsNamed) {
   const Workplace place;
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"train", "karate", "--device", "cuda:999", "--epochs", "1"},
+        {"train", "karate", "--device", "cuda:999", "--devices", "2", "--epochs", "1"},
         {"doctor", "--calibrate", "--device", "cuda:999"}}) {
     const CommandResult result = place.gneiss(command);
     EXPECT_EQ(result.code, 2);

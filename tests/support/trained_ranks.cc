@@ -8,12 +8,11 @@
 #include <utility>
 
 #include "comm/loopback.h"
+#include "cost/device_profile.h"
 #include "epochs/metrics.h"
 
 namespace gneiss::testing {
 namespace {
-
-constexpr int kEpochs = 20;
 
 std::vector<double> scores_of(const Trained& trained) {
   const epochs::Scores& scores = trained.record.epochs.back().scores;
@@ -37,16 +36,22 @@ data::Dataset data_with_scores(const AwkwardOptions& options) {
   return dataset;
 }
 
-train::FullGraphOptions driver_for(const data::Dataset& dataset) {
+train::FullGraphOptions driver_for(const data::Dataset& dataset, int epochs) {
   train::FullGraphOptions driver;
-  driver.epochs = kEpochs;
+  driver.epochs = epochs;
   driver.metric = epochs::default_metric(dataset);
   return driver;
 }
 
-Trained train_alone(const data::Dataset& dataset, const RankModel& model) {
+train::SessionOptions for_card(train::SessionOptions options) {
+  options.passes.target = planner::Target::kDevice;
+  options.passes.rates = cost::h100_profile().rates;
+  return options;
+}
+
+Trained train_alone(const data::Dataset& dataset, const RankModel& model, int epochs) {
   train::Session<float> session(dataset, rank_options(model, dataset));
-  const train::FullGraphOptions driver = driver_for(dataset);
+  const train::FullGraphOptions driver = driver_for(dataset, epochs);
   epochs::Evaluator evaluator(driver.metric, dataset.labels);
   Trained made;
   made.weights.resize(session.snapshot_size());
@@ -60,12 +65,13 @@ Trained train_alone(const AwkwardOptions& data, const RankModel& model) {
 }
 
 Trained train_by(comm::Ranks* world, data::Dataset dataset, const RankModel& model, int threads,
-                 const train::RowExchange& exchange, const std::string& partition) {
+                 const train::RowExchange& exchange, const std::string& partition, int epochs) {
   train::SessionOptions options = rank_options(model, dataset);
+  if (!exchange.devices.empty()) options = for_card(std::move(options));
   options.threads = threads;
   train::RankTraining training(world, std::move(dataset), options, exchange, {partition, {}});
   const data::Split split = training.dataset().split;  // the training may have renamed the nodes
-  const train::FullGraphOptions driver = driver_for(training.dataset());
+  const train::FullGraphOptions driver = driver_for(training.dataset(), epochs);
   epochs::Evaluator evaluator(driver.metric, training.dataset().labels);
   Trained made;
   made.weights.resize(training.session().snapshot_size());
@@ -75,9 +81,9 @@ Trained train_by(comm::Ranks* world, data::Dataset dataset, const RankModel& mod
 }
 
 Trained train_on(int ranks, data::Dataset dataset, const RankModel& model, int threads,
-                 const train::RowExchange& exchange, const std::string& partition) {
+                 const train::RowExchange& exchange, const std::string& partition, int epochs) {
   const std::unique_ptr<comm::Ranks> world = comm::loopback(ranks);
-  return train_by(world.get(), std::move(dataset), model, threads, exchange, partition);
+  return train_by(world.get(), std::move(dataset), model, threads, exchange, partition, epochs);
 }
 
 Trained train_on(int ranks, const AwkwardOptions& data, const RankModel& model, int threads,

@@ -21,17 +21,21 @@ struct Trained {
   std::vector<float> weights;
 };
 
-/// Of 20 epochs.
-train::FullGraphOptions driver_for(const data::Dataset& dataset);
+inline constexpr int kEpochs = 20;
+train::FullGraphOptions driver_for(const data::Dataset& dataset, int epochs = kEpochs);
 
-Trained train_alone(const data::Dataset& dataset, const RankModel& model);
+/// With plans for a card, as exchanges with devices need them.
+train::SessionOptions for_card(train::SessionOptions options);
+
+Trained train_alone(const data::Dataset& dataset, const RankModel& model, int epochs = kEpochs);
 Trained train_alone(const AwkwardOptions& data, const RankModel& model);
 
-/// As rank 0 sees it.
+/// As rank 0 sees it. On the devices of the exchange, if it has some.
 Trained train_by(comm::Ranks* world, data::Dataset dataset, const RankModel& model, int threads,
-                 const train::RowExchange& exchange, const std::string& partition = "contiguous");
+                 const train::RowExchange& exchange, const std::string& partition = "contiguous", int epochs = kEpochs);
 Trained train_on(int ranks, data::Dataset dataset, const RankModel& model, int threads = 1,
-                 const train::RowExchange& exchange = {}, const std::string& partition = "contiguous");
+                 const train::RowExchange& exchange = {}, const std::string& partition = "contiguous",
+                 int epochs = kEpochs);
 Trained train_on(int ranks, const AwkwardOptions& data, const RankModel& model, int threads = 1,
                  const train::RowExchange& exchange = {}, const std::string& partition = "contiguous");
 
