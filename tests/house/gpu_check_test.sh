@@ -9,12 +9,14 @@ build=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$root/tools/gpu-check" pack "$work/pack" --build "$build" --cases gcn bf16
+"$root/tools/gpu-check" pack "$work/pack" --build "$build" --cases gcn bf16 two-devices
 (cd "$work/pack" && sha256sum --quiet -c SHA256SUMS)
 run() { "$work/pack/gpu-check" run --device emulated --seconds 120 --out "$work/$1" --only "${@:2}"; }
 run first bits cpu faults resume
 "$root/tools/gpu-check" report "$work/first" > "$work/report.md"
 grep -q '| bits | gcn, not captured | ok |' "$work/report.md"
+grep -q '| bits | two-devices, first | ok |' "$work/report.md"
+grep -q '| cpu | two-devices | ok |' "$work/report.md"
 
 sed -i 's/"weights": "....../"weights": "000000/' "$work/pack/expected.json"
 if run second bits > "$work/second.txt"; then
@@ -37,3 +39,14 @@ grep -q '^FAIL parity  *half_kernels_parity_test  *runs=0' "$work/emulated.txt"
 parity spoiled  # one bit of an output
 grep -q '^FAIL parity  *spmm_parity_test  *runs=[1-9]' "$work/spoiled.txt"
 grep -q '^FAIL parity  *dense_kernels_parity_test' "$work/spoiled.txt"
+
+# Sums on one of several devices likewise.
+[ -x "$work/pack/device_exchange_test" ] && [ -x "$work/pack/device_units_test" ] || exit 0
+exchange() {
+  GTEST_FILTER='DeviceUnits.HaveTheBitsOfVirtualDevicesWhereARowIsNotCut' \
+    "$work/pack/gpu-check" run --device "$1" --seconds 120 --out "$work/exchange-$1" --only exchange \
+    > "$work/exchange-$1.txt" || true
+}
+exchange emulated
+grep -q '^ok   exchange *device_units_test  *runs=[1-9]' "$work/exchange-emulated.txt"
+grep -q '^FAIL exchange *device_exchange_test  *runs=0' "$work/exchange-emulated.txt"
