@@ -4,11 +4,34 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/error.h"
 #include "kernels/dropout_key.h"
 
 namespace gneiss::runtime {
+namespace {
+
+/// A program has no kernels for the CPU: where open_device names that as a remedy, it has the emulation.
+std::unique_ptr<Device> open_for_program(const std::string& name) {
+  try {
+    card_number(name);
+  } catch (const Error& error) {
+    throw Error(error.code(), error.message(), error.where(),
+                "one of cuda, cuda:N with the number of a card, emulated");
+  }
+  try {
+    return open_device(name);
+  } catch (const Error& error) {
+    static constexpr std::string_view kOther = "--device cpu";
+    std::string hint = error.hint();
+    const std::size_t at = hint.find(kOther);
+    if (at != std::string::npos) hint.replace(at, kOther.size(), "--device emulated");
+    throw Error(error.code(), error.message(), error.where(), hint);
+  }
+}
+
+}  // namespace
 
 bool waits_for_each_step() {
   static const bool waits = std::getenv("GNEISS_DEVICE_SYNC") != nullptr;
@@ -47,7 +70,7 @@ void RecordedWork::run(Device* device, DeviceSpan<std::byte> written, const std:
 }
 
 DeviceProgram::DeviceProgram(const std::string& device_name)
-    : device(open_device(device_name)),
+    : device(open_for_program(device_name)),
       emulated_(card_number(device_name) < 0),
       numbers_(take<kernels::StepNumbers>(1)) {}
 

@@ -354,13 +354,17 @@ static std::string device_loops_in_build() {
 target_sources(train PRIVATE loops_emulated.cc)
 set_source_files_properties(loops_emulated.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
                             COMPILE_OPTIONS "{}")
-if(gneiss_HAS_CUDA)
+if(gneiss_HAS_CUDA AND CUDAToolkit_NVCC_EXECUTABLE)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{{CUDACXX}})
+    set(CMAKE_CUDA_COMPILER ${{CUDAToolkit_NVCC_EXECUTABLE}})
+  endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
   endif()
   enable_language(CUDA)
   target_sources(train PRIVATE loops.cu)
   target_compile_definitions(train PRIVATE PROGRAM_HAS_CUDA)
+  set_target_properties(train PROPERTIES CUDA_ARCHITECTURES "${{CMAKE_CUDA_ARCHITECTURES}}")
   set_source_files_properties(loops.cu PROPERTIES COMPILE_OPTIONS "{}")
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows the flag only of some releases
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -21,9 +22,10 @@ void run(const Workplace& place, const std::string& command) {
 
 /// Configures and builds the program in `program/`; warnings are errors.
 void build(const Workplace& place) {
-  std::string configure = std::string(CMAKE_PROGRAM) + " -S program -B program/build -G '" + BUILD_GENERATOR +
-                          "' -Dgneiss_DIR=" + GNEISS_PACKAGE + " -DCMAKE_CXX_COMPILER=" + CXX_COMPILER +
-                          " -DCMAKE_CXX_FLAGS=-Werror -DCMAKE_CXX_FLAGS_RELEASE=-O1";
+  std::string configure =
+      std::string(CMAKE_PROGRAM) + " -S program -B program/build -G '" + BUILD_GENERATOR +
+      "' -Dgneiss_DIR=" + GNEISS_PACKAGE + " -DCMAKE_CXX_COMPILER=" + CXX_COMPILER +
+      " -DCMAKE_CXX_FLAGS=-Werror -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DCMAKE_CUDA_FLAGS=-Werror=all-warnings";
   if (*CXX_LAUNCHER != '\0') configure += std::string(" -DCMAKE_CXX_COMPILER_LAUNCHER=") + CXX_LAUNCHER;
   run(place, configure);
   if (!::testing::Test::HasFatalFailure()) run(place, std::string(CMAKE_PROGRAM) + " --build program/build");
@@ -95,10 +97,24 @@ TEST_P(Programs, ComputeWhatTheCommandComputes) {
     EXPECT_TRUE(other->data == tensor.data) << tensor.name << " differs";
   }
   if (!item.device) return;
+  // Loops are compiled for cards too where the package has CUDA.
+  const bool loops = place.read("program/CMakeLists.txt").find("loops.cu") != std::string::npos;
+  EXPECT_EQ(std::filesystem::exists(place.path("program/build/CMakeFiles/train.dir/loops.cu.o")),
+            loops && GNEISS_PACKAGE_HAS_CUDA);
   // No machine has as many cards.
-  const std::string wrong = "cd '" + place.path("").string() + "' && program/build/train --device cuda:999 >log 2>&1";
-  EXPECT_EQ(WEXITSTATUS(std::system(wrong.c_str())), 2);
-  EXPECT_NE(place.read("log").find("--device"), std::string::npos) << place.read("log");
+  struct Wrong {
+    const char* device;
+    const char* hint;
+  };
+  for (const Wrong& wrong : {Wrong{"cuda:999", "--device emulated"}, {"cpu", "hint: one of cuda, cuda:N"}}) {
+    const std::string command =
+        "cd '" + place.path("").string() + "' && program/build/train --device " + wrong.device + " >log 2>&1";
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2);
+    const std::string log = place.read("log");
+    EXPECT_NE(log.find("where: --device"), std::string::npos) << log;
+    EXPECT_NE(log.find(wrong.hint), std::string::npos) << log;
+    EXPECT_EQ(log.find("--device cpu"), std::string::npos) << log;
+  }
 }
 
 /// A program for a card looks at the card's room before it takes any of it: here one that was written for far more.
