@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 
 "$root/tools/gpu-check" pack "$work/pack" --build "$build" --cases gcn bf16 two-devices
 (cd "$work/pack" && sha256sum --quiet -c SHA256SUMS)
-run() { "$work/pack/gpu-check" run --device emulated --seconds 120 --out "$work/$1" --only "${@:2}"; }
+run() { "$work/pack/gpu-check" run --device emulated --seconds 900 --out "$work/$1" --only "${@:2}"; }
 run first bits cpu faults resume
 "$root/tools/gpu-check" report "$work/first" > "$work/report.md"
 grep -q '| bits | gcn, not captured | ok |' "$work/report.md"
@@ -25,12 +25,25 @@ if run second bits > "$work/second.txt"; then
 fi
 grep -q 'FAIL bits' "$work/second.txt"
 
+# A machine without a card: every stage says so, the next one begins, and a table ends it.
+if [ ! -e /dev/nvidia0 ]; then
+  status=0
+  "$work/pack/gpu-check" run --device cuda --seconds 120 --out "$work/none" --only card bits cpu faults resume \
+    > "$work/none.txt" || status=$?
+  [ $status = 1 ] || { echo "no card, and exit status $status"; exit 1; }
+  for stage in card bits cpu faults resume; do
+    grep -Eq "^FAIL $stage .*(there is no CUDA driver|has no CUDA card|knows no CUDA)" "$work/none.txt" ||
+      { echo "$stage does not say that there is no card"; cat "$work/none.txt"; exit 1; }
+  done
+  grep -q '^[0-9]* failed; results in ' "$work/none.txt"
+fi
+
 # Parity, by some of its tests: those of half_kernels are left out, and a program that runs none on the card has failed.
 [ -x "$work/pack/spmm_parity_test" ] && [ -x "$work/pack/half_kernels_parity_test" ] || exit 0
 if grep -q '^GNEISS_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then exit 0; fi  # whose allocators keep no heap
 parity() {
   GTEST_FILTER='*/parallel:DenseKernels.ColumnsAgree' \
-    "$work/pack/gpu-check" run --device "$1" --seconds 120 --out "$work/parity-$1" --only parity > "$work/$1.txt" || true
+    "$work/pack/gpu-check" run --device "$1" --seconds 900 --out "$work/parity-$1" --only parity > "$work/$1.txt" || true
 }
 parity emulated
 grep -q '^ok   parity  *spmm_parity_test  *runs=[1-9]' "$work/emulated.txt"
