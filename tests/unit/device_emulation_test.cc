@@ -136,6 +136,31 @@ TEST(DeviceEmulation, AWriteBeyondSharedMemoryIsNamed) {
   launch({}, write_at, Launch{1, 32, 128}, 31);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+// What no guard is around, builds with sanitizers see: operands, and arrays of a thread, also behind a barrier, where
+// its fiber was left and gone on with.
+
+[[gnu::noinline]] void put(float* to, unsigned place) { to[place] = 1; }
+
+__global__ void write_behind_an_operand(float* out) {
+  __syncthreads();
+  put(out, blockDim.x + threadIdx.x);
+}
+
+__global__ void write_behind_an_array(float* out) {
+  float own[4] = {};
+  __syncthreads();
+  put(own, 4);
+  out[threadIdx.x] = own[0];
+}
+
+TEST(DeviceEmulationDeathTest, SanitizersSeeWritesOutOfBounds) {
+  std::vector<float> out(64);
+  EXPECT_DEATH(launch({}, write_behind_an_operand, Launch{1, 64, 0}, out.data()), "heap-buffer-overflow");
+  EXPECT_DEATH(launch({}, write_behind_an_array, Launch{1, 64, 0}, out.data()), "stack-buffer-overflow");
+}
+#endif
+
 TEST(DeviceEmulation, RunsOnAfterAnError) {
   message_of([] { launch({}, half_the_block_waits, Launch{1, 64, 0}); });
   EXPECT_EQ(rotated(1, true), expected_rotation());
