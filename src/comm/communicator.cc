@@ -1,11 +1,14 @@
-// What every communicator does alike: counting what is sent and which calls are open, and small collectives made of the
-// sum.
+// What every communicator does alike: counting what is sent and which calls are open, small collectives made of the
+// sum, and the address space of ranks that have each other's memory.
 #include "comm/communicator.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "base/error.h"
+#include "pgas/thread_space.h"
 
 namespace gneiss::comm {
 
@@ -61,6 +64,22 @@ void Communicator::wait(Request request) {
   if (failed_) std::rethrow_exception(failed_);
   do_wait(request);
   --open_;
+}
+
+std::unique_ptr<pgas::Space> Communicator::make_space(const pgas::Link& link) {
+  return pgas::thread_space(rank(), ranks(), meeting(), link);
+}
+
+pgas::Meet Communicator::meeting() {
+  const auto devices = static_cast<std::size_t>(ranks());
+  std::vector<std::int64_t> one_each(devices + 1);
+  std::iota(one_each.begin(), one_each.end(), std::int64_t{0});
+  return [this, one_each, copies = std::vector<pgas::SharedRows>(devices)](const pgas::SharedRows& mine,
+                                                                           std::span<pgas::SharedRows> all) mutable {
+    std::fill(copies.begin(), copies.end(), mine);
+    exchange({std::as_bytes(std::span(copies)), one_each}, {std::as_writable_bytes(all), one_each},
+             sizeof(pgas::SharedRows));
+  };
 }
 
 void share(Communicator& communicator, std::span<double> values) {

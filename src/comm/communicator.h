@@ -11,8 +11,16 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
+
+namespace gneiss::pgas {
+class Space;
+struct Link;
+template <class Byte>
+struct Rows;
+}  // namespace gneiss::pgas
 
 namespace gneiss::comm {
 
@@ -74,7 +82,15 @@ class Communicator {
 
   const Traffic& traffic() const { return traffic_; }
 
+  /// An address space over all ranks, whose devices they are: each reads rows where another has them. They meet through
+  /// this communicator, which must outlive it. All ranks call it, and let it go at the same time.
+  ///   link    how fast rows come where ranks are on one machine; otherwise they come as they can
+  /// Errors    kPeerLost
+  virtual std::unique_ptr<pgas::Space> make_space(const pgas::Link& link);
+
  protected:
+  /// All ranks show rows and see what the others show: pgas::Meet.
+  std::function<void(const pgas::Rows<const std::byte>& mine, std::span<pgas::Rows<const std::byte>> all)> meeting();
   virtual Request do_start_exchange(RowsByRank<const std::byte> send, RowsByRank<std::byte> receive,
                                     std::int64_t row_bytes) = 0;
   virtual Request do_start_sum(std::span<float> values) = 0;

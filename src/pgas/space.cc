@@ -2,40 +2,48 @@
 #include "pgas/space.h"
 
 #include <chrono>
+#include <cstring>
 
 #include "base/error.h"
 
 namespace gneiss::pgas {
 namespace {
 
-const std::byte* address(const SharedRows& rows, int device, std::int64_t row) {
+void expect_row(const SharedRows& rows, int device, std::int64_t row) {
   GNEISS_ASSERT(row >= 0 && row < rows.count, "device {} has no row {} of {}", device, row, rows.count);
-  return rows.first + row * rows.stride_bytes;
 }
 
 }  // namespace
 
-SharedRows Space::rows_of(Frame frame, int device) const {
+SharedRows Space::looked_up(Frame frame, int device) const {
   GNEISS_ASSERT(device >= 0 && device < devices(), "there is no device {} of {}", device, devices());
   return shown(frame, device);
 }
 
+SharedRows Space::rows_of(Frame frame, int device) const {
+  GNEISS_ASSERT(device == this->device() || reads_in_place(), "rows of device {} lie in memory of another process",
+                device);
+  return looked_up(frame, device);
+}
+
 const std::byte* Space::row_address(Frame frame, int device, std::int64_t row) const {
-  return address(rows_of(frame, device), device, row);
+  const SharedRows rows = rows_of(frame, device);
+  expect_row(rows, device, row);
+  return rows.first + row * rows.stride_bytes;
 }
 
 Token Space::get_rows(Frame frame, int device, std::span<const NodeId> rows, std::int64_t row_bytes, LocalRows to) {
   GNEISS_ASSERT(std::ssize(rows) == to.count, "{} rows are fetched into room for {}", rows.size(), to.count);
-  const SharedRows from = rows_of(frame, device);
-  for (const NodeId row : rows) address(from, device, row);  // throws if there is no such row
+  const SharedRows from = looked_up(frame, device);
+  for (const NodeId row : rows) expect_row(from, device, row);
   return counted({frame, device, from, rows, 0, row_bytes, to});
 }
 
 Token Space::get_range(Frame frame, int device, std::int64_t first, std::int64_t row_bytes, LocalRows to) {
-  const SharedRows from = rows_of(frame, device);
+  const SharedRows from = looked_up(frame, device);
   if (to.count > 0) {
-    address(from, device, first);
-    address(from, device, first + to.count - 1);
+    expect_row(from, device, first);
+    expect_row(from, device, first + to.count - 1);
   }
   return counted({frame, device, from, {}, first, row_bytes, to});
 }
@@ -59,6 +67,14 @@ Token Space::counted(const Get& get) {
     traffic_.bytes_from[static_cast<std::size_t>(get.device)] += get.to.count * get.row_bytes;
   }
   return begin(get);
+}
+
+void Space::copy(const Get& get) {
+  for (std::int64_t i = 0; i < get.to.count; ++i) {
+    const std::int64_t row = get.list.empty() ? get.first + i : get.list[static_cast<std::size_t>(i)];
+    std::memcpy(get.to.first + i * get.to.stride_bytes, get.from.first + row * get.from.stride_bytes,
+                static_cast<std::size_t>(get.row_bytes));
+  }
 }
 
 }  // namespace gneiss::pgas

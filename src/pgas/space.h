@@ -64,10 +64,13 @@ class Space {
   /// waited for its gets. Errors: kPeerLost
   virtual void close(Frame frame) = 0;
 
-  /// Where a row of a device lies, between open and close. Errors: kInternal if the device has no such row.
+  /// Do others' addresses mean something to this device? Else it has their rows by gets alone.
+  virtual bool reads_in_place() const { return true; }
+  /// Where a row of a device lies, between open and close. Errors: kInternal if the device has no such row, or its rows
+  /// cannot be read in place.
   const std::byte* row_address(Frame frame, int device, std::int64_t row) const;
 
-  /// All that a device shows: for who reads by addresses alone.
+  /// All that a device shows: for who reads by addresses alone. Errors: likewise
   SharedRows rows_of(Frame frame, int device) const;
 
   /// Begins to copy rows of a device, `row_bytes` each: to row i goes rows[i]. Does not block. `rows` and `to` must
@@ -100,8 +103,11 @@ class Space {
   virtual void do_wait(Token token) = 0;
   /// What a device shows. Errors: kInternal if the frame is not open.
   virtual SharedRows shown(Frame frame, int device) const = 0;
+  /// Copies the rows of a get from where they can be read in place.
+  static void copy(const Get& get);
 
  private:
+  SharedRows looked_up(Frame frame, int device) const;
   Token counted(const Get& get);
 
   Traffic traffic_;

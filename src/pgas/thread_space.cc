@@ -1,5 +1,4 @@
-// Devices meet through the communicator: to open is to exchange addresses, to close is to exchange nothing. Gets wait
-// in a ring; a thread takes them in order, so that one number says which have come.
+// Gets wait in a ring; a thread takes them in order, so that one number says which have come.
 //
 // A link with a rate makes each get end no earlier than its bytes could have come, one after the other: the copy is
 // done at once and its end held back. So time on the link passes while the device computes, as it would with real
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -23,10 +21,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class ThreadSpace final : public Space {
+class ThreadSpace final : public MeetingSpace {
  public:
   ThreadSpace(int device, int devices, Meet meet, const Link& link)
-      : device_(device), devices_(devices), meet_(std::move(meet)), link_(link) {
+      : MeetingSpace(device, devices, std::move(meet)), link_(link) {
     try {
       copier_ = std::thread([this] { copy_until_stopped(); });
     } catch (const std::system_error& error) {
@@ -43,59 +41,22 @@ class ThreadSpace final : public Space {
     copier_.join();
   }
 
-  int device() const override { return device_; }
-  int devices() const override { return devices_; }
-
-  Frame open(SharedRows rows) override {
-    const auto unused = std::find_if(frames_.begin(), frames_.end(), [](const Opened& frame) { return !frame.open; });
-    const auto made = static_cast<Frame>(unused - frames_.begin());
-    if (made == frames_.size()) frames_.emplace_back().shown.resize(static_cast<std::size_t>(devices_));
-    meet_(rows, frames_[made].shown);
-    frames_[made].open = true;
-    frames_[made].last = 0;
-    return made;
-  }
-
-  void close(Frame frame) override {
-    expect_open(frame);
-    Opened& opened = frames_[frame];
-    {
-      const std::lock_guard lock(mutex_);
-      GNEISS_ASSERT(done_ >= opened.last, "device {} closes while {} gets are under way", device(),
-                    opened.last - done_);
-    }
-    opened.open = false;
-    meet_({}, opened.shown);
-  }
-
  private:
-  /// What all devices show from open to close.
-  struct Opened {
-    std::vector<SharedRows> shown;  ///< by device
-    Token last = 0;                 ///< the last get in it
-    bool open = false;
-  };
-
-  void expect_open(Frame frame) const {
-    GNEISS_ASSERT(frame < frames_.size() && frames_[frame].open, "rows of others are read between open and close");
-  }
-
-  SharedRows shown(Frame frame, int device) const override {
-    expect_open(frame);
-    return frames_[frame].shown[static_cast<std::size_t>(device)];
-  }
-
   void do_wait(Token token) override {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [&] { return done_ >= token; });
   }
 
-  Token begin(const Get& get) override {
+  Token last_come() const override {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+
+  Token start(const Get& get) override {
     const std::lock_guard lock(mutex_);
     if (begun_ - done_ == ring_.size()) grow();
     ring_[begun_ % ring_.size()] = get;
     ++begun_;
-    frames_[get.frame].last = begun_;
     changed_.notify_one();
     return begun_;
   }
@@ -146,21 +107,9 @@ class ThreadSpace final : public Space {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
 
-  void copy(const Get& get) const {
-    for (std::int64_t i = 0; i < get.to.count; ++i) {
-      const std::int64_t row = get.list.empty() ? get.first + i : get.list[static_cast<std::size_t>(i)];
-      std::memcpy(get.to.first + i * get.to.stride_bytes, get.from.first + row * get.from.stride_bytes,
-                  static_cast<std::size_t>(get.row_bytes));
-    }
-  }
-
-  const int device_;
-  const int devices_;
-  Meet meet_;
   const Link link_;
-  std::vector<Opened> frames_;  ///< the device's own thread alone looks at them
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;  ///< there is something to copy, or it is time to end
   std::condition_variable arrived_;
   std::vector<Get> ring_ = std::vector<Get>(16);

@@ -12,7 +12,7 @@
 #include "data/parts.h"
 #include "data/ranges.h"
 #include "data/validate.h"
-#include "pgas/thread_space.h"
+#include "pgas/space.h"
 #include "train/rank_plan.h"
 
 namespace gneiss::train {
@@ -27,19 +27,6 @@ bool runs_here(const exchange::Tuning& tuning) {
 
 }  // namespace
 
-std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link) {
-  const auto devices = static_cast<std::size_t>(communicator.ranks());
-  std::vector<std::int64_t> one_each(devices + 1);
-  std::iota(one_each.begin(), one_each.end(), std::int64_t{0});
-  const auto meet = [&communicator, one_each, copies = std::vector<pgas::SharedRows>(devices)](
-                        const pgas::SharedRows& mine, std::span<pgas::SharedRows> all) mutable {
-    std::fill(copies.begin(), copies.end(), mine);
-    communicator.exchange({std::as_bytes(std::span(copies)), one_each}, {std::as_writable_bytes(all), one_each},
-                          sizeof(pgas::SharedRows));
-  };
-  return pgas::thread_space(communicator.rank(), communicator.ranks(), meet, link);
-}
-
 RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const SessionOptions& options,
                            const RowExchange& exchange, const Cutting& cutting)
     : ranks_(ranks),
@@ -47,8 +34,6 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
       exchange_(exchange),
       options_(options),
       members_(static_cast<std::size_t>(ranks_->here())) {
-  GNEISS_ASSERT(!exchange_.fetched || ranks_->here() == ranks_->count() || exchange_.heap != nullptr,
-                "rows are fetched in memory that all devices have");
   GNEISS_ASSERT(exchange_.devices.empty() ? options.device == nullptr
                                           : std::ssize(exchange_.devices) == ranks_->count() && exchange_.fetched,
                 "{} devices for {} ranks", exchange_.devices.size(), ranks_->count());
@@ -72,7 +57,9 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
     part_of(communicator) = std::move(cut.dataset);
     here.part.exchange = exchange_.how;
     if (exchange_.fetched) {
-      here.space = space_of(communicator, exchange_.link);
+      here.space = communicator.make_space(exchange_.link);
+      GNEISS_ASSERT(!here.space->reads_in_place() || ranks_->here() == ranks_->count() || exchange_.heap != nullptr,
+                    "rows are read in place in memory that all devices have");
       here.part.space = here.space.get();
       if (exchange_.traced) {
         here.timeline = std::make_unique<pgas::Timeline>();
@@ -181,7 +168,7 @@ std::vector<const pgas::Timeline*> RankTraining::timelines() const {
 
 std::vector<std::string> RankTraining::notes() const {
   std::vector<std::string> notes = {fmt::format("{} {} with {}: they {} {} copies of others' nodes, of {} nodes",
-                                                ranks_->count(), exchange_.fetched ? "devices" : "ranks", cut_,
+                                                ranks_->count(), exchange_.of_devices ? "devices" : "ranks", cut_,
                                                 exchange_.fetched ? "fetch" : "hold", ghosts_, whole_.num_nodes())};
   std::vector<std::string> refused;
   for (const partition::Refusal& way : refused_) refused.push_back(fmt::format("{}: {}", way.method, way.reason));

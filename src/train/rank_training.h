@@ -24,25 +24,22 @@ namespace gneiss::train {
 
 /// How the rows of others' nodes come.
 struct RowExchange {
-  bool fetched = false;  ///< read in the others' memory, which all share; else sent
-  pgas::Link link = {};  ///< how fast they are fetched
+  bool fetched = false;  ///< read in the others' memory; else sent
+  pgas::Link link = {};  ///< how fast they are fetched, where all share that memory
   /// How fetched rows that are summed are taken up: halo, stream or fine.
   exchange::Exchange how = exchange::Exchange::kHalo;
   exchange::Tuning tuning = {};  ///< of fine
-  /// Devices add the edges into a node in the order of the data set as it came, as one device does: sums over in-edges
-  /// have its bits. Costs 4 bytes an edge, 12 with weights.
+  /// Who fetches adds the edges into a node in the order of the data set as it came, as one device does: sums over
+  /// in-edges have its bits. Costs 4 bytes an edge, 12 with weights.
   bool in_order = true;
-  bool tunes = false;   ///< fine: iterations look for better numbers than `tuning`; no result depends on them
-  bool traced = false;  ///< what devices do and wait for is noted
+  bool tunes = false;       ///< fine: iterations look for better numbers than `tuning`; no result depends on them
+  bool traced = false;      ///< what devices do and wait for is noted
+  bool of_devices = false;  ///< people know the ranks as devices
   /// Kernels run on these, one for each rank, which read each other's memory; none: on the host.
   std::vector<std::shared_ptr<runtime::Device>> devices = {};
-  /// Devices are processes: memory that they share, made before they were forked.
+  /// Ranks are processes forked from one: memory that they share, made before. Not of ranks that MPI joins.
   std::shared_ptr<pgas::SymmetricHeap> heap = {};
 };
-
-/// The space of the communicator's rank, whose devices are all threads of this process and meet through it, which must
-/// outlive it. All ranks call it.
-std::unique_ptr<pgas::Space> space_of(comm::Communicator& communicator, const pgas::Link& link);
 
 class RankTraining {
  public:
@@ -50,7 +47,7 @@ class RankTraining {
   /// each; its own edges and features go then. Of a data set that is read by parts, each rank reads and checks its own
   /// alone. A data set that was cut into as many parts keeps those. `ranks` must
   /// outlive this. `options.threads` are shared by the ranks of this process. Errors: as Session; kUnsupported where
-  /// the model needs the whole graph; kPeerLost. Rows are fetched only where all ranks are here.
+  /// the model needs the whole graph; kPeerLost.
   RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const SessionOptions& options,
                const RowExchange& exchange = {}, const Cutting& cutting = {});
   ~RankTraining();

@@ -164,7 +164,7 @@ struct DeviceTimes {
 DeviceTimes train_device(const train::RankData& here, train::SessionOptions options, bool overlap,
                          const pgas::Link& link) {
   train::RankPart part = here.part;
-  const std::unique_ptr<pgas::Space> space = train::space_of(*part.communicator, link);
+  const std::unique_ptr<pgas::Space> space = part.communicator->make_space(link);
   part.space = space.get();
   options.overlap = overlap;
   train::Session<float> session(here.dataset, options, &part);

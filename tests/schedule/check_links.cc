@@ -18,8 +18,8 @@
 #include "exchange/exchanged_sum.h"
 #include "kernels/halo.h"
 #include "partition/local_graph.h"
+#include "pgas/space.h"
 #include "pgas/thread_space.h"
-#include "train/rank_training.h"
 
 namespace gneiss {
 namespace {
@@ -116,7 +116,7 @@ class Device {
 
   /// Seconds of a sum, from when both devices begin to when both are through. Of `runs` the least.
   double seconds(Exchange how, const Tuning& tuning, Edges edges, const pgas::Link& link, int runs) {
-    const std::unique_ptr<pgas::Space> space = train::space_of(communicator_, link);
+    const std::unique_ptr<pgas::Space> space = communicator_.make_space(link);
     kernels::SpmmArgs<float> args;
     args.pattern = parts_[static_cast<std::size_t>(edges)]->pattern();
     args.x = ConstMatrixView<float>(table());

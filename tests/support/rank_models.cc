@@ -80,7 +80,7 @@ Step step_on_devices(const data::Dataset& dataset, const train::SessionOptions& 
   std::vector<std::unique_ptr<pgas::Space>> spaces(static_cast<std::size_t>(devices));  // they end after all sessions
   return step_on_ranks(dataset, options, devices, [&](train::RankData* here) {
     auto& space = spaces[static_cast<std::size_t>(here->part.communicator->rank())];
-    space = train::space_of(*here->part.communicator, exchange.link);
+    space = here->part.communicator->make_space(exchange.link);
     if (wrap) space = wrap(std::move(space));
     here->part.space = space.get();
     here->part.exchange = exchange.how;

@@ -14,8 +14,7 @@
 #include "graph/graph.h"
 #include "kernels/halo.h"
 #include "partition/local_graph.h"
-#include "pgas/thread_space.h"
-#include "train/rank_training.h"
+#include "pgas/space.h"
 
 namespace gneiss::testing {
 
@@ -105,7 +104,7 @@ Made<T> sum_on(int devices, const Case& c, const Way& run, const Damage& damage 
     const auto self = static_cast<std::size_t>(communicator.rank());
     const partition::LocalGraph local = partition::local_graph(whole, starts[self], starts[self + 1]);
     const comm::HaloPlan halo = comm::make_halo_plan(communicator, starts, local.ghosts);
-    const std::unique_ptr<pgas::Space> space = wrap ? wrap(communicator) : train::space_of(communicator, pgas::Link{});
+    const std::unique_ptr<pgas::Space> space = wrap ? wrap(communicator) : communicator.make_space(pgas::Link{});
     const std::int64_t rows = starts[self + 1] - starts[self];
     std::vector<T> own(x.begin() + starts[self] * c.cols, x.begin() + starts[self + 1] * c.cols);
     std::vector<T> table(static_cast<std::size_t>((halo.owned + halo.ghosts) * c.cols), T{NAN});

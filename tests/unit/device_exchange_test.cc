@@ -35,7 +35,7 @@ void on_devices(int devices, const graph::Graph& whole, std::span<const std::int
     const auto self = static_cast<std::size_t>(communicator.rank());
     const partition::LocalGraph local = partition::local_graph(whole, starts[self], starts[self + 1]);
     const comm::HaloPlan halo = comm::make_halo_plan(communicator, starts, local.ghosts);
-    const std::unique_ptr<pgas::Space> space = train::space_of(communicator, pgas::Link{});
+    const std::unique_ptr<pgas::Space> space = communicator.make_space(pgas::Link{});
     const std::unique_ptr<runtime::Device> device = runtime::make_emulated_device();
     work(communicator, halo, local, space.get(), device.get());
   });

@@ -108,7 +108,7 @@ DeviceSums sum_on_devices(int devices, const Case& c, const DeviceWay& way) {
     const std::int64_t rows = starts[self + 1] - first;
     const partition::LocalGraph local = partition::local_graph(whole, first, starts[self + 1]);
     const comm::HaloPlan halo = comm::make_halo_plan(communicator, starts, local.ghosts);
-    const std::unique_ptr<pgas::Space> space = train::space_of(communicator, pgas::Link{});
+    const std::unique_ptr<pgas::Space> space = communicator.make_space(pgas::Link{});
     const std::unique_ptr<runtime::Device> device = runtime::make_emulated_device();
     kernels::emulated::set_order(way.order);
     std::vector<float> weights;

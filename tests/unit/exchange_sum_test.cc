@@ -72,7 +72,7 @@ std::vector<T> summed_at_starts(int devices, const Case& c, bool by_gets) {
     const partition::LocalGraph local = partition::local_graph(whole, starts[self], starts[self + 1]);
     const comm::HaloPlan halo = comm::make_halo_plan(communicator, starts, local.ghosts);
     const std::unique_ptr<pgas::Space> space =
-        by_gets ? train::space_of(communicator, pgas::Link{}) : std::unique_ptr<pgas::Space>();
+        by_gets ? communicator.make_space(pgas::Link{}) : std::unique_ptr<pgas::Space>();
     const graph::Transpose back = graph::transpose(local.graph.in_edges());
     std::vector<T> own(x.begin() + starts[self] * c.cols, x.begin() + starts[self + 1] * c.cols);
     const std::vector<T> weights(local.graph.weights().begin(), local.graph.weights().end());
@@ -163,7 +163,7 @@ const Way kRun = {.tuning = {4, 1, 2, 3}};
 
 Wrap late(const testing::SpaceFaults& faults) {
   return [=](comm::Communicator& communicator) -> std::unique_ptr<pgas::Space> {
-    return std::make_unique<testing::LateSpace>(train::space_of(communicator, {}), faults);
+    return std::make_unique<testing::LateSpace>(communicator.make_space({}), faults);
   };
 }
 
