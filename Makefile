@@ -67,9 +67,9 @@ check-tiering: ## rerun the experiments of the Data Tiering paper on generated g
 
 check-mpi: ## install Open MPI, build with it, and hold processes under mpirun against one process (a minute)
 	@tools/install-deps check mpi
-	@tools/configure $(BUILD)-mpi -DGNEISS_BUILD_TESTS=OFF -DGNEISS_MPI=ON
-	@cmake --build $(BUILD)-mpi --parallel $(JOBS) --target gneiss
-	@tools/check-mpi $(BUILD)-mpi/bin/gneiss
+	@tools/configure $(BUILD)-mpi -DGNEISS_BUILD_TESTS=ON -DGNEISS_MPI=ON
+	@cmake --build $(BUILD)-mpi --parallel $(JOBS) --target gneiss mpi_space_test
+	@tools/check-mpi $(BUILD)-mpi/bin/gneiss $(BUILD)-mpi/tests/mpi_space_test
 
 check-partition: ## cut graphs that partitioners stumble over, and compare modelled with measured epochs (minutes)
 	@tools/install-deps check

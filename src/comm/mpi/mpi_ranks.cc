@@ -16,51 +16,24 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "comm/launch.h"
+#include "comm/mpi/mpi_calls.h"
+#include "comm/mpi/mpi_space.h"
 
 namespace gneiss::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// MPI still runs: an exit would leave the others waiting.
-bool is_open = false;
-
-void check(int status, const char* what) {
-  if (status == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(status, text, &length);
-  throw Error(ErrorCode::kPeerLost,
-              fmt::format("{} failed: {}", what, std::string(text, static_cast<std::size_t>(length))));
-}
-
 /// At the exit of a process that failed: ends all others with its status.
 void end_all(int status, void*) {
   constexpr int kPeerLostStatus = 6;
-  if (is_open) MPI_Abort(MPI_COMM_WORLD, status != 0 ? status : kPeerLostStatus);
-}
-
-/// How long a rank waits for the others: GNEISS_RANK_SECONDS, or ten minutes.
-std::chrono::seconds time_limit() {
-  constexpr std::chrono::seconds kUsual{600};
-  const char* text = std::getenv("GNEISS_RANK_SECONDS");
-  const int asked = text == nullptr ? 0 : std::atoi(text);
-  return asked > 0 ? std::chrono::seconds(asked) : kUsual;
-}
-
-/// Bytes of one message at most: GNEISS_MPI_MESSAGE_BYTES, or 1 GiB.
-std::int64_t message_limit() {
-  constexpr std::int64_t kUsual = std::int64_t{1} << 30;
-  const char* text = std::getenv("GNEISS_MPI_MESSAGE_BYTES");
-  const std::int64_t asked = text == nullptr ? 0 : std::atoll(text);
-  return asked > 0 ? std::min(asked, kUsual) : kUsual;
+  if (mpi_life().open) MPI_Abort(MPI_COMM_WORLD, status != 0 ? status : kPeerLostStatus);
 }
 
 /// Ends the process if it is not gone in time: MPI cannot be asked who is missing while it starts.
@@ -106,12 +79,16 @@ class MpiCommunicator final : public Communicator {
     check(MPI_Comm_size(comm_, &ranks_), "joining the ranks");
   }
   ~MpiCommunicator() override {
-    if (is_open && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
+    if (mpi_life().ends_well()) MPI_Comm_free(&comm_);
   }
 
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
   void abort(const std::string&) noexcept override {}  // the process ends, and everybody with it
+  /// Open MPI opens no window over one process.
+  std::unique_ptr<pgas::Space> make_space(const pgas::Link& link) override {
+    return ranks_ == 1 ? Communicator::make_space(link) : mpi_space(comm_, meeting());
+  }
 
  private:
   /// A call that is not waited for yet, or room for one.
@@ -277,10 +254,7 @@ class MpiCommunicator final : public Communicator {
       const bool named = i > 0 && open.peers[i] == open.peers[i - 1] && !late.empty();
       if (waits && !named) late += name;
     }
-    throw Error(ErrorCode::kPeerLost,
-                fmt::format("rank {} of {} waited {} s in {} for rank {}", rank_, ranks_, limit_.count(),
-                            name_of(open.act), late),
-                {}, "look at that rank's messages; GNEISS_RANK_SECONDS sets how long ranks wait for each other");
+    comm::throw_late({rank_, ranks_, name_of(open.act), late});
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
@@ -299,15 +273,15 @@ class MpiRanks final : public Ranks {
     const Launch launch = find_launch();
     const StartLimit limit(launch.rank, launch.ranks, time_limit());
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "starting MPI");
-    is_open = true;
+    mpi_life().open = true;
     on_exit(end_all, nullptr);
     communicator_ = std::make_unique<MpiCommunicator>();
   }
   ~MpiRanks() override {
     communicator_.reset();
-    if (failed_ || std::uncaught_exceptions() > 0) return;
+    if (!mpi_life().ends_well()) return;
     MPI_Finalize();
-    is_open = false;
+    mpi_life().open = false;
   }
 
   int count() const override { return communicator_->ranks(); }
@@ -318,14 +292,13 @@ class MpiRanks final : public Ranks {
     try {
       body(*communicator_);
     } catch (...) {
-      failed_ = true;
+      mpi_life().failed = true;
       throw;
     }
   }
 
  private:
   std::unique_ptr<MpiCommunicator> communicator_;
-  bool failed_ = false;
 };
 
 }  // namespace
