@@ -503,8 +503,8 @@ inline constexpr Setting<bool> overlap{"train.overlap"};
 /// share each batch
 inline constexpr Setting<std::int64_t> devices{"train.devices"};
 /// how devices or ranks that share the graph take up each other's rows: all before a sum (halo), edges from own nodes
-/// first (stream), or for a few edges at a time (fine, devices alone); auto: the shortest by modelled time, of ranks
-/// halo
+/// first (stream), or for a few edges at a time (fine; ranks read them in each other's memory); auto: the shortest by
+/// modelled time, of ranks halo
 inline constexpr Setting<RowExchange> exchange{"train.exchange"};
 /// with --devices: each device is a process of this machine
 inline constexpr Setting<bool> processes{"train.processes"};

@@ -78,7 +78,7 @@ std::string pairs(const DevicePlan& plan, RowsOf rows) {
 
 }  // namespace
 
-static TrainingExchange find_exchange(const settings::Config& config, const cost::Rates& rates,
+static TrainingExchange find_exchange(const settings::Config& config, int devices, const cost::Rates& rates,
                                       const graph::Graph& graph, std::int64_t columns) {
   TrainingExchange made;
   const std::string& asked = config.text("train.exchange");
@@ -90,7 +90,6 @@ static TrainingExchange find_exchange(const settings::Config& config, const cost
   const bool named = config.origin("train.machine") == settings::Origin::kFlag;
   exchange::Machine machine = named ? exchange::find_machine(config.text("train.machine")) : this_machine(rates);
   if (!named && plans_for_card(config)) machine.name = "a card that devices share";
-  const int devices = device_count(config);
   const std::vector<partition::PartTraffic> parts =
       partition::part_traffic(graph, partition::owners_of(partition::contiguous(graph.offsets(), devices)), devices);
   std::int64_t largest = 0;
@@ -102,9 +101,9 @@ static TrainingExchange find_exchange(const settings::Config& config, const cost
   return made;
 }
 
-TrainingExchange training_exchange(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
-                                   const ir::Program& model, std::int64_t columns) {
-  TrainingExchange made = find_exchange(config, rates, graph, columns);
+TrainingExchange training_exchange(const settings::Config& config, const Sharers& sharers, const cost::Rates& rates,
+                                   const graph::Graph& graph, const ir::Program& model, std::int64_t columns) {
+  TrainingExchange made = find_exchange(config, sharers.count, rates, graph, columns);
   if (made.how != Exchange::kFine) return made;
   if (plans_for_card(config)) {  // kernels are not tuned, and the tuner's numbers are those of threads
     const exchange::Machine machine = exchange::find_machine(config.text("train.machine"));
@@ -113,7 +112,7 @@ TrainingExchange training_exchange(const settings::Config& config, const cost::R
     });
     return made;
   }
-  made.key = tuned_key(graph, model, columns, device_count(config));
+  made.key = tuned_key(graph, model, columns, sharers.count) + (sharers.join_by_mpi ? " mpi" : "");
   const std::optional<exchange::Tuning> kept = load_tuned(made.key, &made.warning);
   made.tuned = kept.has_value();
   made.tuning = kept ? *kept : first_tuning(graph, [](const exchange::Tuning&) { return true; });

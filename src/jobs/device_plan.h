@@ -20,7 +20,7 @@
 
 namespace gneiss::jobs {
 
-/// How devices of this process take up each other's rows in a training.
+/// How devices, or ranks that fetch, take up each other's rows in a training.
 struct TrainingExchange {
   exchange::Exchange how = exchange::Exchange::kHalo;
   exchange::Tuning tuning;  ///< of fine
@@ -28,6 +28,12 @@ struct TrainingExchange {
   std::string key;          ///< by which the numbers of the tuner are kept; of fine
   bool tuned = false;       ///< they are those of an earlier training
   std::string warning;      ///< why numbers that are kept are not used
+};
+
+/// Who shares a graph.
+struct Sharers {
+  int count = 1;
+  bool join_by_mpi = false;  ///< rows come over what joins them, so that the tuner's numbers are others
 };
 
 struct DevicePlan {
@@ -55,8 +61,8 @@ struct DevicePlan {
 /// shortest.
 ///   columns   of the rows that the model gathers
 ///   model     as it was compiled
-TrainingExchange training_exchange(const settings::Config& config, const cost::Rates& rates, const graph::Graph& graph,
-                                   const ir::Program& model, std::int64_t columns);
+TrainingExchange training_exchange(const settings::Config& config, const Sharers& sharers, const cost::Rates& rates,
+                                   const graph::Graph& graph, const ir::Program& model, std::int64_t columns);
 
 /// What each device of a training by `plan->trains_by` would fetch and take.
 void plan_training(data::Dataset&& dataset, const train::SessionOptions& options, const train::Cutting& cutting,

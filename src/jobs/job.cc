@@ -175,6 +175,12 @@ class Trainer {
 
   bool in_several_processes() const { return world_ != nullptr && world_->here() < world_->count(); }
 
+  /// Of several that share the graph: rows are read in others' memory. Devices always do so, ranks by `fine` alone.
+  bool fetches_rows() const {
+    return device_count(config_) > 1 ||
+           exchange::exchange_of(config_.text("train.exchange")) == exchange::Exchange::kFine;
+  }
+
   /// Processes choose by the rates of rank 0: each machine has measured its own, and other choices are other programs.
   std::optional<cost::RatesInUse> agreed_rates() {
     if (!in_several_processes()) return {};
@@ -304,7 +310,7 @@ class Trainer {
       const std::vector<std::string> notes = ranks_->notes();
       report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
       trace();
-      if (device_count(config_) > 1)
+      if (fetches_rows())
         report_.notes.push_back(
             fmt::format("rows of others come by {} ({})", exchange::name_of(exchange_.how), exchange_.why));
     } else {
@@ -336,17 +342,19 @@ class Trainer {
     if (world_ != nullptr) {
       const train::Cutting cutting = cutting_options();  // by the data set, which goes then
       train::RowExchange rows;
-      if (device_count(config_) > 1) {
+      if (fetches_rows()) {
         if (device_ != nullptr) rows.devices = share_devices();
         const train::SessionOptions& options = workload_->session();
-        exchange_ = training_exchange(config_, options.passes.rates, dataset().graph, options.compiled->program,
-                                      workload_->gathered_width());
+        const Sharers sharers = {world_->count(), in_several_processes() && heap_ == nullptr};
+        exchange_ = training_exchange(config_, sharers, options.passes.rates, dataset().graph,
+                                      options.compiled->program, workload_->gathered_width());
         if (!exchange_.warning.empty()) checkpoints_.warnings().push_back(exchange_.warning);
         rows = {.fetched = true,
                 .how = exchange_.how,
                 .tuning = exchange_.tuning,
                 .tunes = !exchange_.tuned && device_ == nullptr,
                 .traced = config_.has("device.trace"),
+                .of_devices = device_count(config_) > 1,
                 .devices = std::move(rows.devices),
                 .heap = heap_};
       }
@@ -508,9 +516,9 @@ class Trainer {
     if (!report_.interrupted)
       report_.advice = advice_on(report_.runs[static_cast<std::size_t>(report_.saved_run)], chance_,
                                  workload_->driver().metric, large, config_);
-    if (ranks_ != nullptr && device_count(config_) > 1) {
+    if (ranks_ != nullptr && fetches_rows()) {
       report_.routes["exchange"] = exchange::name_of(exchange_.how);
-      report_.routes["processes"] = heap_ != nullptr;
+      report_.routes["processes"] = in_several_processes();
       if (device_ == nullptr) report_.routes["fetched_bytes"] = ranks_->fetched_bytes();  // kernels count nothing
       report_.routes["bytes"] = device_ == nullptr ? ranks_->member_bytes() : ranks_->device_bytes();
       report_.routes["exchange_bytes"] = Json::list();
@@ -573,7 +581,7 @@ class Trainer {
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several
   std::unique_ptr<train::RankTraining> ranks_;      ///< or these
   std::shared_ptr<pgas::SymmetricHeap> heap_;       ///< of devices that are processes and share the graph
-  TrainingExchange exchange_;                       ///< of devices that share the graph
+  TrainingExchange exchange_;                       ///< of those that share the graph and fetch rows
   std::unique_ptr<train::BatchTraining> batches_;  ///< of the session; null: every epoch is one step on the whole graph
   std::optional<runs::SafeTensors> init_;          ///< of --init
   Buffer<float> first_weights_;                    ///< the same, as every run begins; empty without

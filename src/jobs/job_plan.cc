@@ -157,8 +157,9 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   if (const int devices = device_count(config); devices > 1 && !report.batches) {
     report.devices = plan_devices(workload.dataset().graph, devices, config.text("train.machine"),
                                   train::gathered_width(blueprint.compiled.program));
-    report.devices->trains_by = training_exchange(config, options.passes.rates, workload.dataset().graph,
-                                                  blueprint.compiled.program, workload.gathered_width());
+    report.devices->trains_by =
+        training_exchange(config, Sharers{devices}, options.passes.rates, workload.dataset().graph,
+                          blueprint.compiled.program, workload.gathered_width());
     const train::Cutting cutting = {
         config.text("train.partition"),
         epoch_model(rank_machine(config, 1), workload.dataset().graph, workload.gathered_width())};

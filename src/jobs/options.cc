@@ -341,9 +341,9 @@ void check_exchange(const settings::Config& config, bool plans) {
                 "--exchange says how devices or ranks that share the graph take up each other's rows",
                 config.where("train.exchange"), "add --devices 4 or --ranks 4, or leave it out");
   }
-  if (config.text("train.exchange") == "fine" && !shares_graph && ranks) {
-    throw Error(ErrorCode::kUsage, "--exchange fine reads rows in others' memory; ranks are sent them",
-                config.where("train.exchange"), "use halo or stream, or --devices in place of --ranks");
+  if (plans && ranks && !shares_graph && config.text("train.exchange") == "fine") {
+    throw Error(ErrorCode::kUsage, "--exchange fine has no modelled time on ranks", config.where("train.exchange"),
+                "use halo or stream; --devices in place of --ranks shows the bytes that fine fetches");
   }
   if (!asked("train.machine") || (shares_graph && (plans || config.text("train.exchange") == "auto"))) return;
   throw Error(ErrorCode::kUsage, "--machine says whose links plans of several devices and --exchange auto go by",

@@ -130,8 +130,8 @@ std::vector<Setting> train_settings() {
        .initial = "auto",
        .help =
            "how devices or ranks that share the graph take up each other's rows: all before a sum (halo), edges from "
-           "own nodes first (stream), or for a few edges at a time (fine, devices alone); auto: the shortest by "
-           "modelled time, of ranks halo",
+           "own nodes first (stream), or for a few edges at a time (fine; ranks read them in each other's memory); "
+           "auto: the shortest by modelled time, of ranks halo",
        .choices = {"auto", "halo", "stream", "fine"}},
       {.key = "train.processes",
        .flag = "processes",
