@@ -2,6 +2,7 @@
 // from its pieces, which are the same for all sums over a graph.
 #include "exchange/fetches.h"
 
+#include <algorithm>
 #include <map>
 
 #include "exchange/sum_pieces.h"
@@ -15,10 +16,22 @@ std::vector<std::int64_t> counts(const std::vector<std::int64_t>& at) {
   return counts;
 }
 
+/// [devices] entries whose rows are ghosts of each.
+std::vector<std::int64_t> edges_from(const SparsePattern& edges, const comm::HaloPlan& halo) {
+  std::vector<std::int64_t> entries(halo.receive_at.size() - 1, 0);
+  for (const NodeId column : edges.indices) {
+    const std::int64_t ghost = std::int64_t{column} - halo.owned;
+    if (ghost < 0) continue;
+    const auto next = std::upper_bound(halo.receive_at.begin(), halo.receive_at.end(), ghost);
+    ++entries[static_cast<std::size_t>(next - halo.receive_at.begin() - 1)];
+  }
+  return entries;
+}
+
 }  // namespace
 
 std::vector<Fetch> fetches_of(const ir::Program& program, const comm::HaloPlan& halo, const Tuning& tuning,
-                              const std::function<SparsePattern(std::int32_t graph)>& in_edges) {
+                              const std::function<SparsePattern(std::int32_t graph)>& in_edges, SumsBy by) {
   const int devices = static_cast<int>(std::ssize(halo.receive_at)) - 1;
   std::map<std::int64_t, std::vector<std::int64_t>> fine;  // by graph
   std::vector<Fetch> fetches;
@@ -41,8 +54,11 @@ std::vector<Fetch> fetches_of(const ir::Program& program, const comm::HaloPlan& 
         if (fetch.how != Exchange::kFine) continue;
         const std::int64_t graph = op.attrs.integer("graph", 0);
         std::vector<std::int64_t>& rows = fine[graph];
-        if (rows.empty())
-          rows = fine_pieces(in_edges(static_cast<std::int32_t>(graph)), halo, tuning, {}).rows_from(devices);
+        if (rows.empty()) {
+          const SparsePattern edges = in_edges(static_cast<std::int32_t>(graph));
+          rows =
+              by == SumsBy::kCard ? edges_from(edges, halo) : fine_pieces(edges, halo, tuning, {}).rows_from(devices);
+        }
         fetch.rows_from = rows;
         break;
       }

@@ -23,11 +23,15 @@ struct Fetch {
   std::vector<std::int64_t> rows_from;  ///< [devices]
 };
 
+/// Who sums: by the exchange fine, a kernel of a card fetches a row for every edge from others, a host one for a unit.
+enum class SumsBy : std::uint8_t { kHost, kCard };
+
 /// Of every op of a device's program that fetches, in order. Evaluations run the inference phase.
 ///   halo      of the device; of its lists receive_at, send_at and, for fine, ghost_rows are read
 ///   in_edges  of a graph of the program
 std::vector<Fetch> fetches_of(const ir::Program& program, const comm::HaloPlan& halo, const Tuning& tuning,
-                              const std::function<SparsePattern(std::int32_t graph)>& in_edges);
+                              const std::function<SparsePattern(std::int32_t graph)>& in_edges,
+                              SumsBy by = SumsBy::kHost);
 
 /// Bytes of f32 rows that these fetch in one run of a phase, by device.
 std::vector<std::int64_t> bytes_from(const std::vector<Fetch>& fetches, ir::Phase phase);

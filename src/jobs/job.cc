@@ -519,7 +519,7 @@ class Trainer {
     if (ranks_ != nullptr && fetches_rows()) {
       report_.routes["exchange"] = exchange::name_of(exchange_.how);
       report_.routes["processes"] = in_several_processes();
-      if (device_ == nullptr) report_.routes["fetched_bytes"] = ranks_->fetched_bytes();  // kernels count nothing
+      report_.routes["fetched_bytes"] = ranks_->fetched_bytes();
       report_.routes["bytes"] = device_ == nullptr ? ranks_->member_bytes() : ranks_->device_bytes();
       report_.routes["exchange_bytes"] = Json::list();
       for (const runtime::ExchangeBytes& bytes : ranks_->exchange_bytes())

@@ -59,13 +59,8 @@ void Space::wait(Token token) {
 Token Space::counted(const Get& get) {
   GNEISS_ASSERT(get.to.count <= 1 || get.row_bytes <= get.to.stride_bytes, "rows of {} bytes do not fit {}",
                 get.row_bytes, get.to.stride_bytes);
-  if (get.device != device()) {
-    ++traffic_.gets;
-    traffic_.rows += get.to.count;
-    traffic_.bytes += get.to.count * get.row_bytes;
-    traffic_.bytes_from.resize(static_cast<std::size_t>(devices()));
-    traffic_.bytes_from[static_cast<std::size_t>(get.device)] += get.to.count * get.row_bytes;
-  }
+  if (get.device != device()) ++traffic_.gets;
+  count(get.device, get.to.count, get.row_bytes);
   return begin(get);
 }
 
@@ -75,6 +70,14 @@ void Space::copy(const Get& get) {
     std::memcpy(get.to.first + i * get.to.stride_bytes, get.from.first + row * get.from.stride_bytes,
                 static_cast<std::size_t>(get.row_bytes));
   }
+}
+
+void Space::count(int device, std::int64_t rows, std::int64_t row_bytes) {
+  if (device == this->device()) return;
+  traffic_.rows += rows;
+  traffic_.bytes += rows * row_bytes;
+  traffic_.bytes_from.resize(static_cast<std::size_t>(devices()));
+  traffic_.bytes_from[static_cast<std::size_t>(device)] += rows * row_bytes;
 }
 
 }  // namespace gneiss::pgas

@@ -78,6 +78,8 @@ class Space {
   Token get_rows(Frame frame, int device, std::span<const NodeId> rows, std::int64_t row_bytes, LocalRows to);
   /// The same of the consecutive rows first, first + 1, … as many as `to` has.
   Token get_range(Frame frame, int device, std::int64_t first, std::int64_t row_bytes, LocalRows to);
+  /// Counts rows, row_bytes each, that a kernel reads of a device by their addresses.
+  void count(int device, std::int64_t rows, std::int64_t row_bytes);
   /// Returns when the rows of that get, and of all before it, have come.
   void wait(Token token);
 

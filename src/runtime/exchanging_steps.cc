@@ -109,6 +109,7 @@ void ExchangingSteps::prepare_fine(const ir::Op& op, const std::function<SparseP
     const SparsePattern edges = in_edges(graph_of(op));
     units.pieces = exchange::fine_pieces(edges, *rank_.halo, rank_.tuning, {weighs, is_extreme(reduce)});
     units.tables = exchange::unit_tables(units.pieces, edges.rows, devices());
+    units.rows_from = count_owners(units.tables.owners.span());
   }
   const ir::Type& type = plan_.program.type(op.results[0]);
   const ir::Storage storage = plan_.placements[static_cast<std::size_t>(op.results[0])].storage;
@@ -130,17 +131,30 @@ void ExchangingSteps::need(Use use, std::int64_t rows) {
   switch (use) {
     case Use::kCopy:
       entries = no_entries(rows);
-      return;
+      break;
     case Use::kFetch:
       entries = halo_entries(*rank_.halo);
-      return;
+      break;
     case Use::kGive:
       entries = halo_add_entries(*rank_.halo);
-      return;
+      break;
     case Use::kSum:
       entries = rank_sum_entries(rows, devices());
-      return;
+      break;
   }
+  at->second.rows_from = count_owners(entries.owners);
+}
+
+std::vector<std::int64_t> ExchangingSteps::count_owners(std::span<const std::uint8_t> owners) const {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(devices()), 0);
+  for (const std::uint8_t owner : owners) ++rows[owner];
+  return rows;
+}
+
+/// Rows that an exchange reads where others have them. Sums over all devices are no exchange of rows.
+void ExchangingSteps::count(std::span<const std::int64_t> rows_from, std::int64_t columns) const {
+  for (int p = 0; p < devices(); ++p)
+    rank_.space->count(p, rows_from[static_cast<std::size_t>(p)], matrix_bytes(1, columns));
 }
 
 std::int64_t ExchangingSteps::bytes() const {
@@ -208,11 +222,14 @@ ExchangingSteps::Work ExchangingSteps::bind_halo(const ir::Op& op, Matrix x, Mat
   const Matrix own = y.band(0, rank_.halo->owned);
   const Matrix ghosts = y.band(rank_.halo->owned, y.rows);
   const PeerSum* const copy = sent(Use::kCopy, own.rows);
-  const PeerSum* const fetch = fetches_meanwhile(op) ? nullptr : sent(Use::kFetch, ghosts.rows);
-  return [=](const kernels::DeviceContext& context) {
+  const Entries* const fetch = fetches_meanwhile(op) ? nullptr : &entries_.at({Use::kFetch, ghosts.rows});
+  return [=, this](const kernels::DeviceContext& context) {
     copy->run(context, x, own, {});
     const auto shown = table->open(own);
-    if (fetch != nullptr) fetch->run(context, {}, ghosts, shown);
+    if (fetch != nullptr) {
+      fetch->there->run(context, {}, ghosts, shown);
+      count(fetch->rows_from, ghosts.cols);
+    }
     if (closes) table->close();
   };
 }
@@ -220,9 +237,10 @@ ExchangingSteps::Work ExchangingSteps::bind_halo(const ir::Op& op, Matrix x, Mat
 ExchangingSteps::Work ExchangingSteps::bind_halo_add(const ir::Op& op, Matrix x, Matrix y) const {
   const bool whole = op.kind == OpKind::halo_add;
   PeerTable* const table = peers(whole ? ir::kNoValue : op.inputs[1]);
-  const PeerSum* const add = sent(Use::kGive, y.rows);
-  return [=](const kernels::DeviceContext& context) {
-    add->run(context, x.band(0, y.rows), y, whole ? table->open(x) : table->table());
+  const Entries* const add = &entries_.at({Use::kGive, y.rows});
+  return [=, this](const kernels::DeviceContext& context) {
+    add->there->run(context, x.band(0, y.rows), y, whole ? table->open(x) : table->table());
+    count(add->rows_from, y.cols);
     table->close();
   };
 }
@@ -250,16 +268,18 @@ ExchangingSteps::Work ExchangingSteps::bind_sum(Matrix x, Matrix y) const {
 ExchangingSteps::Work ExchangingSteps::bind_fine(const ir::Op& op,
                                                  const kernels::Operands<float, Space::kDevice>& operands) const {
   const kernels::OnDevice<kernels::SpmmArgs> sum = sum_args(op, operands);
-  const DeviceUnits* const units = units_.at({graph_of(op), ir::weighs_edges(op), is_extreme(sum.reduce)}).there.get();
+  const Units& taken = units_.at({graph_of(op), ir::weighs_edges(op), is_extreme(sum.reduce)});
+  const DeviceUnits* const units = taken.there.get();
   const auto& kernel = std::get<kernels::DeviceKernel<UnitsArgs>>(device_->kernels());
   const std::size_t needs = kernel.workspace_bytes(units->arguments(sum, {}, false));
   GNEISS_ASSERT(static_cast<std::int64_t>(needs) <= scratch_bytes_, "a sum needs {} bytes of scratch, {} were planned",
                 needs, scratch_bytes_);
   const DeviceSpan<std::byte> scratch = {scratch_->data(), static_cast<std::size_t>(scratch_->bytes())};
-  return [=, &kernel, table = peers(shown_for(op))](const kernels::DeviceContext& context) {
+  return [=, this, &kernel, &taken, table = peers(shown_for(op))](const kernels::DeviceContext& context) {
     kernels::DeviceContext here = context;
     here.workspace = scratch;
     kernel.run(here, units->arguments(sum, table->table(), table->fours()));
+    count(taken.rows_from, sum.x.cols);
   };
 }
 

@@ -9,9 +9,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "ir/plan.h"
 #include "kernels/call.h"
@@ -50,11 +51,13 @@ class ExchangingSteps {
   struct Entries {
     PeerEntries here;
     std::unique_ptr<PeerSum> there;
+    std::vector<std::int64_t> rows_from;  ///< [devices] that are read of each
   };
   struct Units {
     exchange::FinePieces pieces;
     exchange::UnitTables tables;
     std::unique_ptr<DeviceUnits> there;
+    std::vector<std::int64_t> rows_from;  ///< likewise
   };
   using UnitsKey = std::tuple<std::int32_t, bool, bool>;  ///< graph, weights, extremes
 
@@ -64,6 +67,8 @@ class ExchangingSteps {
   void prepare_sum(std::int64_t rows, std::int64_t cols);
   void need(Use use, std::int64_t rows);
   const PeerSum* sent(Use use, std::int64_t rows) const;
+  std::vector<std::int64_t> count_owners(std::span<const std::uint8_t> owners) const;
+  void count(std::span<const std::int64_t> rows_from, std::int64_t columns) const;
   PeerTable* peers(ir::ValueId packed) const;
   ir::ValueId shown_for(const ir::Op& sum) const;
   Work bind_halo(const ir::Op& op, Matrix x, Matrix y) const;

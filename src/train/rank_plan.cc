@@ -135,10 +135,11 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
     const std::optional<graph::Graph>& derived = blueprint.graphs[static_cast<std::size_t>(graph)];
     return derived ? derived->in_edges() : here.dataset.graph.in_edges();
   };
-  made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, exchange_.tuning, in_edges);
+  const bool on_device = options_.passes.target == planner::Target::kDevice;
+  made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, exchange_.tuning, in_edges,
+                                      on_device ? exchange::SumsBy::kCard : exchange::SumsBy::kHost);
   std::vector<std::int64_t> order;
   if (exchange_.fetched) order = order_of(here.part.halo, starts, rank, exchange_.old_names);
-  const bool on_device = options_.passes.target == planner::Target::kDevice;
   if (on_device) {
     const DatasetInputs inputs(here.dataset, blueprint.plan, options_.class_weights, here.part.ids);
     const runtime::ExchangingSteps steps(blueprint.plan, {nullptr, &here.part.halo, exchange_.tuning}, in_edges);

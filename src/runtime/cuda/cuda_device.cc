@@ -188,6 +188,7 @@ class CudaDevice : public Device {
 
  protected:
   DeviceRoom whole_room() override {
+    choose();
     std::size_t available = 0;
     std::size_t total = 0;
     check(cudaMemGetInfo(&available, &total), "asking for its memory");
