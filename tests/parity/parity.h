@@ -9,10 +9,12 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -167,16 +169,21 @@ inline void flip_a_bit(State& state) {
   }
 }
 
-/// The device kernel of the op: within the same bounds, and the same bits in three orders of threads; large problems
-/// run in one.
+/// Orders of threads that a device kernel runs in: three; of large problems one, unless GNEISS_PARITY_ORDERS is "all".
+inline int orders_of(std::size_t work) {
+  constexpr std::size_t kMuchWork = 20'000;  // in elements: the turns of their fibers
+  const char* const asked = std::getenv("GNEISS_PARITY_ORDERS");
+  return work <= kMuchWork || (asked != nullptr && std::string_view(asked) == "all") ? 3 : 1;
+}
+
+/// The device kernel of the op: within the same bounds, and the same bits in every order of threads.
 template <class Args>
 void expect_device_parity(const Parity<Args>& problem, const State& initial, const State& want) {
-  constexpr std::size_t kMuchWork = 20'000;   // in elements: the turns of their fibers
-  constexpr std::int64_t kTermsOfATurn = 50;  // that cost about as much
+  constexpr std::int64_t kTermsOfATurn = 50;  // that cost about as much as an element
   const std::size_t work = elements_of(problem) * static_cast<std::size_t>(1 + problem.terms / kTermsOfATurn);
   State one;
   on_emulated_device<Args>(
-      problem.args, work > kMuchWork ? 1 : 3, [&] { reset(problem, initial); },
+      problem.args, orders_of(work), [&] { reset(problem, initial); },
       [&](const std::string& device, bool first) {
         const std::string where = problem.what + ", " + device;
         State got = snapshot(problem);
