@@ -1,9 +1,9 @@
-// A row is taken apart into own entries and remote ones, which are put in the order of their owners; then runs of
-// entries become pieces. Ghosts of one owner are a run of columns, so that a bisection finds the owner.
+// A row is taken apart into own entries and remote ones, which are put in the order of their owners: for `stream` at
+// once, for `fine` in lists, whose runs become pieces. Ghosts of one owner are a run of columns, so that a bisection
+// finds the owner.
 #include "exchange/sum_pieces.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -13,12 +13,18 @@
 namespace gneiss::exchange {
 namespace {
 
+/// Of a ghost.
+std::int32_t owner_of(const comm::HaloPlan& halo, NodeId column) {
+  const auto after =
+      std::upper_bound(halo.receive_at.begin(), halo.receive_at.end(), std::int64_t{column} - halo.owned);
+  return static_cast<std::int32_t>(after - halo.receive_at.begin()) - 1;
+}
+
 /// Consecutive entries of one row.
 struct Run {
   std::int64_t begin = 0;  ///< in the list of entries
   std::int64_t count = 0;
   NodeId row = 0;
-  std::int32_t owner = 0;
 };
 
 class Taker {
@@ -27,19 +33,15 @@ class Taker {
     for (std::int64_t v = 0; v < edges.rows; ++v) take(v);
   }
 
-  std::int32_t owner(NodeId column) const {
-    const auto after =
-        std::upper_bound(halo_.receive_at.begin(), halo_.receive_at.end(), std::int64_t{column} - halo_.owned);
-    return static_cast<std::int32_t>(after - halo_.receive_at.begin()) - 1;
-  }
+  std::int32_t owner(NodeId column) const { return owner_of(halo_, column); }
 
   const std::vector<EdgeId>& local() const { return local_; }
   const std::vector<EdgeId>& remote() const { return remote_; }
   NodeId column(EdgeId entry) const { return edges_.indices[static_cast<std::size_t>(entry)]; }
 
-  /// Runs of at most `size` entries (0: any number) of one row.
-  std::vector<Run> local_runs(std::int64_t size) const { return runs(local_, size, false); }
-  std::vector<Run> remote_runs(std::int64_t size, bool by_owner) const { return runs(remote_, size, by_owner); }
+  /// Runs of at most `size` entries of one row.
+  std::vector<Run> local_runs(std::int64_t size) const { return runs(local_rows_, size); }
+  std::vector<Run> remote_runs(std::int64_t size) const { return runs(remote_rows_, size); }
 
   /// The pieces of these runs, with the columns of `entries` as sources.
   PieceList pieces(const std::vector<EdgeId>& entries, const std::vector<Run>& runs, SumNeeds needs) const {
@@ -79,21 +81,14 @@ class Taker {
     remote_rows_.push_back(std::ssize(remote_));
   }
 
-  std::vector<Run> runs(const std::vector<EdgeId>& entries, std::int64_t size, bool by_owner) const {
-    const std::vector<std::int64_t>& ends = &entries == &local_ ? local_rows_ : remote_rows_;
+  /// `ends`: of each row, the end of its entries.
+  std::vector<Run> runs(const std::vector<std::int64_t>& ends, std::int64_t size) const {
     std::vector<Run> made;
     std::int64_t begin = 0;
     for (std::int64_t v = 0; v < edges_.rows; ++v) {
       const std::int64_t row_end = ends[static_cast<std::size_t>(v)];
-      while (begin < row_end) {
-        const std::int32_t first = by_owner ? owner(column(entries[static_cast<std::size_t>(begin)])) : 0;
-        std::int64_t end = size == 0 ? row_end : std::min(row_end, begin + size);
-        for (std::int64_t i = begin; by_owner && i < end; ++i) {
-          if (owner(column(entries[static_cast<std::size_t>(i)])) != first) end = i;
-        }
-        made.push_back({begin, end - begin, static_cast<NodeId>(v), first});
-        begin = end;
-      }
+      for (; begin < row_end; begin = std::min(row_end, begin + size))
+        made.push_back({begin, std::min(size, row_end - begin), static_cast<NodeId>(v)});
     }
     return made;
   }
@@ -104,6 +99,91 @@ class Taker {
   std::vector<EdgeId> remote_;
   std::vector<std::int64_t> local_rows_;  ///< of each row, the end of its entries
   std::vector<std::int64_t> remote_rows_;
+};
+
+/// Entries go straight to their pieces, because a rank makes these beside all that it trains with: lists of entries
+/// would come on top of what its plan says.
+class StreamMaker {
+ public:
+  StreamMaker(const SparsePattern& edges, const comm::HaloPlan& halo, SumNeeds needs)
+      : edges_(edges), halo_(halo), needs_(needs), ends_(halo.receive_at.size()) {}
+
+  StreamPieces run() {
+    // Of each owner, and of own entries as of one owner more, how many pieces and entries there are.
+    std::vector<End> sizes(ends_.size());
+    for_each_entry([&](std::int64_t v, EdgeId /*entry*/, std::size_t owner) {
+      End& size = sizes[owner];
+      if (size.row != v) ++size.pieces;
+      size.row = v;
+      ++size.entries;
+    });
+    StreamPieces made;
+    const std::size_t own = sizes.size() - 1;
+    made.local = empty(sizes[own]);
+    End all;
+    for (std::size_t p = 0; p < own; ++p) {
+      made.owner_at.push_back(all.pieces);
+      ends_[p] = {all.pieces, all.entries, -1};
+      all.pieces += sizes[p].pieces;
+      all.entries += sizes[p].entries;
+    }
+    made.owner_at.push_back(all.pieces);
+    made.remote = empty(all);
+    for_each_entry([&](std::int64_t v, EdgeId entry, std::size_t owner) {
+      append(v, entry, &ends_[owner], owner == own ? &made.local : &made.remote);
+    });
+    return made;
+  }
+
+ private:
+  /// How far pieces go.
+  struct End {
+    std::int64_t pieces = 0;
+    std::int64_t entries = 0;
+    std::int64_t row = -1;  ///< of the last piece
+  };
+
+  template <class Visit>
+  void for_each_entry(const Visit& visit) const {
+    for (std::int64_t v = 0; v < edges_.rows; ++v) {
+      const EdgeId end = edges_.offsets[static_cast<std::size_t>(v) + 1];
+      for (EdgeId k = edges_.offsets[static_cast<std::size_t>(v)]; k < end; ++k) {
+        const NodeId column = edges_.indices[static_cast<std::size_t>(k)];
+        visit(v, k, column < halo_.owned ? ends_.size() - 1 : static_cast<std::size_t>(owner_of(halo_, column)));
+      }
+    }
+  }
+
+  PieceList empty(const End& size) const {
+    const auto entries = static_cast<std::size_t>(size.entries);
+    PieceList made;
+    made.offsets = Buffer<EdgeId>(static_cast<std::size_t>(size.pieces) + 1);
+    made.offsets[static_cast<std::size_t>(size.pieces)] = size.entries;
+    made.rows = Buffer<NodeId>(static_cast<std::size_t>(size.pieces));
+    made.sources = Buffer<NodeId>(entries);
+    if (needs_.weights) made.slots = Buffer<EdgeId>(entries);
+    if (needs_.extreme) made.positions = Buffer<std::int32_t>(entries);
+    return made;
+  }
+
+  void append(std::int64_t v, EdgeId entry, End* end, PieceList* list) const {
+    if (end->row != v) {
+      const auto piece = static_cast<std::size_t>(end->pieces++);
+      list->offsets[piece] = end->entries;
+      list->rows[piece] = static_cast<NodeId>(v);
+      end->row = v;
+    }
+    const auto at = static_cast<std::size_t>(end->entries++);
+    list->sources[at] = edges_.indices[static_cast<std::size_t>(entry)];
+    if (needs_.weights) list->slots[at] = edges_.slot(entry);
+    if (needs_.extreme)
+      list->positions[at] = static_cast<std::int32_t>(entry - edges_.offsets[static_cast<std::size_t>(v)]);
+  }
+
+  const SparsePattern& edges_;
+  const comm::HaloPlan& halo_;
+  SumNeeds needs_;
+  std::vector<End> ends_;  ///< by owner, of own entries the last
 };
 
 /// A row that a unit wants.
@@ -118,7 +198,7 @@ class FineMaker {
                   tuning.warps, tuning.stages);
     made_.tuning = tuning;
     made_.local = taker_.pieces(taker_.local(), taker_.local_runs(tuning.piece), needs);
-    made_.remote = taker_.pieces(taker_.remote(), taker_.remote_runs(tuning.piece, false), needs);
+    made_.remote = taker_.pieces(taker_.remote(), taker_.remote_runs(tuning.piece), needs);
   }
 
   FinePieces run() {
@@ -205,18 +285,7 @@ SparsePattern PieceList::pattern(std::int64_t table_rows) const {
 }
 
 StreamPieces stream_pieces(const SparsePattern& edges, const comm::HaloPlan& halo, SumNeeds needs) {
-  const Taker taker(edges, halo);
-  StreamPieces made;
-  made.local = taker.pieces(taker.local(), taker.local_runs(0), needs);
-  std::vector<Run> runs = taker.remote_runs(0, true);
-  std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.owner < b.owner; });
-  made.remote = taker.pieces(taker.remote(), runs, needs);
-  for (std::int32_t p = 0; p < std::ssize(halo.receive_at); ++p) {
-    const auto first = std::lower_bound(runs.begin(), runs.end(), p,
-                                        [](const Run& run, std::int32_t owner) { return run.owner < owner; });
-    made.owner_at.push_back(first - runs.begin());
-  }
-  return made;
+  return StreamMaker(edges, halo, needs).run();
 }
 
 FinePieces fine_pieces(const SparsePattern& edges, const comm::HaloPlan& halo, const Tuning& tuning, SumNeeds needs) {

@@ -73,7 +73,9 @@ TEST(Ranks, TrainAsOneRankDoesWithOwnEdgesFirst) {
                                  data.weighted, data.sparse_features));
         const Trained together = train_on(ranks, data, model, 1, own_first);
         expect_same_training(together, alone);
-        if (ranks == 3) EXPECT_EQ(train_on(ranks, data, model, 2 * ranks, own_first).weights, together.weights);
+        if (ranks == 3) {
+          EXPECT_EQ(train_on(ranks, data, model, 2 * ranks, own_first).weights, together.weights);
+        }
         const bool attends = model.name == "gat";
         const bool sums = std::any_of(together.plan.program.ops.begin(), together.plan.program.ops.end(),
                                       [](const ir::Op& op) { return op.attrs.text("exchange", "") == "stream"; });
