@@ -22,6 +22,14 @@ std::shared_ptr<runtime::Device> open(const settings::Config& config, const std:
   return device;
 }
 
+/// Why --device auto does not look for a card, or null.
+const char* why_no_card_by_itself(const settings::Config& config) {
+  if (device_count(config) > 1) return "several devices share a card only where --device cuda asks for it";
+  if (rank_count(config) > 1) return "several ranks do not run on cards yet";
+  if (trains_batches(config)) return "mini-batches do not run on cards yet";
+  return nullptr;
+}
+
 }  // namespace
 
 void check_no_card(const settings::Config& config) {
@@ -61,14 +69,9 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
     check_no_card(config);
     return nullptr;
   }
-  const bool several = rank_count(config) > 1 || device_count(config) > 1;
   if (name == "auto") {
-    if (trains_batches(config) || several) {
-      const char* const what = device_count(config) > 1
-                                   ? "several devices share a card only where --device cuda asks for it"
-                               : several ? "several ranks do not run on cards yet"
-                                         : "mini-batches do not run on cards yet";
-      notes->push_back(fmt::format("--device auto: the CPU, because {}", what));
+    if (const char* const why = why_no_card_by_itself(config); why != nullptr) {
+      notes->push_back(fmt::format("--device auto: the CPU, because {}", why));
       return nullptr;
     }
     try {

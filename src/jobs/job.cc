@@ -343,7 +343,8 @@ class Trainer {
       const train::Cutting cutting = cutting_options();  // by the data set, which goes then
       train::RowExchange rows;
       if (fetches_rows()) {
-        if (device_ != nullptr) rows.devices = share_devices();
+        std::vector<std::shared_ptr<runtime::Device>> devices;
+        if (device_ != nullptr) devices = share_devices();
         const train::SessionOptions& options = workload_->session();
         const Sharers sharers = {world_->count(), in_several_processes() && heap_ == nullptr};
         exchange_ = training_exchange(config_, sharers, options.passes.rates, dataset().graph,
@@ -355,7 +356,7 @@ class Trainer {
                 .tunes = !exchange_.tuned && device_ == nullptr,
                 .traced = config_.has("device.trace"),
                 .of_devices = device_count(config_) > 1,
-                .devices = std::move(rows.devices),
+                .devices = std::move(devices),
                 .heap = heap_};
       }
       if (!rows.fetched) rows.how = rank_exchange(config_);

@@ -342,7 +342,11 @@ void DeviceExecutor::launch_phase(ir::Phase phase) {
     if (step.op->phase != phase || !(step.call.run || step.together) || step.in_epilogue) continue;
     context.epilogue = step.epilogue < 0 ? nullptr : &epilogues_[static_cast<std::size_t>(step.epilogue)];
     try {
-      step.together ? step.together(context) : step.call.run(context);
+      if (step.together) {
+        step.together(context);
+      } else {
+        step.call.run(context);
+      }
       if (waits_for_each_step()) device_.wait();
     } catch (const Error& error) {
       throw Error(error.code(),

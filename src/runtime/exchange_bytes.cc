@@ -1,5 +1,5 @@
-// Pieces are cut as the sums would cut them, once for all sums that share them. A graph's edges in another
-// order are there once; they go with the setup phase where no other phase reads them.
+// Pieces are cut as the sums would cut them, once for all sums that share them. A graph's edges in another order are
+// there once; they go with the setup phase where no other phase reads them.
 #include "runtime/exchange_bytes.h"
 
 #include <map>

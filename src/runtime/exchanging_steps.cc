@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/op_arguments.h"
+#include "kernels/sum_args.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -32,24 +32,6 @@ std::pair<std::int64_t, std::int64_t> shape_of_gradients(std::int64_t count) {
 
 std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols) {
   return rows * cols * static_cast<std::int64_t>(sizeof(float));
-}
-
-/// What the op's own kernel would be given.
-kernels::OnDevice<kernels::SpmmArgs> sum_args(const ir::Op& op,
-                                              const kernels::Operands<float, Space::kDevice>& operands) {
-  kernels::OnDevice<kernels::SpmmArgs> args;
-  args.pattern = *operands.in_edges(graph_of(op));
-  args.x = operands.real(op.inputs[0]);
-  if (ir::weighs_edges(op)) {
-    const MatrixView<float, Space::kDevice> weights = operands.real(op.inputs[1]);
-    args.w = {weights.data, static_cast<std::size_t>(weights.size())};
-  }
-  args.heads = op.attrs.integer("heads", 1);
-  args.reduce = reduce_of(op);
-  args.y = operands.real(op.results[0]);
-  if (op.results.size() > 1) args.arg = operands.index(op.results[1]);
-  if (op.attrs.integer("scaled", 0) != 0) args.scales = operands.real(op.inputs.back());
-  return args;
 }
 
 }  // namespace
@@ -192,10 +174,8 @@ PeerTable* ExchangingSteps::peers(ir::ValueId packed) const { return peers_.at(p
 
 ExchangingSteps::Work ExchangingSteps::bind(const ir::Op& op,
                                             const kernels::Operands<float, Space::kDevice>& operands) {
-  const bool exchanges = op.kind == OpKind::halo || op.kind == OpKind::halo_start || op.kind == OpKind::halo_wait ||
-                         op.kind == OpKind::halo_add || op.kind == OpKind::halo_add_start ||
-                         op.kind == OpKind::halo_add_wait || op.kind == OpKind::rank_sum;
-  if (!exchanges) return op.kind == OpKind::spmm && fetches_meanwhile(op) ? bind_fine(op, operands) : Work();
+  if (!ir::is_between_ranks(op.kind))
+    return op.kind == OpKind::spmm && fetches_meanwhile(op) ? bind_fine(op, operands) : Work();
   GNEISS_CHECK(several(), ErrorCode::kUnsupported,
                "ranks do not run on cards yet; use --device cpu, or --devices on one card");
   switch (op.kind) {
@@ -267,7 +247,7 @@ ExchangingSteps::Work ExchangingSteps::bind_sum(Matrix x, Matrix y) const {
 /// What the start of its exchange showed is open meanwhile.
 ExchangingSteps::Work ExchangingSteps::bind_fine(const ir::Op& op,
                                                  const kernels::Operands<float, Space::kDevice>& operands) const {
-  const kernels::OnDevice<kernels::SpmmArgs> sum = sum_args(op, operands);
+  const kernels::OnDevice<kernels::SpmmArgs> sum = kernels::sum_args(op, operands);
   const Units& taken = units_.at({graph_of(op), ir::weighs_edges(op), is_extreme(sum.reduce)});
   const DeviceUnits* const units = taken.there.get();
   const auto& kernel = std::get<kernels::DeviceKernel<UnitsArgs>>(device_->kernels());

@@ -15,7 +15,7 @@
 #include "kernels/bands.h"
 #include "kernels/dropout_key.h"
 #include "kernels/labelled_entries.h"
-#include "kernels/op_arguments.h"
+#include "kernels/sum_args.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -228,7 +228,8 @@ void Executor<T>::bind_step(Step* step) {
     if (step->band < 0) {
       GNEISS_ASSERT(call.workspace_bytes <= room, "{} needs {} bytes of scratch, the plan has {}",
                     ir::traits(op.kind).name, call.workspace_bytes, room);
-      if (op.kind == ir::OpKind::spmm && op.attrs.has("exchange")) exchanging_.bind(op, sum_args(op), operands_, &call);
+      if (op.kind == ir::OpKind::spmm && op.attrs.has("exchange"))
+        exchanging_.bind(op, kernels::sum_args(op, operands_), operands_, &call);
       continue;
     }
     const auto tasks = static_cast<std::int64_t>(step->cuts.size()) - 1;
@@ -237,26 +238,6 @@ void Executor<T>::bind_step(Step* step) {
     GNEISS_ASSERT(call.band.shared_bytes + static_cast<std::size_t>(tasks) * call.band.task_bytes <= room,
                   "{} needs more scratch in bands than the plan has", ir::traits(op.kind).name);
   }
-}
-
-/// What bind_call gives the kernel.
-template <class T>
-kernels::SpmmArgs<T> Executor<T>::sum_args(const ir::Op& op) {
-  const auto graph = static_cast<std::int32_t>(op.attrs.integer("graph", 0));
-  const ir::ValueId arg = op.results.size() > 1 ? op.results[1] : ir::kNoValue;
-  kernels::SpmmArgs<T> args;
-  args.pattern = *operands_.in_edges(graph);
-  args.x = ConstMatrixView<T>(view(op.inputs[0]));
-  if (ir::weighs_edges(op)) {
-    const MatrixView<T> weights = view(op.inputs[1]);
-    args.w = {weights.data, static_cast<std::size_t>(weights.size())};
-  }
-  args.heads = op.attrs.integer("heads", 1);
-  args.reduce = kernels::enumerator(kernels::kReduces, op.attrs.text("fn", "sum"));
-  args.y = view(op.results[0]);
-  args.arg = operands_.index(arg);
-  if (op.attrs.integer("scaled", 0) != 0) args.scales = ConstMatrixView<T>(view(op.inputs.back()));
-  return args;
 }
 
 template <class T>

@@ -129,7 +129,6 @@ class Executor {
   void make_operands();
   void bind_step(Step* step);
   void bind_loop(Step* step);
-  kernels::SpmmArgs<T> sum_args(const ir::Op& op);
   void cut_rows(Step* step);
   void* rows_of(ir::ValueId value);
   FileRows feature_rows() const;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -158,19 +159,25 @@ TEST(Device, SeveralTakeOfTheirCardWhatThePlanSays) {
   }
 }
 
-TEST(Device, SeveralGoOnToTheSameBits) {
-  const Workplace place;
-  const auto training = [](const std::string& out, const std::string& epochs) {
-    return std::vector<std::string>{"train",    "karate",   "--model",   "gat", "--dropout",          "0.3",
-                                    "--device", "emulated", "--devices", "2",   "--checkpoint-every", "5",
-                                    "--epochs", epochs,     "--out",     out};
-  };
-  ASSERT_EQ(place.gneiss(training("whole", "60")).code, 0);
-  CommandResult result = place.gneiss_killed(training("run", "60"), std::chrono::milliseconds(20));
+/// Killed and resumed, it ends with the weights of one that was not. `training`: the command, by its run folder.
+void expect_to_go_on(const Workplace& place,
+                     const std::function<std::vector<std::string>(const std::string& out)>& training) {
+  ASSERT_EQ(place.gneiss(training("whole")).code, 0);
+  CommandResult result = place.gneiss_killed(training("run"), std::chrono::milliseconds(20));
   ASSERT_EQ(result.code, 128 + 9) << "too quick to be killed";
   result = place.gneiss({"resume", "run"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(place.read("run/model.safetensors"), place.read("whole/model.safetensors"));
+}
+
+TEST(Device, SeveralGoOnToTheSameBits) {
+  const Workplace place;
+  const auto training = [](const std::string& out) {
+    return std::vector<std::string>{"train",    "karate",   "--model",   "gat", "--dropout",          "0.3",
+                                    "--device", "emulated", "--devices", "2",   "--checkpoint-every", "5",
+                                    "--epochs", "60",       "--out",     out};
+  };
+  expect_to_go_on(place, training);
 }
 
 TEST(Device, SeveralAreNotChosenByThemselves) {
@@ -358,12 +365,7 @@ TEST(Device, AKilledTrainingGoesOnToTheSameBytes) {
                                     "--patience", "0",         "--device", "emulated", "--checkpoint-every",
                                     "1",          "--out",     out};
   };
-  ASSERT_EQ(place.gneiss(training("whole")).code, 0);
-  CommandResult result = place.gneiss_killed(training("run"), std::chrono::milliseconds(20));
-  ASSERT_EQ(result.code, 128 + 9) << "too quick to be killed";
-  result = place.gneiss({"resume", "run"});
-  ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(place.read("run/model.safetensors"), place.read("whole/model.safetensors"));
+  expect_to_go_on(place, training);
 }
 
 TEST(Device, PredictionsAndScoresAreThoseOfTheCpu) {
