@@ -107,9 +107,9 @@ Calibration calibrate(int ranks) {
 }
 
 Calibration calibrate_device(const std::string& device) {
-  GNEISS_CHECK(runtime::card_number(device) >= 0, ErrorCode::kUsage,
+  GNEISS_CHECK(runtime::card_number(device, runtime::Asker::kCalibration) >= 0, ErrorCode::kUsage,
                "--device {}: what the emulation takes says nothing of a card; use cuda or cuda:N", device);
-  runtime::DeviceProgram program(device);
+  runtime::DeviceProgram program(device, runtime::Asker::kCalibration);
   const cost::MachineKey card = cost::of_device(program.device->name());
   cost::make_rates_folder(card);
   const cost::Rates rates = runtime::measure_device_rates(&program);

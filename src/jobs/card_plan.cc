@@ -26,7 +26,7 @@ CardPlan plan_card(const settings::Config& config, const data::Dataset& dataset,
   planned.card = profile.name + " as it is described";
   planned.memory_bytes = described_bytes(config);
   planned.layout = runtime::device_layout(plan, inputs.inputs(), options.optimizer);
-  runtime::check_room(planned.layout, planned.card, planned.memory_bytes, planned.memory_bytes);
+  runtime::check_room(planned.layout, planned.card, {planned.memory_bytes, planned.memory_bytes});
   planned.edge_values = note_on_edge_values(plan, config.flag("passes.jit"));
   return planned;
 }
@@ -38,8 +38,8 @@ CardPlan plan_shared_card(const settings::Config& config, const std::vector<std:
   const std::int64_t share = share_of_card(config, planned.memory_bytes);
   for (std::size_t device = 0; device < device_bytes.size(); ++device) {
     const runtime::DevicePart part = {fmt::format("device {}", device), device_bytes[device], planned.layout.bytes};
-    runtime::check_room({{part}, part.bytes}, fmt::format("the share of device {} in {}", device, planned.card), share,
-                        share);
+    runtime::check_room({{part}, part.bytes}, fmt::format("the share of device {} in {}", device, planned.card),
+                        {share, share});
     planned.layout.parts.push_back(part);
     planned.layout.bytes += part.bytes;
   }

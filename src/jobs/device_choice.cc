@@ -77,7 +77,8 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
     try {
       return open(config, "cuda");
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kUnsupported) throw;
+      const bool is_full = error.code() == ErrorCode::kOutOfMemory;
+      if (error.code() != ErrorCode::kUnsupported && !is_full) throw;
       notes->push_back(fmt::format("--device auto: the CPU, because {}", error.message()));
       return nullptr;
     }

@@ -88,9 +88,13 @@ class Trainer {
       tell_processes(error);
       std::string hint = error.hint();
       const bool repeats = error.code() == ErrorCode::kNumeric;  // the same numbers come again
-      if (!repeats && folder_ != nullptr && folder_->has_checkpoint()) {
-        hint += fmt::format("{}gneiss resume {} goes on from the last checkpoint", hint.empty() ? "" : "; ",
-                            folder_->path().string());
+      const bool has_checkpoint = folder_ != nullptr && folder_->has_checkpoint();
+      const char* const next = hint.empty() ? "" : "; ";
+      if (!repeats && has_checkpoint) {
+        hint += fmt::format("{}gneiss resume {} goes on from the last checkpoint", next, folder_->path().string());
+      } else if (device_ != nullptr && error.code() == ErrorCode::kInternal) {
+        hint += fmt::format("{}nothing is kept of this training: no checkpoint was written, as --checkpoint-every does",
+                            next);
       }
       throw Error(error.code(), who_says(error) + error.message(), error.where(), hint);
     }

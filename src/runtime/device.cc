@@ -103,23 +103,48 @@ std::unique_ptr<DeviceModule> Device::compile(const CppText& text, const std::st
 
 std::unique_ptr<Device> make_emulated_device() { return std::make_unique<EmulatedDevice>(); }
 
-int card_number(const std::string& name) {
+std::string_view in_its_place(Asker asker) {
+  switch (asker) {
+    case Asker::kCommand:
+      break;
+    case Asker::kProgram:
+      return "--device emulated";
+    case Asker::kCalibration:
+      return "--calibrate alone, which measures the CPU";
+  }
+  return "--device cpu";
+}
+
+/// The names that `asker` may give.
+static const char* device_names(Asker asker) {
+  switch (asker) {
+    case Asker::kCommand:
+      break;
+    case Asker::kProgram:
+      return "one of cuda, cuda:N with the number of a card, emulated";
+    case Asker::kCalibration:
+      return "one of cuda, cuda:N with the number of a card";
+  }
+  return "one of cpu, cuda, cuda:N with the number of a card, auto, emulated; with mini-batches sim:NAME or host:FILE";
+}
+
+int card_number(const std::string& name, Asker asker) {
   if (name == "emulated") return -1;
   if (name == "cuda") return 0;
   int number = 0;
   const std::string digits = name.starts_with("cuda:") ? name.substr(5) : std::string();
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (digits.empty() || status != std::errc() || end != digits.data() + digits.size() || number < 0) {
-    throw Error(ErrorCode::kUsage, fmt::format("there is no device '{}'", name), "--device",
-                "one of cpu, cuda, cuda:N with the number of a card, auto, emulated; with mini-batches sim:NAME or "
-                "host:FILE");
+    throw Error(ErrorCode::kUsage, fmt::format("there is no device '{}'", name), "--device", device_names(asker));
   }
   return number;
 }
 
-std::unique_ptr<Device> open_device(const std::string& name) {
-  const int number = card_number(name);
-  return number < 0 ? make_emulated_device() : open_cuda(number);
+std::unique_ptr<Device> open_device(const std::string& name, Asker asker) {
+  const int number = card_number(name, asker);
+  std::unique_ptr<Device> device = number < 0 ? make_emulated_device() : open_cuda(number, asker);
+  device->asked_by(asker);
+  return device;
 }
 
 }  // namespace gneiss::runtime

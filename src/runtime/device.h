@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/cuda/device_kernels.h"
@@ -15,6 +16,12 @@
 #include "runtime/host_compiler.h"
 
 namespace gneiss::runtime {
+
+/// Who asks for a device, by what a hint may propose in the place of a card: the command has kernels for the CPU; a
+/// program that was written for a card has no others, but runs them in the emulation; a card is measured, or the CPU.
+enum class Asker : std::uint8_t { kCommand, kProgram, kCalibration };
+/// What asks for that: "--device cpu".
+std::string_view in_its_place(Asker asker);
 
 struct DeviceRoom {
   std::int64_t free_bytes = 0;
@@ -45,6 +52,8 @@ class Device {
   /// From now on wide products of plans take tensor cores: faster, as accurate, with other bits than without.
   void take_tensor_cores() { tensor_cores_ = true; }
   bool tensor_cores() const { return tensor_cores_; }
+  void asked_by(Asker asker) { asker_ = asker; }
+  Asker asker() const { return asker_; }
 
   /// Memory aligned to 256 bytes. Errors: kOutOfMemory.
   virtual void* allocate(std::int64_t bytes) = 0;
@@ -78,14 +87,16 @@ class Device {
  private:
   std::int64_t allowed_bytes_ = 0;  ///< 0: all
   bool tensor_cores_ = false;
+  Asker asker_ = Asker::kCommand;
 };
 
-/// The device called "cuda", "cuda:N" or "emulated". Errors: kUsage for another name; kUnsupported, with what is wrong,
-/// for a build without CUDA, a machine without a driver, a number that no card has, a card that is too old.
-std::unique_ptr<Device> open_device(const std::string& name);
+/// The device called "cuda", "cuda:N" or "emulated". Errors: kUsage for another name and a number that no card has;
+/// kUnsupported, with what is wrong, for a build without CUDA, a machine without a driver or with one that does not
+/// work, a card that is too old or that another process has for itself; kOutOfMemory for a card that is full.
+std::unique_ptr<Device> open_device(const std::string& name, Asker asker = Asker::kCommand);
 
 /// The number of the card that "cuda" or "cuda:N" names, -1 for "emulated". Errors: kUsage for another name.
-int card_number(const std::string& name);
+int card_number(const std::string& name, Asker asker = Asker::kCommand);
 
 /// The cards of this machine, for people.
 struct Cards {
@@ -96,7 +107,7 @@ Cards find_cards();
 
 std::unique_ptr<Device> make_emulated_device();
 /// The card `number`; see open_device.
-std::unique_ptr<Device> open_cuda(int number);
+std::unique_ptr<Device> open_cuda(int number, Asker asker);
 
 /// Memory of a device, given back with this.
 class DeviceMemory {

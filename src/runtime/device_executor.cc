@@ -51,12 +51,11 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
       ranges_(joined(std::move(ranges))),
       layout_(device_layout(plan, inputs, optimizer)),
       exchanging_(plan, rank, edges_of(inputs, derived)),
-      memory_((check_room(with_exchanges(layout_, exchanging_.bytes()), device->name(), device->room().free_bytes,
-                          device->room().total_bytes),
-               device),
-              layout_.bytes),
       sizes_(ir::capacity(plan.program)) {
   parameters_.check(plan);
+  const DeviceLayout whole = with_exchanges(layout_, exchanging_.bytes());
+  check_room(whole, device);
+  take_room(whole, device, [&] { memory_.emplace(device, layout_.bytes); });
   const bool has_rows_of_bands =
       std::any_of(plan.bands.begin(), plan.bands.end(), [](const ir::RowBand& band) { return band.band_rows > 0; });
   GNEISS_ASSERT(!has_rows_of_bands && plan.file_bytes == 0, "the plan is for a host");
@@ -86,8 +85,47 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
   device_.fill(gradients_.data, 0, plan.parameter_bytes);
   reset_optimizer();
   make_operands();
-  exchanging_.send(device);
+  take_room(whole, device, [&] { exchanging_.send(device); });
   bind_steps();
+}
+
+template <class Launch, class Name>
+void DeviceExecutor::launch(const Launch& launch, const Name& name) {
+  try {
+    launch();
+    if (waits_for_each_step()) device_.wait();
+  } catch (const Error& error) {
+    failed_in_launch_ = true;
+    throw Error(error.code(), fmt::format("{}: {}", name(), error.message()), error.where(), error.hint());
+  }
+}
+
+std::string DeviceExecutor::what_is_under_way() const {
+  if (under_way_.whole_step) return fmt::format("epoch {}", under_way_.epoch);
+  switch (under_way_.phase) {
+    case ir::Phase::kSetup:
+      return "setup";
+    case ir::Phase::kInference:
+      return "evaluation";
+    case ir::Phase::kForward:
+    case ir::Phase::kBackward:
+      break;
+  }
+  return fmt::format("epoch {}, {}", under_way_.epoch, ir::phase_name(under_way_.phase));
+}
+
+template <class Work>
+void DeviceExecutor::told(const Work& work) const {
+  try {
+    work();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInternal) throw;
+    std::string hint = error.hint();
+    if (!failed_in_launch_ && !waits_for_each_step())
+      hint +=
+          fmt::format("{}GNEISS_DEVICE_SYNC=1 finds the kernel and the line of the model", hint.empty() ? "" : "; ");
+    throw Error(error.code(), fmt::format("{}: {}", what_is_under_way(), error.message()), error.where(), hint);
+  }
 }
 
 void DeviceExecutor::bind_steps() {
@@ -160,7 +198,7 @@ DeviceSpan<T> DeviceExecutor::take(std::int64_t count) {
   const DevicePart& part = layout_.parts[next_part_++];
   GNEISS_ASSERT(part.bytes == count * static_cast<std::int64_t>(sizeof(T)), "{} takes {} bytes, the layout has {}",
                 part.what, count * static_cast<std::int64_t>(sizeof(T)), part.bytes);
-  return {reinterpret_cast<T*>(memory_.data() + part.offset), static_cast<std::size_t>(count)};
+  return {reinterpret_cast<T*>(memory_->data() + part.offset), static_cast<std::size_t>(count)};
 }
 
 template <class T>
@@ -264,9 +302,11 @@ std::span<const double> DeviceExecutor::count_scores(std::span<const NodeId> row
   args.counts = counts_;
   kernels::DeviceContext context = this->context();
   context.workspace = counting_;
-  run_kernel(device_.kernels(), context, args);
   const auto count = 4 * static_cast<std::size_t>(kernels::counted_columns(args));
-  device_.download(host_counts_.data(), counts_.data, static_cast<std::int64_t>(count * sizeof(double)));
+  told([&] {
+    launch([&] { run_kernel(device_.kernels(), context, args); }, [] { return "counting of scores"; });
+    device_.download(host_counts_.data(), counts_.data, static_cast<std::int64_t>(count * sizeof(double)));
+  });
   return std::span<const double>(host_counts_).first(count);
 }
 
@@ -341,20 +381,12 @@ void DeviceExecutor::launch_phase(ir::Phase phase) {
   for (const Step& step : steps_) {
     if (step.op->phase != phase || !(step.call.run || step.together) || step.in_epilogue) continue;
     context.epilogue = step.epilogue < 0 ? nullptr : &epilogues_[static_cast<std::size_t>(step.epilogue)];
-    try {
-      if (step.together) {
-        step.together(context);
-      } else {
-        step.call.run(context);
-      }
-      if (waits_for_each_step()) device_.wait();
-    } catch (const Error& error) {
-      throw Error(error.code(),
-                  fmt::format("{} (line {} of the model): {}",
-                              step.op->attrs.has("loop") ? "a loop over edges" : ir::traits(step.op->kind).name,
-                              step.op->location.line, error.message()),
-                  error.where(), error.hint());
-    }
+    launch([&] { step.together ? step.together(context) : step.call.run(context); },
+           [&] {
+             return fmt::format("{} (line {} of the model)",
+                                step.op->attrs.has("loop") ? "a loop over edges" : ir::traits(step.op->kind).name,
+                                step.op->location.line);
+           });
   }
 }
 
@@ -364,7 +396,7 @@ void DeviceExecutor::launch_clipping(const kernels::DeviceContext& context) {
   args.g = gradients_;
   kernels::DeviceContext clipping = context;
   clipping.workspace = squares_;
-  run_kernel(device_.kernels(), clipping, args);
+  launch([&] { run_kernel(device_.kernels(), clipping, args); }, [] { return "clipping"; });
 }
 
 void DeviceExecutor::launch_update() {
@@ -381,17 +413,17 @@ void DeviceExecutor::launch_update() {
     const DeviceSpan<float> w = part(values_);
     const DeviceSpan<const float> g{part(gradients_).data, w.size};
     // The number of the step and its rate are read from the block of numbers.
+    const auto run = [&](const auto& args) {
+      launch([&] { run_kernel(device_.kernels(), context, args); }, [] { return "the update"; });
+    };
     if (optimizer_.kind == OptimizerKind::kSgd) {
-      const OnDevice<kernels::SgdStepArgs> args{1, 0, optimizer_.momentum, range.weight_decay, optimizer_.nesterov,
-                                                w, g, part(first_)};
-      run_kernel(device_.kernels(), context, args);
+      run(OnDevice<kernels::SgdStepArgs>{1, 0, optimizer_.momentum, range.weight_decay, optimizer_.nesterov, w, g,
+                                         part(first_)});
       continue;
     }
     const bool decoupled = optimizer_.kind == OptimizerKind::kAdamW;
-    const OnDevice<kernels::AdamStepArgs> args{
-        1, 0, optimizer_.beta1, optimizer_.beta2, optimizer_.eps, range.weight_decay, decoupled,
-        w, g, part(first_),     part(second_)};
-    run_kernel(device_.kernels(), context, args);
+    run(OnDevice<kernels::AdamStepArgs>{1, 0, optimizer_.beta1, optimizer_.beta2, optimizer_.eps, range.weight_decay,
+                                        decoupled, w, g, part(first_), part(second_)});
   }
 }
 
@@ -399,33 +431,39 @@ void DeviceExecutor::send_numbers(kernels::StepKey key, double lr) {
   for (Copy& copy : copies_) copy.fresh = false;
   const kernels::StepNumbers numbers =
       step_numbers(key.seed, key.epoch, lr, optimizer_steps_, optimizer_.beta1, optimizer_.beta2);
-  device_.upload(numbers_.data, &numbers, sizeof(numbers));
+  told([&] { device_.upload(numbers_.data, &numbers, sizeof(numbers)); });
 }
 
 void DeviceExecutor::run(ir::Phase phase, kernels::StepKey key) {
   send_numbers(key, 0);
-  if (phase == ir::Phase::kInference && !exchanging_.several()) {
-    recorded_inference_.run(&device_, arena_, [this] { launch_phase(ir::Phase::kInference); });
-  } else {
-    launch_phase(phase);
-  }
-  if (phase == ir::Phase::kBackward && exchanging_.several()) sum_gradients_(context());
+  under_way_ = {phase, false, key.epoch};
+  told([&] {
+    if (phase == ir::Phase::kInference && !exchanging_.several()) {
+      recorded_inference_.run(&device_, arena_, [this] { launch_phase(ir::Phase::kInference); });
+    } else {
+      launch_phase(phase);
+    }
+    if (phase == ir::Phase::kBackward && exchanging_.several()) sum_gradients_(context());
+  });
 }
 
 void DeviceExecutor::update(double lr) {
   ++optimizer_steps_;
   send_numbers({}, lr);
-  launch_update();
+  told([&] { launch_update(); });
 }
 
 void DeviceExecutor::step(kernels::StepKey key, double lr) {
   GNEISS_ASSERT(!exchanging_.several(), "one of several devices steps by phases");
   ++optimizer_steps_;
   send_numbers(key, lr);
-  recorded_step_.run(&device_, arena_, [this] {
-    launch_phase(ir::Phase::kForward);
-    launch_phase(ir::Phase::kBackward);
-    launch_update();
+  under_way_ = {ir::Phase::kForward, true, key.epoch};
+  told([&] {
+    recorded_step_.run(&device_, arena_, [this] {
+      launch_phase(ir::Phase::kForward);
+      launch_phase(ir::Phase::kBackward);
+      launch_update();
+    });
   });
 }
 
@@ -440,7 +478,8 @@ void DeviceExecutor::reset_optimizer() {
 
 void DeviceExecutor::fetch_optimizer() {
   const auto copy = [this](std::vector<float>& to, DeviceSpan<float> from) {
-    if (!to.empty()) device_.download(to.data(), from.data, static_cast<std::int64_t>(to.size() * sizeof(float)));
+    if (to.empty()) return;
+    told([&] { device_.download(to.data(), from.data, static_cast<std::int64_t>(to.size() * sizeof(float))); });
   };
   copy(host_first_, first_);
   copy(host_second_, second_);
@@ -460,7 +499,7 @@ const std::byte* DeviceExecutor::fetch(ir::ValueId value, std::int64_t bytes) {
   if (copy == copies_.end()) copy = copies_.insert(copies_.end(), Copy{value, {}, false});
   if (!copy->fresh) {
     copy->elements.resize(static_cast<std::size_t>(bytes));
-    if (bytes > 0) device_.download(copy->elements.data(), address(value), bytes);
+    if (bytes > 0) told([&] { device_.download(copy->elements.data(), address(value), bytes); });
     copy->fresh = true;
   }
   return copy->elements.data();
@@ -485,9 +524,11 @@ void DeviceExecutor::send_parameters() {
 }
 
 void DeviceExecutor::fetch_parameters() {
-  device_.download(parameters_.values().data(), values_.data, plan_.parameter_bytes);
-  device_.download(parameters_.gradients().data(), gradients_.data, plan_.parameter_bytes);
-  if (plan_.state_bytes > 0) device_.download(parameters_.states().data(), states_.data, plan_.state_bytes);
+  told([&] {
+    device_.download(parameters_.values().data(), values_.data, plan_.parameter_bytes);
+    device_.download(parameters_.gradients().data(), gradients_.data, plan_.parameter_bytes);
+    if (plan_.state_bytes > 0) device_.download(parameters_.states().data(), states_.data, plan_.state_bytes);
+  });
 }
 
 }  // namespace gneiss::runtime

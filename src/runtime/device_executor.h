@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ir/plan.h"
@@ -41,8 +43,10 @@ class DeviceExecutor {
   DeviceExecutor(const DeviceExecutor&) = delete;
   DeviceExecutor& operator=(const DeviceExecutor&) = delete;
 
-  /// Runs the ops of one phase in order. Errors: kInternal, with the step and the line of the model, if a kernel fails
-  /// while it is launched; with GNEISS_DEVICE_SYNC=1 also while it runs.
+  // Errors of all that follow: kInternal with the epoch, or the phase, in which the device failed; with the op and its
+  // line of the model if that is in a launch, with GNEISS_DEVICE_SYNC=1 also if it is in a kernel that runs.
+
+  /// Runs the ops of one phase in order.
   void run(ir::Phase phase, kernels::StepKey key);
   /// One optimizer step on the gradients at hand.
   void update(double lr);
@@ -112,6 +116,13 @@ class DeviceExecutor {
   void launch_update();
   void launch_clipping(const kernels::DeviceContext& context);
   kernels::DeviceContext context() const;
+  /// Launches, and waits with GNEISS_DEVICE_SYNC=1; a fault is told with the name of the work.
+  template <class Launch, class Name>
+  void launch(const Launch& launch, const Name& name);
+  /// Does what may wait for the device; a fault is told with what was under way.
+  template <class Work>
+  void told(const Work& work) const;
+  std::string what_is_under_way() const;
   /// Brings the block of numbers of a step to the device.
   void send_numbers(kernels::StepKey key, double lr);
   const std::byte* fetch(ir::ValueId value, std::int64_t bytes);
@@ -129,7 +140,7 @@ class DeviceExecutor {
   std::vector<ParameterRange> ranges_;
   DeviceLayout layout_;
   ExchangingSteps exchanging_;
-  DeviceMemory memory_;
+  std::optional<DeviceMemory> memory_;
   std::size_t next_part_ = 0;
   DeviceSpan<float> values_;
   DeviceSpan<float> gradients_;
@@ -165,6 +176,14 @@ class DeviceExecutor {
   std::vector<Step> steps_;
   std::vector<kernels::Epilogue> epilogues_;  ///< one a chain of the plan
   std::vector<Copy> copies_;
+  /// What was enqueued last. Kernels are not waited for: a fault of one shows later, at a copy.
+  struct UnderWay {
+    ir::Phase phase = ir::Phase::kSetup;
+    bool whole_step = false;
+    std::uint64_t epoch = 0;
+  };
+  UnderWay under_way_;
+  bool failed_in_launch_ = false;        ///< its name was told
   ExchangingSteps::Work sum_gradients_;  ///< of all devices, after backward
   // All that they read of the arena is written in them.
   RecordedWork recorded_step_;

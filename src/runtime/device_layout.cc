@@ -105,6 +105,29 @@ std::int64_t clip_bytes(const OptimizerConfig& optimizer, std::int64_t gradients
   return static_cast<std::int64_t>(kernels::find_kernel<Args>(kernels::emulated_kernels())->workspace_bytes(args));
 }
 
+/// What can be done about it.
+std::string remedies(bool others_took_it, Asker asker) {
+  std::string text = others_took_it ? "end what else runs on the card; or " : "";
+  if (asker == Asker::kProgram)
+    return text + "write the program anew with --feature-dtype bf16, fewer hidden channels or layers";
+  return text + "use --feature-dtype bf16, fewer hidden channels or layers, or --device cpu";
+}
+
+[[noreturn]] void refuse(const DeviceLayout& layout, const std::string& device, const DeviceRoom& room, Asker asker) {
+  std::vector<DevicePart> largest = layout.parts;
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const DevicePart& a, const DevicePart& b) { return a.bytes > b.bytes; });
+  largest.resize(std::min<std::size_t>(largest.size(), 3));
+  std::string list;
+  for (const DevicePart& part : largest)
+    list += fmt::format("{}{} {} bytes", list.empty() ? "" : ", ", part.what, part.bytes);
+  const bool in_pieces = layout.bytes <= room.free_bytes;
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("the plan takes {} bytes of {}, {} of {} bytes are free{}; the largest: {}", layout.bytes,
+                          device, room.free_bytes, room.total_bytes, in_pieces ? ", and not in one piece" : "", list),
+              "--device", remedies(layout.bytes <= room.total_bytes, asker));
+}
+
 }  // namespace
 
 DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, const OptimizerConfig& optimizer) {
@@ -151,20 +174,21 @@ DeviceLayout with_exchanges(DeviceLayout layout, std::int64_t bytes) {
   return layout;
 }
 
-void check_room(const DeviceLayout& layout, const std::string& device, std::int64_t free_bytes,
-                std::int64_t total_bytes) {
-  if (layout.bytes <= free_bytes) return;
-  std::vector<DevicePart> largest = layout.parts;
-  std::stable_sort(largest.begin(), largest.end(),
-                   [](const DevicePart& a, const DevicePart& b) { return a.bytes > b.bytes; });
-  largest.resize(std::min<std::size_t>(largest.size(), 3));
-  std::string list;
-  for (const DevicePart& part : largest)
-    list += fmt::format("{}{} {} bytes", list.empty() ? "" : ", ", part.what, part.bytes);
-  throw Error(ErrorCode::kOutOfMemory,
-              fmt::format("the plan takes {} bytes of {}, {} of {} bytes are free; the largest: {}", layout.bytes,
-                          device, free_bytes, total_bytes, list),
-              "--device", "use --feature-dtype bf16, fewer hidden channels or layers, or --device cpu");
+void check_room(const DeviceLayout& layout, const std::string& device, const DeviceRoom& room, Asker asker) {
+  if (layout.bytes > room.free_bytes) refuse(layout, device, room, asker);
+}
+
+void check_room(const DeviceLayout& layout, Device* device) {
+  check_room(layout, device->name(), device->room(), device->asker());
+}
+
+void take_room(const DeviceLayout& layout, Device* device, const std::function<void()>& take) {
+  try {
+    take();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    refuse(layout, device->name(), device->room(), device->asker());
+  }
 }
 
 }  // namespace gneiss::runtime

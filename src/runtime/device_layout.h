@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "ir/plan.h"
+#include "runtime/device.h"
 #include "runtime/inputs.h"
 #include "runtime/optimizer.h"
 
@@ -35,8 +37,15 @@ std::size_t first_with_ids_of(const Inputs& inputs, std::size_t set);
 /// The same with what exchanges between devices take besides, which is taken apart from it.
 DeviceLayout with_exchanges(DeviceLayout layout, std::int64_t bytes);
 
-/// Throws kOutOfMemory, with the numbers and what can be done, if the layout takes more than is free.
-void check_room(const DeviceLayout& layout, const std::string& device, std::int64_t free_bytes,
-                std::int64_t total_bytes);
+/// Throws kOutOfMemory, with the numbers and what can be done, if the layout takes more than is free of `device`, which
+/// is a name.
+void check_room(const DeviceLayout& layout, const std::string& device, const DeviceRoom& room,
+                Asker asker = Asker::kCommand);
+/// The same of a device that is there.
+void check_room(const DeviceLayout& layout, Device* device);
+
+/// Calls `take`, which takes memory for the layout. Where the device has no more of it, although it had before, another
+/// process took it: that is said as check_room says it. Errors: kOutOfMemory; those of `take`
+void take_room(const DeviceLayout& layout, Device* device, const std::function<void()>& take);
 
 }  // namespace gneiss::runtime

@@ -4,34 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <string_view>
 
 #include "base/error.h"
 #include "kernels/dropout_key.h"
 
 namespace gneiss::runtime {
-namespace {
-
-/// A program has no kernels for the CPU: where open_device names that as a remedy, it has the emulation.
-std::unique_ptr<Device> open_for_program(const std::string& name) {
-  try {
-    card_number(name);
-  } catch (const Error& error) {
-    throw Error(error.code(), error.message(), error.where(),
-                "one of cuda, cuda:N with the number of a card, emulated");
-  }
-  try {
-    return open_device(name);
-  } catch (const Error& error) {
-    static constexpr std::string_view kOther = "--device cpu";
-    std::string hint = error.hint();
-    const std::size_t at = hint.find(kOther);
-    if (at != std::string::npos) hint.replace(at, kOther.size(), "--device emulated");
-    throw Error(error.code(), error.message(), error.where(), hint);
-  }
-}
-
-}  // namespace
 
 bool waits_for_each_step() {
   static const bool waits = std::getenv("GNEISS_DEVICE_SYNC") != nullptr;
@@ -69,9 +46,9 @@ void RecordedWork::run(Device* device, DeviceSpan<std::byte> written, const std:
   recording_->replay();
 }
 
-DeviceProgram::DeviceProgram(const std::string& device_name)
-    : device(open_for_program(device_name)),
-      emulated_(card_number(device_name) < 0),
+DeviceProgram::DeviceProgram(const std::string& device_name, Asker asker)
+    : device(open_device(device_name, asker)),
+      emulated_(card_number(device_name, asker) < 0),
       numbers_(take<kernels::StepNumbers>(1)) {}
 
 SparsePatternIn<Space::kDevice> DeviceProgram::send(const SparsePattern& from) {
@@ -100,7 +77,8 @@ ItemKernel DeviceProgram::kernel_of(const ProgramKernel& kernel) const {
   if (kernel.on_card == nullptr) {
     throw Error(ErrorCode::kUnsupported,
                 "this program was built without nvcc, which its loops over edges need on a card", "--device",
-                "build it where nvcc is found, against a Gneiss with CUDA; or use --device emulated");
+                fmt::format("build it where nvcc is found, against a Gneiss with CUDA; or use {}",
+                            in_its_place(Asker::kProgram)));
   }
   return card_kernel(kernel.on_card);
 }

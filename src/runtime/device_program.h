@@ -107,7 +107,7 @@ struct ProgramLoop {
 class DeviceProgram {
  public:
   /// Opens the device called "cuda", "cuda:N" or "emulated". Errors: as open_device.
-  explicit DeviceProgram(const std::string& device_name);
+  explicit DeviceProgram(const std::string& device_name, Asker asker = Asker::kProgram);
 
   /// `count` elements. Errors: kOutOfMemory.
   template <class T>

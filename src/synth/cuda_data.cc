@@ -245,17 +245,12 @@ std::string room_function(const Source& from) {
   if (from.spec.device_parts.empty()) return {};
   std::string text = R"(
 /// What is taken of the device, in bytes. Its room is looked at before.
-static void check_room(const Program& p) {
+static runtime::DeviceLayout what_is_taken() {
   runtime::DeviceLayout layout;
 )";
   for (const auto& [what, bytes] : from.spec.device_parts)
     text += fmt::format("  layout.parts.push_back({{{}, {}, 0}});\n", quote(what), bytes);
-  return text + fmt::format(R"(  layout.bytes = {};
-  const runtime::DeviceRoom room = p.device->room();
-  runtime::check_room(layout, p.device->name(), room.free_bytes, room.total_bytes);
-}}
-)",
-                            from.spec.device_bytes);
+  return text + fmt::format("  layout.bytes = {};\n  return layout;\n}}\n", from.spec.device_bytes);
 }
 
 std::string memory_function(const Source& from) {
@@ -281,6 +276,16 @@ std::string memory_function(const Source& from) {
   for (const ir::ValueId v : openmp::named_values(from)) text += place_value(from, v);
   if (counts_scores(from)) text += room_for_counts(from);
   return text + fmt::format("  p.guard = p.{}.data;\n}}\n", from.names.value(from.program().output("loss")));
+}
+
+/// Reads the data and fills the device.
+std::string filling_lines(const Source& from, bool has_graphs) {
+  if (from.spec.device_parts.empty())
+    return std::string("  load(settings, p);\n") + (has_graphs ? "  send_graphs(p);\n" : "") +
+           "  send_labels(p);\n  lay_out_memory(p);\n";
+  return std::string("  runtime::check_room(what_is_taken(), p.device.get());\n  load(settings, p);\n") +
+         "  runtime::take_room(what_is_taken(), p.device.get(), [&] {\n" + (has_graphs ? "    send_graphs(p);\n" : "") +
+         "    send_labels(p);\n    lay_out_memory(p);\n  });\n";
 }
 
 }  // namespace
@@ -428,11 +433,8 @@ static void load(const Settings& settings, Program& p) {
 void load_and_lay_out(const Settings& settings, Program& p) {
   p.threads = settings.threads > 0 ? settings.threads : available_threads();
   p.seed = settings.seed;
-)" + (from.spec.device_parts.empty() ? "" : "  check_room(p);\n") +
-          "  load(settings, p);\n" + (graphs.empty() ? "" : "  send_graphs(p);\n") +
-          R"(  send_labels(p);
-  lay_out_memory(p);
-  // The device has them now.
+)" + filling_lines(from, !graphs.empty()) +
+          R"(  // The device has them now.
   p.dataset.graph.drop_edges();
   p.dataset.features.drop_values();
 }

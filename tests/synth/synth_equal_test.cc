@@ -134,6 +134,9 @@ TEST(ProgramOfADevice, IsRefusedWithTheNumbersWhereItDoesNotFit) {
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4) << place.read("log");
   EXPECT_NE(place.read("log").find("bytes of emulated device"), std::string::npos) << place.read("log");
   EXPECT_NE(place.read("log").find("the largest: "), std::string::npos) << place.read("log");
+  EXPECT_NE(place.read("log").find("hint: write the program anew with --feature-dtype bf16"), std::string::npos)
+      << place.read("log");
+  EXPECT_EQ(place.read("log").find("--device cpu"), std::string::npos) << place.read("log");
 }
 
 /// A program for sizes alone takes any data of these sizes, and says what is wrong with others and with its options.

@@ -31,6 +31,7 @@ class CountingDevice : public Device {
   std::string name() const override { return inner_->name(); }
   const kernels::DeviceKernels& kernels() const override { return changed_kernels; }
   void* allocate(std::int64_t bytes) override {
+    if (bytes > left_bytes) throw Error(ErrorCode::kOutOfMemory, "another process took it");
     taken += bytes;
     return inner_->allocate(bytes);
   }
@@ -53,6 +54,7 @@ class CountingDevice : public Device {
   void poison(void* data, std::int64_t bytes) override { inner_->poison(data, bytes); }
 
   std::int64_t free_bytes = std::int64_t{1} << 30;
+  std::int64_t left_bytes = free_bytes;  ///< when memory is taken
   std::int64_t taken = 0;
   std::int64_t downloaded = 0;
   int recordings = 0;
@@ -192,6 +194,41 @@ TEST_F(KaratePlan, IsRefusedWithTheNumbersBeforeAnythingIsTaken) {
     EXPECT_THAT(error.message(), HasSubstr("bytes of emulated device, 1000 of 1000 bytes are free; the largest: "));
   }
   EXPECT_EQ(device_.taken, 0);
+}
+
+TEST_F(KaratePlan, IsRefusedInTheSameWordsWhereTheDeviceHasNoPieceOfThatSize) {
+  const train::DatasetInputs inputs(dataset_, plan_);
+  Parameters<float> parameters(plan_);
+  device_.left_bytes = 1000;
+  try {
+    const DeviceExecutor executor(plan_, &parameters, &device_, inputs.inputs(), std::move(derived_), 1, {}, {});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+    EXPECT_THAT(error.message(), HasSubstr("of 1073741824 bytes are free, and not in one piece; the largest: "));
+    EXPECT_THAT(error.hint(), HasSubstr("end what else runs on the card; or use --feature-dtype bf16"));
+  }
+}
+
+/// What can be done is for who asked: a program that was written for a card has no kernels for the CPU, and no options
+/// for its model.
+TEST(DeviceLayout, RemediesAreThoseOfWhoAsks) {
+  const DeviceLayout layout = {{{"arena", 200, 0}}, 256};
+  const auto hint = [&](const DeviceRoom& room, Asker asker) -> std::string {
+    try {
+      check_room(layout, "a card", room, asker);
+    } catch (const Error& error) {
+      return error.hint();
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_EQ(hint({256, 256}, Asker::kCommand), "nothing was thrown");
+  EXPECT_EQ(hint({100, 100}, Asker::kCommand),
+            "use --feature-dtype bf16, fewer hidden channels or layers, or --device cpu");
+  EXPECT_EQ(hint({100, 256}, Asker::kProgram),
+            "end what else runs on the card; or write the program anew with --feature-dtype bf16, fewer hidden "
+            "channels or layers");
+  EXPECT_THAT(hint({100, 100}, Asker::kProgram), ::testing::Not(HasSubstr("end what else")));
 }
 
 TEST_F(KaratePlan, TakesNoMoreThanItMay) {
@@ -357,7 +394,9 @@ TEST_F(KarateTraining, AFailingKernelIsNamedWithItsLine) {
       ADD_FAILURE() << "nothing was thrown";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kInternal);
-      EXPECT_THAT(error.message(), ::testing::MatchesRegex("gemm \\(line [0-9]+ of the model\\): planted"));
+      EXPECT_THAT(error.message(),
+                  ::testing::MatchesRegex("epoch 1, forward: gemm \\(line [0-9]+ of the model\\): planted"));
+      EXPECT_EQ(error.hint(), "");
     }
   }
 }
@@ -387,7 +426,8 @@ TEST(LoopsOfADevice, AFailingOneIsNamedWithItsLine) {
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInternal);
-    EXPECT_THAT(error.message(), ::testing::MatchesRegex("a loop over edges \\(line [0-9]+ of the model\\): planted"));
+    EXPECT_THAT(error.message(),
+                ::testing::MatchesRegex("epoch 1, forward: a loop over edges \\(line [0-9]+ of the model\\): planted"));
   }
 }
 

@@ -17,31 +17,45 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
   throw Error(ErrorCode::kUnsupported, what, "--device", hint);
 }
 
+constexpr const char* kOthersTookIt = "end what else runs on the card";
+
+/// Of work that has begun.
 void check(cudaError_t status, const char* doing) {
   if (status == cudaSuccess) return;
-  throw Error(ErrorCode::kInternal, fmt::format("the device failed while {}: {}", doing, cudaGetErrorString(status)),
-              {}, "what was trained since the last saved weights is lost; run it again");
+  const std::string what = fmt::format("the device failed while {}: {}", doing, cudaGetErrorString(status));
+  if (status == cudaErrorMemoryAllocation) throw Error(ErrorCode::kOutOfMemory, what, "--device", kOthersTookIt);
+  throw Error(ErrorCode::kInternal, what);
 }
 
-/// How many cards there are. Errors: kUnsupported for a machine without driver or with one that is too old.
-int count_cards() {
+/// Of what comes before any work: a driver that does not work, or a card that takes none.
+void check_usable(cudaError_t status, const char* doing, Asker asker) {
+  if (status == cudaSuccess || status == cudaErrorMemoryAllocation) return check(status, doing);
+  throw_unsupported(fmt::format("no card can be used: {} fails with '{}'", doing, cudaGetErrorString(status)),
+                    fmt::format("see what nvidia-smi says, or use {}", in_its_place(asker)));
+}
+
+/// How many cards there are. Errors: kUnsupported for a machine without driver or with one that is too old or does not
+/// work.
+int count_cards(Asker asker) {
   int found = 0;
   int needed = 0;
-  check(cudaDriverGetVersion(&found), "asking for the driver's version");
-  check(cudaRuntimeGetVersion(&needed), "asking for the runtime's version");
+  check_usable(cudaDriverGetVersion(&found), "asking for the driver's version", asker);
+  check_usable(cudaRuntimeGetVersion(&needed), "asking for the runtime's version", asker);
   if (found == 0) {
-    throw_unsupported("there is no CUDA driver on this machine",
-                      fmt::format("install NVIDIA's driver for CUDA {} or use --device cpu", version_text(needed)));
+    throw_unsupported(
+        "there is no CUDA driver on this machine",
+        fmt::format("install NVIDIA's driver for CUDA {} or use {}", version_text(needed), in_its_place(asker)));
   }
   if (found / 1000 < needed / 1000) {
     throw_unsupported(
         fmt::format("the driver is for CUDA {}, CUDA {} is needed", version_text(found), version_text(needed)),
-        "update the driver or use --device cpu");
+        fmt::format("update the driver or use {}", in_its_place(asker)));
   }
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaErrorNoDevice || count == 0) throw_unsupported("this machine has no CUDA card", "use --device cpu");
-  check(status, "counting cards");
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0))
+    throw_unsupported("this machine has no CUDA card", fmt::format("use {}", in_its_place(asker)));
+  check_usable(status, "counting cards", asker);
   return count;
 }
 
@@ -101,15 +115,15 @@ class CudaModule : public DeviceModule {
 
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(int number) : number_(number) {
-    check(cudaGetDeviceProperties(&properties_, number), "asking for a card's properties");
+  CudaDevice(int number, Asker asker) : number_(number) {
+    check_usable(cudaGetDeviceProperties(&properties_, number), "asking for a card's properties", asker);
     if (is_too_old(properties_)) {
       throw_unsupported(fmt::format("card {}, {}, has compute capability {}.{}; {}.0 is needed", number,
                                     properties_.name, properties_.major, properties_.minor, kLeastMajor),
-                        "use a newer card or --device cpu");
+                        fmt::format("use a newer card or {}", in_its_place(asker)));
     }
-    choose();
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+    check_usable(cudaSetDevice(number), "choosing a card", asker);
+    check_usable(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream", asker);
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -132,7 +146,7 @@ class CudaDevice : public Device {
       throw Error(ErrorCode::kOutOfMemory,
                   fmt::format("{} has no {} bytes left: {} of {} bytes are free", name(), bytes, now.free_bytes,
                               now.total_bytes),
-                  "--device", "end what else runs on the card, or use --device cpu");
+                  "--device", fmt::format("{}, or use {}", kOthersTookIt, in_its_place(asker())));
     }
     check(status, "giving memory");
     return data;
@@ -211,7 +225,7 @@ Cards find_cards() {
   int count = 0;
   int driver = 0;
   try {
-    count = count_cards();
+    count = count_cards(Asker::kCommand);
     check(cudaDriverGetVersion(&driver), "asking for the driver's version");
   } catch (const Error& error) {
     found.driver = fmt::format("none: {}{}{}", error.message(), error.hint().empty() ? "" : "; ", error.hint());
@@ -231,13 +245,13 @@ Cards find_cards() {
   return found;
 }
 
-std::unique_ptr<Device> open_cuda(int number) {
-  const int count = count_cards();
+std::unique_ptr<Device> open_cuda(int number, Asker asker) {
+  const int count = count_cards(asker);
   if (number >= count) {
     throw Error(ErrorCode::kUsage, fmt::format("there is no card cuda:{}: this machine has {}", number, count),
-                "--device", fmt::format("use cuda:0 to cuda:{} or --device cpu", count - 1));
+                "--device", fmt::format("use cuda:0 to cuda:{} or {}", count - 1, in_its_place(asker)));
   }
-  return std::make_unique<CudaDevice>(number);
+  return std::make_unique<CudaDevice>(number, asker);
 }
 
 }  // namespace gneiss::runtime

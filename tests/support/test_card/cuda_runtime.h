@@ -1,0 +1,67 @@
+// In the place of CUDA's header: what src/runtime/cuda/cuda_device.cc calls, for a card that a test describes. Names
+// and meanings are those of CUDA's runtime; its linkage is C++'s, so that both can be in one program.
+//
+// The card has the host's memory and runs kernels in the emulation. The environment says what it is like:
+//
+//   TEST_CARD_CAPABILITY=7.5     its compute capability; 9.0
+//   TEST_CARD_FREE=BYTES         of its GiB of memory
+//   TEST_CARD_LEFT=BYTES         what another process leaves of it from the first allocation on
+//   TEST_CARD_FAULT=N            the N-th product fails while it runs, and so does everything from then on
+//   TEST_CARD_OPENS=no           another process has the card for itself
+//   TEST_CARD_COUNTS=no          the driver does not work
+#pragma once
+
+#include <cstddef>
+
+#define CUDART_VERSION 12000
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorDevicesUnavailable = 46,
+  cudaErrorNoDevice = 100,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorSystemNotReady = 802,
+};
+const char* cudaGetErrorString(cudaError_t status);
+
+struct cudaDeviceProp {
+  char name[256];
+  int major;
+  int minor;
+  int multiProcessorCount;
+  std::size_t totalGlobalMem;
+};
+
+struct TestStream;
+struct TestGraph;
+using cudaStream_t = TestStream*;
+using cudaGraph_t = TestGraph*;
+using cudaGraphExec_t = TestGraph*;
+
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaHostAllocPortable = 1;
+
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaMemGetInfo(std::size_t* available, std::size_t* total);
+cudaError_t cudaMalloc(void** data, std::size_t bytes);
+cudaError_t cudaFree(void* data);
+cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* data);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
