@@ -299,7 +299,9 @@ class PlanVerifier {
       if (std::find(o.inputs.begin(), o.inputs.end(), at_hand) == o.inputs.end())
         defect("{} does not read %{} in its chain", name_of(o), name(at_hand));
       for (const ValueId v : o.inputs) {
-        if (v != at_hand && life(v).made >= step(band.first_step).op)
+        // Parameters stand where they are first read, also between ops of a chain; no step makes them.
+        const std::int32_t made = life(v).made;
+        if (v != at_hand && made >= step(band.first_step).op && band_of_[static_cast<std::size_t>(made)] >= 0)
           defect("{} reads %{} in its chain, which may not be there yet", name_of(o), name(v));
       }
     }

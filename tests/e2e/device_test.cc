@@ -2,6 +2,7 @@
 // do what is asked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <chrono>
 #include <cmath>
@@ -78,6 +79,20 @@ TEST(Device, GcnOnCora) {
 
 TEST(Device, StopsAsEarlyAsTheCpu) {
   expect_same_training({"karate", "--model", "gcn", "--epochs", "300", "--patience", "20", "--dropout", "0.5"});
+}
+
+TEST(Device, FollowsASchedule) {
+  expect_same_training({"karate", "--model", "gcn", "--epochs", "20", "--lr-schedule", "cosine", "--warmup-epochs", "3",
+                        "--patience", "0"});
+}
+
+TEST(Device, ALossThatIsNotFiniteEndsTheTraining) {
+  const Workplace place;
+  const CommandResult result = place.gneiss({"train", "karate", "--device", "emulated", "--optimizer", "sgd", "--lr",
+                                             "1e30", "--epochs", "50", "--out", "run"});
+  EXPECT_EQ(result.code, 5) << result.err;
+  EXPECT_THAT(result.err, ::testing::ContainsRegex("error: .*epoch [0-9]+"));
+  EXPECT_FALSE(fs::exists(place.path("run")));
 }
 
 TEST(Device, SgdWithMomentum) {
@@ -366,6 +381,21 @@ TEST(Device, AKilledTrainingGoesOnToTheSameBytes) {
                                     "1",          "--out",     out};
   };
   expect_to_go_on(place, training);
+}
+
+TEST(Device, StoppedByASignalItGoesOnToTheSameBytes) {
+  const Workplace place;
+  const auto training = [](const std::string& out) {
+    return std::vector<std::string>{"train", "karate",     "--model", "gcn",      "--dropout", "0.5",   "--epochs",
+                                    "300",   "--patience", "0",       "--device", "emulated",  "--out", out};
+  };
+  ASSERT_EQ(place.gneiss(training("whole")).code, 0);
+  const CommandResult stopped = place.gneiss_with_signal(training("run"), SIGTERM);
+  ASSERT_EQ(stopped.code, 75) << stopped.err;
+  EXPECT_EQ(place.gneiss({"eval", "run"}).code, 0) << "the weights so far are there";
+  const CommandResult resumed = place.gneiss({"resume", "run"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(place.read("run/model.safetensors"), place.read("whole/model.safetensors"));
 }
 
 TEST(Device, PredictionsAndScoresAreThoseOfTheCpu) {

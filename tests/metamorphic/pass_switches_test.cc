@@ -14,6 +14,7 @@
 #include "data/half_features.h"
 #include "data/load.h"
 #include "ir/text.h"
+#include "runtime/device.h"
 #include "support/awkward_graph.h"
 #include "support/data_fixtures.h"
 #include "train/rank_data.h"
@@ -205,6 +206,35 @@ TEST(PassSwitches, EachChangesSomePlanAndRoundingOnly) {
     EXPECT_TRUE(!pass.optional || sweeps || of_ranks || of_devices || changed[pass.name] > 0)
         << pass.name << " has nothing to do in any case";
   }
+}
+
+/// The plan of a device, in the emulation: what is off there changes rounding as well.
+TEST(PassSwitches, EachChangesRoundingOnlyOnADevice) {
+  std::map<std::string, int> changed;
+  std::vector<Case> all;
+  add_models(&all);
+  testing::AwkwardOptions sparse;
+  sparse.sparse_features = true;
+  all.push_back(in_f64("sparse_gin", "gin", {}, sparse));
+  for (Case& one : all) {
+    one.in_f32 = true;
+    one.rounding = 2e-4;
+    one.options.passes.target = planner::Target::kDevice;
+    one.options.device = runtime::make_emulated_device();
+    const std::string whole = plan_text(one, one.options);
+    const std::vector<double> with = results_of(one, one.options);
+    for (const passes::PassInfo& pass : passes::list_passes()) {
+      train::SessionOptions options = one.options;
+      options.passes.disabled.insert(pass.name);
+      if (!pass.optional || plan_text(one, options) == whole) continue;
+      ++changed[pass.name];
+      SCOPED_TRACE(one.name + " without " + pass.name);
+      expect_close(with, results_of(one, options), one.rounding);
+    }
+  }
+  for (const char* pass :
+       {"fuse_messages", "fuse_attention", "hoist_constants", "fuse_elementwise", "cse", "fuse_epilogues"})
+    EXPECT_GT(changed[pass], 0) << pass;
 }
 
 TEST(PassSwitches, OverlapChangesThePlanOfARankAndNoBit) {

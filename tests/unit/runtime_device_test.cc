@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cost/device_profile.h"
+#include "data/half_features.h"
 #include "data/load.h"
 #include "graph/graph.h"
 #include "ir/verify_plan.h"
@@ -180,6 +181,41 @@ TEST_F(KaratePlan, TakesWhatTheLayoutSaysToTheByte) {
   const DeviceExecutor executor(plan_, &parameters, &device_, inputs.inputs(), std::move(derived_), 1, {}, {});
   EXPECT_EQ(device_.taken, layout.bytes);
   EXPECT_GE(layout.bytes, 5 * plan_.parameter_bytes + plan_.arena_bytes + plan_.constant_bytes);
+}
+
+/// Of other models and data: what their plans say, to the byte.
+TEST(DevicePlans, TakeWhatTheySayToTheByte) {
+  struct Case {
+    std::string data;
+    std::string model;
+    passes::LossSpec::Kind loss = passes::LossSpec::Kind::kCrossEntropy;
+    HalfType features = HalfType::kNone;
+    double clip_norm = 0;
+  };
+  const std::string communities = "dcsbm:nodes=200,degree=6,features=30,density=0.1";
+  const std::string gated_mean = std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/gated_mean.gneiss";
+  for (const Case& one :
+       {Case{"karate", "sage"}, Case{"karate", "gin"}, Case{"karate", "gat"}, Case{"karate", gated_mean},
+        Case{communities, "gcn"}, Case{communities, "mlp"},
+        Case{"dcsbm:nodes=60,degree=4,features=8,multilabel=1", "gcn", passes::LossSpec::Kind::kBceWithLogits},
+        Case{"karate", "sage", passes::LossSpec::Kind::kCrossEntropy, HalfType::kBf16, 0.5}}) {
+    SCOPED_TRACE(one.data + " " + one.model);
+    data::Dataset dataset = data::load(one.data, {});
+    if (one.features != HalfType::kNone) data::halve_features(one.features, "a test", &dataset.features);
+    train::SessionOptions options;
+    options.model = one.model;
+    options.passes.target = planner::Target::kDevice;
+    options.loss.kind = one.loss;
+    options.optimizer.clip_norm = one.clip_norm;
+    train::Blueprint made = train::make_blueprint(dataset, options);
+    const train::DatasetInputs inputs(dataset, made.plan);
+    Parameters<float> parameters(made.plan);
+    CountingDevice device;
+    const DeviceLayout layout = device_layout(made.plan, inputs.inputs(), options.optimizer);
+    const DeviceExecutor executor(made.plan, &parameters, &device, inputs.inputs(), std::move(made.graphs), 1,
+                                  options.optimizer, {});
+    EXPECT_EQ(device.taken, layout.bytes);
+  }
 }
 
 TEST_F(KaratePlan, IsRefusedWithTheNumbersBeforeAnythingIsTaken) {
