@@ -57,6 +57,7 @@ class Graph {
   /// The last of what a constructor does; the edges are there.
   void set_weights(Buffer<float> weights, std::optional<bool> symmetric, int threads);
 
+  friend void order_rows(std::span<const std::int64_t> keys, int threads, Graph* graph);
   friend Graph permute(const Graph& graph, std::span<const NodeId> order, int threads);
   friend Graph permute_once(Graph&& graph, std::span<const NodeId> order, int threads);
   /// `renamed` under other node ids: its arrays need no check, and symmetry is a property of the structure.
@@ -141,6 +142,10 @@ std::optional<Graph> graph_of_list(std::span<const NodeId> src, std::span<const 
 
 /// The edges into `rows` alone, ascending nodes: destination i is rows[i].
 Graph edges_into(const Graph& graph, std::span<const NodeId> rows, int threads = 1);
+
+/// Sorts the edges into each node by the keys of their sources (`keys`: [num_src]), in place; equal keys keep their
+/// order, and weights go along. Rows no longer ascend then: self loops and tiles of sources come before.
+void order_rows(std::span<const std::int64_t> keys, int threads, Graph* graph);
 
 /// One edge from rows[i] to destination i, of `num_nodes` sources.
 Graph selection(std::int64_t num_nodes, std::span<const NodeId> rows);

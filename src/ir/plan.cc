@@ -279,8 +279,9 @@ bool is_made(const Plan& plan, std::size_t graph) {
   if (plan.graph_uses[graph].used) return true;
   const std::vector<GraphDef>& graphs = plan.program.graphs;
   for (std::size_t other = graph + 1; other < graphs.size(); ++other) {
-    const bool made_from =
-        graphs[other].base == static_cast<std::int32_t>(graph) && graphs[other].origin != GraphOrigin::kLossRows;
+    const bool from_base =
+        graphs[other].origin != GraphOrigin::kLossRows && graphs[other].origin != GraphOrigin::kReversed;
+    const bool made_from = from_base && graphs[other].base == static_cast<std::int32_t>(graph);
     if (made_from && is_made(plan, other)) return true;
   }
   return false;

@@ -196,8 +196,15 @@ struct NodeSet {
 
 /// How a graph of the program is made from the one before it.
 /// kIntoLossRows: its edges into the rows that the loss counts, bipartite; kLossRows: an edge from each of these nodes
-/// to its row.
-enum class GraphOrigin : std::uint8_t { kGiven, kAddRemainingSelfLoops, kReplaceSelfLoops, kIntoLossRows, kLossRows };
+/// to its row; kReversed, of a rank's part: the whole graph's edges out of its nodes, turned round.
+enum class GraphOrigin : std::uint8_t {
+  kGiven,
+  kAddRemainingSelfLoops,
+  kReplaceSelfLoops,
+  kIntoLossRows,
+  kLossRows,
+  kReversed
+};
 
 struct GraphDef {
   std::string name;

@@ -12,8 +12,8 @@ namespace gneiss::ir {
 namespace {
 
 constexpr std::array<std::string_view, 4> kPhases = {"setup", "forward", "backward", "inference"};
-constexpr std::array<std::string_view, 5> kOrigins = {"given", "add_remaining_self_loops", "replace_self_loops",
-                                                      "into_loss_rows", "loss_rows"};
+constexpr std::array<std::string_view, 6> kOrigins = {
+    "given", "add_remaining_self_loops", "replace_self_loops", "into_loss_rows", "loss_rows", "reversed"};
 constexpr std::array<std::string_view, 7> kInits = {"zeros", "ones", "constant", "uniform", "glorot", "he", "normal"};
 
 std::string print_attr(const AttrValue& value) {

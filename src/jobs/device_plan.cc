@@ -125,18 +125,19 @@ void plan_training(data::Dataset&& dataset, const train::SessionOptions& options
   data::Dataset whole = std::move(dataset);
   const int devices = static_cast<int>(plan->parts.size());
   train::NodeCut cut = train::cut_nodes(devices, cutting, train::threads_of(options), &whole);
+  plan->on_card = options.passes.target == planner::Target::kDevice;
   const std::vector<partition::PartTraffic> parts =
-      partition::part_traffic(whole.graph, partition::owners_of(cut.starts), devices);
+      partition::part_traffic(whole.graph, partition::owners_of(cut.starts), devices,
+                              train::is_cut_both_ways(whole, plan->trains_by.how, plan->on_card));
   train::SessionOptions shared = options;
   shared.threads = std::max(1, train::threads_of(options) / devices);  // as a training shares them out
-  const train::RankPlanner planner(
-      whole, shared, train::PlannedExchange{true, plan->trains_by.how, plan->trains_by.tuning, std::move(cut.order)});
-  plan->on_card = options.passes.target == planner::Target::kDevice;
+  const train::RankPlanner planner(whole, shared,
+                                   train::PlannedExchange{true, plan->trains_by.how, plan->trains_by.tuning});
   for (int device = 0; device < devices; ++device) {
     train::PlannedRank planned = planner.plan(cut.starts, parts, device);
     plan->fetches.push_back(std::move(planned.fetches));
     plan->bytes.push_back(planned.bytes);
-    plan->exchange_bytes.push_back(planned.exchange);
+    plan->exchange_bytes.push_back(planned.exchange_bytes);
   }
 }
 
@@ -193,11 +194,11 @@ std::string describe(const DevicePlan& plan) {
   if (plan.fetches.empty()) return text;
   text += plan.on_card
               ? "  MiB of the card that a device takes, and of these what others' rows take besides values (tables):\n "
-              : "  MiB that a device takes, and of these what others' rows take besides values (edges in order or in "
+              : "  MiB that a device takes, and of these what others' rows take besides values (edges in "
                 "pieces):\n ";
   for (std::size_t d = 0; d < plan.bytes.size(); ++d)
     text += fmt::format(" {:.2f} ({:.2f})", static_cast<double>(plan.bytes[d]) / (1 << 20),
-                        static_cast<double>(plan.exchange_bytes[d].most()) / (1 << 20));
+                        static_cast<double>(plan.exchange_bytes[d]) / (1 << 20));
   text += '\n';
   const auto moved = [&](std::initializer_list<ir::Phase> phases) {
     std::int64_t bytes = 0;

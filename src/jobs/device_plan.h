@@ -13,7 +13,6 @@
 #include "exchange/resources.h"
 #include "graph/graph.h"
 #include "partition/traffic.h"
-#include "runtime/exchange_bytes.h"
 #include "settings/config.h"
 #include "train/cut_nodes.h"
 #include "train/session.h"
@@ -49,8 +48,8 @@ struct DevicePlan {
   bool on_card = false;                                   ///< of --device, whose memory is meant
   // In it, by device:
   std::vector<std::vector<exchange::Fetch>> fetches;
-  std::vector<std::int64_t> bytes;                     ///< that the device takes
-  std::vector<runtime::ExchangeBytes> exchange_bytes;  ///< of these, what taking up others' rows takes
+  std::vector<std::int64_t> bytes;           ///< that the device takes
+  std::vector<std::int64_t> exchange_bytes;  ///< of these, what taking up others' rows takes
   // How the fine-grained exchange would be launched on the device with the most edges, before it is tuned.
   exchange::Tuning tuning;
   exchange::Resources resources;

@@ -526,9 +526,7 @@ class Trainer {
       report_.routes["processes"] = in_several_processes();
       report_.routes["fetched_bytes"] = ranks_->fetched_bytes();
       report_.routes["bytes"] = device_ == nullptr ? ranks_->member_bytes() : ranks_->device_bytes();
-      report_.routes["exchange_bytes"] = Json::list();
-      for (const runtime::ExchangeBytes& bytes : ranks_->exchange_bytes())
-        report_.routes["exchange_bytes"].push_back(Json::object({{"setup", bytes.setup}, {"steps", bytes.steps}}));
+      report_.routes["exchange_bytes"] = ranks_->exchange_bytes();
       trace();
       if (const exchange::Tuner* tuner = ranks_->tuner(); tuner != nullptr) {
         const exchange::Tuning& at = tuner->current();

@@ -317,9 +317,7 @@ std::string to_json(const PlanReport& report, int indent) {
       devices["fetched_bytes"].push_back(std::move(device));
     }
     devices["bytes"] = report.devices->bytes;
-    devices["exchange_bytes"] = Json::list();
-    for (const runtime::ExchangeBytes& bytes : report.devices->exchange_bytes)
-      devices["exchange_bytes"].push_back(Json::object({{"setup", bytes.setup}, {"steps", bytes.steps}}));
+    devices["exchange_bytes"] = report.devices->exchange_bytes;
     devices["parts"] = Json::list();
     for (const partition::PartTraffic& part : report.devices->parts) {
       devices["parts"].push_back(Json::object({{"nodes", part.nodes},

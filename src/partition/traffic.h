@@ -23,6 +23,8 @@ struct PartTraffic {
 };
 
 /// Of every part. Cost: O(edges + nodes parts / 64), 8 bytes a node.
-std::vector<PartTraffic> part_traffic(const graph::Graph& whole, const Owners& owners, int parts);
+///   both_ways  halo_rows are the nodes at either end of its nodes' edges: local_graph's ghosts
+std::vector<PartTraffic> part_traffic(const graph::Graph& whole, const Owners& owners, int parts,
+                                      bool both_ways = false);
 
 }  // namespace gneiss::partition

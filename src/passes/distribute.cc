@@ -37,6 +37,14 @@ class Distributor {
       made.graphs[g].src_set = kWithGhosts;
       made.graphs[g].num_edges = part.edges[g];
     }
+    for (std::size_t g = 0; g < part.reversed_edges.size(); ++g) {
+      ir::GraphDef reversed = made.graphs[g];
+      reversed.name += "+reversed";
+      reversed.origin = ir::GraphOrigin::kReversed;
+      reversed.base = static_cast<std::int32_t>(g);
+      reversed.num_edges = part.reversed_edges[g];
+      made.graphs.push_back(std::move(reversed));
+    }
   }
 
   ir::Program run() {

@@ -3,10 +3,15 @@
 // a rank such a product goes from own rows to sources, ghosts among them, whose rows then go back to their owners. The
 // other way round every rank fetches the rows of its ghosts, which are the same nodes, and sums along in-edges: as many
 // bytes, no rows of ghosts to be made and added, and no transposed structure.
+//
+// Of another graph a rank may have its nodes' out-edges turned round. Then the same is done along those, with weights
+// that are made on them as they were made on the in-edges: a gather from one end is one from the other.
 #include "passes/use_symmetry.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -63,72 +68,153 @@ bool equal_both_ways(const ir::Program& program, const std::vector<std::int32_t>
   return factors == swapped;
 }
 
-/// On a rank: sums along out-edges whose rows of ghosts go back to their owners.
+/// On a rank: rows of ghosts that go back to their owners, where these can make the whole sum themselves. What made the
+/// rows of ghosts is dead code then.
 class Puller {
  public:
   explicit Puller(const ir::Program& program)
-      : from_(program), makers_(ir::producers(program)), rewriter_(program), readers_(program.values.size()) {
-    for (std::size_t i = 0; i < program.ops.size(); ++i) {
-      for (const ValueId v : program.ops[i].inputs) readers_[static_cast<std::size_t>(v)].push_back(i);
+      : from_(program),
+        makers_(ir::producers(program)),
+        rewriter_(program),
+        reversed_values_(program.values.size(), ir::kNoValue) {
+    for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+      const ir::GraphDef& graph = program.graphs[g];
+      const auto number = static_cast<std::int32_t>(g);
+      if (graph.src_set == graph.dst_set) continue;
+      if (graph.symmetric) reversed_[number] = number;
+      if (graph.origin == ir::GraphOrigin::kReversed) reversed_[graph.base] = number;
     }
+    const auto exchange = std::find_if(program.ops.begin(), program.ops.end(), [](const Op& op) {
+      return op.kind == OpKind::halo || op.kind == OpKind::halo_add;
+    });
+    if (exchange != program.ops.end()) packed_ = exchange->attrs.integer("packed", 0);
   }
 
   ir::Program run() {
-    std::set<std::size_t> through;
-    for (std::size_t i = 0; i < from_.ops.size(); ++i) {
-      const Op& op = from_.ops[i];
-      if (through.contains(i)) continue;
-      if (!can_pull(op)) {
-        rewriter_.copy(op);
+    for (const Op& op : from_.ops) {
+      if (op.kind == OpKind::halo_add && can_pull(op, op.inputs[0])) {
+        rewriter_.set(op.results[0], pull(op, op.inputs[0]));
         continue;
       }
-      const std::size_t back = readers_[static_cast<std::size_t>(op.results[0])][0];
-      pull(op, from_.ops[back]);
-      through.insert(back);
+      rewriter_.copy(op);
+      reverse(op);
     }
     return rewriter_.finish();
   }
 
  private:
-  bool can_pull(const Op& op) const {
-    if (op.kind != OpKind::spmm || op.attrs.integer("transpose", 0) == 0 || op.attrs.text("fn", "sum") != "sum")
-      return false;
-    const ir::GraphDef& graph = from_.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))];
-    if (!graph.symmetric || graph.src_set == graph.dst_set) return false;
-    if (op.inputs.size() > 1 && !equal_both_ways(from_, makers_, op.inputs[1], graph)) return false;
-    const std::vector<std::size_t>& readers = readers_[static_cast<std::size_t>(op.results[0])];
-    return readers.size() == 1 && from_.ops[readers[0]].kind == OpKind::halo_add &&
-           from_.ops[readers[0]].phase == op.phase;
+  static std::int32_t graph_of(const Op& op) { return static_cast<std::int32_t>(op.attrs.integer("graph", 0)); }
+  const ir::GraphDef& def(std::int32_t graph) const { return from_.graphs[static_cast<std::size_t>(graph)]; }
+  const Op& maker(ValueId value) const {
+    return from_.ops[static_cast<std::size_t>(makers_[static_cast<std::size_t>(value)])];
   }
 
-  void pull(const Op& op, const Op& back) {
-    const ir::GraphDef& graph = from_.graphs[static_cast<std::size_t>(op.attrs.integer("graph", 0))];
-    std::vector<ValueId> inputs;
-    for (const ValueId v : op.inputs) inputs.push_back(rewriter_.map(v));
-    ir::Attrs halo = back.attrs;
-    halo.set("to", std::int64_t{graph.src_set});
-    inputs[0] = rewriter_.builder_at(op).add(OpKind::halo, {inputs[0]}, halo);
-    Op& made = rewriter_.copy_with(along_in_edges(op), inputs);
-    rewriter_.set(back.results[0], made.results[0]);
+  /// Can an owner make its rows of what `back` gives back to it, of values that own rows have?
+  bool can_pull(const Op& back, ValueId value) const {
+    const Op& op = maker(value);
+    if (op.phase != back.phase) return false;
+    switch (op.kind) {
+      case OpKind::add:
+        return from_.type(op.inputs[0]) == from_.type(op.inputs[1]) && can_pull(back, op.inputs[0]) &&
+               can_pull(back, op.inputs[1]);
+      case OpKind::spmm:
+        return can_pull_sum(op);
+      default:
+        return false;
+    }
   }
 
-  static Op along_in_edges(const Op& op) {
-    Op made = op;
-    made.attrs.set("transpose", std::int64_t{0});
-    return made;
+  bool can_pull_sum(const Op& op) const {
+    return op.attrs.integer("transpose", 0) != 0 && op.attrs.text("fn", "sum") == "sum" &&
+           reversed_.contains(graph_of(op)) && (op.inputs.size() == 1 || weight_turned_round(op));
+  }
+
+  ValueId pull(const Op& back, ValueId value) {
+    const Op& op = maker(value);
+    if (op.kind == OpKind::add) {
+      const ValueId first = pull(back, op.inputs[0]);
+      const ValueId second = pull(back, op.inputs[1]);
+      return rewriter_.builder_at(op).add(OpKind::add, {first, second});
+    }
+    return pull_sum(op);
+  }
+
+  ValueId pull_sum(const Op& op) {
+    std::vector<ValueId> inputs = {with_ghosts(op, rewriter_.map(op.inputs[0]), graph_of(op))};
+    if (op.inputs.size() > 1) inputs.push_back(*weight_turned_round(op));
+    ir::Attrs attrs = op.attrs;
+    attrs.set("graph", std::int64_t{reversed_.at(graph_of(op))});
+    attrs.set("transpose", std::int64_t{0});
+    return rewriter_.builder_at(op).add(OpKind::spmm, inputs, attrs);
+  }
+
+  /// The weights of a sum along out-edges, on the edges turned round.
+  std::optional<ValueId> weight_turned_round(const Op& op) const {
+    const ir::GraphDef& graph = def(graph_of(op));
+    if (graph.symmetric && equal_both_ways(from_, makers_, op.inputs[1], graph)) return rewriter_.map(op.inputs[1]);
+    const ValueId made = reversed_values_[static_cast<std::size_t>(op.inputs[1])];
+    return made == ir::kNoValue ? std::nullopt : std::optional(made);
+  }
+
+  /// Own rows and those of ghosts, for an op on edges of `graph`.
+  ValueId with_ghosts(const Op& reader, ValueId own, std::int32_t graph) {
+    return rewriter_.builder_at(reader).add(OpKind::halo, {own},
+                                            {{"to", std::int64_t{def(graph).src_set}}, {"packed", packed_}});
+  }
+
+  /// Makes a value of edges on the same edges turned round besides, if their graph is there and the op is one of those
+  /// that weights are made by. What nobody reads of it goes with dead code.
+  void reverse(const Op& op) {
+    if (op.results.size() != 1 || from_.type(op.results[0]).domain != ir::Domain::kEdge) return;
+    const auto reversed = reversed_.find(from_.type(op.results[0]).set);
+    if (reversed == reversed_.end()) return;
+    const ir::Attrs on_reversed = {{"graph", std::int64_t{reversed->second}}};
+    ir::Builder builder = rewriter_.builder_at(op);
+    ValueId made = ir::kNoValue;
+    switch (op.kind) {
+      case OpKind::edge_weight:
+        made = builder.add(OpKind::edge_weight, {}, on_reversed);
+        break;
+      case OpKind::gather_src: {
+        const ValueId own = own_rows(from_, makers_, op.inputs[0]);
+        if (own == op.inputs[0]) return;
+        made = builder.add(OpKind::gather_dst, {rewriter_.map(own)}, on_reversed);
+        break;
+      }
+      case OpKind::gather_dst:
+        made = builder.add(OpKind::gather_src, {with_ghosts(op, rewriter_.map(op.inputs[0]), reversed->second)},
+                           on_reversed);
+        break;
+      case OpKind::mul: {
+        std::vector<ValueId> factors;
+        for (const ValueId v : op.inputs) {
+          const bool of_edges = from_.type(v).domain == ir::Domain::kEdge;
+          factors.push_back(of_edges ? reversed_values_[static_cast<std::size_t>(v)] : rewriter_.map(v));
+          if (factors.back() == ir::kNoValue) return;
+        }
+        made = builder.add(OpKind::mul, factors);
+        break;
+      }
+      default:
+        return;
+    }
+    reversed_values_[static_cast<std::size_t>(op.results[0])] = made;
   }
 
   const ir::Program& from_;
   std::vector<std::int32_t> makers_;
   Rewriter rewriter_;
-  std::vector<std::vector<std::size_t>> readers_;  ///< of each value, the ops
+  /// Graphs -> those whose in-edges are the out-edges of their nodes.
+  std::map<std::int32_t, std::int32_t> reversed_;
+  std::vector<ValueId> reversed_values_;  ///< of old values of edges -> new ones on the edges turned round
+  std::int64_t packed_ = 0;               ///< rows that an exchange packs
 };
 
 }  // namespace
 
 ir::Program use_symmetry(const ir::Program& program) {
   const bool of_a_rank = std::any_of(program.graphs.begin(), program.graphs.end(), [](const ir::GraphDef& graph) {
-    return graph.symmetric && graph.src_set != graph.dst_set;
+    return graph.origin == ir::GraphOrigin::kReversed || (graph.symmetric && graph.src_set != graph.dst_set);
   });
   if (of_a_rank) return Puller(program).run();
   ir::Program out = program;

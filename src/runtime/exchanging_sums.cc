@@ -17,26 +17,6 @@ void ExchangingSums<T>::begin(const Structures& structures) {
   own_first_.clear();
   pieces_.clear();
   cuts_.clear();
-  in_order_.clear();
-  ordered_for_setup_ = 0;
-}
-
-template <class T>
-bool ExchangingSums<T>::orders_edges_of(const ir::Op& op) const {
-  return !resources_.source_order.empty() && adds_in_order(plan_, op) &&
-         structures_->in_edges(static_cast<std::int32_t>(op.attrs.integer("graph", 0)))->cols ==
-             std::ssize(resources_.source_order);
-}
-
-template <class T>
-const SparsePattern* ExchangingSums<T>::in_edges(std::int32_t graph, const ir::Op* op) {
-  if (op == nullptr || !orders_edges_of(*op)) return structures_->in_edges(graph);
-  in_order_.resize(plan_.program.graphs.size());
-  std::unique_ptr<OrderedPattern>& ordered = in_order_[static_cast<std::size_t>(graph)];
-  if (ordered == nullptr)
-    ordered = std::make_unique<OrderedPattern>(*structures_->in_edges(graph), resources_.source_order,
-                                               weighs_in_order(plan_, graph), context_.threads);
-  return ordered->pattern();
 }
 
 template <class T>
@@ -118,26 +98,12 @@ void ExchangingSums<T>::retune(const exchange::Tuning& tuning) {
 }
 
 template <class T>
-void ExchangingSums<T>::end_setup() {
-  for (std::size_t g = 0; g < in_order_.size(); ++g) {
-    const bool steps_read = std::any_of(plan_.program.ops.begin(), plan_.program.ops.end(), [&](const ir::Op& op) {
-      return op.phase != ir::Phase::kSetup && op.attrs.integer("graph", 0) == static_cast<std::int64_t>(g) &&
-             orders_edges_of(op);
-    });
-    if (steps_read || in_order_[g] == nullptr) continue;
-    ordered_for_setup_ += in_order_[g]->bytes();
-    in_order_[g].reset();
-  }
-}
-
-template <class T>
-ExchangeBytes ExchangingSums<T>::bytes() const {
+std::int64_t ExchangingSums<T>::bytes() const {
   std::int64_t bytes = room_.bytes();
-  for (const std::unique_ptr<OrderedPattern>& ordered : in_order_) bytes += ordered == nullptr ? 0 : ordered->bytes();
   for (const auto& [of, cut] : cuts_) bytes += cut.bytes();
   for (const std::unique_ptr<exchange::StreamPieces>& pieces : pieces_)
     bytes += pieces == nullptr ? 0 : pieces->bytes();
-  return {bytes + ordered_for_setup_, bytes};
+  return bytes;
 }
 
 template class ExchangingSums<float>;

@@ -1,5 +1,4 @@
-// The sums of an executor in which others' rows have a part: those that take up rows as they come, and those that add
-// edges in the order of one device.
+// The sums of an executor that take up others' rows as they come.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,6 @@
 #include "exchange/own_first.h"
 #include "ir/plan.h"
 #include "kernels/call.h"
-#include "runtime/exchange_bytes.h"
 #include "runtime/structures.h"
 
 namespace gneiss::runtime {
@@ -31,16 +29,12 @@ class ExchangingSums {
 
   /// Forgets what was bound; from now on edges are those of `structures`, which outlive this.
   void begin(const Structures& structures);
-  /// The edges that `op`, which is being bound, walks along; null: any other reader.
-  const SparsePattern* in_edges(std::int32_t graph, const ir::Op* op);
   /// Has `call` take up the rows of `op` as they come. `args`: what spmm would be given.
   void bind(const ir::Op& op, const kernels::SpmmArgs<T>& args, const kernels::Operands<T>& operands,
             kernels::BoundCall* call);
   /// Cuts the edges of sums by the exchange fine anew.
   void retune(const exchange::Tuning& tuning);
-  /// Gives back the order of edges that only the setup phase read.
-  void end_setup();
-  ExchangeBytes bytes() const;
+  std::int64_t bytes() const;
 
  private:
   /// Of a device: others' rows are fetched.
@@ -57,7 +51,6 @@ class ExchangingSums {
     kernels::BoundCall wait;  ///< for its rows
   };
 
-  bool orders_edges_of(const ir::Op& op) const;
   const ir::Op& exchange_op(ir::OpKind kind, ir::ValueId rows) const;
   void bind_own_first(const ir::Op& op, const kernels::SpmmArgs<T>& args, const kernels::Operands<T>& operands,
                       kernels::BoundCall* call);
@@ -68,8 +61,6 @@ class ExchangingSums {
   const kernels::Context& context_;
   std::vector<kernels::ExchangeUnderWay>& exchanges_;
   const Structures* structures_ = nullptr;
-  std::vector<std::unique_ptr<OrderedPattern>> in_order_;  ///< by graph; null where no sum asked for it
-  std::int64_t ordered_for_setup_ = 0;                     ///< bytes of those that went with the setup phase
   /// What sums of `fetched_` share: by graph, exchange, and needs of weights and places.
   std::map<std::tuple<std::int32_t, exchange::Exchange, bool, bool>, exchange::SumPieces> cuts_;
   std::vector<std::unique_ptr<Fetched>> fetched_;

@@ -221,9 +221,7 @@ void Executor<T>::bind_step(Step* step) {
     const ir::Step& planned = plan_.steps[static_cast<std::size_t>(step->planned[k])];
     const ir::Op& op = plan_.program.ops[static_cast<std::size_t>(planned.op)];
     kernels::BoundCall& call = step->calls[k];
-    binding_ = &op;
     kernels::bind_call<T>(op, operands_, &call);
-    binding_ = nullptr;
     const std::size_t room = step->workspaces[k].size();
     if (step->band < 0) {
       GNEISS_ASSERT(call.workspace_bytes <= room, "{} needs {} bytes of scratch, the plan has {}",
@@ -445,7 +443,7 @@ void Executor<T>::make_operands() {
     const ir::Type& type = plan_.program.type(v);
     return MatrixView<std::int32_t>(reinterpret_cast<std::int32_t*>(address(v)), sizes_.rows(type), type.cols);
   };
-  from.in_edges = [this](std::int32_t g) { return exchanging_.in_edges(g, binding_); };
+  from.in_edges = [this](std::int32_t g) { return structures_->in_edges(g); };
   from.out_edges = [this](std::int32_t g) { return structures_->out_edges(g); };
   from.source_tiles = [this](const ir::Op& op, bool out_edges) {
     const std::int32_t part = plan_.loss_tiles_of(op);
@@ -543,7 +541,6 @@ MatrixView<T> Executor<T>::view(ir::ValueId value) {
 template <class T>
 void Executor<T>::end_setup() {
   give_back_tail(resources_.file.data(), 0, resources_.file.size());
-  exchanging_.end_setup();
   releases_.until(ir::Release::kAfterSetup);
 }
 

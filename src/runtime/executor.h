@@ -28,7 +28,6 @@
 #include "ir/plan.h"
 #include "kernels/call.h"
 #include "kernels/edge_loop.h"
-#include "runtime/exchange_bytes.h"
 #include "runtime/exchanging_sums.h"
 #include "runtime/inputs.h"
 #include "runtime/parameters.h"
@@ -46,9 +45,6 @@ struct Resources {
   const comm::HaloPlan* halo = nullptr;              ///< likewise; both outlive the executor
   pgas::Space* space = nullptr;                      ///< of a rank that fetches others' rows, which outlives the run
   exchange::Tuning tuning = {};                      ///< of sums that fetch their rows piece by piece
-  /// Of a device: where own nodes and then ghosts stand in the whole graph's order of nodes. Sums over in-edges then
-  /// add the entries of a row in this order, as one device would. Empty: own nodes first, then ghosts.
-  std::span<const std::int64_t> source_order = {};
   /// Takes memory that other devices can read; empty: the process's own does.
   std::function<Buffer<std::byte>(std::size_t bytes)> shared_memory = {};
   bool overlap = true;  ///< exchanges and sums of gradients go on behind the ops that do not need them; the bits are
@@ -88,9 +84,8 @@ class Executor {
 
   /// Of a device: cuts the edges of sums by the exchange fine anew. Changes no result. Not while a phase runs.
   void retune(const exchange::Tuning& tuning);
-  /// What a device takes besides the plan: edges in the order of one device, pieces, and room for rows that come. Of a
-  /// rank that is sent rows: pieces of sums that begin with own edges.
-  ExchangeBytes exchange_bytes() const { return exchanging_.bytes(); }
+  /// What sums that take up others' rows as they come take besides the plan: edges in pieces, and room for rows.
+  std::int64_t exchange_bytes() const { return exchanging_.bytes(); }
 
  private:
   /// What a loop over edges is called with.
@@ -172,7 +167,6 @@ class Executor {
   std::vector<Step> steps_;
   Releases releases_;
   std::vector<kernels::ExchangeUnderWay> exchanges_;  ///< by value: of the packed rows of an exchange
-  const ir::Op* binding_ = nullptr;                   ///< the op that is being bound
   ExchangingSums<T> exchanging_;
   comm::OpenSums sums_;                       ///< of gradients, under way
   std::vector<std::size_t> early_gradients_;  ///< of parameters: what bands of the forward phase made

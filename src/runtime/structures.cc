@@ -20,6 +20,11 @@ graph::Graph with_self_loops(ir::GraphOrigin origin, const graph::Graph& from, i
                                                            : graph::replace_self_loops(from, threads);
 }
 
+void expect_planned(const ir::GraphDef& def, const graph::Graph& made) {
+  GNEISS_ASSERT(made.num_edges() == def.num_edges, "graph {} was planned with {} edges and has {}", def.name,
+                def.num_edges, made.num_edges());
+}
+
 }  // namespace
 
 DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program, int threads) {
@@ -45,8 +50,16 @@ DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program, int
   return derived;
 }
 
+/// The reversed graph of graph `g`.
+static graph::Graph reversed_of(const std::vector<ir::GraphDef>& graphs, std::int32_t g, const graph::Graph& reversed,
+                                int threads) {
+  const ir::GraphDef& def = graphs[static_cast<std::size_t>(g)];
+  if (def.base == 0) return with_self_loops(def.origin, reversed, threads);
+  return with_self_loops(def.origin, reversed_of(graphs, def.base, reversed, threads), threads);
+}
+
 void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan,
-                     DerivedGraphs* derived, int threads) {
+                     DerivedGraphs* derived, int threads, graph::Graph* reversed) {
   const std::vector<ir::GraphDef>& graphs = plan.program.graphs;
   derived->resize(graphs.size());
   for (std::size_t g = 1; g < graphs.size(); ++g) {
@@ -67,63 +80,23 @@ void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, co
       case ir::GraphOrigin::kLossRows:
         made = graph::selection(given.num_dst(), rows);
         break;
+      case ir::GraphOrigin::kReversed:
+        GNEISS_ASSERT(reversed != nullptr, "graph {} is made of edges that are not there", def.name);
+        if (def.base == 0) continue;  // last: others are made of it
+        made = reversed_of(graphs, def.base, *reversed, threads);
+        break;
     }
-    GNEISS_ASSERT(made && made->num_edges() == def.num_edges, "graph {} was planned with {} edges", def.name,
-                  def.num_edges);
+    expect_planned(def, *made);
   }
+  for (std::size_t g = 1; g < graphs.size(); ++g) {
+    if (graphs[g].origin != ir::GraphOrigin::kReversed || graphs[g].base != 0 || !ir::is_made(plan, g)) continue;
+    (*derived)[g] = std::move(*reversed);
+    expect_planned(graphs[g], *(*derived)[g]);
+  }
+  if (reversed != nullptr) *reversed = {};
   for (std::size_t g = 1; g < graphs.size(); ++g) {
     if (!plan.graph_uses[g].used) (*derived)[g].reset();  // others were made of it, and nothing walks it
   }
-}
-
-namespace {
-
-constexpr std::int64_t kOrderGrain = 1024;
-
-bool is_ordered(const SparsePattern& from, std::span<const std::int64_t> keys, int threads) {
-  const auto key = [&](EdgeId k) { return keys[static_cast<std::size_t>(from.indices[static_cast<std::size_t>(k)])]; };
-  return all_chunks(threads, from.rows, kOrderGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < end; ++v) {
-      const EdgeId last = from.offsets[static_cast<std::size_t>(v) + 1];
-      for (EdgeId k = from.offsets[static_cast<std::size_t>(v)] + 1; k < last; ++k)
-        if (key(k) < key(k - 1)) return false;
-    }
-    return true;
-  });
-}
-
-}  // namespace
-
-std::int64_t OrderedPattern::bytes(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots,
-                                   int threads) {
-  if (is_ordered(from, keys, threads)) return 0;
-  return from.nonzeros() * static_cast<std::int64_t>(sizeof(NodeId) + (with_slots ? sizeof(EdgeId) : 0));
-}
-
-OrderedPattern::OrderedPattern(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots,
-                               int threads)
-    : pattern_(from) {
-  if (is_ordered(from, keys, threads)) return;
-  const auto key = [&](EdgeId k) { return keys[static_cast<std::size_t>(from.indices[static_cast<std::size_t>(k)])]; };
-  const auto first = [&](std::int64_t v) { return from.offsets[static_cast<std::size_t>(v)]; };
-  indices_ = Buffer<NodeId>(from.indices.size());
-  if (with_slots) slots_ = Buffer<EdgeId>(from.indices.size());
-  parallel_chunks(threads, from.rows, kOrderGrain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<EdgeId> entries;
-    for (std::int64_t v = begin; v < end; ++v) {
-      entries.clear();
-      for (EdgeId k = first(v); k < first(v + 1); ++k) entries.push_back(k);
-      std::stable_sort(entries.begin(), entries.end(), [&](EdgeId a, EdgeId b) { return key(a) < key(b); });
-      auto at = static_cast<std::size_t>(first(v));
-      for (const EdgeId entry : entries) {
-        indices_[at] = from.indices[static_cast<std::size_t>(entry)];
-        if (with_slots) slots_[at] = from.slot(entry);
-        ++at;
-      }
-    }
-  });
-  pattern_.indices = indices_.span();
-  pattern_.slots = slots_.span();
 }
 
 Structures::Structures(const Inputs& inputs, const ir::Plan& plan, DerivedGraphs derived, int threads)

@@ -23,27 +23,11 @@ using DerivedGraphs = std::vector<std::optional<graph::Graph>>;
 /// do without. Errors: kUnsupported if the program has several given graphs.
 DerivedGraphs derive_graphs(const graph::Graph& given, ir::Program* program, int threads = 1);
 
-/// Makes what a plan needs besides: graphs that were not made yet, and those that the passes added for the rows of the
-/// loss (ascending nodes).
+/// Makes what a plan needs besides: graphs that were not made yet, those that the passes added for the rows of the loss
+/// (ascending nodes), and reversed ones.
+///   reversed  the given graph's out-edges turned round, of a rank's part whose plan walks them; it is used up
 void derive_the_rest(const graph::Graph& given, std::span<const NodeId> rows, const ir::Plan& plan,
-                     DerivedGraphs* derived, int threads = 1);
-
-/// A pattern once more, the entries of each row in the order of keys of their columns; equal keys keep their order.
-class OrderedPattern {
- public:
-  /// `keys`: of each column. `with_slots`: entries have values, which stay where they are.
-  OrderedPattern(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots, int threads);
-  const SparsePattern* pattern() const { return &pattern_; }
-  std::int64_t bytes() const { return static_cast<std::int64_t>(indices_.size_bytes() + slots_.size_bytes()); }
-  /// What one of these would take: nothing where the entries are in that order already.
-  static std::int64_t bytes(const SparsePattern& from, std::span<const std::int64_t> keys, bool with_slots,
-                            int threads);
-
- private:
-  Buffer<NodeId> indices_;
-  Buffer<EdgeId> slots_;
-  SparsePattern pattern_;
-};
+                     DerivedGraphs* derived, int threads = 1, graph::Graph* reversed = nullptr);
 
 /// Patterns by graph and direction, for the life of a run.
 class Structures {

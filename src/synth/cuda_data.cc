@@ -127,6 +127,7 @@ std::string derived_graph(const Source& from, const ir::GraphDef& def) {
   const std::string base = host_graph(from, def.base);
   switch (def.origin) {
     case ir::GraphOrigin::kGiven:
+    case ir::GraphOrigin::kReversed:  // of devices that fetch: no program is written for them
       break;
     case ir::GraphOrigin::kAddRemainingSelfLoops:
       return fmt::format("graph::add_remaining_self_loops({}, p.threads)", base);

@@ -155,6 +155,7 @@ std::string graph_function(const Source& from) {
     const std::string base = g == 0 ? "" : graph_object(from, def.base);
     switch (def.origin) {
       case ir::GraphOrigin::kGiven:
+      case ir::GraphOrigin::kReversed:  // of devices that fetch: no program is written for them
         break;
       case ir::GraphOrigin::kAddRemainingSelfLoops:
         text += fmt::format("  {} = graph::add_remaining_self_loops({}, p.threads);\n", object, base);

@@ -65,6 +65,14 @@ std::int64_t num_edges_into(const graph::Graph& graph, std::span<const NodeId> r
   return edges;
 }
 
+/// Edges of the graphs of the program turned round. Each but the given one has one loop a node.
+std::vector<std::int64_t> reversed_edges(const ir::Program& program, const graph::Graph& reversed) {
+  const std::int64_t with_loops = reversed.num_edges() - graph::num_self_loops(reversed) + reversed.num_dst();
+  std::vector<std::int64_t> edges(program.graphs.size(), with_loops);
+  edges[0] = reversed.num_edges();
+  return edges;
+}
+
 /// Gives the program and the rows of the loss the sizes of the whole graph, by which all ranks choose alike, and keeps
 /// those of the part.
 passes::Distribution distribution_of(const RankPart& part, ir::Program* program, passes::LossRows* rows) {
@@ -78,6 +86,7 @@ passes::Distribution distribution_of(const RankPart& part, ir::Program* program,
   made.val_loss_share = part.val_loss_share;
   made.feature_nonzeros = part.feature_nonzeros;
   for (const ir::GraphDef& graph : program->graphs) made.edges.push_back(graph.num_edges);
+  if (part.reversed != nullptr) made.reversed_edges = reversed_edges(*program, *part.reversed);
   std::vector<double> numbers = numbers_to_choose_by(*program, *rows);
   part.communicator->sum(std::span<double>(numbers));
   passes::LossRowsOfAll all{part.nodes(), static_cast<std::int64_t>(numbers[0]), {}, {}};
@@ -201,8 +210,8 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   if (options.by_layers) {
     blueprint.graphs.clear();  // chunks of rows bring their own edges
   } else {
-    runtime::derive_the_rest(dataset.graph, dataset.split.train, blueprint.plan, &blueprint.graphs,
-                             threads_of(options));
+    runtime::derive_the_rest(dataset.graph, dataset.split.train, blueprint.plan, &blueprint.graphs, threads_of(options),
+                             part == nullptr ? nullptr : part->reversed.get());
   }
   return blueprint;
 }

@@ -42,7 +42,7 @@ class HostEngine : public Engine<T> {
   void send() override {}
   void fetch() override {}
   void retune(const exchange::Tuning& tuning) override { executor_.retune(tuning); }
-  runtime::ExchangeBytes exchange_bytes() const override { return executor_.exchange_bytes(); }
+  std::int64_t exchange_bytes() const override { return executor_.exchange_bytes(); }
 
  private:
   runtime::Parameters<T>& parameters_;
@@ -80,9 +80,7 @@ class DeviceEngine : public Engine<float> {
   void send() override { executor_.send_parameters(); }
   void fetch() override { executor_.fetch_parameters(); }
   std::int64_t device_bytes() const override { return executor_.layout().bytes + executor_.exchange_bytes(); }
-  runtime::ExchangeBytes exchange_bytes() const override {
-    return {executor_.exchange_bytes(), executor_.exchange_bytes()};
-  }
+  std::int64_t exchange_bytes() const override { return executor_.exchange_bytes(); }
 
  private:
   runtime::DeviceExecutor executor_;

@@ -82,8 +82,12 @@ double loss_weight(const data::Labels& labels, std::span<const NodeId> rows, pas
   return weight;
 }
 
+bool is_cut_both_ways(const data::Dataset& whole, exchange::Exchange how, bool on_cards) {
+  return how == exchange::Exchange::kHalo && !on_cards && !whole.by_parts && !whole.graph.symmetric();
+}
+
 RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> starts, int rank,
-                  std::vector<NodeId>* ghosts) {
+                  std::vector<NodeId>* ghosts, bool both_ways) {
   const std::int64_t begin = starts[static_cast<std::size_t>(rank)];
   const std::int64_t end = starts[static_cast<std::size_t>(rank) + 1];
   RankData made;
@@ -94,10 +98,14 @@ RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> star
   part.symmetric = whole.graph.symmetric();
   part.validates = !epochs::labelled_split(whole).val.empty();
 
-  partition::LocalGraph local = partition::local_graph(whole.graph, begin, end);
+  partition::LocalGraph local = partition::local_graph(whole.graph, begin, end, both_ways);
   part.halo.owned = end - begin;
   part.halo.ghosts = std::ssize(local.ghosts);
   part.halo.interior = interior_rows(local.graph, end - begin);
+  if (both_ways) {
+    part.halo.interior = std::min(part.halo.interior, interior_rows(local.reversed, end - begin));
+    part.reversed = std::make_shared<graph::Graph>(std::move(local.reversed));
+  }
   part.halo.interior_loss_rows = std::ssize(cut_rows(whole.split.train, begin, begin + part.halo.interior));
   for (std::int64_t v = begin; v < end; ++v) part.ids.push_back(original_id(whole, v));
   for (const NodeId ghost : local.ghosts) part.ids.push_back(original_id(whole, ghost));
@@ -119,9 +127,9 @@ RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> star
 }
 
 RankData cut_dataset(const data::Dataset& whole, std::span<const std::int64_t> starts, comm::Communicator& communicator,
-                     passes::LossSpec::Kind loss, std::span<const float> class_weights) {
+                     passes::LossSpec::Kind loss, std::span<const float> class_weights, bool both_ways) {
   std::vector<NodeId> ghosts;
-  RankData made = cut_part(whole, starts, communicator.rank(), &ghosts);
+  RankData made = cut_part(whole, starts, communicator.rank(), &ghosts, both_ways);
   RankPart& part = made.part;
   part.communicator = &communicator;
   const comm::HaloPlan alone = std::move(part.halo);

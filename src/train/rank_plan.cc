@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "exchange/own_first.h"
 #include "runtime/device_layout.h"
+#include "runtime/exchange_bytes.h"
 #include "runtime/exchanging_steps.h"
 #include "train/dataset_inputs.h"
 
@@ -79,11 +80,10 @@ double own_edges(const graph::Graph& local, std::int64_t owned) {
 }  // namespace
 
 std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t data_bytes,
-                        const runtime::ExchangeBytes& exchange, const data::Labels& labels,
-                        const SessionOptions& options) {
+                        std::int64_t exchange_bytes, const data::Labels& labels, const SessionOptions& options) {
   PlannedBytes planned = planned_bytes(plan, label_bytes(labels), options);
-  planned.setup += exchange.setup;
-  planned.steps += exchange.steps;
+  planned.setup += exchange_bytes;
+  planned.steps += exchange_bytes;
   const auto lists = static_cast<std::int64_t>(part.ids.size() * sizeof(std::int64_t)) +
                      (part.halo.sends() + part.halo.ghosts) * static_cast<std::int64_t>(sizeof(NodeId));
   return data_bytes + lists + planned.peak_of_kept();
@@ -103,10 +103,10 @@ std::vector<std::int64_t> order_of(const comm::HaloPlan& halo, std::span<const s
   return places;
 }
 
-RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& options, PlannedExchange exchange)
+RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& options, const PlannedExchange& exchange)
     : whole_(whole),
       options_(options),
-      exchange_(std::move(exchange)),
+      exchange_(exchange),
       nonzeros_(whole.features.sparse ? whole.features.nonzeros() : 0) {
   GNEISS_ASSERT(options.compiled != nullptr, "ranks are planned for a model that was compiled");
   ir::Program program = options.compiled->program;
@@ -121,7 +121,9 @@ RankPlanner::RankPlanner(const data::Dataset& whole, const SessionOptions& optio
 PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<const partition::PartTraffic> traffic,
                               int rank) const {
   std::vector<NodeId> ghosts;
-  RankData here = cut_part(whole_, starts, rank, &ghosts);
+  const bool on_device = options_.passes.target == planner::Target::kDevice;
+  const bool both_ways = exchange_.fetched && is_cut_both_ways(whole_, exchange_.how, on_device);
+  RankData here = cut_part(whole_, starts, rank, &ghosts, both_ways);
   StandIn stand_in(rank, static_cast<int>(starts.size()) - 1, sums_);
   here.part.communicator = &stand_in;
   here.part.feature_nonzeros = nonzeros_;
@@ -135,19 +137,16 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
     const std::optional<graph::Graph>& derived = blueprint.graphs[static_cast<std::size_t>(graph)];
     return derived ? derived->in_edges() : here.dataset.graph.in_edges();
   };
-  const bool on_device = options_.passes.target == planner::Target::kDevice;
   made.fetches = exchange::fetches_of(blueprint.plan.program, here.part.halo, exchange_.tuning, in_edges,
                                       on_device ? exchange::SumsBy::kCard : exchange::SumsBy::kHost);
-  std::vector<std::int64_t> order;
-  if (exchange_.fetched) order = order_of(here.part.halo, starts, rank, exchange_.old_names);
   if (on_device) {
     const DatasetInputs inputs(here.dataset, blueprint.plan, options_.class_weights, here.part.ids);
     const runtime::ExchangingSteps steps(blueprint.plan, {nullptr, &here.part.halo, exchange_.tuning}, in_edges);
-    made.exchange = {steps.bytes(), steps.bytes()};
+    made.exchange_bytes = steps.bytes();
     made.bytes = runtime::device_layout(blueprint.plan, inputs.inputs(), options_.optimizer).bytes + steps.bytes();
   } else {
-    made.exchange = runtime::exchange_bytes(
-        blueprint.plan, here.part.halo, {exchange_.fetched, exchange_.tuning, order}, in_edges, threads_of(options_));
+    made.exchange_bytes =
+        runtime::exchange_bytes(blueprint.plan, here.part.halo, exchange_.fetched, exchange_.tuning, in_edges);
   }
   made.plan = std::move(blueprint.plan);
   made.nodes = here.part.halo.owned;
@@ -159,7 +158,7 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   made.own = own_edges(here.dataset.graph, made.nodes);
   made.data_bytes = here.dataset.bytes();
   if (!on_device)
-    made.bytes = rank_bytes(made.plan, here.part, made.data_bytes, made.exchange, here.dataset.labels, options_);
+    made.bytes = rank_bytes(made.plan, here.part, made.data_bytes, made.exchange_bytes, here.dataset.labels, options_);
   return made;
 }
 

@@ -9,7 +9,6 @@
 #include "exchange/fetches.h"
 #include "graph/reorder.h"
 #include "partition/traffic.h"
-#include "runtime/exchange_bytes.h"
 #include "train/planned_bytes.h"
 #include "train/rank_data.h"
 #include "train/session.h"
@@ -27,15 +26,14 @@ struct PlannedRank {
   double own = 1;                        ///< of its edges, those from own nodes
   std::vector<exchange::Fetch> fetches;  ///< if it is a device that reads rows where others have them
   std::int64_t data_bytes = 0;           ///< its part of the data set
-  runtime::ExchangeBytes exchange;       ///< what taking up others' rows takes besides the plan
+  std::int64_t exchange_bytes = 0;       ///< what taking up others' rows takes besides the plan
   std::int64_t bytes = 0;                ///< data, lists of rows, and the most that its session takes at a time;
                                          ///< of a plan for a device, what it takes of its memory
 };
 
-/// What a rank takes: `data_bytes` of its part, as it came, and `exchange` besides its plan.
+/// What a rank takes: `data_bytes` of its part, as it came, and `exchange_bytes` besides its plan.
 std::int64_t rank_bytes(const ir::Plan& plan, const RankPart& part, std::int64_t data_bytes,
-                        const runtime::ExchangeBytes& exchange, const data::Labels& labels,
-                        const SessionOptions& options);
+                        std::int64_t exchange_bytes, const data::Labels& labels, const SessionOptions& options);
 
 /// Where own nodes and ghosts of a device stood before nodes were renamed so that parts are runs of them: RankPart's
 /// `order`. `old_names`: old nodes by new ones; empty: nodes kept theirs.
@@ -47,15 +45,15 @@ struct PlannedExchange {
   bool fetched = false;  ///< devices read them where others have them; else ranks are sent them, by halo or stream
   exchange::Exchange how = exchange::Exchange::kHalo;
   exchange::Tuning tuning = {};  ///< of fine
-  graph::Order old_names = {};   ///< as in order_of
 };
 
 class RankPlanner {
  public:
   /// `whole` must outlive this. Errors: as make_blueprint.
-  RankPlanner(const data::Dataset& whole, const SessionOptions& options, PlannedExchange exchange = {});
+  RankPlanner(const data::Dataset& whole, const SessionOptions& options, const PlannedExchange& exchange = {});
 
-  /// Of rank `rank` of those that own the runs of nodes `starts`, which read of each other what `traffic` says.
+  /// Of rank `rank` of those that own the runs of nodes `starts`, which read of each other what `traffic` says: both
+  /// ways, if they are cut so.
   PlannedRank plan(std::span<const std::int64_t> starts, std::span<const partition::PartTraffic> traffic,
                    int rank) const;
 

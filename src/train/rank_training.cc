@@ -71,7 +71,8 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
         here.tuner = std::make_unique<exchange::Tuner>(exchange_.tuning, runs_here);
         here.part.tuner = here.tuner.get();
       }
-      if (exchange_.in_order) here.part.order = order_of(here.part.halo, starts, communicator.rank(), made.order);
+      if (exchange_.in_order && exchange_.how == exchange::Exchange::kHalo)
+        here.part.order = order_of(here.part.halo, starts, communicator.rank(), made.order);
     }
     double ghosts[] = {static_cast<double>(here.part.halo.ghosts)};
     communicator.sum(ghosts);
@@ -93,7 +94,10 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
 
 /// Of data that nobody has looked at, a rank looks at its part, and the ranks count together whose numbers are odd.
 RankData RankTraining::cut_checked(comm::Communicator& communicator, std::span<const std::int64_t> starts) {
-  if (!whole_.by_parts) return cut_dataset(whole_, starts, communicator, options_.loss.kind, options_.class_weights);
+  if (!whole_.by_parts)
+    return cut_dataset(
+        whole_, starts, communicator, options_.loss.kind, options_.class_weights,
+        exchange_.in_order && exchange_.fetched && is_cut_both_ways(whole_, exchange_.how, !exchange_.devices.empty()));
   const auto rank = static_cast<std::size_t>(communicator.rank());
   data::check_in_edges(whole_, starts[rank], starts[rank + 1]);
   data::check_feature_rows(whole_, starts[rank], starts[rank + 1]);
@@ -140,8 +144,7 @@ std::vector<std::int64_t> RankTraining::member_bytes() const {
   for (const Member& here : members_) {
     const bool on_host = exchange_.devices.empty();
     bytes.push_back(rank_bytes(here.session->plan(), here.part, here.data_bytes,
-                               on_host ? here.session->exchange_bytes() : runtime::ExchangeBytes(),
-                               here.session->dataset().labels, options_));
+                               on_host ? here.session->exchange_bytes() : 0, here.session->dataset().labels, options_));
   }
   return bytes;
 }
@@ -152,8 +155,8 @@ std::vector<std::int64_t> RankTraining::device_bytes() const {
   return bytes;
 }
 
-std::vector<runtime::ExchangeBytes> RankTraining::exchange_bytes() const {
-  std::vector<runtime::ExchangeBytes> bytes;
+std::vector<std::int64_t> RankTraining::exchange_bytes() const {
+  std::vector<std::int64_t> bytes;
   for (const Member& here : members_) bytes.push_back(here.session->exchange_bytes());
   return bytes;
 }

@@ -29,8 +29,8 @@ struct RowExchange {
   /// How fetched rows that are summed are taken up: halo, stream or fine.
   exchange::Exchange how = exchange::Exchange::kHalo;
   exchange::Tuning tuning = {};  ///< of fine
-  /// Who fetches adds the edges into a node in the order of the data set as it came, as one device does: sums over
-  /// in-edges have its bits. Costs 4 bytes an edge, 12 with weights.
+  /// Who fetches by halo has the edges into a node in the order of the data set as it came, as one device does:
+  /// aggregations over in-edges have its bits.
   bool in_order = true;
   bool tunes = false;       ///< fine: iterations look for better numbers than `tuning`; no result depends on them
   bool traced = false;      ///< what devices do and wait for is noted
@@ -69,7 +69,7 @@ class RankTraining {
   /// What each device takes of its memory; 0 where it is the host's.
   std::vector<std::int64_t> device_bytes() const;
   /// What devices here take because they take up each other's rows, of the memory that they compute in.
-  std::vector<runtime::ExchangeBytes> exchange_bytes() const;
+  std::vector<std::int64_t> exchange_bytes() const;
   /// Of the devices here what they did in the last epoch and after it; none where that is not noted.
   std::vector<const pgas::Timeline*> timelines() const;
   /// How the graph was cut, what `auto` could not try, and what the exchange cannot serve.

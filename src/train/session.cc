@@ -112,8 +112,7 @@ struct Session<T>::Impl {
           plan, &parameters, inputs.inputs(), {threads_of(options), {}},
           {std::move(blueprint.graphs), loops.functions, file.bytes(), part == nullptr ? nullptr : part->communicator,
            part == nullptr ? nullptr : &part->halo, part == nullptr ? nullptr : part->space,
-           part == nullptr ? exchange::Tuning() : part->tuning,
-           part == nullptr ? std::span<const std::int64_t>() : part->order, shared_memory(), options.overlap},
+           part == nullptr ? exchange::Tuning() : part->tuning, shared_memory(), options.overlap},
           options.optimizer, std::move(ranges));
     }
     if constexpr (std::is_same_v<T, float>) {
@@ -193,7 +192,21 @@ struct Session<T>::Impl {
     if (options.compiled == nullptr) options.compiled = compile_for(dataset, options, part);
     for (;;) {
       Blueprint made = make_blueprint(dataset, options, sizeof(T), part);
-      if (compile(made) && take_room(made.plan)) return made;
+      if (!compile(made) || !take_room(made.plan)) continue;
+      if (part != nullptr && !part->order.empty()) order_edges(&made);
+      return made;
+    }
+  }
+
+  /// Of graphs that the plan cuts by sources, rows have to ascend.
+  void order_edges(Blueprint* made) {
+    GNEISS_ASSERT(owns_dataset(), "edges of a data set that somebody else holds stay in their order");
+    for (std::size_t g = 0; g < made->graphs.size(); ++g) {
+      const ir::GraphUse& use = made->plan.graph_uses[g];
+      graph::Graph* const edges = g == 0 ? &own.graph : made->graphs[g] ? &*made->graphs[g] : nullptr;
+      const bool tiled = use.in_tile > 0 || use.out_tile > 0;
+      if (edges == nullptr || tiled || edges->num_src() != std::ssize(part->order)) continue;
+      graph::order_rows(part->order, threads_of(options), edges);
     }
   }
 
@@ -384,7 +397,7 @@ double Session<T>::forward_backward(std::uint64_t epoch) {
 }
 
 template <class T>
-runtime::ExchangeBytes Session<T>::exchange_bytes() const {
+std::int64_t Session<T>::exchange_bytes() const {
   return impl_->engine->exchange_bytes();
 }
 

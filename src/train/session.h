@@ -16,7 +16,6 @@
 #include "data/dataset.h"
 #include "ir/plan.h"
 #include "language/compile.h"
-#include "runtime/exchange_bytes.h"
 #include "runtime/optimizer.h"
 #include "runtime/parameters.h"
 #include "train/blueprint.h"
@@ -67,7 +66,7 @@ class Session {
   /// What the session takes of its device's memory; 0 on the host.
   std::int64_t device_bytes() const;
   /// What it takes besides the plan because it takes up others' rows.
-  runtime::ExchangeBytes exchange_bytes() const;
+  std::int64_t exchange_bytes() const;
 
   /// Runs the setup phase, once; the calls below do it where it has not been done.
   void set_up();

@@ -286,7 +286,7 @@ TEST(Devices, TakeUpRowsByEachExchange) {
     EXPECT_GT(sum_of(report["routes"]["fetched_bytes"]), 0);
     EXPECT_EQ(report["routes"]["bytes"], planned["bytes"]) << "memory";
     EXPECT_EQ(report["routes"]["exchange_bytes"], planned["exchange_bytes"]);
-    EXPECT_GT(planned["exchange_bytes"][0]["steps"].get<std::int64_t>(), 0);
+    EXPECT_EQ(planned["exchange_bytes"][0].get<std::int64_t>() > 0, how != std::string("halo"));
     together.emplace_back("--processes");
     const Json processes = train(place, together);
     EXPECT_EQ(processes["losses"], report["losses"]);

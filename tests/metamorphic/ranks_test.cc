@@ -218,6 +218,12 @@ TEST(Devices, TrainByAnyExchangeAsOneDeviceDoes) {
   }
 }
 
+int count(const ir::Program& program, std::initializer_list<ir::OpKind> kinds) {
+  return static_cast<int>(std::count_if(program.ops.begin(), program.ops.end(), [&](const ir::Op& op) {
+    return std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end();
+  }));
+}
+
 /// Rows of a table, one for each node, summed over edges: each gradient of the table comes from one node alone, so that
 /// nothing but aggregations is added up, on one device as on several.
 constexpr const char* kTable = R"(
@@ -232,9 +238,15 @@ layer hop(x: node[F]) -> node[F] {
 layer average(x: node[F]) -> node[F] {
   return mean(x@src) over in_edges;
 }
+layer normalized(x: node[F]) -> node[F] {
+  graph = add_self_loops(graph);
+  w = edge_weight;
+  s = rsqrt(sum(w) over in_edges);
+  return sum(s@src * w * s@dst * x@src) over in_edges;
+}
 model hops() {
   h = relu(table(features, num_classes));  // no sum may go past it: features summed over edges would be a constant
-  h = relu(hop(h));
+  h = relu(hop(h)) + normalized(h);
   return hop(h + average(h));
 }
 )";
@@ -270,19 +282,24 @@ RankModel table_model(const std::filesystem::path& folder) {
   return {"hops", file.string(), {}, {"loss_rows"}};  // the edges into some rows alone are no symmetric graph
 }
 
-/// Of a graph that is its own transpose aggregations go along in-edges both ways; in the order of the whole graph's
-/// edges they have the bits of one device, and all weights with them. On the way back along other graphs partial sums
-/// are added, in an order of their own.
+/// Aggregations go along in-edges both ways: on the way back along the graph turned round, which is the graph itself or
+/// the out-edges that a device was cut with. In the order of the whole graph's edges they have the bits of one device,
+/// and all weights with them.
 TEST(Devices, AddWhatOneDeviceAddsToTheBit) {
   const testing::TempFolder folder;
   const RankModel model = table_model(folder.path());
-  for (const int devices : {2, 3, 4}) {
-    const Trained alone = train_alone(one_hot_dataset(devices, true), model);
-    const auto trained = [&](const train::RowExchange& exchange) {
-      return train_on(devices, one_hot_dataset(devices, true), model, 2, exchange).weights;
-    };
-    EXPECT_EQ(trained({.fetched = true}), alone.weights) << devices;
-    EXPECT_NE(trained({.fetched = true, .in_order = false}), alone.weights) << "another order has other bits";
+  for (const bool undirected : {true, false}) {
+    for (const int devices : {2, 3, 4}) {
+      SCOPED_TRACE(fmt::format("{} devices, undirected {}", devices, undirected));
+      const Trained alone = train_alone(one_hot_dataset(devices, undirected), model);
+      const auto trained = [&](const train::RowExchange& exchange) {
+        return train_on(devices, one_hot_dataset(devices, undirected), model, 2, exchange);
+      };
+      const Trained together = trained({.fetched = true});
+      EXPECT_EQ(together.weights, alone.weights);
+      EXPECT_EQ(count(together.plan.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+      EXPECT_NE(trained({.fetched = true, .in_order = false}).weights, alone.weights) << "another order has other bits";
+    }
   }
 }
 
@@ -427,12 +444,6 @@ TEST(Ranks, HoistedFirstLayersSendNothingInAnEpoch) {
     session.update(0.01);
     EXPECT_EQ(communicator.traffic().exchanges, before);
   });
-}
-
-int count(const ir::Program& program, std::initializer_list<ir::OpKind> kinds) {
-  return static_cast<int>(std::count_if(program.ops.begin(), program.ops.end(), [&](const ir::Op& op) {
-    return std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end();
-  }));
 }
 
 /// Where the whole graph is its own transpose, ghosts' rows are fetched on the way back too, and nothing walks

@@ -60,12 +60,13 @@ Step step_alone(const data::Dataset& dataset, const train::SessionOptions& optio
   return step_of(session);
 }
 
-Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& options, int ranks, const Damage& damage,
-                   const Attach& attach) {
+static Step step_on(const data::Dataset& dataset, const train::SessionOptions& options, int ranks, bool both_ways,
+                    const Damage& damage, const Attach& attach) {
   Step step;
   const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), ranks);
   comm::loopback(ranks)->run([&](comm::Communicator& communicator) {
-    train::RankData here = train::cut_dataset(dataset, starts, communicator, options.loss.kind, options.class_weights);
+    train::RankData here =
+        train::cut_dataset(dataset, starts, communicator, options.loss.kind, options.class_weights, both_ways);
     if (damage) damage(&here);
     train::Session<double> session(here.dataset, options, &here.part);
     if (attach) attach(communicator.rank(), &session);
@@ -75,17 +76,24 @@ Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& op
   return step;
 }
 
+Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& options, int ranks, const Damage& damage,
+                   const Attach& attach) {
+  return step_on(dataset, options, ranks, false, damage, attach);
+}
+
 Step step_on_devices(const data::Dataset& dataset, const train::SessionOptions& options, int devices,
                      const train::RowExchange& exchange, const Wrap& wrap) {
   std::vector<std::unique_ptr<pgas::Space>> spaces(static_cast<std::size_t>(devices));  // they end after all sessions
-  return step_on_ranks(dataset, options, devices, [&](train::RankData* here) {
+  const bool both_ways = train::is_cut_both_ways(dataset, exchange.how, false);
+  const auto share = [&](train::RankData* here) {
     auto& space = spaces[static_cast<std::size_t>(here->part.communicator->rank())];
     space = here->part.communicator->make_space(exchange.link);
     if (wrap) space = wrap(std::move(space));
     here->part.space = space.get();
     here->part.exchange = exchange.how;
     here->part.tuning = exchange.tuning;
-  });
+  };
+  return step_on(dataset, options, devices, both_ways, share, {});
 }
 
 double difference(const Step& a, const Step& b) {

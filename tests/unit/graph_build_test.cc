@@ -262,6 +262,18 @@ TEST(RowsTest, EdgesIntoSomeRowsAndTheRowsThemselves) {
   EXPECT_FALSE(one_each.weighted());
 }
 
+TEST(RowsTest, InTheOrderOfKeysOfTheirSources) {
+  Graph g = build_graph(edges({0, 1, 1, 2, 3, 0}, {0, 0, 0, 0, 0, 3}, {1, 2, 3, 4, 5, 6}), 4);
+  const std::vector<std::int64_t> keys = {7, 2, 2, 5};
+  order_rows(keys, 1, &g);
+  EXPECT_THAT(g.offsets(), ElementsAre(0, 5, 5, 5, 6));
+  EXPECT_THAT(g.sources(), ElementsAre(1, 1, 2, 3, 0, 0)) << "equal keys in the order in which they were";
+  EXPECT_THAT(g.weights(), ElementsAre(2, 3, 4, 5, 1, 6));
+  Graph plain = build_graph(edges({0, 1}, {1, 1}), 2);
+  order_rows(std::vector<std::int64_t>{1, 0}, 2, &plain);
+  EXPECT_THAT(plain.sources(), ElementsAre(1, 0));
+}
+
 TEST(SymmetryTest, ComparesStructureMultiplicityAndWeights) {
   EXPECT_TRUE(build_graph(edges({0, 1, 2}, {1, 0, 2}), 3).symmetric());
   EXPECT_FALSE(build_graph(edges({0, 0, 1}, {1, 1, 0}), 2).symmetric());

@@ -64,6 +64,19 @@ TEST(LocalGraph, OwnSourcesComeFirstAndWeightsStayWithTheirEdges) {
   EXPECT_FALSE(local.graph.symmetric());
 }
 
+TEST(LocalGraph, BothWaysHasTheEndsOfOutEdgesToo) {
+  const partition::LocalGraph local = partition::local_graph(small_graph(), 2, 4, true);
+  EXPECT_THAT(local.ghosts, ElementsAre(0, 4));
+  EXPECT_THAT(local.reversed.offsets(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(local.reversed.sources(), ElementsAre(0, 0)) << "2 -> 2, 3 -> 2";
+  EXPECT_THAT(local.reversed.weights(), ElementsAre(0.4F, 0.5F));
+  const partition::LocalGraph ends = partition::local_graph(small_graph(), 0, 1, true);
+  EXPECT_THAT(ends.ghosts, ElementsAre(1, 2)) << "1 at a start, 2 at an end";
+  EXPECT_THAT(ends.graph.sources(), ElementsAre(1));
+  EXPECT_THAT(ends.reversed.sources(), ElementsAre(2, 2));
+  EXPECT_THAT(ends.reversed.weights(), ElementsAre(0.2F, 0.3F)) << "parallel edges in their order";
+}
+
 TEST(LocalGraph, PartsWithoutNodesOrEdgesAreGraphs) {
   const partition::LocalGraph none = partition::local_graph(small_graph(), 2, 2);
   EXPECT_EQ(none.graph.num_dst(), 0);
@@ -103,11 +116,15 @@ TEST(PartTraffic, CountsEachRowOncePerReaderAndEachEdgeOnce) {
     const std::vector<partition::PartTraffic> traffic =
         partition::part_traffic(whole, partition::owners_of(starts), parts);
     ASSERT_EQ(std::ssize(traffic), parts);
+    const std::vector<partition::PartTraffic> both =
+        partition::part_traffic(whole, partition::owners_of(starts), parts, true);
     for (std::size_t p = 0; p < traffic.size(); ++p) {
       std::int64_t local = 0;
       std::vector<std::int64_t> edges(traffic.size());
       std::vector<std::set<NodeId>> rows(traffic.size());
+      std::vector<std::set<NodeId>> ends(traffic.size());
       for (std::size_t e = 0; e < from.size(); ++e) {
+        if (owner(from[e]) == p && owner(to[e]) != p) ends[owner(to[e])].insert(to[e]);
         if (owner(to[e]) != p) continue;
         if (owner(from[e]) == p) {
           ++local;
@@ -121,6 +138,15 @@ TEST(PartTraffic, CountsEachRowOncePerReaderAndEachEdgeOnce) {
       EXPECT_EQ(traffic[p].remote_edges, std::accumulate(edges.begin(), edges.end(), std::int64_t{0}));
       EXPECT_EQ(traffic[p].edge_rows, edges);
       for (std::size_t q = 0; q < rows.size(); ++q) EXPECT_EQ(traffic[p].halo_rows[q], std::ssize(rows[q]));
+      EXPECT_EQ(both[p].local_edges, local);
+      EXPECT_EQ(both[p].edge_rows, edges);
+      std::vector<NodeId> ghosts;
+      for (std::size_t q = 0; q < rows.size(); ++q) {
+        rows[q].merge(ends[q]);
+        EXPECT_EQ(both[p].halo_rows[q], std::ssize(rows[q]));
+        ghosts.insert(ghosts.end(), rows[q].begin(), rows[q].end());
+      }
+      EXPECT_EQ(partition::local_graph(whole, starts[p], starts[p + 1], true).ghosts, ghosts);
     }
   }
 }
