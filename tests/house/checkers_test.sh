@@ -172,6 +172,9 @@ outcome check-skips 1 'S.1 may not be skipped: this is hard' $check_skips
 skipped 'memory is not counted under a sanitizer'
 outcome check-skips 1 'S.0 may not be skipped' $check_skips
 outcome check-skips 0 '1 skipped' $check_skips --sanitized
+skipped 'a sanitizer has its own allocator'
+outcome check-skips 1 'S.0 may not be skipped' $check_skips
+outcome check-skips 0 '1 skipped' $check_skips --sanitized
 
 # check-toys must notice a patch that no longer fits and one that touches a file that ARCHITECTURE.md does not name.
 toys_tree() {

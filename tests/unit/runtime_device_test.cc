@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <tuple>
 
 #include "base/error.h"
 #include "cost/device_profile.h"
@@ -20,6 +23,25 @@
 #include "support/allocation_counter.h"
 #include "train/dataset_inputs.h"
 #include "train/session.h"
+
+namespace {
+std::int64_t launches = 0;
+}
+
+// In the place of emulated::run_grid.
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
+extern "C" {
+void __real__ZN6gneiss7kernels8emulated8run_gridEljmRKSt8functionIFvvEE(std::int64_t blocks, unsigned threads,
+                                                                        std::size_t shared,
+                                                                        const std::function<void()>& body);
+void __wrap__ZN6gneiss7kernels8emulated8run_gridEljmRKSt8functionIFvvEE(std::int64_t blocks, unsigned threads,
+                                                                        std::size_t shared,
+                                                                        const std::function<void()>& body) {
+  ++launches;
+  __real__ZN6gneiss7kernels8emulated8run_gridEljmRKSt8functionIFvvEE(blocks, threads, shared, body);
+}
+}
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace gneiss::runtime {
 namespace {
@@ -216,6 +238,53 @@ TEST(DevicePlans, TakeWhatTheySayToTheByte) {
                                   options.optimizer, {});
     EXPECT_EQ(device.taken, layout.bytes);
   }
+}
+
+/// The most launches that one call of the kernel for these arguments took.
+template <class Args>
+std::int64_t most_launches = 0;
+
+template <class Args>
+void counted(const kernels::DeviceContext& context, const Args& args) {
+  const std::int64_t before = launches;
+  kernels::find_kernel<Args>(kernels::emulated_kernels())->run(context, args);
+  most_launches<Args> = std::max(most_launches<Args>, launches - before);
+}
+
+template <class... Args>
+void count_launches(std::tuple<kernels::DeviceKernel<Args>...>* kernels) {
+  ((std::get<kernels::DeviceKernel<Args>>(*kernels).run = counted<Args>), ...);
+}
+
+/// What has one result takes few launches: a loss with its gradient five at most (the sum of the weights of its rows,
+/// the rows, the sum of their losses; a sum takes two), clipping two, an update one, the counts of a score three.
+TEST(DevicePlans, TakeFewLaunchesForWhatHasOneResult) {
+  for (const auto& [data, loss] :
+       {std::pair{"karate", passes::LossSpec::Kind::kCrossEntropy},
+        {"dcsbm:nodes=300,degree=4,features=8,multilabel=1", passes::LossSpec::Kind::kBceWithLogits}}) {
+    const data::Dataset dataset = data::load(data, {});
+    train::SessionOptions options;
+    options.passes.target = planner::Target::kDevice;
+    options.loss.kind = loss;
+    options.optimizer.clip_norm = 0.5;
+    train::Blueprint made = train::make_blueprint(dataset, options);
+    const train::DatasetInputs inputs(dataset, made.plan);
+    Parameters<float> parameters(made.plan);
+    CountingDevice device;
+    count_launches(&device.changed_kernels);
+    const std::int64_t values = made.plan.parameter_bytes / std::int64_t{sizeof(float)};
+    DeviceExecutor executor(made.plan, &parameters, &device, inputs.inputs(), std::move(made.graphs), 1,
+                            options.optimizer, {{0, values, 0}});
+    for (const ir::Phase phase : {ir::Phase::kSetup, ir::Phase::kForward, ir::Phase::kBackward, ir::Phase::kInference})
+      executor.run(phase, {1, 1});
+    executor.update(0.01);
+    EXPECT_FALSE(executor.count_scores(inputs.inputs().scored.validation, true).empty());
+  }
+  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::CrossEntropyArgs>>, 5);
+  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::BceWithLogitsArgs>>, 4);
+  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::ClipNormArgs>>, 2);
+  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::AdamStepArgs>>, 1);
+  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::CountScoresArgs>>, 3);
 }
 
 TEST_F(KaratePlan, IsRefusedWithTheNumbersBeforeAnythingIsTaken) {
