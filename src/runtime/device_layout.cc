@@ -11,6 +11,7 @@ namespace gneiss::runtime {
 namespace {
 
 constexpr std::int64_t kAlignment = 256;
+constexpr const char* kOfDevices = "--device";  // what errors of a device's memory name
 constexpr std::int64_t kCountsOfScores = 4;  // of each class or task
 
 /// What counting takes at most.
@@ -125,7 +126,7 @@ std::string remedies(bool others_took_it, Asker asker) {
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("the plan takes {} bytes of {}, {} of {} bytes are free{}; the largest: {}", layout.bytes,
                           device, room.free_bytes, room.total_bytes, in_pieces ? ", and not in one piece" : "", list),
-              "--device", remedies(layout.bytes <= room.total_bytes, asker));
+              kOfDevices, remedies(layout.bytes <= room.total_bytes, asker));
 }
 
 }  // namespace
@@ -186,7 +187,8 @@ void take_room(const DeviceLayout& layout, Device* device, const std::function<v
   try {
     take();
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    // The host may be out of memory too: what is made there on the way says so by itself.
+    if (error.code() != ErrorCode::kOutOfMemory || error.where() != kOfDevices) throw;
     refuse(layout, device->name(), device->room(), device->asker());
   }
 }

@@ -54,7 +54,7 @@ class CountingDevice : public Device {
   std::string name() const override { return inner_->name(); }
   const kernels::DeviceKernels& kernels() const override { return changed_kernels; }
   void* allocate(std::int64_t bytes) override {
-    if (bytes > left_bytes) throw Error(ErrorCode::kOutOfMemory, "another process took it");
+    if (bytes > left_bytes) throw Error(ErrorCode::kOutOfMemory, "another process took it", "--device");
     taken += bytes;
     return inner_->allocate(bytes);
   }
@@ -312,6 +312,16 @@ TEST_F(KaratePlan, IsRefusedInTheSameWordsWhereTheDeviceHasNoPieceOfThatSize) {
     EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
     EXPECT_THAT(error.message(), HasSubstr("of 1073741824 bytes are free, and not in one piece; the largest: "));
     EXPECT_THAT(error.hint(), HasSubstr("end what else runs on the card; or use --feature-dtype bf16"));
+  }
+}
+
+TEST(DeviceLayout, MemoryThatTheHostLacksIsNotTheDevices) {
+  CountingDevice device;
+  try {
+    take_room({{{"arena", 200, 0}}, 256}, &device, [] { throw Error(ErrorCode::kOutOfMemory, "a transpose"); });
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "a transpose");
   }
 }
 
