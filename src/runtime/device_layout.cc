@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kAlignment = 256;
 constexpr const char* kOfDevices = "--device";  // what errors of a device's memory name
-constexpr std::int64_t kCountsOfScores = 4;  // of each class or task
+constexpr std::int64_t kCountsOfScores = 4;     // of each class or task
 
 /// What counting takes at most.
 std::int64_t score_workspace(const Inputs& inputs, std::int64_t columns) {
