@@ -43,12 +43,9 @@ void check_no_card(const settings::Config& config) {
 }
 
 void check_card_of_several(const settings::Config& config) {
-  const bool processes = config.flag("train.processes");
-  if (rank_count(config) > 1 || comm::find_launch().ranks > 1 || processes) {
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("{} do not run on cards yet", processes ? "devices that are processes" : "several ranks"),
-                config.where("device.name"),
-                fmt::format("use --device cpu, or leave out {}", processes ? "--processes" : "--ranks"));
+  if (rank_count(config) > 1 || comm::find_launch().ranks > 1) {
+    throw Error(ErrorCode::kUnsupported, "several ranks do not run on cards yet", config.where("device.name"),
+                "use --device cpu, or leave out --ranks");
   }
   if (device_count(config) == 1) return;
   if (device_count(config) > exchange::kMostDevices) {
@@ -92,8 +89,15 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
 }
 
 std::vector<std::shared_ptr<runtime::Device>> share_card(const settings::Config& config,
-                                                         const std::shared_ptr<runtime::Device>& first) {
+                                                         const std::shared_ptr<runtime::Device>& first, int process) {
   const int count = device_count(config);
+  if (process >= 0) {
+    first->share_memory();
+    first->allow(share_of_card(config, first->room().free_bytes));
+    std::vector<std::shared_ptr<runtime::Device>> devices(static_cast<std::size_t>(count));
+    devices[static_cast<std::size_t>(process)] = first;
+    return devices;
+  }
   std::vector<std::shared_ptr<runtime::Device>> devices = {first};
   while (std::ssize(devices) < count) devices.push_back(open(config, config.text("device.name")));
   const std::int64_t share = share_of_card(config, first->room().free_bytes);

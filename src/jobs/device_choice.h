@@ -18,12 +18,14 @@ namespace gneiss::jobs {
 std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes);
 
 /// Throws where `config` asks for several ranks or devices on a card in a way that there is not: kUnsupported for
-/// ranks, processes and traces, kUsage for too many devices.
+/// ranks and traces, kUsage for too many devices.
 void check_card_of_several(const settings::Config& config);
 /// Of --devices: that device and others beside it on its card, each with memory and a stream of its own. Each may take
 /// its share of what is free there now. Errors: as choose_device
+///   process  of devices that are processes, which have opened one each: the number of this one, whose memory the
+///            others can open then; the others are null. -1: there is one process
 std::vector<std::shared_ptr<runtime::Device>> share_card(const settings::Config& config,
-                                                         const std::shared_ptr<runtime::Device>& first);
+                                                         const std::shared_ptr<runtime::Device>& first, int process);
 /// What one of the devices that share a card may take of `bytes` of it.
 std::int64_t share_of_card(const settings::Config& config, std::int64_t bytes);
 

@@ -333,7 +333,8 @@ class Trainer {
     if (ranks_ != nullptr) {
       const std::vector<std::int64_t> each = ranks_->device_bytes();
       bytes = std::accumulate(each.begin(), each.end(), std::int64_t{0});
-      several = fmt::format("{} devices that share ", each.size());
+      several = in_several_processes() ? fmt::format("one of {} devices, each a process, that share ", world_->count())
+                                       : fmt::format("{} devices that share ", each.size());
     }
     return fmt::format("trained on: {}{}{}, {:.1f} MiB of its memory; by the rates of {} an epoch {}takes {:.3f} ms",
                        several, device_->name(), driver, static_cast<double>(bytes) / kMiB,
@@ -383,7 +384,8 @@ class Trainer {
 
   /// Of the devices on one card, whose plans are made for it from then on.
   std::vector<std::shared_ptr<runtime::Device>> share_devices() {
-    std::vector<std::shared_ptr<runtime::Device>> devices = share_card(config_, device_);
+    std::vector<std::shared_ptr<runtime::Device>> devices =
+        share_card(config_, device_, in_several_processes() ? world_->first() : -1);
     plan_for_device(device_->room().free_bytes, &workload_->session(), device_->name());
     return devices;
   }

@@ -1,7 +1,13 @@
-// Devices by name, and the emulation: memory of the host, poisoned when it is taken; kernels run at once.
+// Devices by name, and the emulation: memory of the host, poisoned when it is taken; kernels run at once. Memory that
+// processes share is a file without a name, which others open by the process that has it.
 #include "runtime/device.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -32,18 +38,82 @@ class EmulatedModule : public DeviceModule {
   LoadedLibrary library_;
 };
 
+[[noreturn]] void throw_not_shared(const char* doing) {
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("processes cannot share memory here: {} fails with '{}'", doing, std::strerror(errno)),
+              "--processes", "leave it out: devices are threads then, to the same bits");
+}
+
+/// Memory of this process that others can open.
+class SharedFile {
+ public:
+  explicit SharedFile(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
+    file_ = memfd_create("gneiss device", MFD_CLOEXEC);
+    if (file_ < 0) throw_not_shared("making it");
+    data_ =
+        ftruncate(file_, bytes) != 0 ? MAP_FAILED : mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    if (data_ != MAP_FAILED) return;
+    close(file_);
+    throw_not_shared("taking it");
+  }
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+  ~SharedFile() {
+    munmap(data_, bytes_);
+    close(file_);
+  }
+
+  void* data() const { return data_; }
+  std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+
+ private:
+  std::size_t bytes_;
+  int file_ = -1;
+  void* data_ = nullptr;
+};
+
 class EmulatedDevice : public Device {
  public:
   std::string name() const override { return "emulated device"; }
   const kernels::DeviceKernels& kernels() const override { return kernels::emulated_kernels(); }
   void* allocate(std::int64_t bytes) override {
-    Buffer<std::byte> memory(static_cast<std::size_t>(bytes));
-    std::memset(memory.data(), 0xFF, memory.size());  // what nobody writes is NaN
-    void* data = memory.data();
-    memory_.emplace(data, std::move(memory));
+    void* data = nullptr;
+    if (shares_) {
+      auto file = std::make_unique<SharedFile>(bytes);
+      data = file->data();
+      files_.emplace(data, std::move(file));
+    } else {
+      Buffer<std::byte> memory(static_cast<std::size_t>(bytes));
+      data = memory.data();
+      memory_.emplace(data, std::move(memory));
+    }
+    fill(data, 0xFF, bytes);  // what nobody writes is NaN
     return data;
   }
-  void release(void* data) noexcept override { memory_.erase(data); }
+  void release(void* data) noexcept override {
+    memory_.erase(data);
+    files_.erase(data);
+  }
+
+  void share_memory() override { shares_ = true; }
+  MemoryHandle share(void* data) override {
+    const auto file = files_.find(data);
+    GNEISS_ASSERT(file != files_.end(), "memory is shared that was not taken for it");
+    MemoryHandle handle;
+    const std::string path = file->second->path();
+    GNEISS_ASSERT(path.size() < handle.bytes.size(), "the path {} is too long", path);
+    std::copy(path.begin(), path.end(), handle.bytes.begin());
+    return handle;
+  }
+  void* open_shared(const MemoryHandle& handle, std::int64_t bytes) override {
+    const int file = open(handle.bytes.data(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) throw_not_shared("opening another's");
+    void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ, MAP_SHARED, file, 0);
+    close(file);
+    if (data == MAP_FAILED) throw_not_shared("opening another's");
+    return data;
+  }
+  void close_shared(void* data, std::int64_t bytes) noexcept override { munmap(data, static_cast<std::size_t>(bytes)); }
 
   void upload(void* to, const void* from, std::int64_t bytes) override {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
@@ -87,6 +157,8 @@ class EmulatedDevice : public Device {
  private:
   std::unique_ptr<EmulatedRecording> recording_;
   std::map<void*, Buffer<std::byte>> memory_;
+  bool shares_ = false;
+  std::map<void*, std::unique_ptr<SharedFile>> files_;  ///< memory that is shared
 };
 
 }  // namespace
@@ -95,6 +167,14 @@ DeviceRoom Device::room() {
   DeviceRoom room = whole_room();
   if (allowed_bytes_ == 0) return room;
   return {std::min(room.free_bytes, allowed_bytes_), std::min(room.total_bytes, allowed_bytes_)};
+}
+
+MemoryHandle Device::share(void* /*data*/) {
+  throw Error(ErrorCode::kUnsupported, fmt::format("{} shares no memory with other processes", name()));
+}
+
+void* Device::open_shared(const MemoryHandle& /*handle*/, std::int64_t /*bytes*/) {
+  throw Error(ErrorCode::kUnsupported, fmt::format("{} opens no memory of other processes", name()));
 }
 
 std::unique_ptr<DeviceModule> Device::compile(const CppText& text, const std::string& /*emulated_options*/) {

@@ -4,6 +4,7 @@
 // memory is the host's and whose kernels run on fibers: for tests, and for looking at what a card would compute.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,6 +37,11 @@ class Recording {
   virtual void replay() = 0;
 };
 
+/// What another process opens memory of a device by.
+struct MemoryHandle {
+  std::array<char, 64> bytes{};
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -62,6 +68,16 @@ class Device {
   /// on one card stand apart by. Errors: kOutOfMemory
   virtual void* allocate_far(std::int64_t bytes) { return allocate(bytes); }
   virtual void release_far(void* data) noexcept { release(data); }
+
+  /// From now on allocate gives memory that other processes of this machine can open.
+  virtual void share_memory() {}
+  /// What they open it by; `data`: what allocate returned. It must stay until they have closed it.
+  /// Errors: kUnsupported if the device cannot share it
+  virtual MemoryHandle share(void* data);
+  /// Memory of another process, `bytes` of it, at an address of this one: read only. Errors: kUnsupported if it cannot
+  /// be opened
+  virtual void* open_shared(const MemoryHandle& handle, std::int64_t bytes);
+  virtual void close_shared(void* /*data*/, std::int64_t /*bytes*/) noexcept {}
 
   // Work of one stream, in order. upload and download return when the host's memory is free again, or filled.
   virtual void upload(void* to, const void* from, std::int64_t bytes) = 0;

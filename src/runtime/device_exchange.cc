@@ -2,6 +2,7 @@
 #include "runtime/device_exchange.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "base/error.h"
@@ -26,9 +27,46 @@ std::int64_t DeviceCopies::bytes() const {
   return bytes;
 }
 
-PeerTable::PeerTable(Device* device, pgas::Space* space)
+PeerMemory::PeerMemory(Device* device, comm::Communicator& processes, DeviceSpan<std::byte> mine)
+    : device_(device), self_(processes.rank()), pieces_(static_cast<std::size_t>(processes.ranks())) {
+  struct Shown {
+    MemoryHandle handle;
+    std::uintptr_t first = 0;
+    std::int64_t bytes = 0;
+  };
+  const Shown own = {device->share(mine.data), reinterpret_cast<std::uintptr_t>(mine.data),
+                     static_cast<std::int64_t>(mine.size)};
+  const std::vector<Shown> sent(pieces_.size(), own);
+  std::vector<Shown> shown(pieces_.size());
+  std::vector<std::int64_t> one_each(pieces_.size() + 1);
+  std::iota(one_each.begin(), one_each.end(), std::int64_t{0});
+  processes.exchange({std::as_bytes(std::span(sent)), one_each}, {std::as_writable_bytes(std::span(shown)), one_each},
+                     sizeof(Shown));
+  for (std::size_t p = 0; p < pieces_.size(); ++p) {
+    pieces_[p] = {shown[p].first, shown[p].bytes, nullptr};
+    if (static_cast<int>(p) != self_)
+      pieces_[p].here = static_cast<std::byte*>(device->open_shared(shown[p].handle, shown[p].bytes));
+  }
+}
+
+PeerMemory::~PeerMemory() {
+  for (const Piece& piece : pieces_) {
+    if (piece.here != nullptr) device_->close_shared(piece.here, piece.bytes);
+  }
+}
+
+const std::byte* PeerMemory::here(int owner, const std::byte* there) const {
+  if (owner == self_) return there;
+  const Piece& piece = pieces_[static_cast<std::size_t>(owner)];
+  const auto at = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(there) - piece.there);
+  GNEISS_ASSERT(at >= 0 && at < piece.bytes, "device {} shows rows that lie outside of what it shares", owner);
+  return piece.here + at;
+}
+
+PeerTable::PeerTable(Device* device, pgas::Space* space, const PeerMemory* memory)
     : device_(device),
       space_(space),
+      others_(memory),
       host_(static_cast<std::size_t>(space->devices())),
       memory_(device, static_cast<std::int64_t>(host_.size() * sizeof(kernels::PeerRows<float>))) {
   GNEISS_ASSERT(space->devices() <= exchange::kMostDevices, "{} devices", space->devices());
@@ -41,7 +79,8 @@ DeviceSpan<const kernels::PeerRows<float>> PeerTable::open(const ConstMatrixView
   for (int p = 0; p < space_->devices(); ++p) {
     const pgas::SharedRows rows = space_->rows_of(frame_, p);
     kernels::PeerRows<float>& peer = host_[static_cast<std::size_t>(p)];
-    peer = {reinterpret_cast<const float*>(rows.first), rows.stride_bytes / kElement};
+    const std::byte* const first = others_ == nullptr || rows.count == 0 ? rows.first : others_->here(p, rows.first);
+    peer = {reinterpret_cast<const float*>(first), rows.stride_bytes / kElement};
     fours_ = fours_ && (rows.count == 0 || starts_at_fours(peer.first, peer.stride));
   }
   const bool sent = std::equal(host_.begin(), host_.end(), sent_.begin(), sent_.end(),

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "comm/halo.h"
 #include "exchange/sum_pieces.h"
 #include "exchange/unit_tables.h"
@@ -24,7 +25,32 @@ namespace gneiss::runtime {
 struct DeviceRank {
   pgas::Space* space = nullptr;  ///< null: there is one device
   const comm::HaloPlan* halo = nullptr;
-  exchange::Tuning tuning = {};  ///< of sums by the exchange fine
+  exchange::Tuning tuning = {};             ///< of sums by the exchange fine
+  comm::Communicator* processes = nullptr;  ///< of devices that are processes: joins them; else null
+};
+
+/// The others' memory, of devices that are processes: each opens what the others share, at addresses of its own.
+class PeerMemory {
+ public:
+  /// All devices call it. The rows that they show lie in `mine`. Errors: kUnsupported, kPeerLost
+  PeerMemory(Device* device, comm::Communicator& processes, DeviceSpan<std::byte> mine);
+  PeerMemory(const PeerMemory&) = delete;
+  PeerMemory& operator=(const PeerMemory&) = delete;
+  ~PeerMemory();
+
+  /// Where this device finds what lies at `there` for its owner. Errors: kInternal if that is not in shared memory.
+  const std::byte* here(int owner, const std::byte* there) const;
+
+ private:
+  struct Piece {
+    std::uintptr_t there = 0;  ///< its start, for its owner
+    std::int64_t bytes = 0;
+    std::byte* here = nullptr;
+  };
+
+  Device* device_;
+  int self_;
+  std::vector<Piece> pieces_;  ///< [devices]
 };
 
 /// Copies of host arrays in a device's memory, given back with this.
@@ -50,8 +76,8 @@ class DeviceCopies {
 /// Where the rows lie that the devices show, in a device's memory.
 class PeerTable {
  public:
-  /// Both must outlive this.
-  PeerTable(Device* device, pgas::Space* space);
+  /// All must outlive this. `memory`: of devices that are processes; null: addresses mean the same to all.
+  PeerTable(Device* device, pgas::Space* space, const PeerMemory* memory = nullptr);
 
   /// Shows own rows and sees the others'; all that the devices have enqueued is done. All devices call it. `mine` keeps
   /// its values until close. Errors: kPeerLost
@@ -68,6 +94,7 @@ class PeerTable {
  private:
   Device* device_;
   pgas::Space* space_;
+  const PeerMemory* others_;
   pgas::Frame frame_ = 0;
   bool fours_ = false;
   std::vector<kernels::PeerRows<float>> host_;

@@ -85,7 +85,9 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
   device_.fill(gradients_.data, 0, plan.parameter_bytes);
   reset_optimizer();
   make_operands();
-  take_room(whole, device, [&] { exchanging_.send(device); });
+  take_room(whole, device, [&] {
+    exchanging_.send(device, {memory_->data(), static_cast<std::size_t>(memory_->bytes())});
+  });
   bind_steps();
 }
 

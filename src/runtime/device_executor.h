@@ -74,6 +74,8 @@ class DeviceExecutor {
   void fetch_parameters();
 
   const DeviceLayout& layout() const { return layout_; }
+  /// Of one of several that are processes: see ExchangingSteps::leave.
+  void leave() { exchanging_.leave(); }
   /// What exchanges between devices take besides the layout.
   std::int64_t exchange_bytes() const { return exchanging_.bytes(); }
 

@@ -149,11 +149,12 @@ std::int64_t ExchangingSteps::bytes() const {
   return bytes;
 }
 
-void ExchangingSteps::send(Device* device) {
+void ExchangingSteps::send(Device* device, DeviceSpan<std::byte> memory) {
   if (!several()) return;
   GNEISS_ASSERT(rank_.space != nullptr && rank_.space->devices() == devices(), "the devices share no space");
   const std::int64_t planned = bytes();
   device_ = device;
+  if (rank_.processes != nullptr) others_ = std::make_unique<PeerMemory>(device, *rank_.processes, memory);
   for (auto& [key, entries] : entries_) {
     entries.there = std::make_unique<PeerSum>(device, entries.here);
     entries.here = {};
@@ -163,7 +164,7 @@ void ExchangingSteps::send(Device* device) {
     units.pieces = {};
     units.tables = {};
   }
-  for (auto& [key, table] : peers_) table = std::make_unique<PeerTable>(device, rank_.space);
+  for (auto& [key, table] : peers_) table = std::make_unique<PeerTable>(device, rank_.space, others_.get());
   scratch_ = std::make_unique<DeviceMemory>(device, scratch_bytes_);
   GNEISS_ASSERT(bytes() == planned, "exchanges take {} bytes, {} were planned", bytes(), planned);
 }

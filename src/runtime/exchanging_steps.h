@@ -37,8 +37,11 @@ class ExchangingSteps {
   /// What they take of the device's memory.
   std::int64_t bytes() const;
 
-  /// Brings the tables to the device, and takes what else they need there. Errors: kOutOfMemory
-  void send(Device* device);
+  /// Brings the tables to the device, and takes what else they need there. All devices call it. What they show lies in
+  /// `memory`. Errors: kOutOfMemory; kUnsupported, kPeerLost of processes
+  void send(Device* device, DeviceSpan<std::byte> memory);
+  /// Closes what other processes share, which may give it back when all have done so.
+  void leave() { others_.reset(); }
   /// What is done in the place of the op's kernel; empty where a device is by itself. Errors: kUnsupported for an op
   /// between ranks on one device.
   Work bind(const ir::Op& op, const kernels::Operands<float, Space::kDevice>& operands);
@@ -79,6 +82,7 @@ class ExchangingSteps {
   const ir::Plan& plan_;
   const DeviceRank rank_;
   Device* device_ = nullptr;
+  std::unique_ptr<PeerMemory> others_;  ///< of devices that are processes
   std::map<std::pair<Use, std::int64_t>, Entries> entries_;
   std::map<UnitsKey, Units> units_;
   std::map<ir::ValueId, std::unique_ptr<PeerTable>> peers_;  ///< by an exchange's packed rows; kNoValue: of whole ones

@@ -113,8 +113,19 @@ RankData RankTraining::cut_checked(comm::Communicator& communicator, std::span<c
   return cut;
 }
 
-/// Gets of one device may be under way in another's memory: all spaces end first.
+/// Gets of one device may be under way in another's memory: all spaces end first. Cards' memory that processes share
+/// has to be closed by all before one gives it back.
 RankTraining::~RankTraining() {
+  if (!exchange_.devices.empty() && exchange_.heap != nullptr) {
+    try {
+      ranks_->run([&](comm::Communicator& communicator) {
+        member(communicator).session->leave();
+        double all[] = {0};
+        communicator.sum(all);
+      });
+    } catch (const Error&) {  // a process is lost, and the training ends with that
+    }
+  }
   for (Member& here : members_) here.space.reset();
 }
 

@@ -128,7 +128,7 @@ struct Session<T>::Impl {
   /// Of several devices, as one of them.
   runtime::DeviceRank device_rank() const {
     if (part == nullptr) return {};
-    return {part->space, &part->halo, part->tuning};
+    return {part->space, &part->halo, part->tuning, part->heap == nullptr ? nullptr : part->communicator};
   }
 
   /// Of a device that is a process.
@@ -395,6 +395,11 @@ double Session<T>::forward_backward(std::uint64_t epoch) {
   impl_->engine->run(ir::Phase::kBackward, {impl_->seed, epoch});  // sums gradients over the ranks
   if (impl_->part != nullptr) impl_->part->communicator->wait(sum);
   return loss;
+}
+
+template <class T>
+void Session<T>::leave() {
+  impl_->engine->leave();
 }
 
 template <class T>

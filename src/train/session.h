@@ -67,6 +67,9 @@ class Session {
   std::int64_t device_bytes() const;
   /// What it takes besides the plan because it takes up others' rows.
   std::int64_t exchange_bytes() const;
+  /// Of a device that is one of several processes: closes the others' memory, before any gives its own back. Nothing
+  /// runs then.
+  void leave();
 
   /// Runs the setup phase, once; the calls below do it where it has not been done.
   void set_up();

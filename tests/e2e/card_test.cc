@@ -87,6 +87,32 @@ INSTANTIATE_TEST_SUITE_P(
                                4}),
     [](const auto& test) { return std::string(test.param.name); });
 
+TEST(Card, IsSharedByThreadsAndProcessesToTheEmulationsBits) {
+  const Workplace place;
+  const std::vector<std::string> several = {"--devices", "2", "--exchange", "fine"};
+  const auto weights = [&](const std::string& device, const std::string& out, std::vector<std::string> more) {
+    more.insert(more.end(), several.begin(), several.end());
+    more.insert(more.end(), {"--out", out});
+    const CommandResult result = place.gneiss(training(device, more));
+    EXPECT_EQ(result.code, 0) << result.err;
+    return place.read(out + "/model.safetensors");
+  };
+  const std::string emulated = weights("emulated", "emulated", {});
+  ASSERT_FALSE(emulated.empty());
+  EXPECT_TRUE(weights("cuda", "threads", {}) == emulated);
+  EXPECT_TRUE(weights("cuda", "processes", {"--processes"}) == emulated);
+}
+
+TEST(Card, WhoseMemoryProcessesCannotShareIsNamed) {
+  const Workplace place;
+  const CommandResult result =
+      place.gneiss(training("cuda", {"--devices", "2", "--processes"}), {{"TEST_CARD_SHARES", "no"}});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("processes cannot share a card's memory: sharing memory fails with 'operation not "
+                                    "supported'"));
+  EXPECT_THAT(result.err, HasSubstr("hint: leave --processes out: devices are threads then, to the same bits"));
+}
+
 TEST(Card, DoctorSaysWhyOneIsNotUsed) {
   const Workplace place;
   EXPECT_THAT(place.gneiss({"doctor"}, {{"TEST_CARD_CAPABILITY", "7.5"}}).out,

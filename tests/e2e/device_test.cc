@@ -195,6 +195,29 @@ TEST(Device, SeveralGoOnToTheSameBits) {
   expect_to_go_on(place, training);
 }
 
+/// Processes open each other's memory, at addresses of their own.
+TEST(Device, SeveralAreThreadsOrProcessesToTheSameBits) {
+  const Workplace place;
+  for (const std::string exchange : {"halo", "stream", "fine"}) {
+    SCOPED_TRACE(exchange);
+    const auto train = [&](const std::string& out, bool processes) {
+      std::vector<std::string> words = {"train",      "karate",   "--model",   "gat", "--dropout", "0.3",
+                                        "--device",   "emulated", "--devices", "3",   "--epochs",  "5",
+                                        "--exchange", exchange,   "--out",     out};
+      if (processes) words.emplace_back("--processes");
+      const CommandResult result = place.gneiss(words);
+      EXPECT_EQ(result.code, 0) << result.err;
+      return place.read(out + "/model.safetensors");
+    };
+    const std::string threads = train("threads-" + exchange, false);
+    ASSERT_FALSE(threads.empty());
+    EXPECT_EQ(train("processes-" + exchange, true), threads);
+    const Json report = Json::parse(place.read("processes-" + exchange + "/report.json"));
+    EXPECT_EQ(report["routes"]["processes"], true);
+    EXPECT_THAT(report.dump(), HasSubstr("trained on: one of 3 devices, each a process, that share emulated device"));
+  }
+}
+
 TEST(Device, SeveralAreNotChosenByThemselves) {
   const Workplace place;
   const CommandResult result =
@@ -541,12 +564,6 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{{"train", "karate", "--device", "emulated", "--batch-size", "8", "--out", "run"},
                 2,
                 "mini-batches do not run on cards yet"},
-        Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--processes", "--out", "run"},
-                2,
-                "devices that are processes do not run on cards yet"},
-        Refused{{"plan", "karate", "--device", "emulated", "--devices", "2", "--processes"},
-                2,
-                "devices that are processes do not run on cards yet"},
         Refused{{"train", "karate", "--device", "emulated", "--ranks", "2", "--out", "run"},
                 2,
                 "several ranks do not run on cards yet"},

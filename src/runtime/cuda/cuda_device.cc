@@ -2,6 +2,8 @@
 // machine's, and what is wrong with it is said when a card is first asked for.
 #include <cuda_runtime.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "runtime/device.h"
 #include "runtime/nvrtc.h"
@@ -32,6 +34,14 @@ void check_usable(cudaError_t status, const char* doing, Asker asker) {
   if (status == cudaSuccess || status == cudaErrorMemoryAllocation) return check(status, doing);
   throw_unsupported(fmt::format("no card can be used: {} fails with '{}'", doing, cudaGetErrorString(status)),
                     fmt::format("see what nvidia-smi says, or use {}", in_its_place(asker)));
+}
+
+/// Of memory between processes, which containers and some systems do not allow.
+void check_shared(cudaError_t status, const char* doing) {
+  if (status == cudaSuccess) return;
+  throw_unsupported(
+      fmt::format("processes cannot share a card's memory: {} fails with '{}'", doing, cudaGetErrorString(status)),
+      "leave --processes out: devices are threads then, to the same bits");
 }
 
 /// How many cards there are. Errors: kUnsupported for a machine without driver or with one that is too old or does not
@@ -162,6 +172,25 @@ class CudaDevice : public Device {
     return data;
   }
   void release_far(void* data) noexcept override { cudaFreeHost(data); }
+
+  MemoryHandle share(void* data) override {
+    static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(MemoryHandle::bytes));
+    choose();
+    cudaIpcMemHandle_t handle{};
+    check_shared(cudaIpcGetMemHandle(&handle, data), "sharing memory");
+    MemoryHandle made;
+    std::memcpy(made.bytes.data(), &handle, made.bytes.size());
+    return made;
+  }
+  void* open_shared(const MemoryHandle& given, std::int64_t /*bytes*/) override {
+    choose();
+    cudaIpcMemHandle_t handle{};
+    std::memcpy(&handle, given.bytes.data(), given.bytes.size());
+    void* data = nullptr;
+    check_shared(cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess), "opening another's memory");
+    return data;
+  }
+  void close_shared(void* data, std::int64_t /*bytes*/) noexcept override { cudaIpcCloseMemHandle(data); }
 
   void upload(void* to, const void* from, std::int64_t bytes) override {
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copying");

@@ -9,6 +9,7 @@
 //   TEST_CARD_FAULT=N            the N-th product fails while it runs, and so does everything from then on
 //   TEST_CARD_OPENS=no           another process has the card for itself
 //   TEST_CARD_COUNTS=no          the driver does not work
+//   TEST_CARD_SHARES=no          processes cannot open each other's memory
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,9 @@ enum cudaError_t {
   cudaErrorMemoryAllocation = 2,
   cudaErrorDevicesUnavailable = 46,
   cudaErrorNoDevice = 100,
+  cudaErrorInvalidValue = 1,
   cudaErrorIllegalAddress = 700,
+  cudaErrorNotSupported = 801,
   cudaErrorSystemNotReady = 802,
 };
 const char* cudaGetErrorString(cudaError_t status);
@@ -39,6 +42,12 @@ using cudaStream_t = TestStream*;
 using cudaGraph_t = TestGraph*;
 using cudaGraphExec_t = TestGraph*;
 
+/// The path of a file without a name, of the process that has it.
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
+inline constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
+
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 inline constexpr unsigned cudaStreamNonBlocking = 1;
@@ -55,6 +64,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaMemGetInfo(std::size_t* available, std::size_t* total);
 cudaError_t cudaMalloc(void** data, std::size_t bytes);
 cudaError_t cudaFree(void* data);
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* data);
+cudaError_t cudaIpcOpenMemHandle(void** data, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void* data);
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* data);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);

@@ -1,8 +1,15 @@
 // The card that cuda_runtime.h describes. Its stream is what the emulation keeps launches in; the first failure stays,
 // as on a card.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "cuda_runtime.h"
@@ -32,11 +39,19 @@ bool is_no(const char* name) {
   return text != nullptr && std::string(text) == "no";
 }
 
+/// Memory is a file without a name, which other processes can open.
+struct Taken {
+  std::size_t bytes = 0;
+  int file = -1;
+};
+
 struct State {
+  std::mutex mutex;  ///< of `left`, `taken` and `opened`
   cudaError_t failed = cudaSuccess;
   std::size_t products = 0;
   std::size_t left = number("TEST_CARD_FREE", kTotal);
-  std::map<void*, std::size_t> taken;
+  std::map<void*, Taken> taken;
+  std::map<void*, std::size_t> opened;  ///< of other processes, with its bytes
 };
 State& state() {
   static State one;
@@ -86,6 +101,10 @@ const char* cudaGetErrorString(cudaError_t status) {
       return "no CUDA-capable device is detected";
     case cudaErrorIllegalAddress:
       return "an illegal memory access was encountered";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorNotSupported:
+      return "operation not supported";
     case cudaErrorSystemNotReady:
       return "system not yet initialized";
   }
@@ -140,22 +159,59 @@ cudaError_t cudaMemGetInfo(std::size_t* available, std::size_t* total) {
 }
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-  constexpr std::size_t kAlignment = 256;
   State& card = state();
+  const std::lock_guard<std::mutex> lock(card.mutex);
   card.left = std::min(card.left, number("TEST_CARD_LEFT", card.left));
   if (bytes > card.left) return cudaErrorMemoryAllocation;
-  *data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const int file = memfd_create("test card", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) std::abort();
+  *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (*data == MAP_FAILED) std::abort();
   std::memset(*data, 0xFF, bytes);  // what nobody writes is NaN
   card.left -= bytes;
-  card.taken[*data] = bytes;
+  card.taken[*data] = {bytes, file};
   return card.failed;
 }
 cudaError_t cudaFree(void* data) {
-  const auto found = state().taken.find(data);
-  state().left += found->second;
-  state().taken.erase(found);
-  std::free(data);
-  return state().failed;
+  State& card = state();
+  const std::lock_guard<std::mutex> lock(card.mutex);
+  const auto found = card.taken.find(data);
+  card.left += found->second.bytes;
+  munmap(data, found->second.bytes);
+  close(found->second.file);
+  card.taken.erase(found);
+  return card.failed;
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* data) {
+  State& card = state();
+  const std::lock_guard<std::mutex> lock(card.mutex);
+  const auto found = card.taken.find(data);
+  if (found == card.taken.end()) return cudaErrorInvalidValue;
+  if (is_no("TEST_CARD_SHARES")) return cudaErrorNotSupported;
+  std::snprintf(handle->reserved, sizeof handle->reserved, "/proc/%d/fd/%d", getpid(), found->second.file);
+  return card.failed;
+}
+cudaError_t cudaIpcOpenMemHandle(void** data, cudaIpcMemHandle_t handle, unsigned /*flags*/) {
+  State& card = state();
+  const std::lock_guard<std::mutex> lock(card.mutex);
+  const int file = open(handle.reserved, O_RDONLY | O_CLOEXEC);
+  struct stat about {};
+  if (file < 0 || fstat(file, &about) != 0) return cudaErrorInvalidValue;
+  const auto bytes = static_cast<std::size_t>(about.st_size);
+  *data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
+  close(file);
+  card.opened[*data] = bytes;
+  return card.failed;
+}
+cudaError_t cudaIpcCloseMemHandle(void* data) {
+  State& card = state();
+  const std::lock_guard<std::mutex> lock(card.mutex);
+  const auto found = card.opened.find(data);
+  if (found == card.opened.end()) return cudaErrorInvalidValue;
+  munmap(data, found->second);
+  card.opened.erase(found);
+  return card.failed;
 }
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned /*flags*/) {
   *data = std::malloc(bytes);
