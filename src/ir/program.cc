@@ -102,6 +102,7 @@ bool is_between_ranks(OpKind kind) {
     case OpKind::halo_add_start:
     case OpKind::halo_add_wait:
     case OpKind::rank_sum:
+    case OpKind::rank_range:
       return true;
     default:
       return false;
@@ -150,6 +151,10 @@ bool reads_whole(const Op& op, std::size_t input) {
 }
 
 bool weighs_edges(const Op& spmm) { return spmm.inputs.size() - (spmm.attrs.integer("scaled", 0) != 0 ? 1 : 0) > 1; }
+
+bool has_gate(const Program& program, const Op& attention) {
+  return attention.inputs.size() > 3 && program.type(attention.inputs[3]).domain == Domain::kEdge;
+}
 
 ValueId Program::output(std::string_view output_name) const {
   for (const Output& out : outputs) {

@@ -182,6 +182,10 @@ bool reads_whole(const Op& op, std::size_t input);
 /// Does an spmm multiply what it sums up with weights of edges?
 bool weighs_edges(const Op& spmm);
 
+struct Program;
+/// Does an attention multiply its weights with a gate of edges? Its fourth operand may be the range of scores instead.
+bool has_gate(const Program& program, const Op& attention);
+
 struct Value {
   std::string name;  ///< unique, printable
   Type type;

@@ -329,7 +329,7 @@ std::string rule_sddmm(const Call& call) {
   return {};
 }
 
-/// z, s_src, s_dst, gate? -> y, tangent, lse.
+/// z, s_src, s_dst, gate or range? -> y, tangent, lse.
 std::string rule_attention(const Call& call) {
   std::string problem;
   const GraphDef* graph = graph_of(call, &problem);
@@ -339,8 +339,9 @@ std::string rule_attention(const Call& call) {
     return fmt::format("attention: {} is not a value of the nodes that send", describe(call.in[0]));
   if (heads <= 0 || call.in[0].cols % heads != 0)
     return fmt::format("attention: {} columns in {} heads", call.in[0].cols, heads);
+  const bool ranged = call.in.size() > 3 && call.in[3].domain == Domain::kGlobal;
   const Type wanted[] = {node_type(graph->src_set, heads), node_type(graph->dst_set, heads),
-                         edge_type(graph_index(call), heads)};
+                         ranged ? global_type(2, heads) : edge_type(graph_index(call), heads)};
   for (std::size_t i = 1; i < call.in.size(); ++i) {
     if (call.in[i] != wanted[i - 1]) {
       return fmt::format("attention: operand {} is {}, not {}", i, describe(call.in[i]), describe(wanted[i - 1]));
@@ -388,6 +389,14 @@ std::string rule_rank_sum(const Call& call) {
   if (call.in[0].domain != Domain::kGlobal)
     return fmt::format("{}: {} is not a global value", call.name(), describe(call.in[0]));
   call.out->push_back(with_cols(call.in[0], call.in[0].cols));
+  return {};
+}
+
+/// Rows of nodes -> the highest and lowest of each column.
+std::string rule_rank_range(const Call& call) {
+  if (call.in[0].domain != Domain::kNode)
+    return fmt::format("{}: {} is not a value of nodes", call.name(), describe(call.in[0]));
+  call.out->push_back(global_type(2, call.in[0].cols));
   return {};
 }
 

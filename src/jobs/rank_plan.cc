@@ -109,6 +109,9 @@ class Epoch {
         return wait(exchange(only, plan_.program.type(only.inputs[0]).cols));
       case OpKind::rank_sum:
         return wait(sum_over_ranks(plan_.program.elements(only.inputs[0])));
+      case OpKind::rank_range:
+        work(seconds);
+        return wait(sum_over_ranks(ranks_ * plan_.program.elements(only.results[0])));
       default:
         return work(seconds);
     }

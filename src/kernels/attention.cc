@@ -17,6 +17,7 @@ void check(const Context& context, const AttentionArgs<T>& args) {
   expect_shape(kOp, "s_src", args.s_src, args.pattern.cols, args.heads);
   expect_shape(kOp, "s_dst", args.s_dst, args.pattern.rows, args.heads);
   if (args.gate.rows != 0) expect_shape(kOp, "gate", args.gate, args.pattern.nonzeros(), args.heads);
+  if (args.range.rows != 0) expect_shape(kOp, "range", args.range, 2, args.heads);
   expect_shape(kOp, "y", args.y, args.pattern.rows, args.z.cols);
   if (args.tangent.rows != 0) expect_shape(kOp, "tangent", args.tangent, args.pattern.rows, args.z.cols);
   if (args.lse.rows != 0) expect_shape(kOp, "lse", args.lse, args.pattern.rows, args.heads);

@@ -31,9 +31,10 @@ struct AttentionArgs {
   std::int64_t heads = 1;
   double slope = 0.2;
   MatrixView<T, S> y;
-  MatrixView<T, S> tangent;      ///< no rows: not wanted
-  MatrixView<T, S> lse;          ///< no rows: not wanted
-  TiledPatternIn<S> tiles = {};  ///< of `pattern`, or empty
+  MatrixView<T, S> tangent;          ///< no rows: not wanted
+  MatrixView<T, S> lse;              ///< no rows: not wanted
+  TiledPatternIn<S> tiles = {};      ///< of `pattern`, or empty
+  ConstMatrixView<T, S> range = {};  ///< of s_src over all ranks, as rank_range makes it, or no data and no rows
 };
 
 /// What the tiled variant keeps of each row and head between tiles: the highest score, and the two sums of weights.
@@ -58,9 +59,9 @@ std::size_t attention_workspace_bytes(std::int64_t destinations, std::int64_t he
 ///   lse[v,h]       = log of the sum of exp(e), from which backward has a[k,h] = exp(e - lse) without storing an edge
 ///   value
 /// Shapes    z: [n_src, heads*d]; s_src: [n_src, heads]; s_dst, lse: [n_dst, heads]; gate: [nnz, heads] in the order of
-/// the
-///           in-edges; y, tangent: [n_dst, heads*d]. A row without edges gives zeros.
-/// Aliasing  no result overlaps anything. Bitwise equal for any number of threads
+///           the in-edges; range: [2, heads]; y, tangent: [n_dst, heads*d]. A row without edges gives zeros.
+/// Aliasing  no result overlaps anything. Bitwise equal for any number of threads; with the range of all sources, a row
+///           has the same bits whichever other rows and sources are here
 /// Cost      each row of z read once for each of its out-edges; nothing of the size of the edges
 /// Errors    kShape
 /// Source    Velickovic et al., ICLR 2018; pyg nn/conv/gat_conv.py

@@ -413,6 +413,9 @@ class Binding {
       switch (op_.kind) {
         case OpKind::rank_sum:
           return use_ranks(rank_sum<T>, args, op_.results[0]);
+        case OpKind::rank_range:
+          call_.workspace_bytes = rank_range_workspace_bytes(op_.attrs.integer("ranks", 1), args.x.cols, sizeof(T));
+          return use_ranks(rank_range<T>, args, op_.results[0]);
         case OpKind::halo_start:
           args.only_shown = op_.attrs.text("exchange", "") == "fine";
           return use_half(halo_start<T>, args, op_.results[0], op_.results[1]);

@@ -5,6 +5,7 @@
 #include "kernels/halo.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -13,6 +14,8 @@ namespace gneiss::kernels {
 namespace {
 
 constexpr std::int64_t kGrain = 1024;
+/// Parts of the rows whose ranges are found side by side.
+constexpr std::int64_t kRangeParts = 64;
 
 /// Row to(i) = row from(i).
 template <class T, class To, class From>
@@ -129,6 +132,20 @@ void add_fetched(const Context& context, const HaloArgs<T>& args) {
   args.space->close(args.exchange->frame);
 }
 
+/// The range of no numbers: the highest of each column, then the lowest.
+template <class T>
+void clear_range(T* range, std::int64_t cols) {
+  std::fill_n(range, cols, -std::numeric_limits<T>::infinity());
+  std::fill_n(range + cols, cols, std::numeric_limits<T>::infinity());
+}
+
+/// With values up to `high` and down to `low`; NaNs count nothing.
+template <class T>
+void widen_range(T* range, const T* high, const T* low, std::int64_t cols) {
+  for (std::int64_t j = 0; j < cols; ++j) range[j] = high[j] > range[j] ? high[j] : range[j];
+  for (std::int64_t j = 0; j < cols; ++j) range[cols + j] = low[j] < range[cols + j] ? low[j] : range[cols + j];
+}
+
 }  // namespace
 
 std::size_t halo_workspace_bytes(std::int64_t packed, std::int64_t cols, std::size_t value_bytes) {
@@ -220,6 +237,37 @@ void halo_add_wait(const Context& context, const HaloArgs<T>& args) {
   }
 }
 
+std::size_t rank_range_workspace_bytes(std::int64_t ranks, std::int64_t cols, std::size_t value_bytes) {
+  return static_cast<std::size_t>((kRangeParts + ranks) * 2 * cols) * value_bytes;
+}
+
+template <class T>
+void rank_range(const Context& context, const HaloArgs<T>& args) {
+  const std::int64_t cols = args.x.cols;
+  const auto ranks = static_cast<std::int64_t>(args.communicator->ranks());
+  GNEISS_ASSERT(context.workspace.size() >= rank_range_workspace_bytes(ranks, cols, sizeof(T)),
+                "a range over {} ranks has {} bytes of scratch", ranks, context.workspace.size());
+  T* const parts = reinterpret_cast<T*>(context.workspace.data());
+  T* const of_ranks = parts + kRangeParts * 2 * cols;
+  const std::int64_t grain = std::max<std::int64_t>(1, num_chunks(args.x.rows, kRangeParts));
+  parallel_chunks(context.threads, args.x.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    T* const range = parts + begin / grain * 2 * cols;
+    clear_range(range, cols);
+    for (std::int64_t r = begin; r < end; ++r) widen_range(range, args.x.row(r), args.x.row(r), cols);
+  });
+  // Ranks fill in their own part of a sum: zeros change no number.
+  std::fill_n(of_ranks, ranks * 2 * cols, T(0));
+  T* const own = of_ranks + args.communicator->rank() * 2 * cols;
+  clear_range(own, cols);
+  for (std::int64_t p = 0; p < num_chunks(args.x.rows, grain); ++p)
+    widen_range(own, parts + p * 2 * cols, parts + p * 2 * cols + cols, cols);
+  args.communicator->sum(std::span<T>(of_ranks, static_cast<std::size_t>(ranks * 2 * cols)));
+  GNEISS_ASSERT(args.y.contiguous(), "a range over ranks has rows that lie apart");
+  clear_range(args.y.data, cols);
+  for (std::int64_t p = 0; p < ranks; ++p)
+    widen_range(args.y.data, of_ranks + p * 2 * cols, of_ranks + p * 2 * cols + cols, cols);
+}
+
 template <class T>
 void rank_sum(const Context&, const HaloArgs<T>& args) {
   GNEISS_ASSERT(args.y.contiguous(), "a sum over ranks has rows that lie apart");
@@ -240,6 +288,8 @@ template void halo_add_start<float>(const Context&, const HaloArgs<float>&);
 template void halo_add_start<double>(const Context&, const HaloArgs<double>&);
 template void halo_add_wait<float>(const Context&, const HaloArgs<float>&);
 template void halo_add_wait<double>(const Context&, const HaloArgs<double>&);
+template void rank_range<float>(const Context&, const HaloArgs<float>&);
+template void rank_range<double>(const Context&, const HaloArgs<double>&);
 template void rank_sum<float>(const Context&, const HaloArgs<float>&);
 template void rank_sum<double>(const Context&, const HaloArgs<double>&);
 

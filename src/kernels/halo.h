@@ -1,4 +1,4 @@
-// Rows between ranks: copies of others' rows in, what was made at the copies back, and sums over all ranks.
+// Rows between ranks: copies of others' rows in, what was made at the copies back, and sums and ranges over all ranks.
 //
 // These ops have no variants: what they do besides talking is copying and adding rows. All ranks run them in the same
 // order.
@@ -80,5 +80,15 @@ void halo_add_wait(const Context& context, const HaloArgs<T>& args);
 /// Shapes    x, y: [r, d]. Aliasing: y may be x. Errors: kPeerLost
 template <class T>
 void rank_sum(const Context& context, const HaloArgs<T>& args);
+
+/// Scratch of rank_range.
+std::size_t rank_range_workspace_bytes(std::int64_t ranks, std::int64_t cols, std::size_t value_bytes);
+
+/// Finds the highest and the lowest of each column over the rows of all ranks, the same everywhere.
+///   y[0,j] = max over ranks and rows r of x[r,j]; y[1,j] = the min. Of a NaN and a number, the number; -inf and inf
+///   where there is no number at all
+/// Shapes    x: [owned, d]; y: [2, d]. Aliasing: none. Errors: kPeerLost
+template <class T>
+void rank_range(const Context& context, const HaloArgs<T>& args);
 
 }  // namespace gneiss::kernels

@@ -121,6 +121,7 @@ class OpArguments {
       case OpKind::halo_add_start:
       case OpKind::halo_add_wait:
       case OpKind::rank_sum:
+      case OpKind::rank_range:
         return to_.between_ranks();
       case OpKind::gemm:
         return gemm();
@@ -571,13 +572,15 @@ class OpArguments {
     to_.set("z", args.z, in(0));
     to_.set("s_src", args.s_src, in(1));
     to_.set("s_dst", args.s_dst, in(2));
-    to_.set("gate", args.gate, in(3));
+    const bool gated = ir::has_gate(program_, op_);
+    to_.set("gate", args.gate, gated ? in(3) : to_.matrix(ir::kNoValue));
     to_.set("heads", args.heads, integer("heads", 1));
     to_.set("slope", args.slope, real("slope", 0.2));
     to_.set("y", args.y, out(0));
     to_.set("tangent", args.tangent, out(1));
     to_.set("lse", args.lse, out(2));
     if (to_.has_tiles(false)) to_.set("tiles", args.tiles, to_.tiles(false));
+    if (!gated && op_.inputs.size() > 3) to_.set("range", args.range, in(3));
     to_.call("attention", args);
   }
 

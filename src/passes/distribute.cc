@@ -7,6 +7,7 @@
 #include "passes/distribute.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -45,6 +46,10 @@ class Distributor {
       reversed.num_edges = part.reversed_edges[g];
       made.graphs.push_back(std::move(reversed));
     }
+    for (const Op& op : program.ops) {
+      if (op.kind == OpKind::gather_src) gathered_.insert(op.inputs[0]);
+      if (op.kind == OpKind::sddmm) gathered_.insert(op.inputs[1]);
+    }
   }
 
   ir::Program run() {
@@ -68,7 +73,7 @@ class Distributor {
       case OpKind::sddmm:
         return add_reading(op, {1});
       case OpKind::attention:
-        return add_reading(op, {0, 1});
+        return add_attention(op);
       case OpKind::spmm:
         if (op.attrs.integer("transpose", 0) == 0) return add_reading(op, {0});
         return add_to_sources(op);
@@ -109,8 +114,19 @@ class Distributor {
 
   ir::Attrs to(std::int32_t set) const { return {{"to", std::int64_t{set}}, {"packed", part_.sends + part_.ghosts}}; }
 
-  /// The value with the rows of ghosts, made once a phase.
+  /// Does the gradient of what the op reads at sources come by an op of its own? See use_symmetry.
+  bool comes_apart(const Op& reader, ValueId value) const {
+    const bool sums = reader.kind == OpKind::spmm || reader.kind == OpKind::attention;
+    const bool turned_round = !part_.reversed_edges.empty() ||
+                              from_.graphs[static_cast<std::size_t>(reader.attrs.integer("graph", 0))].symmetric;
+    return part_.in_order && sums && turned_round && gathered_.count(value) == 0;
+  }
+
+  /// The value with the rows of ghosts, made once a phase for all readers whose gradients are added before they go
+  /// back.
   ValueId with_ghosts(const Op& reader, ValueId old) {
+    if (comes_apart(reader, old))
+      return rewriter_.builder_at(reader).add(OpKind::halo, {rewriter_.map(old)}, to(kWithGhosts));
     const auto found = halos_.find({old, reader.phase});
     if (found != halos_.end()) return found->second;
     const ValueId all = rewriter_.builder_at(reader).add(OpKind::halo, {rewriter_.map(old)}, to(kWithGhosts));
@@ -123,6 +139,17 @@ class Distributor {
     std::vector<ValueId> inputs;
     for (const ValueId input : op.inputs) inputs.push_back(rewriter_.map(input));
     for (const std::size_t i : at_sources) inputs[i] = with_ghosts(op, op.inputs[i]);
+    rewriter_.copy_with(op, inputs);
+  }
+
+  /// A gate keeps the kernel from looking at the range. Between the starts of exchanges and the attention, the op that
+  /// finds it waits for the others while their rows come.
+  void add_attention(const Op& op) {
+    if (!part_.in_order || ir::has_gate(from_, op)) return add_reading(op, {0, 1});
+    std::vector<ValueId> inputs = {with_ghosts(op, op.inputs[0]), with_ghosts(op, op.inputs[1]),
+                                   rewriter_.map(op.inputs[2])};
+    inputs.push_back(rewriter_.builder_at(op).add(OpKind::rank_range, {rewriter_.map(op.inputs[1])},
+                                                  {{"ranks", std::int64_t{part_.ranks}}}));
     rewriter_.copy_with(op, inputs);
   }
 
@@ -200,6 +227,7 @@ class Distributor {
   const Distribution& part_;
   Rewriter rewriter_;
   std::map<std::pair<ValueId, Phase>, ValueId> halos_;
+  std::set<ValueId> gathered_;                  ///< values that edges read, whose gradients partial sums are made of
   std::map<ValueId, std::int64_t> statistics_;  ///< a batch norm's mean -> over how many rows it is
 };
 

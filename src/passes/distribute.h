@@ -24,12 +24,17 @@ struct Distribution {
   std::int64_t feature_nonzeros = 0;  ///< of all nodes
   /// How devices that fetch rows take up those that they sum; halo for ranks that are sent rows.
   exchange::Exchange exchange = exchange::Exchange::kHalo;
+  /// Rows and their gradients are to have the bits of one device: attention is given the range of the scores of all
+  /// nodes, and sums whose gradients can be fetched have a halo each, so that these are added in the order of that
+  /// device. What forward would fetch twice so, cse joins.
+  bool in_order = false;
 };
 
 /// Values of nodes become those of the rank's own. Where an op reads them at the sources of edges, `halo` adds the rows
 /// of the ghosts; what ops sum up at sources goes back to the owners by `halo_add`. Sums over nodes or edges are added
 /// over the ranks; batch norm and layer norm over the graph are written out, so that their statistics are those of all
-/// nodes. Stands behind add_inference and before the loss: differentiation makes what is sent on the way back.
+/// nodes. Attention can be given the range of all nodes' scores by `rank_range`. Stands behind add_inference and before
+/// the loss: differentiation makes what is sent on the way back.
 /// Errors: kUnsupported for an op that only the whole graph can compute, with its line.
 ir::Program distribute(const ir::Program& program, const Distribution& part);
 

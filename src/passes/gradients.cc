@@ -256,7 +256,7 @@ void attention(Context& c) {
   const ValueId dots = c.builder().add(OpKind::sum_groups, {c.grad(), c.result(0)}, by_heads);
   if (c.wants(2)) c.accumulate(2, c.builder().add(OpKind::sum_groups, {c.grad(), c.result(1)}, by_heads));
   std::vector<ValueId> inputs = {c.input(0), c.input(1), c.input(2), c.result(2), dots, c.grad()};
-  if (c.op().inputs.size() == 4) inputs.push_back(c.input(3));
+  if (ir::has_gate(c.builder().program(), c.op())) inputs.push_back(c.input(3));
   const auto grads =
       c.builder().add_all(OpKind::attention_grad, inputs, with(c.op().attrs, "transpose", std::int64_t{1}));
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {

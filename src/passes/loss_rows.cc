@@ -63,9 +63,9 @@ class Restrictor {
   bool restricted(const Op& op) const { return !op.results.empty() && restricted_.count(op.results[0]) > 0; }
   static std::int32_t graph_of(const Op& op) { return static_cast<std::int32_t>(op.attrs.integer("graph", 0)); }
 
-  static bool aggregates(const Op& op) {
+  bool aggregates(const Op& op) const {
     return (op.kind == OpKind::spmm && op.attrs.integer("transpose", 0) == 0) ||
-           (op.kind == OpKind::attention && op.inputs.size() == 3);
+           (op.kind == OpKind::attention && !ir::has_gate(from_, op));
   }
 
   /// Is operand k of an aggregation needed on the row of the result only?

@@ -179,6 +179,7 @@ ExchangingSteps::Work ExchangingSteps::bind(const ir::Op& op,
     return op.kind == OpKind::spmm && fetches_meanwhile(op) ? bind_fine(op, operands) : Work();
   GNEISS_CHECK(several(), ErrorCode::kUnsupported,
                "ranks do not run on cards yet; use --device cpu, or --devices on one card");
+  GNEISS_ASSERT(op.kind != OpKind::rank_range, "kernels of devices take no range of scores");
   switch (op.kind) {
     case OpKind::halo_wait:
       return [table = peers(op.inputs[1])](const kernels::DeviceContext&) { table->close(); };

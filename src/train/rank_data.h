@@ -31,6 +31,7 @@ struct RankPart {
   std::vector<std::int64_t> ids;                            ///< what keys random draws, of own nodes and then of ghosts
   /// Places of own nodes and ghosts in the data set as it came, if edges into a node are to have its order; else empty.
   std::vector<std::int64_t> order;
+  bool in_order = false;  ///< there is an order, of no places where a device has no nodes
   /// The out-edges of own nodes turned round, over the same columns, if gradients are to go along them; else null. The
   /// session brings its rows into `order`.
   std::shared_ptr<graph::Graph> reversed;

@@ -130,6 +130,7 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
   here.part.loss_share = here.part.val_loss_share = 1.0 / stand_in.ranks();
   list_rows(starts, ghosts, traffic, rank, &here.part.halo);
   here.part.exchange = exchange_.how;
+  here.part.in_order = exchange_.fetched && exchange_.how == exchange::Exchange::kHalo;
 
   PlannedRank made;
   Blueprint blueprint = make_blueprint(here.dataset, options_, sizeof(float), &here.part);

@@ -71,8 +71,8 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
         here.tuner = std::make_unique<exchange::Tuner>(exchange_.tuning, runs_here);
         here.part.tuner = here.tuner.get();
       }
-      if (exchange_.in_order && exchange_.how == exchange::Exchange::kHalo)
-        here.part.order = order_of(here.part.halo, starts, communicator.rank(), made.order);
+      here.part.in_order = exchange_.in_order && exchange_.how == exchange::Exchange::kHalo;
+      if (here.part.in_order) here.part.order = order_of(here.part.halo, starts, communicator.rank(), made.order);
     }
     double ghosts[] = {static_cast<double>(here.part.halo.ghosts)};
     communicator.sum(ghosts);

@@ -331,6 +331,7 @@ TEST(OpsGradient, CoversEveryDifferentiableOp) {
                                         "halo_add_start",
                                         "halo_add_wait",
                                         "rank_sum",
+                                        "rank_range",
                                         "cross_entropy",
                                         "bce_with_logits",
                                         "mse"};

@@ -2,8 +2,12 @@
 // direction.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
+#include <tuple>
+#include <vector>
 
 #include "graph/source_tiles.h"
 #include "kernels/attention.h"
@@ -327,6 +331,66 @@ TEST_P(GraphKernels, AttentionOfARowAloneHasTheSameBits) {
     EXPECT_EQ(lse.values, lse_alone.values) << d << " columns";
     EXPECT_EQ(dz.values, dz_alone.values) << d << " columns";
     EXPECT_EQ(ds_src.values, ds_alone.values) << d << " columns";
+  }
+}
+
+/// A rank has the sources of its own rows alone. Given the range of all sources' scores, near enough to each other for
+/// a bound or not, a row has the bits that it has among all; with the range of its own sources it need not.
+TEST_P(GraphKernels, AttentionOfARowsOwnSourcesHasTheSameBits) {
+  int others = 0;
+  for (const auto& [d, heads, spread] :
+       {std::tuple<std::int64_t, std::int64_t, float>{33, 1, 3.0F}, {32, 4, 3.0F}, {64, 8, 17.0F}, {30, 2, 3.0F}}) {
+    if (g().edges() * d > kMostElements || g().cols > 500) continue;
+    AttentionInputs in(g(), d, heads, false, 0, spread);
+    Matrix<float> range(2, heads);
+    for (std::int64_t h = 0; h < heads; ++h) {
+      range.at(0, h) = -std::numeric_limits<float>::infinity();
+      range.at(1, h) = std::numeric_limits<float>::infinity();
+      for (std::int64_t u = 0; u < g().cols; ++u) {
+        range.at(0, h) = std::max(range.at(0, h), in.s_src.at(u, h));
+        range.at(1, h) = std::min(range.at(1, h), in.s_src.at(u, h));
+      }
+    }
+    Matrix<float> y(g().rows, d), tangent(g().rows, d), lse(g().rows, heads);
+    const kernels::AttentionArgs<float> all{g().in_edges(), in.z.view(), in.s_src.view(), in.s_dst.view(), {},
+                                            heads,          0.2,         y.view(),        tangent.view(),  lse.view()};
+    Buffer<std::byte> scratch(scratch_of(all));
+    kernels::attention<float>({2, scratch.span()}, all);
+    for (const bool shared : {true, false}) {
+      Matrix<float> y_own(g().rows, d), tangent_own(g().rows, d), lse_own(g().rows, heads);
+      for (std::int64_t v = 0; v < g().rows; ++v) {
+        std::array<EdgeId, 2> offsets;
+        const SparsePattern row = row_alone(all.pattern, v, &offsets);
+        const std::int64_t count = row.nonzeros();
+        Matrix<float> z(count, d), s_src(count, heads);
+        std::vector<NodeId> places(static_cast<std::size_t>(count));
+        for (std::int64_t k = 0; k < count; ++k) {
+          places[static_cast<std::size_t>(k)] = static_cast<NodeId>(k);
+          std::copy_n(&in.z.at(row.indices[static_cast<std::size_t>(k)], 0), d, &z.at(k, 0));
+          std::copy_n(&in.s_src.at(row.indices[static_cast<std::size_t>(k)], 0), heads, &s_src.at(k, 0));
+        }
+        kernels::AttentionArgs<float> own = all;
+        own.pattern = {1, count, offsets, places, {}};
+        own.z = z.view();
+        own.s_src = s_src.view();
+        own.s_dst = all.s_dst.band(v, v + 1);
+        own.y = y_own.view().band(v, v + 1);
+        own.tangent = tangent_own.view().band(v, v + 1);
+        own.lse = lse_own.view().band(v, v + 1);
+        if (shared) own.range = range.view();
+        kernels::attention<float>({1, scratch.span()}, own);
+      }
+      if (!shared) {
+        others += y.values == y_own.values && lse.values == lse_own.values ? 0 : 1;
+        continue;
+      }
+      EXPECT_EQ(y.values, y_own.values) << d << " columns";
+      EXPECT_EQ(tangent.values, tangent_own.values) << d << " columns";
+      EXPECT_EQ(lse.values, lse_own.values) << d << " columns";
+    }
+  }
+  if (g().rows > 10 && g().cols > 10 && g().cols <= 500 && g().edges() > 4 * g().rows) {
+    EXPECT_GT(others, 0);
   }
 }
 

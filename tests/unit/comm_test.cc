@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -335,6 +336,32 @@ TEST(Halo, GhostsHoldTheirOwnersRowsAndTheWayBackIsTheAdjoint) {
       EXPECT_EQ(sides[0], sides[1]);
       EXPECT_NE(sides[0], 0);
     });
+  }
+}
+
+/// Of ranks with many rows, with none, and with nothing but NaNs in a column.
+TEST(RankRange, IsThatOfTheRowsOfAllRanks) {
+  constexpr std::int64_t kCols = 3;
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::int64_t> counts = {0, 5, 300, 1};
+  for (const std::int64_t stride : {kCols, kCols + 2}) {
+    for (const bool any : {true, false}) {
+      comm::loopback(4)->run([&](comm::Communicator& c) {
+        Rows x(any ? counts[static_cast<std::size_t>(c.rank())] : 0, kCols, stride);
+        for (std::int64_t r = 0; r < x.view.rows; ++r) {
+          x.view.at(r, 0) = c.rank() == 2 ? 1000.0 - static_cast<double>(r) : -1;
+          x.view.at(r, 1) = c.rank() == 3 ? nan : number(r, 1, c.rank(), 1);
+          x.view.at(r, 2) = c.rank() == 1 && r == 4 ? -inf : nan;
+        }
+        Rows y(2, kCols, kCols);
+        std::vector<std::byte> scratch(kernels::rank_range_workspace_bytes(4, kCols, sizeof(double)));
+        kernels::rank_range<double>({2, scratch}, {&c, nullptr, x.view, y.view});
+        const std::vector<double> of_all = {1000, 8, -inf, -1, -8, -inf};
+        const std::vector<double> of_none = {-inf, -inf, -inf, inf, inf, inf};
+        EXPECT_EQ(y.values, any ? of_all : of_none);
+      });
+    }
   }
 }
 

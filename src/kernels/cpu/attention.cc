@@ -2,12 +2,13 @@
 //
 // No score of a row exceeds that of its destination with the highest s_src of the head. Where the s_src of a head lie
 // near enough to each other, as nearly always, weights relative to that bound cannot all vanish: one pass over the
-// edges does it (attention-inl.h), over those of some rows together where rows have few. Elsewhere, and where weights
-// are gated, a row's edges come in batches: a batch's scores, leaky ReLUs and exponentials are vectors over edges x
-// heads in a buffer that stays in L1; its neighbours' rows are then read once and added, with their weights, to the two
-// sums in registers. Where a later batch has a higher score, what was summed before is scaled down. Rows of up to 32
-// edges have one batch, so their sums are those of the plain softmax. Each row is one thread's, in the order of its
-// edges.
+// edges does it (attention-inl.h), over those of some rows together where rows have few. Of several ranks each has
+// scores of its own sources alone: the range of all of them is given, so that all take the bound that one rank would.
+// Elsewhere, and where weights are gated, a row's edges come in batches: a batch's scores, leaky ReLUs and exponentials
+// are vectors over edges x heads in a buffer that stays in L1; its neighbours' rows are then read once and added, with
+// their weights, to the two sums in registers. Where a later batch has a higher score, what was summed before is scaled
+// down. Rows of up to 32 edges have one batch, so their sums are those of the plain softmax. Each row is one thread's,
+// in the order of its edges.
 //
 // Tile by tile of sources (attention_tiled), a row's segments continue each other: between two of them its sums lie
 // in y and tangent and its softmax in the workspace, and a last sweep over the rows makes the results of them.
@@ -58,27 +59,34 @@ class Scratch {
     if (!in_vectors || args.gate.rows != 0 || !args.s_src.contiguous() || args.s_src.rows == 0 || args.slope < 0 ||
         args.slope > 1)
       return;
+    if (args.range.rows != 0) return take_range(args.range.row(0), args.range.row(1));
     const std::int64_t grain = num_chunks(args.s_src.rows, kScoreRangeParts);
     float* ranges = values_ + 1 + heads_;
     parallel_chunks(threads, args.s_src.rows, grain, [&](std::int64_t begin, std::int64_t end) {
       float* most = ranges + begin / grain * 2 * heads_;
       find_range(args.s_src.row(begin), (end - begin) * heads_, most, most + heads_);
     });
+    for (std::int64_t p = 1; p < num_chunks(args.s_src.rows, grain); ++p) {
+      const float* part = ranges + 2 * p * heads_;
+      for (std::int64_t h = 0; h < heads_; ++h) {
+        ranges[h] = std::max(ranges[h], part[h]);
+        ranges[heads_ + h] = std::min(ranges[heads_ + h], part[heads_ + h]);
+      }
+    }
+    take_range(ranges, ranges + heads_);
+  }
+
+ private:
+  /// The highest and lowest score of each head. Differences that are no number are not near.
+  void take_range(const float* most, const float* least) {
     bool near = true;
     for (std::int64_t h = 0; h < heads_; ++h) {
-      float most = ranges[h];
-      float least = ranges[heads_ + h];
-      for (std::int64_t p = 1; p < num_chunks(args.s_src.rows, grain); ++p) {
-        most = std::max(most, ranges[2 * p * heads_ + h]);
-        least = std::min(least, ranges[2 * p * heads_ + heads_ + h]);
-      }
-      values_[1 + h] = most;
-      near = near && most - least <= kMostRange;
+      values_[1 + h] = most[h];
+      near = near && most[h] - least[h] <= kMostRange;
     }
     values_[0] = near ? 1 : 0;
   }
 
- private:
   /// The highest and lowest of each head among `count` scores, row by row of all heads. Of a NaN and a number, the
   /// number.
   void find_range(const float* scores, std::int64_t count, float* most, float* least) const {
