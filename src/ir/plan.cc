@@ -178,6 +178,9 @@ bool reads_at_sources(const Program& program, const Op& op, ValueId ghosts) {
              at({0});
     case OpKind::attention:  // it looks at all scores of sources before its first row
       return rows.domain == Domain::kNode && rows.set == walked.dst_set && at({0});
+    case OpKind::attention_grad:  // likewise at all that sources have but their gradients
+      return op.attrs.integer("transpose", 0) == 0 && rows.domain == Domain::kNode && rows.set == walked.dst_set &&
+             at({5});
     case OpKind::gather_src:
       return rows.domain == Domain::kEdge && at({0});
     case OpKind::sddmm:

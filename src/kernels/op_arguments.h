@@ -347,6 +347,7 @@ class OpArguments {
     if (type.layout == ir::Layout::kSparse) to_.set("sparse_rows", args.sparse_rows, to_.features_pointer());
     to_.set("x", args.x, in(0));
     to_.set("y", args.y, out());
+    if (flag("reversed")) to_.set("reversed", args.reversed, true);
     to_.call("dropout", args);
   }
 

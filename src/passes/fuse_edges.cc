@@ -65,9 +65,10 @@ class LoopBuilder {
       if (from_.type(input).layout != ir::Layout::kDense || ir::is_half(from_.type(input).scalar)) return false;
     }
     switch (op.kind) {
+      case OpKind::dropout:
+        return op.attrs.integer("reversed", 0) == 0;
       case OpKind::constant:
       case OpKind::edge_weight:
-      case OpKind::dropout:
       case OpKind::gather_src:
       case OpKind::gather_dst:
       case OpKind::segment_arg_grad:

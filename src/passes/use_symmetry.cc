@@ -119,9 +119,24 @@ class Puller {
                can_pull(back, op.inputs[1]);
       case OpKind::spmm:
         return can_pull_sum(op);
+      case OpKind::attention_grad:
+        return can_pull_attention(op);
       default:
         return false;
     }
+  }
+
+  /// Operands of attention_grad.
+  enum : std::size_t { kZ, kSourceScores, kDestinationScores, kLse, kDots, kDy, kGate };
+
+  /// A gate can be drawn anew.
+  bool can_pull_attention(const Op& op) const {
+    const auto fetched = [&](std::size_t i) { return maker(op.inputs[i]).kind == OpKind::halo; };
+    const auto drawn = [&](const Op& gate) {
+      return gate.kind == OpKind::dropout && maker(gate.inputs[0]).kind == OpKind::constant;
+    };
+    return op.attrs.integer("transpose", 0) != 0 && reversed_.contains(graph_of(op)) && fetched(kZ) &&
+           fetched(kSourceScores) && (op.inputs.size() <= kGate || drawn(maker(op.inputs[kGate])));
   }
 
   bool can_pull_sum(const Op& op) const {
@@ -136,7 +151,38 @@ class Puller {
       const ValueId second = pull(back, op.inputs[1]);
       return rewriter_.builder_at(op).add(OpKind::add, {first, second});
     }
+    if (op.kind == OpKind::attention_grad) return pull_attention(op)[value == op.results[0] ? 0 : 1];
     return pull_sum(op);
+  }
+
+  /// Both results, made once. What an edge has at its other end comes of ghosts now, of the narrow operands by one
+  /// exchange. Its gate is that of the edge the other way round.
+  const std::vector<ValueId>& pull_attention(const Op& op) {
+    const auto [at, is_new] = attentions_.try_emplace(&op);
+    if (!is_new) return at->second;
+    ir::Builder builder = rewriter_.builder_at(op);
+    const std::int32_t reversed = reversed_.at(graph_of(op));
+    std::vector<ValueId> inputs;
+    for (const std::size_t i : {kZ, kSourceScores}) inputs.push_back(rewriter_.map(maker(op.inputs[i]).inputs[0]));
+    std::vector<ValueId> narrow;
+    for (const std::size_t i : {kDestinationScores, kLse, kDots}) narrow.push_back(rewriter_.map(op.inputs[i]));
+    const ValueId together = with_ghosts(op, builder.add(OpKind::concat, narrow), reversed);
+    const std::int64_t heads = from_.type(op.inputs[kLse]).cols;
+    for (std::int64_t i = 0; i < std::ssize(narrow); ++i)
+      inputs.push_back(builder.add(OpKind::slice, {together}, {{"begin", i * heads}, {"cols", heads}}));
+    inputs.push_back(with_ghosts(op, rewriter_.map(op.inputs[kDy]), reversed));
+    if (op.inputs.size() > kGate) {
+      const Op& gate = maker(op.inputs[kGate]);
+      ir::Attrs attrs = gate.attrs;
+      attrs.set("reversed", std::int64_t{1});
+      const ValueId whole = builder.leaf(OpKind::constant, ir::edge_type(reversed, heads), maker(gate.inputs[0]).attrs);
+      inputs.push_back(builder.add(OpKind::dropout, {whole}, attrs));
+    }
+    ir::Attrs attrs = op.attrs;
+    attrs.set("graph", std::int64_t{reversed});
+    attrs.set("transpose", std::int64_t{0});
+    at->second = builder.add_all(OpKind::attention_grad, inputs, attrs);
+    return at->second;
   }
 
   ValueId pull_sum(const Op& op) {
@@ -208,6 +254,7 @@ class Puller {
   std::map<std::int32_t, std::int32_t> reversed_;
   std::vector<ValueId> reversed_values_;  ///< of old values of edges -> new ones on the edges turned round
   std::int64_t packed_ = 0;               ///< rows that an exchange packs
+  std::map<const Op*, std::vector<ValueId>> attentions_;  ///< old ones -> the results of new ones
 };
 
 }  // namespace

@@ -247,6 +247,7 @@ layer normalized(x: node[F]) -> node[F] {
 model hops() {
   h = relu(table(features, num_classes));  // no sum may go past it: features summed over edges would be a constant
   h = relu(hop(h)) + normalized(h);
+  h = hop(h) + h + average(h);  // two gradients of the same rows come back, and one beside
   return hop(h + average(h));
 }
 )";
@@ -282,6 +283,38 @@ RankModel table_model(const std::filesystem::path& folder) {
   return {"hops", file.string(), {}, {"loss_rows"}};  // the edges into some rows alone are no symmetric graph
 }
 
+/// The same with attention, whose scores are rows of tables too. `spread`: how far apart they lie.
+constexpr const char* kAttention = R"(
+layer table(x: node[F], out: int) -> node[out] {
+  param W: [F, out] = glorot;
+  return x * W;
+}
+layer attend(z: node[F], s: node[H], t: node[H], p: float) -> node[F] {
+  a = dropout(softmax(leaky_relu(s@src + t@dst, 0.2)) over in_edges, p);
+  return sum(a * heads(z, width(s))@src) over in_edges;
+}
+model attends(heads: int = 4, p: float = 0.0, spread: float = 1.0) {
+  s = spread * table(features, heads);
+  t = table(features, heads);
+  h = attend(table(features, heads * num_classes), s, t, p);
+  h = attend(relu(h), spread * table(features, heads), table(features, heads), p);
+  return mean_heads(h, heads);
+}
+)";
+
+/// Heads in vectors, near enough to each other for a bound and too far apart; heads that are taken one by one; gates.
+std::vector<RankModel> attention_models(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "attends.gneiss";
+  write_file(file, kAttention);
+  const auto with = [&](std::int64_t heads, double p, double spread) {
+    return RankModel{fmt::format("{} heads, dropout {}, spread {}", heads, p, spread),
+                     file.string(),
+                     {{"heads", heads}, {"p", p}, {"spread", spread}},
+                     {"loss_rows"}};
+  };
+  return {with(4, 0, 1), with(1, 0, 1), with(8, 0, 10), with(4, 0, 100), with(3, 0, 1), with(4, 0.5, 1)};
+}
+
 /// Aggregations go along in-edges both ways: on the way back along the graph turned round, which is the graph itself or
 /// the out-edges that a device was cut with. In the order of the whole graph's edges they have the bits of one device,
 /// and all weights with them.
@@ -303,28 +336,58 @@ TEST(Devices, AddWhatOneDeviceAddsToTheBit) {
   }
 }
 
+TEST(Devices, AttendToTheBitAsOneDeviceDoes) {
+  const testing::TempFolder folder;
+  for (const RankModel& model : attention_models(folder.path())) {
+    for (const bool undirected : {true, false}) {
+      for (const int devices : {2, 3, 4}) {
+        SCOPED_TRACE(fmt::format("{} on {} devices, undirected {}", model.what, devices, undirected));
+        const Trained alone = train_alone(one_hot_dataset(devices, undirected), model);
+        const auto trained = [&](const train::RowExchange& exchange) {
+          return train_on(devices, one_hot_dataset(devices, undirected), model, 2, exchange);
+        };
+        const Trained together = trained({.fetched = true});
+        EXPECT_EQ(together.weights, alone.weights);
+        EXPECT_EQ(count(together.plan.program, {ir::OpKind::attention_grad}), 2);
+        EXPECT_EQ(count(together.plan.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+        if (devices != 3) continue;
+        EXPECT_NE(trained({.fetched = true, .in_order = false}).weights, alone.weights) << "another order";
+      }
+    }
+  }
+}
+
+/// Of weights as they are at the start.
+void expect_logits_of_one(int devices, const RankModel& model) {
+  const data::Dataset dataset = one_hot_dataset(devices, false);
+  const train::SessionOptions options = testing::rank_options(model, dataset);
+  train::Session<float> alone(dataset, options);
+  alone.reset(5);
+  alone.evaluate();
+  const std::unique_ptr<comm::Ranks> world = comm::loopback(devices);
+  train::RankTraining training(world.get(), one_hot_dataset(devices, false), options, {.fetched = true});
+  train::FullGraphOptions driver = driver_for(training.dataset());
+  driver.epochs = 1;
+  driver.lr = 0;
+  epochs::Evaluator evaluator(driver.metric, training.dataset().labels);
+  std::vector<float> weights(training.session().snapshot_size());
+  training.run(training.dataset().split, driver, evaluator, 5, {}, weights);
+  const std::vector<std::int64_t>& names = training.dataset().orig_id;
+  for (std::int64_t v = 0; v < dataset.num_nodes(); ++v) {
+    const std::int64_t name = names.empty() ? v : names[static_cast<std::size_t>(v)];
+    for (std::int64_t c = 0; c < dataset.labels.num_classes; ++c)
+      ASSERT_EQ(training.session().logits().at(v, c), alone.logits().at(name, c)) << "node " << name;
+  }
+}
+
 TEST(Devices, GiveTheLogitsOfOneDeviceToTheBit) {
   const testing::TempFolder folder;
-  const RankModel model = table_model(folder.path());
-  for (const int devices : {2, 4}) {
-    const data::Dataset dataset = one_hot_dataset(devices, false);
-    const train::SessionOptions options = testing::rank_options(model, dataset);
-    train::Session<float> alone(dataset, options);
-    alone.reset(5);
-    alone.evaluate();
-    const std::unique_ptr<comm::Ranks> world = comm::loopback(devices);
-    train::RankTraining training(world.get(), one_hot_dataset(devices, false), options, {.fetched = true});
-    train::FullGraphOptions driver = driver_for(training.dataset());
-    driver.epochs = 1;
-    driver.lr = 0;
-    epochs::Evaluator evaluator(driver.metric, training.dataset().labels);
-    std::vector<float> weights(training.session().snapshot_size());
-    training.run(training.dataset().split, driver, evaluator, 5, {}, weights);
-    const std::vector<std::int64_t>& names = training.dataset().orig_id;
-    for (std::int64_t v = 0; v < dataset.num_nodes(); ++v) {
-      const std::int64_t name = names.empty() ? v : names[static_cast<std::size_t>(v)];
-      for (std::int64_t c = 0; c < dataset.labels.num_classes; ++c)
-        ASSERT_EQ(training.session().logits().at(v, c), alone.logits().at(name, c)) << "node " << name;
+  std::vector<RankModel> models = attention_models(folder.path());
+  models.push_back(table_model(folder.path()));
+  for (const RankModel& model : models) {
+    for (const int devices : {2, 3, 4}) {
+      SCOPED_TRACE(fmt::format("{} on {} devices", model.what, devices));
+      expect_logits_of_one(devices, model);
     }
   }
 }
@@ -459,10 +522,9 @@ TEST(Ranks, OfASymmetricGraphFetchRowsOnTheWayBack) {
       for (const int ranks : {2, 3})
         EXPECT_LT(testing::difference(alone, testing::step_on_ranks(dataset, options, ranks)), 1e-9);
     }
-    const RankModel gcn = {"gcn", "gcn", {{"num_layers", std::int64_t{3}}, {"dropout", 0.0}}};
-    train::SessionOptions options = testing::rank_options(gcn, dataset);
-    options.passes.disabled = {"loss_rows"};  // edges into the loss's rows alone are no symmetric graph
-    const auto plan_with = [&](const std::vector<std::string>& off) {
+    const auto plan_with = [&](const RankModel& model, const std::vector<std::string>& off) {
+      train::SessionOptions options = testing::rank_options(model, dataset);
+      options.passes.disabled = {"loss_rows"};  // edges into the loss's rows alone are no symmetric graph
       options.passes.disabled.insert(off.begin(), off.end());
       std::vector<ir::Plan> plans(3);
       const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), 3);
@@ -473,11 +535,18 @@ TEST(Ranks, OfASymmetricGraphFetchRowsOnTheWayBack) {
       });
       return plans[1];
     };
-    const ir::Plan fetched = plan_with({});
-    EXPECT_EQ(count(fetched.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
-    for (const ir::GraphUse& use : fetched.graph_uses) EXPECT_FALSE(use.transpose);
-    const ir::Plan sent = plan_with({"use_symmetry"});
-    EXPECT_GT(count(sent.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+    const language::ArgValue three = std::int64_t{3};
+    const language::ArgValue hidden = std::int64_t{16};
+    for (const RankModel& model : {RankModel{"gcn", "gcn", {{"num_layers", three}, {"dropout", 0.0}}},
+                                   RankModel{"gat", "gat", {{"hidden_channels", hidden}, {"dropout", 0.0}}},
+                                   RankModel{"gat, gated", "gat", {{"hidden_channels", hidden}, {"dropout", 0.4}}}}) {
+      SCOPED_TRACE(model.what);
+      const ir::Plan fetched = plan_with(model, {});
+      EXPECT_EQ(count(fetched.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+      for (const ir::GraphUse& use : fetched.graph_uses) EXPECT_FALSE(use.transpose);
+      const ir::Plan sent = plan_with(model, {"use_symmetry"});
+      EXPECT_GT(count(sent.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+    }
   }
 }
 

@@ -561,9 +561,13 @@ TEST_P(GraphKernels, DropoutOfEdgesAndSparseValuesAgreesBitForBit) {
     Matrix<float> x = random_matrix(g().edges(), heads, heads % 2, 1);
     Matrix<float> y(g().edges(), heads, heads % 2);
     kernels::DropoutArgs<float> args{0.4, 5, 9, 2, ids, &pattern, nullptr, x.view(), y.view()};
-    EXPECT_GE(expect_parity<kernels::DropoutArgs<float>>(
-                  {"dropout of edges", kernels::dropout_variants<float>(), args, 0, {{&y.values, relative_bound(0)}}}),
-              1);
+    for (const bool reversed : {false, true}) {
+      args.reversed = reversed;
+      EXPECT_GE(
+          expect_parity<kernels::DropoutArgs<float>>(
+              {"dropout of edges", kernels::dropout_variants<float>(), args, 0, {{&y.values, relative_bound(0)}}}),
+          1);
+    }
   }
   ids.resize(static_cast<std::size_t>(g().rows));
   Matrix<float> x = random_matrix(g().edges(), 1, 0, 1);

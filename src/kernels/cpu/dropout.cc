@@ -150,7 +150,8 @@ void drop_edge_chunk(const DropoutRule& rule, const DropoutArgs<float>& args, st
   // Edges are visited in order, so the destination only moves forward.
   const auto name = [&](std::int64_t k) HWY_ATTR {
     while (pattern.offsets[static_cast<std::size_t>(v) + 1] <= k) ++v;
-    return edge_row(args.row_ids, v, pattern.indices[static_cast<std::size_t>(k)]);
+    const std::int64_t u = pattern.indices[static_cast<std::size_t>(k)];
+    return args.reversed ? edge_row(args.row_ids, u, v) : edge_row(args.row_ids, v, u);
   };
   drop_rows(rule, args, pattern.offsets[static_cast<std::size_t>(begin)],
             pattern.offsets[static_cast<std::size_t>(end)], name);

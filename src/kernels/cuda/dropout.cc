@@ -23,8 +23,9 @@ __global__ void drop_edges(DropoutDraw rule, const StepNumbers* step, OnDevice<D
     const std::int64_t k = i / groups;
     const std::uint64_t destination = id_of_row(rule, row_of(edges.offsets.data, edges.rows, k));
     const std::uint64_t source = id_of_row(rule, edges.indices.data[k]);
-    drop_group(rule, step, args, k, i - k * groups, static_cast<std::uint32_t>(destination),
-               static_cast<std::uint32_t>(source));
+    const auto first = static_cast<std::uint32_t>(args.reversed ? source : destination);
+    const auto second = static_cast<std::uint32_t>(args.reversed ? destination : source);
+    drop_group(rule, step, args, k, i - k * groups, first, second);
   }
 }
 

@@ -21,8 +21,10 @@ void dropout(const Context&, const DropoutArgs<T>& args) {
     const EdgeId end = pattern != nullptr ? pattern->offsets[v + 1] : v + 1;
     for (EdgeId k = begin; k < end; ++k) {
       for (std::int64_t c = 0; c < args.x.cols; ++c) {
-        const DropoutRow row = args.in_edges != nullptr ? edge_row(args.row_ids, v, pattern->indices[k])
-                                                        : node_row(args.row_ids, args.first_row + v);
+        const NodeId u = pattern != nullptr ? pattern->indices[k] : 0;
+        const DropoutRow row = args.in_edges == nullptr ? node_row(args.row_ids, args.first_row + v)
+                               : args.reversed          ? edge_row(args.row_ids, u, v)
+                                                        : edge_row(args.row_ids, v, u);
         drop(k, c, row, static_cast<std::uint32_t>(args.sparse_rows != nullptr ? pattern->indices[k] : c));
       }
     }
