@@ -314,17 +314,23 @@ TEST(Device, FeaturesInSixteenBits) {
   expect_same_training({"karate", "--model", "sage", "--epochs", "20", "--feature-dtype", "bf16"});
 }
 
-class LayersOfUsers : public ::testing::TestWithParam<const char*> {};
+class LayersOfUsers : public ::testing::TestWithParam<const char*> {
+ protected:
+  /// Adam makes so much of the rounding of own_gatv2's small gradients that the CPU's instruction sets differ by
+  /// 4e-5 after 16 epochs at the default rate: it takes smaller steps.
+  void train(const std::vector<std::string>& more) const {
+    const std::string name = GetParam();
+    const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "tests" / "synth" / "models" / (name + ".gneiss");
+    std::vector<std::string> words = {"karate", "--model", model.string(), "--epochs", "20"};
+    if (name == "own_gatv2") words.insert(words.end(), {"--lr", "0.002"});
+    words.insert(words.end(), more.begin(), more.end());
+    expect_same_training(words);
+  }
+};
 
-TEST_P(LayersOfUsers, TrainByTheUnfusedOps) {
-  const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "tests" / "synth" / "models" / GetParam();
-  expect_same_training({"karate", "--model", model.string() + ".gneiss", "--epochs", "20"});
-}
+TEST_P(LayersOfUsers, TrainByTheUnfusedOps) { train({}); }
 
-TEST_P(LayersOfUsers, TrainByLoopsOverEdges) {
-  const fs::path model = fs::path(GNEISS_SOURCE_DIR) / "tests" / "synth" / "models" / GetParam();
-  expect_same_training({"karate", "--model", model.string() + ".gneiss", "--epochs", "20", "--jit"});
-}
+TEST_P(LayersOfUsers, TrainByLoopsOverEdges) { train({"--jit"}); }
 
 INSTANTIATE_TEST_SUITE_P(Models, LayersOfUsers, ::testing::Values("gated_mean", "own_gatv2", "edge_conv"),
                          [](const auto& test) { return std::string(test.param); });
