@@ -127,6 +127,7 @@ struct Attr {
 ///   packed      rows that the rank sends to others and receives from them (halo, halo_add)
 ///   packed_set  the node set of these rows (halo_start)
 ///   rows        over how many rows the statistics are; default: those that the rank has (batch_norm_update)
+///   by_id       1: winners are named by their ids, and rows list the ends of out-edges (spmm_arg_grad)
 ///   panel       columns that are copied and summed at a time (set by bind_kernels; spmm)
 class Attrs {
  public:

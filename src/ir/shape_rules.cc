@@ -312,11 +312,39 @@ std::string rule_spmm(const Call& call) {
   return store_as_half(call, &call.out->front());
 }
 
+Type winners_type(std::int32_t set, std::int64_t cols) {
+  Type type = node_type(set, cols);
+  type.scalar = Scalar::kIndex;
+  return type;
+}
+
+/// arg -> winners' ids; arg, dy, w -> winners' ids, weighed dy.
+std::string rule_arg_sources(const Call& call) {
+  std::string problem;
+  const GraphDef* graph = graph_of(call, &problem);
+  if (graph == nullptr) return problem;
+  const Type winners = winners_type(graph->dst_set, call.in[0].cols);
+  if (call.in[0] != winners) return fmt::format("arg_sources: {} does not say who won", describe(call.in[0]));
+  call.out->push_back(winners);
+  if (call.in.size() == 1) return {};
+  const Type rows = node_type(graph->dst_set, winners.cols);
+  if (call.in.size() == 2 || call.in[1] != rows || call.in[2] != edge_type(graph_index(call), 1))
+    return "arg_sources: takes a gradient of the shape of the winners with one weight an edge";
+  call.out->push_back(rows);
+  return {};
+}
+
 std::string rule_spmm_arg_grad(const Call& call) {
   std::string problem;
   const GraphDef* graph = graph_of(call, &problem);
   if (graph == nullptr) return problem;
-  call.out->push_back(node_type(graph->src_set, call.in[1].cols));
+  const bool by_id = call.attrs.integer("by_id", 0) != 0;
+  const std::int32_t set = by_id ? graph->src_set : graph->dst_set;
+  if (call.in[0] != winners_type(set, call.in[1].cols) || call.in[1] != node_type(set, call.in[1].cols))
+    return fmt::format("spmm_arg_grad: {} and {} are no winners and gradient of one set of nodes", describe(call.in[0]),
+                       describe(call.in[1]));
+  if (by_id && call.in.size() > 2) return "spmm_arg_grad: rows that came with ids are weighed already";
+  call.out->push_back(node_type(by_id ? graph->dst_set : graph->src_set, call.in[1].cols));
   return {};
 }
 
@@ -365,6 +393,10 @@ std::string rule_halo(const Call& call) {
   if (call.in[0].domain != Domain::kNode || to < 0 || to >= std::ssize(call.program.node_sets))
     return fmt::format("{}: {} to node set {}", call.name(), describe(call.in[0]), to);
   call.out->push_back(node_type(static_cast<std::int32_t>(to), call.in[0].cols));
+  if (call.in[0].scalar != Scalar::kIndex) return {};
+  if (call.kind != OpKind::halo && call.kind != OpKind::halo_start)
+    return fmt::format("{}: indices are fetched, not added", call.name());
+  call.out->back().scalar = Scalar::kIndex;
   return {};
 }
 
@@ -374,13 +406,16 @@ std::string rule_halo_start(const Call& call) {
   const std::int64_t packed = call.attrs.integer("packed_set", -1);
   if (fault.empty() && (packed < 0 || packed >= std::ssize(call.program.node_sets)))
     fault = fmt::format("{}: packed rows are node set {}", call.name(), packed);
-  if (fault.empty()) call.out->push_back(node_type(static_cast<std::int32_t>(packed), call.in[0].cols));
-  return fault;
+  if (!fault.empty()) return fault;
+  call.out->push_back(call.out->front());
+  call.out->back().set = static_cast<std::int32_t>(packed);
+  return {};
 }
 
 /// Rows that are on their way, packed rows.
 std::string rule_halo_wait(const Call& call) {
-  if (call.in[0].domain != Domain::kNode || call.in[1].cols != call.in[0].cols)
+  if (call.in[0].domain != Domain::kNode || call.in[1].cols != call.in[0].cols ||
+      call.in[1].scalar != call.in[0].scalar)
     return fmt::format("{}: {} with packed rows {}", call.name(), describe(call.in[0]), describe(call.in[1]));
   return {};
 }

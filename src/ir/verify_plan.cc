@@ -223,7 +223,7 @@ class PlanVerifier {
       case OpKind::attention_grad:
         return o.attrs.integer("transpose", 0) != 0;
       case OpKind::spmm_arg_grad:
-        return true;
+        return o.attrs.integer("by_id", 0) == 0;
       case OpKind::segment_reduce:
         return o.attrs.text("side", "dst") == "src";
       default:

@@ -328,6 +328,7 @@ class Binding {
   void call(std::string_view name, const SegmentArgGradArgs<T, S>& args) {
     use(name, segment_arg_grad_variants<T>(), args);
   }
+  void call(std::string_view name, const ArgSourcesArgs<T, S>& args) { use(name, arg_sources_variants<T>(), args); }
   void call(std::string_view name, const SpmmArgGradArgs<T, S>& args) { use(name, spmm_arg_grad_variants<T>(), args); }
   void call(std::string_view name, const SpmmArgWeightGradArgs<T, S>& args) {
     use(name, spmm_arg_weight_grad_variants<T>(), args);
@@ -409,44 +410,82 @@ class Binding {
 
   void between_ranks() {
     if constexpr (kOnHost) {
-      HaloArgs<T> args{from_.communicator, from_.halo, matrix(op_.inputs[0]), {}, from_.space, {}, nullptr};
-      switch (op_.kind) {
-        case OpKind::rank_sum:
-          return use_ranks(rank_sum<T>, args, op_.results[0]);
-        case OpKind::rank_range:
-          call_.workspace_bytes = rank_range_workspace_bytes(op_.attrs.integer("ranks", 1), args.x.cols, sizeof(T));
-          return use_ranks(rank_range<T>, args, op_.results[0]);
-        case OpKind::halo_start:
-          args.only_shown = op_.attrs.text("exchange", "") == "fine";
-          return use_half(halo_start<T>, args, op_.results[0], op_.results[1]);
-        case OpKind::halo_wait:
-          return use_half(halo_wait<T>, args, op_.inputs[0], op_.inputs[1]);
-        case OpKind::halo_add_start:
-          return use_half(halo_add_start<T>, args, ir::kNoValue, op_.results[0]);
-        case OpKind::halo_add_wait:
-          return use_half(halo_add_wait<T>, args, op_.results[0], op_.inputs[1]);
-        default:
-          call_.workspace_bytes = halo_workspace_bytes(op_.attrs.integer("packed", 0), args.x.cols, sizeof(T));
-          return use_ranks(op_.kind == OpKind::halo ? halo<T> : halo_add<T>, args, op_.results[0]);
-      }
+      const bool fetches = op_.kind == OpKind::halo || op_.kind == OpKind::halo_start || op_.kind == OpKind::halo_wait;
+      if (!fetches) return add_rows();
+      if (from_.program->type(op_.inputs[0]).scalar == ir::Scalar::kIndex)
+        return fetch_rows<std::int32_t>([this](ir::ValueId v) { return index(v); });
+      fetch_rows<T>([this](ir::ValueId v) { return matrix(v); });
     } else {
       call_.variant = "peers";  // of several devices alone: whoever runs the plan brings them together
     }
   }
 
-  using RankKernel = void (*)(const Context& context, const HaloArgs<T>& args);
+  template <class E>
+  HaloArgs<E> exchange_of(const MatrixView<E>& x) const {
+    return {from_.communicator, from_.halo, x, {}, from_.space, {}, nullptr};
+  }
+
+  /// A halo or a half of one, of rows of E, which `rows` gives of a value.
+  template <class E, class Rows>
+  void fetch_rows(const Rows& rows) {
+    HaloArgs<E> args = exchange_of<E>(rows(op_.inputs[0]));
+    switch (op_.kind) {
+      case OpKind::halo_start:
+        args.only_shown = op_.attrs.text("exchange", "") == "fine";
+        args.y = rows(op_.results[0]);
+        return use_half(halo_start<E>, args, op_.results[1], rows(op_.results[1]));
+      case OpKind::halo_wait:
+        args.y = args.x;
+        return use_half(halo_wait<E>, args, op_.inputs[1], rows(op_.inputs[1]));
+      default:
+        args.y = rows(op_.results[0]);
+        return use_whole(halo<E>, args);
+    }
+  }
+
+  /// What adds rows of ranks up.
+  void add_rows() {
+    HaloArgs<T> args = exchange_of<T>(matrix(op_.inputs[0]));
+    switch (op_.kind) {
+      case OpKind::halo_add_start:
+        return use_half(halo_add_start<T>, args, op_.results[0], matrix(op_.results[0]));
+      case OpKind::halo_add_wait:
+        args.y = matrix(op_.results[0]);
+        return use_half(halo_add_wait<T>, args, op_.inputs[1], matrix(op_.inputs[1]));
+      case OpKind::rank_sum:
+        args.y = matrix(op_.results[0]);
+        return use_ranks(rank_sum<T>, args);
+      case OpKind::rank_range:
+        args.y = matrix(op_.results[0]);
+        call_.workspace_bytes = rank_range_workspace_bytes(op_.attrs.integer("ranks", 1), args.x.cols, sizeof(T));
+        return use_ranks(rank_range<T>, args);
+      default:
+        args.y = matrix(op_.results[0]);
+        return use_whole(halo_add<T>, args);
+    }
+  }
+
+  template <class E>
+  using RankKernel = void (*)(const Context& context, const HaloArgs<E>& args);
 
   /// Ops between ranks have one way to run.
-  void use_ranks(RankKernel run, HaloArgs<T> args, ir::ValueId y) {
-    if (y != ir::kNoValue) args.y = matrix(y);
+  template <class E>
+  void use_ranks(RankKernel<E> run, const HaloArgs<E>& args) {
     call_.variant = "ranks";
     call_.run = [run, args](const Context& context) { run(context, args); };
   }
 
-  void use_half(RankKernel run, HaloArgs<T> args, ir::ValueId y, ir::ValueId packed) {
-    args.packed = matrix(packed);
+  template <class E>
+  void use_whole(RankKernel<E> run, const HaloArgs<E>& args) {
+    call_.workspace_bytes = halo_workspace_bytes(op_.attrs.integer("packed", 0), args.x.cols, sizeof(E));
+    use_ranks(run, args);
+  }
+
+  template <class E>
+  void use_half(RankKernel<E> run, HaloArgs<E> args, ir::ValueId packed, const MatrixView<E>& rows) {
+    args.packed = rows;
     if (from_.exchange) args.exchange = from_.exchange(packed);
-    use_ranks(run, args, y);
+    use_ranks(run, args);
   }
 
   const Op& op_;

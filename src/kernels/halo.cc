@@ -278,12 +278,15 @@ void rank_sum(const Context&, const HaloArgs<T>& args) {
 
 template void halo<float>(const Context&, const HaloArgs<float>&);
 template void halo<double>(const Context&, const HaloArgs<double>&);
+template void halo<std::int32_t>(const Context&, const HaloArgs<std::int32_t>&);
 template void halo_add<float>(const Context&, const HaloArgs<float>&);
 template void halo_add<double>(const Context&, const HaloArgs<double>&);
 template void halo_start<float>(const Context&, const HaloArgs<float>&);
 template void halo_start<double>(const Context&, const HaloArgs<double>&);
+template void halo_start<std::int32_t>(const Context&, const HaloArgs<std::int32_t>&);
 template void halo_wait<float>(const Context&, const HaloArgs<float>&);
 template void halo_wait<double>(const Context&, const HaloArgs<double>&);
+template void halo_wait<std::int32_t>(const Context&, const HaloArgs<std::int32_t>&);
 template void halo_add_start<float>(const Context&, const HaloArgs<float>&);
 template void halo_add_start<double>(const Context&, const HaloArgs<double>&);
 template void halo_add_wait<float>(const Context&, const HaloArgs<float>&);

@@ -36,7 +36,7 @@ struct HaloArgs {
 /// Scratch of halo and halo_add, which pack `packed` rows: those sent to others and those received.
 std::size_t halo_workspace_bytes(std::int64_t packed, std::int64_t cols, std::size_t value_bytes);
 
-/// Copies the own rows and fetches those of the ghosts from their owners.
+/// Copies the own rows and fetches those of the ghosts from their owners: reals, or int32 (the halves too).
 ///   y[v,:] = x[v,:] for own rows; y[owned + i,:] = the row of ghost i
 /// Shapes    x: [owned, d]; y: [owned + ghosts, d]. Aliasing: none.
 /// Errors    kPeerLost

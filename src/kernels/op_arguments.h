@@ -29,6 +29,7 @@
 
 #include "base/error.h"
 #include "ir/program.h"
+#include "kernels/arg_sources.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/batch_norm.h"
@@ -192,6 +193,8 @@ class OpArguments {
         return segment_arg_grad();
       case OpKind::spmm:
         return spmm();
+      case OpKind::arg_sources:
+        return arg_sources();
       case OpKind::spmm_arg_grad:
         return spmm_arg_grad();
       case OpKind::spmm_arg_weight_grad:
@@ -519,14 +522,30 @@ class OpArguments {
     to_.call("spmm", args);
   }
 
-  void spmm_arg_grad() {
-    SpmmArgGradArgs<T, S> args;
-    to_.set("out_edges", args.out_edges, edges(true));
-    to_.set("in_offsets", args.in_offsets, offsets());
+  const ir::GraphDef& graph_def() const { return program_.graphs[static_cast<std::size_t>(graph())]; }
+
+  void arg_sources() {
+    ArgSourcesArgs<T, S> args;
+    to_.set("in_edges", args.in_edges, edges(false));
+    to_.set("ids", args.ids, to_.row_ids(graph_def().src_set));
     to_.set("arg", args.arg, to_.index(op_.inputs[0]));
     to_.set("dy", args.dy, in(1));
     to_.set("w", args.w, to_.elements(operand(2)));
+    to_.set("source", args.source, to_.index(result(0)));
+    to_.set("weighed", args.weighed, out(1));
+    to_.call("arg_sources", args);
+  }
+
+  void spmm_arg_grad() {
+    SpmmArgGradArgs<T, S> args;
+    const bool by_id = flag("by_id");
+    to_.set("out_edges", args.out_edges, edges(!by_id));
+    if (!by_id) to_.set("in_offsets", args.in_offsets, offsets());
+    to_.set("arg", args.arg, to_.index(op_.inputs[0]));
+    to_.set("dy", args.dy, in(1));
+    if (!by_id) to_.set("w", args.w, to_.elements(operand(2)));
     to_.set("dx", args.dx, out());
+    if (by_id) to_.set("ids", args.ids, to_.row_ids(graph_def().dst_set));
     to_.call("spmm_arg_grad", args);
   }
 

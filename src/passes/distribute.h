@@ -28,6 +28,7 @@ struct Distribution {
   /// nodes, and sums whose gradients can be fetched have a halo each, so that these are added in the order of that
   /// device. What forward would fetch twice so, cse joins.
   bool in_order = false;
+  bool ids_fit = true;  ///< ids of all nodes fit into indices
 };
 
 /// Values of nodes become those of the rank's own. Where an op reads them at the sources of edges, `halo` adds the rows

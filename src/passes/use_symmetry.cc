@@ -6,6 +6,9 @@
 //
 // Of another graph a rank may have its nodes' out-edges turned round. Then the same is done along those, with weights
 // that are made on them as they were made on the in-edges: a gather from one end is one from the other.
+//
+// Of maxima and minima the place of the edge that won says nothing to other ranks. Beside the gradient they fetch who
+// won, by the ids of nodes: as many bytes again.
 #include "passes/use_symmetry.h"
 
 #include <algorithm>
@@ -72,8 +75,9 @@ bool equal_both_ways(const ir::Program& program, const std::vector<std::int32_t>
 /// rows of ghosts is dead code then.
 class Puller {
  public:
-  explicit Puller(const ir::Program& program)
+  Puller(const ir::Program& program, bool ids_fit)
       : from_(program),
+        ids_fit_(ids_fit),
         makers_(ir::producers(program)),
         rewriter_(program),
         reversed_values_(program.values.size(), ir::kNoValue) {
@@ -121,6 +125,9 @@ class Puller {
         return can_pull_sum(op);
       case OpKind::attention_grad:
         return can_pull_attention(op);
+      case OpKind::spmm_arg_grad:
+        return ids_fit_ && reversed_.contains(graph_of(op)) &&
+               (op.inputs.size() < 3 || from_.type(op.inputs[2]).cols == 1);
       default:
         return false;
     }
@@ -152,7 +159,7 @@ class Puller {
       return rewriter_.builder_at(op).add(OpKind::add, {first, second});
     }
     if (op.kind == OpKind::attention_grad) return pull_attention(op)[value == op.results[0] ? 0 : 1];
-    return pull_sum(op);
+    return op.kind == OpKind::spmm_arg_grad ? pull_winners(op) : pull_sum(op);
   }
 
   /// Both results, made once. What an edge has at its other end comes of ghosts now, of the narrow operands by one
@@ -192,6 +199,22 @@ class Puller {
     attrs.set("graph", std::int64_t{reversed_.at(graph_of(op))});
     attrs.set("transpose", std::int64_t{0});
     return rewriter_.builder_at(op).add(OpKind::spmm, inputs, attrs);
+  }
+
+  /// The owner of a row says who won its columns and with which gradient, which has the weight of the edge that won;
+  /// the sources fetch both and take what is theirs.
+  ValueId pull_winners(const Op& op) {
+    const std::int32_t graph = graph_of(op);
+    std::vector<ValueId> inputs = {rewriter_.map(op.inputs[0])};
+    const bool weighted = op.inputs.size() > 2;
+    if (weighted) inputs.insert(inputs.end(), {rewriter_.map(op.inputs[1]), rewriter_.map(op.inputs[2])});
+    const std::vector<ValueId> won =
+        rewriter_.builder_at(op).add_all(OpKind::arg_sources, inputs, {{"graph", std::int64_t{graph}}});
+    const ValueId slopes = weighted ? won[1] : rewriter_.map(op.inputs[1]);
+    const ValueId winners = with_ghosts(op, won[0], graph);
+    const ValueId fetched = with_ghosts(op, slopes, graph);
+    return rewriter_.builder_at(op).add(OpKind::spmm_arg_grad, {winners, fetched},
+                                        {{"graph", std::int64_t{reversed_.at(graph)}}, {"by_id", std::int64_t{1}}});
   }
 
   /// The weights of a sum along out-edges, on the edges turned round.
@@ -248,6 +271,7 @@ class Puller {
   }
 
   const ir::Program& from_;
+  bool ids_fit_;
   std::vector<std::int32_t> makers_;
   Rewriter rewriter_;
   /// Graphs -> those whose in-edges are the out-edges of their nodes.
@@ -259,11 +283,11 @@ class Puller {
 
 }  // namespace
 
-ir::Program use_symmetry(const ir::Program& program) {
+ir::Program use_symmetry(const ir::Program& program, bool ids_fit) {
   const bool of_a_rank = std::any_of(program.graphs.begin(), program.graphs.end(), [](const ir::GraphDef& graph) {
     return graph.origin == ir::GraphOrigin::kReversed || (graph.symmetric && graph.src_set != graph.dst_set);
   });
-  if (of_a_rank) return Puller(program).run();
+  if (of_a_rank) return Puller(program, ids_fit).run();
   ir::Program out = program;
   const std::vector<std::int32_t> makers = ir::producers(program);
   for (Op& op : out.ops) {

@@ -209,7 +209,8 @@ bool keeps_features(const ir::Plan& plan) {
 
 bool runs_along_out_edges(const Op& op) {
   const bool either_way = op.kind == OpKind::spmm || op.kind == OpKind::attention_grad;
-  return (either_way && op.attrs.integer("transpose", 0) != 0) || op.kind == OpKind::spmm_arg_grad ||
+  return (either_way && op.attrs.integer("transpose", 0) != 0) ||
+         (op.kind == OpKind::spmm_arg_grad && op.attrs.integer("by_id", 0) == 0) ||
          ((op.kind == OpKind::segment_reduce || op.kind == OpKind::degree) && op.attrs.text("side", "dst") == "src");
 }
 

@@ -93,7 +93,9 @@ class Writer {
       default:
         set_text("y", matrix(op_.results[0]));
     }
-    calls_.push_back({std::string(ir::traits(op_.kind).name), "HaloArgs", std::exchange(fields_, {})});
+    const bool indices = type(op_.inputs[0]).scalar == ir::Scalar::kIndex;
+    calls_.push_back({std::string(ir::traits(op_.kind).name), "HaloArgs", std::exchange(fields_, {}),
+                      indices ? "std::int32_t" : "float"});
   }
 
   const ir::Type& type(ir::ValueId v) const { return program_.type(v); }

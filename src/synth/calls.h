@@ -14,9 +14,10 @@ namespace gneiss::synth {
 
 /// A call of a kernel on an argument struct.
 struct Call {
-  std::string kernel;         ///< "spmm"
-  std::string args;           ///< "SpmmArgs"
-  std::vector<Field> fields;  ///< in the order of the struct; members left out have a default
+  std::string kernel;             ///< "spmm"
+  std::string args;               ///< "SpmmArgs"
+  std::vector<Field> fields;      ///< in the order of the struct; members left out have a default
+  std::string element = "float";  ///< what the struct, and a function that is a template, is of
 };
 
 /// Is the loss taken of rows that were made for it, instead of all nodes'?

@@ -23,6 +23,7 @@ std::string_view suffix(OpKind kind, std::size_t result) {
   static constexpr std::string_view kAttention[] = {"", "_tangent", "_lse"};
   static constexpr std::string_view kAttentionGrad[] = {"_z", "_src"};
   static constexpr std::string_view kHaloStart[] = {"", "_packed"};
+  static constexpr std::string_view kArgSources[] = {"", "_weighed"};
   switch (kind) {
     case OpKind::spmm:
     case OpKind::segment_reduce:
@@ -41,6 +42,8 @@ std::string_view suffix(OpKind kind, std::size_t result) {
       return kAttention[result];
     case OpKind::attention_grad:
       return kAttentionGrad[result];
+    case OpKind::arg_sources:
+      return kArgSources[result];
     case OpKind::halo_start:
       return kHaloStart[result];
     case OpKind::halo_add_start:

@@ -120,14 +120,14 @@ class PhaseWriter {
     const std::vector<Call> calls = calls_of(from_.plan(), from_.spec, from_.names, op);
     if (calls.empty()) return write_fill(op);
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      const std::string function = function_of(calls[i].kernel, step.variant);
+      const std::string function = function_of(calls[i], step.variant);
       const std::string line = fmt::format("{}{}(p.context, {});", indent, function, braced(calls[i].fields));
       if (fits(line) && function.find('<') == std::string::npos) {
         text_ += line + "\n";
         continue;
       }
       const std::string name = local(op, i, calls.size()) + "_args";
-      text_ += definition(indent, calls[i].args + "<float>", name, calls[i].fields);
+      text_ += definition(indent, fmt::format("{}<{}>", calls[i].args, calls[i].element), name, calls[i].fields);
       text_ += call(indent, function, {"p.context", name});
     }
   }
@@ -262,7 +262,7 @@ class PhaseWriter {
       const std::string name = local(op, i, calls.size());
       const std::string type = calls[i].args + "<float>";
       const std::string function =
-          banded ? fmt::format("cpu::{}_bands", calls[i].kernel) : function_of(calls[i].kernel, step.variant);
+          banded ? fmt::format("cpu::{}_bands", calls[i].kernel) : function_of(calls[i], step.variant);
       const std::string scratch = banded ? fmt::format(", p.scratch_part({}, {})", offset, bytes) : "";
       const std::string kind = banded ? "BandedCall" : "RowCall";
       const std::string line =
@@ -409,9 +409,10 @@ std::string source_file(const Source& from, const std::string& title, const std:
   return fmt::format("// {0}\n{1}\nnamespace {2} {{\n\n{3}\n}}  // namespace {2}\n", title, headers, space, body);
 }
 
-std::string function_of(const std::string& kernel, const std::string& variant) {
-  if (variant == "reference") return fmt::format("reference::{}<float>", kernel);
-  if (variant == "ranks") return fmt::format("{}<float>", kernel);
+std::string function_of(const Call& call, const std::string& variant) {
+  const std::string& kernel = call.kernel;
+  if (variant == "reference") return fmt::format("reference::{}<{}>", kernel, call.element);
+  if (variant == "ranks") return fmt::format("{}<{}>", kernel, call.element);
   if (variant == "onednn") return fmt::format("onednn::{}", kernel);
   GNEISS_ASSERT(variant.starts_with("cpu"), "kernel {} has no function for variant {}", kernel, variant);
   return fmt::format("cpu::{}{}", kernel, variant.substr(3));

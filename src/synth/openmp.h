@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "synth/calls.h"
 #include "synth/names.h"
 #include "synth/specification.h"
 #include "synth/target.h"
@@ -35,8 +36,8 @@ std::string rank_name(int rank);
 std::string source_file(const Source& from, const std::string& title, const std::string& headers,
                         const std::string& body);
 
-/// The C++ function of a kernel's variant: cpu::spmm, reference::unary<float>.
-std::string function_of(const std::string& kernel, const std::string& variant);
+/// The C++ function of a kernel's variant that is called: cpu::spmm, reference::unary<float>.
+std::string function_of(const Call& call, const std::string& variant);
 /// The graph object of a graph of the program.
 std::string graph_object(const Source& from, std::int32_t graph);
 

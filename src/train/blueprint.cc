@@ -85,6 +85,7 @@ passes::Distribution distribution_of(const RankPart& part, ir::Program* program,
   made.loss_share = part.loss_share;
   made.val_loss_share = part.val_loss_share;
   made.feature_nonzeros = part.feature_nonzeros;
+  made.ids_fit = part.ids_fit;
   for (const ir::GraphDef& graph : program->graphs) made.edges.push_back(graph.num_edges);
   if (part.reversed != nullptr) made.reversed_edges = reversed_edges(*program, *part.reversed);
   std::vector<double> numbers = numbers_to_choose_by(*program, *rows);

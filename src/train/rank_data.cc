@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -96,6 +97,8 @@ RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> star
   part.edges = whole.graph.num_edges();
   part.weighted = whole.graph.weighted();
   part.symmetric = whole.graph.symmetric();
+  part.ids_fit = std::all_of(whole.orig_id.begin(), whole.orig_id.end(),
+                             [](std::int64_t id) { return id >= 0 && id <= std::numeric_limits<std::int32_t>::max(); });
   part.validates = !epochs::labelled_split(whole).val.empty();
 
   partition::LocalGraph local = partition::local_graph(whole.graph, begin, end, both_ways);

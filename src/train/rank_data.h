@@ -43,6 +43,7 @@ struct RankPart {
   std::int64_t feature_nonzeros = 0;
   bool weighted = false;
   bool symmetric = false;
+  bool ids_fit = true;  ///< into indices of values (int32)
 
   std::int64_t nodes() const { return starts.back(); }
 };

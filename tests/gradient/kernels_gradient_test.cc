@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "kernels/arg_sources.h"
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
 #include "kernels/bce_with_logits.h"
@@ -139,6 +140,38 @@ TEST_F(KernelGradients, SpmmMaximumAndMinimum) {
     spmm_arg_weight_grad<double>(context_, {g_.in_edges(), arg_view, matrix(r, n_, kWidth), matrix(x, n_, kWidth), dw});
     expect_gradient("x", &x, dx, scalar);
     expect_gradient("w", &w, dw, scalar);
+  }
+}
+
+TEST_F(KernelGradients, SpmmMaximumAndMinimumByIds) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t v = 0; v < n_; ++v) ids.push_back(1000 - 7 * v);
+  SparsePattern ends = g_.out_edges();
+  ends.slots = {};
+  for (const Reduce reduce : {Reduce::kMax, Reduce::kMin}) {
+    for (const bool weighted : {false, true}) {
+      Values x = random_values(n_ * kWidth, 1), w, r = random_values(n_ * kWidth, 3), y(x.size());
+      if (weighted) w = random_values(m_, 2, 0.5, 1.5);
+      std::vector<std::int32_t> arg(x.size()), sources(x.size());
+      const MatrixView<std::int32_t> arg_view{arg.data(), n_, kWidth};
+      const MatrixView<std::int32_t> source{sources.data(), n_, kWidth};
+      const auto scalar = [&] {
+        spmm<double>(context_, {g_.in_edges(), matrix(x, n_, kWidth), w, 1, reduce, matrix(y, n_, kWidth), arg_view});
+        return inner(r, y);
+      };
+      scalar();
+      Values dx(x.size()), weighed(x.size());
+      ArgSourcesArgs<double> named{g_.in_edges(), ids, arg_view, {}, {}, source, {}};
+      if (weighted) {
+        named.dy = matrix(r, n_, kWidth);
+        named.w = w;
+        named.weighed = matrix(weighed, n_, kWidth);
+      }
+      arg_sources<double>(context_, named);
+      Values& rows = weighted ? weighed : r;
+      spmm_arg_grad<double>(context_, {ends, {}, source, matrix(rows, n_, kWidth), {}, matrix(dx, n_, kWidth), ids});
+      expect_gradient("x", &x, dx, scalar);
+    }
   }
 }
 

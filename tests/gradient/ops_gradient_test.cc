@@ -319,6 +319,7 @@ TEST(OpsGradient, CoversEveryDifferentiableOp) {
                                         "batch_norm_update",
                                         "layer_norm_grad",
                                         "segment_arg_grad",
+                                        "arg_sources",
                                         "spmm_arg_grad",
                                         "spmm_arg_weight_grad",
                                         "edge_softmax_grad",

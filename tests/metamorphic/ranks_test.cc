@@ -403,6 +403,110 @@ TEST(Devices, GiveTheSameBitsOnASlowLink) {
   }
 }
 
+/// Maxima and minima, with and without weights, of rows of a table. Neighbours of a hub have rows alike: what is taken
+/// of those has ties.
+constexpr const char* kExtremes = R"(
+layer table(x: node[F], out: int) -> node[out] {
+  param W: [F, out] = glorot;
+  return x * W;
+}
+layer biggest(x: node[F]) -> node[F] {
+  return max(x@src) over in_edges;
+}
+layer smallest(x: node[F]) -> node[F] {
+  return min(x@src) over in_edges;
+}
+layer heaviest(x: node[F]) -> node[F] {
+  w = edge_weight;
+  return max(w * x@src) over in_edges;
+}
+model extremes() {
+  h = biggest(table(features, num_classes));
+  h = h + heaviest(h);
+  h = relu(h - smallest(h));
+  return heaviest(h) - biggest(biggest(h));
+}
+)";
+
+RankModel extremes_model(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "extremes.gneiss";
+  write_file(file, kExtremes);
+  return {"extremes", file.string(), {}, {"loss_rows"}};
+}
+
+/// Who won is known where the edge ends, by its place there: others are told ids. Of equal values the first in the data
+/// set's order wins, on one device as on several.
+TEST(Devices, SendMaximaBackToTheBitAsOneDeviceDoes) {
+  const testing::TempFolder folder;
+  const RankModel model = extremes_model(folder.path());
+  int other_bits = 0;
+  for (const bool undirected : {true, false}) {
+    for (const int devices : {2, 3, 4}) {
+      SCOPED_TRACE(fmt::format("{} devices, undirected {}", devices, undirected));
+      const Trained alone = train_alone(one_hot_dataset(devices, undirected), model);
+      const auto trained = [&](const train::RowExchange& exchange) {
+        return train_on(devices, one_hot_dataset(devices, undirected), model, 2, exchange);
+      };
+      const Trained together = trained({.fetched = true});
+      EXPECT_EQ(together.weights, alone.weights);
+      EXPECT_GT(count(together.plan.program, {ir::OpKind::arg_sources}), 0);
+      EXPECT_EQ(count(together.plan.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+      other_bits += trained({.fetched = true, .in_order = false}).weights != alone.weights ? 1 : 0;
+    }
+  }
+  EXPECT_GT(other_bits, 0) << "another order has other bits, where a row has winners in several places";
+}
+
+/// Without ties: linear layers of features that differ, in f64.
+constexpr const char* kExtremesOfLayers = R"(
+layer extremes(x: node[F], out: int) -> node[out] {
+  z = linear(x, out) as "lin";
+  return max(edge_weight * z@src) over in_edges + min(z@src) over in_edges + tanh(z);
+}
+model two(hidden: int = 8) {
+  h = tanh(extremes(features, hidden) as "first");
+  return extremes(h, num_classes) as "second";
+}
+)";
+
+/// One step with this number added to the ids of the nodes.
+void expect_gradients_of_maxima(const RankModel& model, std::int64_t first_id) {
+  for (const bool weighted : {false, true}) {
+    data::Dataset dataset = testing::awkward_dataset({.nodes = 40, .weighted = weighted});
+    dataset.graph = data::to_undirected(dataset.graph);
+    dataset.orig_id.clear();
+    for (std::int64_t v = 0; v < dataset.num_nodes(); ++v) dataset.orig_id.push_back(first_id + (v ^ 5));
+    const train::SessionOptions options = testing::rank_options(model, dataset);
+    const testing::Step alone = testing::step_alone(dataset, options);
+    for (const int devices : {2, 3}) {
+      SCOPED_TRACE(fmt::format("{} on {}, weighted {}", model.what, devices, weighted));
+      EXPECT_LT(testing::difference(alone, testing::step_on_ranks(dataset, options, devices)), 1e-9);
+      for (const auto how : {exchange::Exchange::kHalo, exchange::Exchange::kStream, exchange::Exchange::kFine}) {
+        const testing::Step step = testing::step_on_devices(dataset, options, devices, device_exchange(how));
+        EXPECT_LT(testing::difference(alone, step), 1e-9) << exchange::name_of(how);
+      }
+    }
+    bool named = false;
+    const auto look = [&](int rank, train::Session<double>* session) {
+      if (rank == 0) named = count(session->plan().program, {ir::OpKind::arg_sources}) > 0;
+    };
+    testing::step_on_ranks(dataset, options, 2, {}, look);
+    EXPECT_EQ(named, first_id == 0);
+  }
+}
+
+TEST(Devices, GradientsOfMaximaAreThoseOfOneDeviceByAnyExchange) {
+  const testing::TempFolder folder;
+  const std::filesystem::path file = folder.path() / "two.gneiss";
+  write_file(file, kExtremesOfLayers);
+  const RankModel sage = {
+      "sage, max", "sage", {{"aggr", std::string("max")}, {"num_layers", std::int64_t{3}}}, {"loss_rows"}};
+  for (const RankModel& model : {RankModel{"extremes", file.string(), {}, {"loss_rows"}}, sage}) {
+    expect_gradients_of_maxima(model, 0);
+    expect_gradients_of_maxima(model, std::int64_t{1} << 31);  // too large for indices: partial sums go back
+  }
+}
+
 TEST(Devices, MayBeMoreThanThereAreNodes) {
   const testing::AwkwardOptions data = {.nodes = 14};
   const RankModel model = testing::rank_models().front();

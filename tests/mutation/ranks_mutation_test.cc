@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/preprocess.h"
 #include "support/awkward_graph.h"
 #include "support/rank_models.h"
 
@@ -198,6 +199,19 @@ TEST(RanksMutation, EveryMutantIsCaught) {
     EXPECT_LT(difference_of(mutant, dataset, false), 1e-9) << mutant.what << ": the check fails without damage";
     EXPECT_GT(difference_of(mutant, dataset, true), 1e-5) << mutant.what;
   }
+}
+
+/// What ranks tell each other of who won a maximum.
+TEST(RanksMutation, WinnersNamedByTheRanksOwnNumbersAreCaught) {
+  data::Dataset dataset = testing::awkward_dataset({.nodes = 40});
+  dataset.graph = data::to_undirected(dataset.graph);
+  const RankModel maxima = {"sage, max", "sage", {{"aggr", std::string("max")}, {"dropout", 0.0}}, {"loss_rows"}};
+  const Mutant mutant = {"winners are named by the rank's own numbers", maxima, [](train::RankData* here, Damaged*) {
+                           std::iota(here->part.ids.begin(), here->part.ids.end(), std::int64_t{0});
+                           std::iota(here->dataset.orig_id.begin(), here->dataset.orig_id.end(), std::int64_t{0});
+                         }};
+  EXPECT_LT(difference_of(mutant, dataset, false), 1e-9);
+  EXPECT_GT(difference_of(mutant, dataset, true), 1e-5);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/source_tiles.h"
+#include "kernels/arg_sources.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/dropout.h"
@@ -524,6 +525,73 @@ TEST_P(GraphKernels, ArgGradientsAgree) {
                                                                  0,
                                                                  {{&de.values, relative_bound(0)}}}),
               1);
+  }
+}
+
+/// Ids in no order, up to the largest that fits.
+std::vector<std::int64_t> some_ids(std::int64_t count) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) ids[static_cast<std::size_t>(i)] = 0x7fff'ffff - (i ^ 5) * 3;
+  return ids;
+}
+
+TEST_P(GraphKernels, WinnersByIdAgreeAndAddTheSameBits) {
+  if (g().cols == 0) return;  // nobody has an id
+  const std::vector<std::int64_t> ids = some_ids(g().cols);
+  for (const std::int64_t d : {1, 3, 16, 33, 128}) {
+    for (const bool weighted : {false, true}) {
+      // Small whole numbers: many ties.
+      Matrix<float> x = random_matrix(g().cols, d, pad_of(d), 1, -2, 2);
+      for (float& value : x.values) value = std::trunc(value);
+      std::vector<float> w;
+      if (weighted) w = random_matrix(g().edges(), 1, 0, 2, -1, 1).values;
+      Matrix<float> y(g().rows, d, 0);
+      Matrix<std::int32_t> arg(g().rows, d, pad_of(d));
+      kernels::spmm_variants<float>().back().run({},
+                                                 {g().in_edges(), x.view(), w, 1, Reduce::kMin, y.view(), arg.view()});
+      Matrix<float> dy = random_matrix(g().rows, d, pad_of(d), 3);
+      Matrix<std::int32_t> source(g().rows, d, pad_of(d), -7);
+      Matrix<float> weighed(g().rows, d, pad_of(d));
+      kernels::ArgSourcesArgs<float> named{g().in_edges(), ids, arg.view(), {}, {}, source.view(), {}};
+      if (!w.empty()) {
+        named.dy = dy.view();
+        named.w = w;
+        named.weighed = weighed.view();
+      }
+      EXPECT_GE(expect_parity<kernels::ArgSourcesArgs<float>>({"arg_sources",
+                                                               kernels::arg_sources_variants<float>(),
+                                                               named,
+                                                               0,
+                                                               {{&weighed.values, relative_bound(0)}},
+                                                               {&source.values}}),
+                1);
+      kernels::arg_sources<float>({}, named);
+      Matrix<float>& rows = w.empty() ? dy : weighed;
+      Matrix<float> dx(g().cols, d, pad_of(d));
+      SparsePattern ends = g().out_edges();
+      ends.slots = {};
+      const double terms = longest_row(ends);
+      const kernels::SpmmArgGradArgs<float> by_id{ends, {}, source.view(), rows.view(), {}, dx.view(), ids};
+      EXPECT_GE(expect_parity<kernels::SpmmArgGradArgs<float>>({"spmm_arg_grad by ids",
+                                                                kernels::spmm_arg_grad_variants<float>(),
+                                                                by_id,
+                                                                0,
+                                                                {{&dx.values, relative_bound(terms * terms)}}}),
+                1);
+      // By positions of edges the same is added in the same order, on a device too.
+      Matrix<float> by_position(g().cols, d, pad_of(d));
+      const kernels::SpmmArgGradArgs<float> plain{g().out_edges(), g().offsets, arg.view(),
+                                                  dy.view(),       w,           by_position.view()};
+      kernels::spmm_arg_grad<float>({}, by_id);
+      kernels::spmm_arg_grad<float>({}, plain);
+      EXPECT_EQ(dx.values, by_position.values) << "d=" << d << ", weighted " << weighted;
+      const auto nothing = [] {};
+      std::vector<float> on_device;
+      const auto keep = [&](const std::string&, bool) { on_device = dx.values; };
+      const auto same = [&](const std::string& where, bool) { EXPECT_EQ(by_position.values, on_device) << where; };
+      on_emulated_device<kernels::SpmmArgGradArgs<float>>(by_id, 1, nothing, keep);
+      on_emulated_device<kernels::SpmmArgGradArgs<float>>(plain, 1, nothing, same);
+    }
   }
 }
 

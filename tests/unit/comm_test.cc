@@ -365,5 +365,49 @@ TEST(RankRange, IsThatOfTheRowsOfAllRanks) {
   }
 }
 
+/// Bit patterns that a copy as a number could change: small ones, -1, quiet and signalling NaNs.
+std::int32_t index_of(std::int64_t r, std::int64_t c) {
+  constexpr std::int32_t kBits[] = {-1, 0x7fa0'0001, 0x7fff'ffff, 0x0000'0001, 0x0080'0000};
+  return kBits[(r + c) % 5] ^ static_cast<std::int32_t>(r << 8);
+}
+
+TEST(Halo, BringsIndicesSentOrFetchedByHalvesOrAtOnce) {
+  constexpr std::int64_t kCols = 3;
+  for (const bool fetched : {false, true}) {
+    comm::loopback(4)->run([&](comm::Communicator& c) {
+      const std::vector<NodeId>& wanted = kWanted[static_cast<std::size_t>(c.rank())];
+      const comm::HaloPlan plan = comm::make_halo_plan(c, kStarts, wanted);
+      const std::unique_ptr<pgas::Space> space = fetched ? c.make_space(pgas::Link{}) : nullptr;
+      std::vector<std::int32_t> own(static_cast<std::size_t>(4 * kCols));
+      for (std::int64_t r = 0; r < 4; ++r)
+        for (std::int64_t k = 0; k < kCols; ++k)
+          own[static_cast<std::size_t>(r * kCols + k)] = index_of(4 * c.rank() + r, k);
+      const std::int64_t packed_rows = plan.sends() + plan.ghosts;
+      std::vector<std::byte> scratch(kernels::halo_workspace_bytes(packed_rows, kCols, sizeof(std::int32_t)) + 64);
+      std::vector<std::int32_t> packed(static_cast<std::size_t>(packed_rows * kCols));
+      const kernels::Context context{2, scratch};
+      for (const bool halves : {false, true}) {
+        std::vector<std::int32_t> all(static_cast<std::size_t>((4 + plan.ghosts) * kCols), -7);
+        kernels::HaloArgs<std::int32_t> args{&c, &plan, {own.data(), 4, kCols}, {all.data(), 4 + plan.ghosts, kCols}};
+        args.space = space.get();
+        kernels::ExchangeUnderWay exchange;
+        if (halves) {
+          args.packed = {packed.data(), packed_rows, kCols};
+          args.exchange = &exchange;
+          kernels::halo_start(context, args);
+          kernels::halo_wait(context, args);
+        } else {
+          kernels::halo(context, args);
+        }
+        for (std::int64_t r = 0; r < 4 + plan.ghosts; ++r) {
+          const std::int64_t node = r < 4 ? 4 * c.rank() + r : wanted[static_cast<std::size_t>(r - 4)];
+          for (std::int64_t k = 0; k < kCols; ++k)
+            EXPECT_EQ(all[static_cast<std::size_t>(r * kCols + k)], index_of(node, k)) << "node " << node;
+        }
+      }
+    });
+  }
+}
+
 }  // namespace
 }  // namespace gneiss

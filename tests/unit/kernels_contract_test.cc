@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "kernels/adam_step.h"
+#include "kernels/arg_sources.h"
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
 #include "kernels/batch_norm_inference.h"
@@ -58,6 +59,7 @@ struct Store {
   std::vector<EdgeId> t_offsets = {0, 1, 3};
   std::vector<NodeId> t_indices = {0, 0, 2};
   std::vector<EdgeId> t_slots = {0, 1, 2};
+  std::vector<std::int64_t> node_ids = {5, 3, 8};
   std::vector<std::byte> scratch = std::vector<std::byte>(1 << 16);
 
   SparsePattern pattern() const { return {3, 2, offsets, indices, {}}; }
@@ -65,6 +67,7 @@ struct Store {
   MatrixView<double> matrix(std::int64_t rows, std::int64_t cols) { return {numbers.data(), rows, cols}; }
   MatrixView<std::int32_t> arg(std::int64_t rows, std::int64_t cols) { return {integers.data(), rows, cols}; }
   ConstMatrixView<float> target(std::int64_t rows, std::int64_t cols) { return {targets.data(), rows, cols}; }
+  std::span<const std::int64_t> ids(std::size_t size) const { return std::span(node_ids).first(size); }
   std::span<double> list(std::size_t size) { return {numbers.data(), size}; }
   std::span<const std::int32_t> labels(std::size_t size) const { return {integers.data(), size}; }
   Context context() { return {1, scratch}; }
@@ -148,6 +151,40 @@ std::vector<Refusal> graph_refusals() {
                                         return {s.transposed(), s.offsets, s.arg(3, 2),
                                                 s.matrix(3, 2), {},        s.matrix(3, 2)};
                                       })},
+      {"spmm_arg_grad: ids has 3 values, the pattern has 2 rows",
+       calls<SpmmArgGradArgs<double>>(spmm_arg_grad,
+                                      [](Store& s) -> SpmmArgGradArgs<double> {
+                                        return {s.transposed(), {},      s.arg(3, 2), s.matrix(3, 2), {},
+                                                s.matrix(2, 2), s.ids(3)};
+                                      })},
+      {"spmm_arg_grad: w has 3 values, a sum by ids has 0 weights",
+       calls<SpmmArgGradArgs<double>>(spmm_arg_grad,
+                                      [](Store& s) -> SpmmArgGradArgs<double> {
+                                        return {s.transposed(), {},      s.arg(3, 2), s.matrix(3, 2), s.list(3),
+                                                s.matrix(2, 2), s.ids(2)};
+                                      })},
+      {"arg_sources: ids has 3 values, the pattern has 2 columns",
+       calls<ArgSourcesArgs<double>>(arg_sources,
+                                     [](Store& s) -> ArgSourcesArgs<double> {
+                                       return {s.pattern(), s.ids(3), s.arg(3, 2), {}, {}, s.arg(3, 2), {}};
+                                     })},
+      {"arg_sources: source is 3x1, expected 3x2",
+       calls<ArgSourcesArgs<double>>(arg_sources,
+                                     [](Store& s) -> ArgSourcesArgs<double> {
+                                       return {s.pattern(), s.ids(2), s.arg(3, 2), {}, {}, s.arg(3, 1), {}};
+                                     })},
+      {"arg_sources: w has 2 values, the pattern has 3 entries",
+       calls<ArgSourcesArgs<double>>(arg_sources,
+                                     [](Store& s) -> ArgSourcesArgs<double> {
+                                       return {s.pattern(), s.ids(2),    s.arg(3, 2),   s.matrix(3, 2),
+                                               s.list(2),   s.arg(3, 2), s.matrix(3, 2)};
+                                     })},
+      {"arg_sources: weighed is 0x0, expected 3x2",
+       calls<ArgSourcesArgs<double>>(arg_sources,
+                                     [](Store& s) -> ArgSourcesArgs<double> {
+                                       return {s.pattern(), s.ids(2),    s.arg(3, 2), s.matrix(3, 2),
+                                               s.list(3),   s.arg(3, 2), {}};
+                                     })},
       {"spmm_arg_weight_grad: dw has 2 values, the pattern has 3 entries",
        calls<SpmmArgWeightGradArgs<double>>(
            spmm_arg_weight_grad,

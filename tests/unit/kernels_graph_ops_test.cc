@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/arg_sources.h"
 #include "kernels/cpu/parallel_rows.h"
 #include "kernels/edge_softmax.h"
 #include "kernels/edge_softmax_grad.h"
@@ -100,6 +101,35 @@ TEST_F(GraphOps, ArgGradientsGoToTheWinners) {
   spmm_arg_weight_grad<float>({}, {in_, arg(), matrix(dy, 3), matrix(x_, 3), dw});
   EXPECT_THAT(dx, ElementsAre(40, 48, 0, 0, 4, 8));
   EXPECT_THAT(dw, ElementsAre(0, 0, 3 + 60, 5 + 60));
+}
+
+TEST_F(GraphOps, WinnersAreNamedByTheIdsOfTheirNodes) {
+  const std::vector<std::int64_t> ids = {70, 50, 60};
+  arg_ = {0, 2, -1, -1, 0, 0};
+  std::vector<std::int32_t> sources(6, -9);
+  const MatrixView<std::int32_t> source = {sources.data(), 3, 2};
+  arg_sources<float>({}, {in_, ids, arg(), {}, {}, source, {}});
+  EXPECT_THAT(sources, ElementsAre(50, 60, -1, -1, 70, 70));
+  std::vector<float> dy = {1, 2, 3, 4, 5, 6};
+  std::vector<float> weighed(6, -1);
+  sources.assign(6, -9);
+  arg_sources<float>({}, {in_, ids, arg(), matrix(dy, 3), w_, source, matrix(weighed, 3)});
+  EXPECT_THAT(sources, ElementsAre(50, 60, -1, -1, 70, 70));
+  EXPECT_THAT(weighed, ElementsAre(1, 8, 0, 0, 40, 48));
+}
+
+/// Node 2 has two edges into node 0, of which one won; node 1 sends to node 0 and won nothing there but column 0.
+TEST_F(GraphOps, GradientsOfWinnersByIdCountOneOfParallelEdges) {
+  const std::vector<std::int64_t> ids = {70, 50, 60};
+  std::vector<std::int32_t> sources = {50, 60, -1, -1, 70, 70};
+  std::vector<float> rows = {1, 8, 0, 0, 40, 48};
+  std::vector<float> dx(6, -1);
+  SparsePattern ends = out_;
+  ends.slots = {};
+  SpmmArgGradArgs<float> args{ends,          {}, MatrixView<std::int32_t>(sources.data(), 3, 2), matrix(rows, 3), {},
+                              matrix(dx, 3), ids};
+  spmm_arg_grad<float>({}, args);
+  EXPECT_THAT(dx, ElementsAre(40, 48, 1, 0, 0, 8));
 }
 
 TEST_F(GraphOps, SddmmTakesInnerProductsByHead) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/adam_step.h"
+#include "kernels/arg_sources.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/batch_norm.h"
@@ -43,6 +44,7 @@
 namespace gneiss::kernels::cpu {
 
 void adam_step(const Context& context, const AdamStepArgs<float>& args);
+void arg_sources(const Context& context, const ArgSourcesArgs<float>& args);
 void attention(const Context& context, const AttentionArgs<float>& args);
 void attention_tiled(const Context& context, const AttentionArgs<float>& args);
 void attention_grad(const Context& context, const AttentionGradArgs<float>& args);

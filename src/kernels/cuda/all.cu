@@ -1,6 +1,7 @@
 // All device kernels as one translation unit, for nvcc and for the emulation: headers take most of the time of a file,
 // for the host and for each kind of card. Names within the kernels' files therefore differ.
 #include "kernels/cuda/adam_step.cc"
+#include "kernels/cuda/arg_sources.cc"
 #include "kernels/cuda/attention.cc"
 #include "kernels/cuda/attention_grad.cc"
 #include "kernels/cuda/batch_norm.cc"

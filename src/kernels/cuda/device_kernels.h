@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "kernels/adam_step.h"
+#include "kernels/arg_sources.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/batch_norm.h"
@@ -92,7 +93,7 @@ struct DeviceKernel {
 };
 
 using DeviceKernels = std::tuple<
-    DeviceKernel<OnDevice<AdamStepArgs>>, DeviceKernel<OnDevice<AttentionArgs>>,
+    DeviceKernel<OnDevice<AdamStepArgs>>, DeviceKernel<OnDevice<ArgSourcesArgs>>, DeviceKernel<OnDevice<AttentionArgs>>,
     DeviceKernel<OnDevice<AttentionGradArgs>>, DeviceKernel<OnDevice<BatchNormArgs>>,
     DeviceKernel<OnDevice<BatchNormGradArgs>>, DeviceKernel<OnDevice<BatchNormInferenceArgs>>,
     DeviceKernel<OnDevice<BatchNormUpdateArgs>>, DeviceKernel<OnDevice<BceWithLogitsArgs>>,

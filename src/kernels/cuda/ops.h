@@ -7,6 +7,7 @@
 namespace gneiss::kernels::GNEISS_DEVICE {
 
 void adam_step(const DeviceContext& context, const OnDevice<AdamStepArgs>& args);
+void arg_sources(const DeviceContext& context, const OnDevice<ArgSourcesArgs>& args);
 void attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args);
 std::size_t attention_workspace(const OnDevice<AttentionArgs>& args);
 void attention_grad(const DeviceContext& context, const OnDevice<AttentionGradArgs>& args);

@@ -17,6 +17,7 @@ constexpr DeviceKernel<Args> kernel(void (*run)(const DeviceContext&, const Args
 }
 
 constexpr DeviceKernels kTable = {kernel(adam_step),
+                                  kernel(arg_sources),
                                   kernel(attention, attention_workspace),
                                   kernel(attention_grad, attention_grad_workspace),
                                   kernel(batch_norm, batch_norm_workspace),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/adam_step.h"
+#include "kernels/arg_sources.h"
 #include "kernels/attention.h"
 #include "kernels/attention_grad.h"
 #include "kernels/batch_norm.h"
@@ -47,6 +48,8 @@ namespace gneiss::kernels::reference {
 
 template <class T>
 void adam_step(const Context& context, const AdamStepArgs<T>& args);
+template <class T>
+void arg_sources(const Context& context, const ArgSourcesArgs<T>& args);
 template <class T>
 void attention(const Context& context, const AttentionArgs<T>& args);
 template <class T>
