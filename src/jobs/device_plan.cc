@@ -194,8 +194,7 @@ std::string describe(const DevicePlan& plan) {
   if (plan.fetches.empty()) return text;
   text += plan.on_card
               ? "  MiB of the card that a device takes, and of these what others' rows take besides values (tables):\n "
-              : "  MiB that a device takes, and of these what others' rows take besides values (edges in "
-                "pieces):\n ";
+              : "  MiB that a device takes, and of these what others' rows take besides values (edges in pieces):\n ";
   for (std::size_t d = 0; d < plan.bytes.size(); ++d)
     text += fmt::format(" {:.2f} ({:.2f})", static_cast<double>(plan.bytes[d]) / (1 << 20),
                         static_cast<double>(plan.exchange_bytes[d]) / (1 << 20));

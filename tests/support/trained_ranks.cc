@@ -43,6 +43,16 @@ train::FullGraphOptions driver_for(const data::Dataset& dataset, int epochs) {
   return driver;
 }
 
+train::RowExchange device_exchange(exchange::Exchange how) {
+  return {.fetched = true, .how = how, .tuning = {3, 1, 2, 2}};
+}
+
+int count(const ir::Program& program, std::initializer_list<ir::OpKind> kinds) {
+  return static_cast<int>(std::count_if(program.ops.begin(), program.ops.end(), [&](const ir::Op& op) {
+    return std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end();
+  }));
+}
+
 train::SessionOptions for_card(train::SessionOptions options) {
   options.passes.target = planner::Target::kDevice;
   options.passes.rates = cost::h100_profile().rates;

@@ -1,6 +1,7 @@
 // Whole trainings on ranks or devices, held against one.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct Trained {
 
 inline constexpr int kEpochs = 20;
 train::FullGraphOptions driver_for(const data::Dataset& dataset, int epochs = kEpochs);
+
+/// Devices that fetch rows; of fine small numbers, so that small graphs have many pieces, units and blocks.
+train::RowExchange device_exchange(exchange::Exchange how);
+
+/// How many ops of these kinds a program has.
+int count(const ir::Program& program, std::initializer_list<ir::OpKind> kinds);
 
 /// With plans for a card, as exchanges with devices need them.
 train::SessionOptions for_card(train::SessionOptions options);
