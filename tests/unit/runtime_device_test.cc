@@ -256,8 +256,7 @@ void count_launches(std::tuple<kernels::DeviceKernel<Args>...>* kernels) {
   ((std::get<kernels::DeviceKernel<Args>>(*kernels).run = counted<Args>), ...);
 }
 
-/// What has one result takes few launches: a loss with its gradient five at most (the sum of the weights of its rows,
-/// the rows, the sum of their losses; a sum takes two), clipping two, an update one, the counts of a score three.
+/// What has one result takes one launch or two: a loss with its gradient, clipping, an update, the counts of a score.
 TEST(DevicePlans, TakeFewLaunchesForWhatHasOneResult) {
   for (const auto& [data, loss] :
        {std::pair{"karate", passes::LossSpec::Kind::kCrossEntropy},
@@ -280,11 +279,11 @@ TEST(DevicePlans, TakeFewLaunchesForWhatHasOneResult) {
     executor.update(0.01);
     EXPECT_FALSE(executor.count_scores(inputs.inputs().scored.validation, true).empty());
   }
-  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::CrossEntropyArgs>>, 5);
-  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::BceWithLogitsArgs>>, 4);
+  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::CrossEntropyArgs>>, 2);
+  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::BceWithLogitsArgs>>, 2);
   EXPECT_EQ(most_launches<kernels::OnDevice<kernels::ClipNormArgs>>, 2);
   EXPECT_EQ(most_launches<kernels::OnDevice<kernels::AdamStepArgs>>, 1);
-  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::CountScoresArgs>>, 3);
+  EXPECT_EQ(most_launches<kernels::OnDevice<kernels::CountScoresArgs>>, 2);
 }
 
 TEST_F(KaratePlan, IsRefusedWithTheNumbersBeforeAnythingIsTaken) {

@@ -1,14 +1,16 @@
-// Counts of predictions and labels: the class of each row first, then sums of columns (sums.h) of ones, which f64 holds
-// exactly.
+// Counts of predictions and labels in two launches: the class of each row first, then sums of columns (sums.h) of ones,
+// which f64 holds exactly; the last block joins them.
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/sums.h"
 
 namespace gneiss::kernels::GNEISS_DEVICE {
 namespace {
 
-/// predicted[i]: the first of the largest logits of row rows[i].
+/// predicted[i]: the first of the largest logits of row rows[i]. Without `predicted` only the counter is set back.
 __global__ void predict_classes(ConstMatrixView<float, Space::kDevice> logits, DeviceSpan<const NodeId> rows,
-                                std::int32_t* predicted) {
+                                std::int32_t* predicted, LastBlock next) {
+  next.reset();
+  if (predicted == nullptr) return;
   for (std::int64_t i = first_item(); i < static_cast<std::int64_t>(rows.size); i += item_step()) {
     const float* values = logits.data + rows.data[i] * logits.stride;
     std::int64_t best = 0;
@@ -53,29 +55,51 @@ struct TaskCounts {
   }
 };
 
+template <class Term>
+__global__ void count_rows(Term term, std::int64_t rows, std::int64_t cols, std::int64_t panels, double* partials,
+                           LastBlock last, double* counts) {
+  sum_row_chunk(term, rows, cols, panels, partials);
+  if (!last.is_here()) return;
+  const volatile double* const of_chunks = partials;
+  const std::int64_t width = kCounts * cols;
+  for (std::int64_t i = threadIdx.x; i < width; i += kSumThreads) {
+    double sum = 0;
+    for (std::int64_t chunk = 0; chunk < some_chunks(rows); ++chunk) sum += of_chunks[chunk * width + i];
+    counts[i] = sum;
+  }
+}
+
+template <class Term>
+void launch_counts(const DeviceContext& context, const Term& term, const OnDevice<CountScoresArgs>& args,
+                   std::int64_t cols, double* partials, LastBlock last) {
+  const auto rows = static_cast<std::int64_t>(args.rows.size);
+  launch(context, count_rows<Term>, launch_panels(some_chunks(rows), cols, kCounts), term, rows, cols, panels_of(cols),
+         partials, last, args.counts.data);
+}
+
 std::size_t partials_of(const OnDevice<CountScoresArgs>& args) {
-  return partial_sums(static_cast<std::int64_t>(args.rows.size), counted_columns(args), kCounts);
+  const auto rows = static_cast<std::int64_t>(args.rows.size);
+  return static_cast<std::size_t>(some_chunks(rows) * counted_columns(args) * kCounts);
 }
 
 }  // namespace
 
 std::size_t count_scores_workspace(const OnDevice<CountScoresArgs>& args) {
-  return partials_of(args) * sizeof(double) + args.rows.size * sizeof(std::int32_t);
+  return (kLastBlockDoubles + partials_of(args)) * sizeof(double) + args.rows.size * sizeof(std::int32_t);
 }
 
 void count_scores(const DeviceContext& context, const OnDevice<CountScoresArgs>& args) {
-  const auto rows = static_cast<std::int64_t>(args.rows.size);
   const std::int64_t cols = counted_columns(args);
-  auto* partials = reinterpret_cast<double*>(context.workspace.data);
+  const LastBlock last{reinterpret_cast<std::uint32_t*>(context.workspace.data)};
+  auto* partials = reinterpret_cast<double*>(context.workspace.data) + kLastBlockDoubles;
   if (args.targets.cols > 0) {
-    launch_row_chunks(context, TaskCounts{args}, rows, cols, partials);
-  } else {
-    auto* predicted = reinterpret_cast<std::int32_t*>(partials + partials_of(args));
-    launch(context, predict_classes, launch_over(context, rows), args.logits, args.rows, predicted);
-    launch_row_chunks(context, ClassCounts{args, predicted}, rows, cols, partials);
+    launch(context, predict_classes, Launch{1, 32, 0}, args.logits, args.rows, nullptr, last);
+    return launch_counts(context, TaskCounts{args}, args, cols, partials, last);
   }
-  launch(context, join_to_doubles, launch_joins<double>(kCounts * cols), partials, row_chunks(rows), kCounts * cols,
-         1.0, args.counts.data);
+  auto* predicted = reinterpret_cast<std::int32_t*>(partials + partials_of(args));
+  launch(context, predict_classes, launch_over(context, static_cast<std::int64_t>(args.rows.size)), args.logits,
+         args.rows, predicted, last);
+  launch_counts(context, ClassCounts{args, predicted}, args, cols, partials, last);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

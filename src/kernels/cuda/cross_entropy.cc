@@ -1,8 +1,8 @@
-// Masked softmax cross-entropy and its gradient: the lanes of a row share its classes. Sums over classes and rows are
-// in f64 (sums.h).
+// Masked softmax cross-entropy and its gradient in two launches: partial sums of the label weights; then every block
+// joins these, takes its chunk of rows, and the last one joins their losses. The lanes of a row share its classes. Sums
+// over classes and rows are in f64 (sums.h).
 //
-// The workspace holds the sum of the label weights, the partial sums of one sum over rows at a time, then the loss of
-// each row of the list.
+// The workspace holds the counter of blocks and the partial sums of the two.
 #include <limits>
 
 #include "kernels/cuda/math.h"
@@ -25,22 +25,6 @@ struct LabelWeight {
     return label >= 0 ? static_cast<double>(weight_of_class(args, label)) : 0;
   }
 };
-
-struct KeptLoss {
-  const double* losses;
-
-  __device__ double operator()(std::int64_t i) const { return losses[i]; }
-};
-
-__global__ void join_weights(const double* partials, std::int64_t count, double* weights) {
-  const double total = join_stretches(partials, count);
-  if (threadIdx.x == 0) *weights = total;
-}
-
-__global__ void join_losses(const double* partials, std::int64_t count, const double* weights, float* loss) {
-  const double total = join_stretches(partials, count);
-  if (threadIdx.x == 0) *loss = *weights > 0 ? static_cast<float>(total / *weights) : 0.0F;
-}
 
 /// The highest over `lanes` lanes; NaN where one has it.
 __device__ float highest_of_lanes(float mine, int lanes) {
@@ -91,44 +75,49 @@ __device__ double row_loss(const OnDevice<CrossEntropyArgs>& args, std::int64_t 
   return loss;
 }
 
-__global__ void rows_of_loss(OnDevice<CrossEntropyArgs> args, const double* weights, double* losses, int lanes) {
+/// A block a chunk of rows. `weights`: partial sums of those of `count` listed rows.
+__global__ void rows_of_loss(OnDevice<CrossEntropyArgs> args, const double* weights, std::int64_t count, double* losses,
+                             LastBlock last, int lanes) {
+  const double weight = join_stretches(weights, count);
   const std::int64_t rows = args.logits.rows;
-  const bool all_rows = static_cast<std::int64_t>(args.rows.size) == rows;
-  // Lanes beyond the last row take part in the exchanges of lanes, by whole warps.
-  const std::int64_t padded = (rows * lanes + 31) / 32 * 32;
-  for (std::int64_t i = first_item(); i < padded; i += item_step()) {
-    const std::int64_t r = i / lanes < rows ? i / lanes : rows - 1;
-    const auto lane = static_cast<int>(i % lanes);
+  const bool all_rows = count == rows;
+  const std::int64_t length = rows_of_chunk(rows);
+  const std::int64_t begin = blockIdx.x * length;
+  const std::int64_t end = begin + length < rows ? begin + length : rows;
+  const std::int64_t together = kSumThreads / lanes;
+  const auto lane = static_cast<int>(threadIdx.x % lanes);
+  double mine = 0;
+  for (std::int64_t first = begin; first < end; first += together) {
+    // Lanes beyond the last row do what those of that row do, and write nothing.
+    const std::int64_t asked = first + threadIdx.x / lanes;
+    const std::int64_t r = asked < end ? asked : end - 1;
     const std::int64_t at = all_rows ? r : find_row(args.rows, r);
     const std::int32_t label = at < 0 ? -1 : args.labels.data[r];
-    const bool counts = label >= 0 && *weights > 0;
-    // The lanes beyond the last row do what those of the last row do, but write nothing.
+    const bool counts = label >= 0 && weight > 0;
     OnDevice<CrossEntropyArgs> own = args;
-    if (i / lanes >= rows) own.dlogits.rows = 0;
-    const double loss = row_loss(own, r, label, counts, *weights, lane, lanes);
-    if (at >= 0 && lane == 0 && i / lanes < rows) losses[at] = counts ? loss : 0;
+    if (asked >= end) own.dlogits.rows = 0;
+    const double loss = row_loss(own, r, label, counts, weight, lane, lanes);
+    if (asked < end && lane == 0 && counts) mine += loss;
   }
+  const auto share = [weight](double sum) { return weight > 0 ? static_cast<float>(sum / weight) : 0.0F; };
+  join_in_last_block(mine, losses, last, share, args.loss.data);
 }
 
 }  // namespace
 
-std::size_t cross_entropy_workspace(const OnDevice<CrossEntropyArgs>& args) {
-  // A plan does not know the rows of the list yet; there are at most as many as logits.
-  return static_cast<std::size_t>(1 + kMostChunks + args.logits.rows) * sizeof(double);
+std::size_t cross_entropy_workspace(const OnDevice<CrossEntropyArgs>& /*args*/) {
+  return (kLastBlockDoubles + 2 * static_cast<std::size_t>(kMostChunks)) * sizeof(double);
 }
 
 void cross_entropy(const DeviceContext& context, const OnDevice<CrossEntropyArgs>& args) {
-  auto* weights = reinterpret_cast<double*>(context.workspace.data);
-  double* partials = weights + 1;
-  double* losses = partials + kMostChunks;
+  const LastBlock last{reinterpret_cast<std::uint32_t*>(context.workspace.data)};
+  auto* weights = reinterpret_cast<double*>(context.workspace.data) + kLastBlockDoubles;
+  double* losses = weights + kMostChunks;
   const auto count = static_cast<std::int64_t>(args.rows.size);
   constexpr std::int64_t kClassesOfLane = 8;
   const int lanes = lanes_for((args.logits.cols + kClassesOfLane - 1) / kClassesOfLane);
-  launch_stretches(context, LabelWeight{args}, count, partials);
-  launch(context, join_weights, kOneBlock, partials, count, weights);
-  launch(context, rows_of_loss, launch_over(context, args.logits.rows * lanes), args, weights, losses, lanes);
-  launch_stretches(context, KeptLoss{losses}, count, partials);
-  launch(context, join_losses, kOneBlock, partials, count, weights, args.loss.data);
+  launch_stretches(context, LabelWeight{args}, count, weights, last);
+  launch(context, rows_of_loss, launch_chunks(args.logits.rows), args, weights, count, losses, last, lanes);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE

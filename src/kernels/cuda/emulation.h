@@ -93,6 +93,9 @@ T atomicAdd(T* to, T value) {
   return before;
 }
 
+/// What a thread wrote before, others see: blocks run on one thread of the host.
+inline void __threadfence() {}
+
 // Copies to shared memory that do not block, as <cuda_pipeline.h> has them: a commit closes a group, and a wait is for
 // all groups but the last `prior` ones of this thread.
 

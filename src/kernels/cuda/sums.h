@@ -20,6 +20,8 @@ constexpr std::int64_t rows_of_chunk(std::int64_t rows) {
   return even > kLeastRows ? even : kLeastRows;
 }
 constexpr std::int64_t row_chunks(std::int64_t rows) { return (rows + rows_of_chunk(rows) - 1) / rows_of_chunk(rows); }
+/// One at least, of no rows.
+constexpr std::int64_t some_chunks(std::int64_t rows) { return rows == 0 ? 1 : row_chunks(rows); }
 
 /// One block of kSumThreads threads that ends in sum_of_block.
 inline constexpr Launch kOneBlock{1, kSumThreads, kSumThreads * sizeof(double)};
@@ -43,9 +45,10 @@ __device__ inline double sum_of_lanes(double mine, int lanes) {
   return mine;
 }
 
-/// partials[chunk][s][c] = sum over the rows r of the chunk of term(s, r, c).
+/// A block's part of partials[chunk][s][c] = sum over the rows r of the chunk of term(s, r, c).
 template <class Term>
-__global__ void sum_row_chunks(Term term, std::int64_t rows, std::int64_t cols, std::int64_t panels, double* partials) {
+__device__ void sum_row_chunk(const Term& term, std::int64_t rows, std::int64_t cols, std::int64_t panels,
+                              double* partials) {
   auto* sums = shared_memory<double>();  // [kRowLanes][kPanelCols]
   const std::int64_t parts = Term::kSums * panels;
   const std::int64_t chunk = blockIdx.x / parts;
@@ -64,6 +67,11 @@ __global__ void sum_row_chunks(Term term, std::int64_t rows, std::int64_t cols, 
   double total = 0;
   for (std::int64_t row = 0; row < kRowLanes; ++row) total += sums[row * kPanelCols + threadIdx.x];
   partials[(chunk * Term::kSums + which) * cols + c] = total;
+}
+
+template <class Term>
+__global__ void sum_row_chunks(Term term, std::int64_t rows, std::int64_t cols, std::int64_t panels, double* partials) {
+  sum_row_chunk(term, rows, cols, panels, partials);
 }
 
 /// Columns of a block that joins partial results, and the threads that share each.
@@ -131,9 +139,33 @@ inline std::size_t partial_sums(std::int64_t rows, std::int64_t cols, int sums) 
   return static_cast<std::size_t>(row_chunks(rows) * sums * cols);
 }
 
-/// partials[b] = the sum of term(i) over a stretch of the numbers, a block a stretch.
+/// What blocks of one launch have come to, so that the last of them can join it: with no launch of its own, and in an
+/// order that the data alone decide. The launch before sets the counter to 0.
+struct LastBlock {
+  std::uint32_t* arrived;
+
+  /// By one thread, in the launch before.
+  __device__ void reset() const {
+    if (first_item() == 0) *arrived = 0;
+  }
+  /// Is this the last block to come here? All its threads come. It sees what all blocks wrote before, if it reads that
+  /// through a volatile pointer.
+  __device__ bool is_here() const {
+    auto* last = shared_memory<std::uint32_t>();
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) *last = atomicAdd(arrived, std::uint32_t{1}) + 1 == gridDim.x ? 1 : 0;
+    __syncthreads();
+    return *last != 0;
+  }
+};
+/// Room for the counter, in front of doubles.
+inline constexpr std::size_t kLastBlockDoubles = 1;
+
+/// partials[b] = the sum of term(i) over a stretch of the numbers, a block a stretch; one block at least.
 template <class Term>
-__global__ void sum_stretches(Term term, std::int64_t count, double* partials) {
+__global__ void sum_stretches(Term term, std::int64_t count, double* partials, LastBlock next) {
+  next.reset();
   const std::int64_t length = rows_of_chunk(count);
   const std::int64_t begin = blockIdx.x * length;
   const std::int64_t end = begin + length < count ? begin + length : count;
@@ -143,25 +175,50 @@ __global__ void sum_stretches(Term term, std::int64_t count, double* partials) {
   if (threadIdx.x == 0) partials[blockIdx.x] = total;
 }
 
-/// The sum of the partials, in every thread. One block.
+/// The sum of the partials, in every thread.
 __device__ inline double join_stretches(const double* partials, std::int64_t count) {
   double mine = 0;
   for (std::int64_t i = threadIdx.x; i < row_chunks(count); i += kSumThreads) mine += partials[i];
   return sum_of_block(mine);
 }
 
+/// A block a chunk of so many rows, one at least.
+inline Launch launch_chunks(std::int64_t rows) {
+  return {some_chunks(rows), kSumThreads, kSumThreads * sizeof(double)};
+}
+
+/// `next`: the counter of the launch that follows.
 template <class Term>
-void launch_stretches(const DeviceContext& context, const Term& term, std::int64_t count, double* partials) {
-  const Launch shape{row_chunks(count), kSumThreads, kSumThreads * sizeof(double)};
-  launch(context, sum_stretches<Term>, shape, term, count, partials);
+void launch_stretches(const DeviceContext& context, const Term& term, std::int64_t count, double* partials,
+                      LastBlock next) {
+  launch(context, sum_stretches<Term>, launch_chunks(count), term, count, partials, next);
+}
+
+/// Behind what a block has summed up: totals[block] = its sum, and in the last block to come here *to = share() of the
+/// sum of all, in the order of the blocks.
+template <class Share>
+__device__ void join_in_last_block(double mine, double* totals, LastBlock last, const Share& share, float* to) {
+  const double total = sum_of_block(mine);
+  if (threadIdx.x == 0) totals[blockIdx.x] = total;
+  if (!last.is_here()) return;
+  const volatile double* const of_blocks = totals;
+  double sum = 0;
+  for (std::int64_t b = threadIdx.x; b < gridDim.x; b += kSumThreads) sum += of_blocks[b];
+  const double all = sum_of_block(sum);
+  if (threadIdx.x == 0) *to = share(all);
+}
+
+inline std::int64_t panels_of(std::int64_t cols) { return (cols + kPanelCols - 1) / kPanelCols; }
+/// A block for each of so many chunks of rows, sum and panel of columns.
+inline Launch launch_panels(std::int64_t chunks, std::int64_t cols, int sums) {
+  return {chunks * panels_of(cols) * sums, kSumThreads, kSumThreads * sizeof(double)};
 }
 
 template <class Term>
 void launch_row_chunks(const DeviceContext& context, const Term& term, std::int64_t rows, std::int64_t cols,
                        double* partials) {
-  const std::int64_t panels = (cols + kPanelCols - 1) / kPanelCols;
-  const Launch shape{row_chunks(rows) * panels * Term::kSums, kSumThreads, kSumThreads * sizeof(double)};
-  launch(context, sum_row_chunks<Term>, shape, term, rows, cols, panels, partials);
+  launch(context, sum_row_chunks<Term>, launch_panels(row_chunks(rows), cols, Term::kSums), term, rows, cols,
+         panels_of(cols), partials);
 }
 
 }  // namespace gneiss::kernels::GNEISS_DEVICE
