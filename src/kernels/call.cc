@@ -137,11 +137,10 @@ class Binding {
     }
   }
 
-  /// The device's kernel, noted in the call. Errors: kUnsupported if there is none.
+  /// The device's kernel, noted in the call.
   template <class Args>
   const DeviceKernel<Args>& kernel_for(std::string_view name, const Args& args) {
-    const DeviceKernel<Args>* kernel = find_kernel<Args>(*from_.kernels);
-    if (kernel == nullptr) throw_no_kernel(name, "there is none yet");
+    const DeviceKernel<Args>* kernel = &find_kernel<Args>(*from_.kernels);
     if (const std::string_view forced = forced_variant(name); !forced.empty() && forced != kernel->name) {
       const DeviceVariant<Args>* other = find_variant<Args>(variants_beside(*from_.kernels));
       if (other == nullptr || other->kernel.name != forced)
@@ -155,12 +154,6 @@ class Binding {
     call_.variant = kernel->name;
     call_.workspace_bytes = kernel->workspace_bytes(args);
     return *kernel;
-  }
-
-  [[noreturn]] void throw_no_kernel(std::string_view name, std::string_view reason) const {
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("line {} of the model: no kernel for '{}' on devices: {}", op_.location.line, name, reason),
-                "--device", "use --device cpu");
   }
 
   /// Keeps how the chosen variant is cut into bands.

@@ -23,7 +23,7 @@ std::int64_t score_workspace(const Inputs& inputs, std::int64_t columns) {
   args.by_class = true;
   args.rows.size =
       std::max({inputs.scored.training.size(), inputs.scored.validation.size(), inputs.scored.test.size()});
-  return static_cast<std::int64_t>(kernels::find_kernel<Args>(kernels::emulated_kernels())->workspace_bytes(args));
+  return static_cast<std::int64_t>(kernels::find_kernel<Args>(kernels::emulated_kernels()).workspace_bytes(args));
 }
 
 class Builder {
@@ -103,7 +103,7 @@ std::int64_t clip_bytes(const OptimizerConfig& optimizer, std::int64_t gradients
   using Args = kernels::OnDevice<kernels::ClipNormArgs>;
   Args args;
   args.g.size = static_cast<std::size_t>(gradients);
-  return static_cast<std::int64_t>(kernels::find_kernel<Args>(kernels::emulated_kernels())->workspace_bytes(args));
+  return static_cast<std::int64_t>(kernels::find_kernel<Args>(kernels::emulated_kernels()).workspace_bytes(args));
 }
 
 /// What can be done about it.

@@ -102,8 +102,8 @@ void ExchangingSteps::prepare_fine(const ir::Op& op, const std::function<SparseP
   args.others.carried_sums = units.tables.others.carried_sums;
   float place = 0;
   if (storage == ir::Storage::kArena || storage == ir::Storage::kConstant) args.sum.y.data = &place;
-  const auto* const kernel = kernels::find_kernel<UnitsArgs>(kernels::emulated_kernels());
-  scratch_bytes_ = std::max(scratch_bytes_, static_cast<std::int64_t>(kernel->workspace_bytes(args)));
+  const auto& kernel = kernels::find_kernel<UnitsArgs>(kernels::emulated_kernels());
+  scratch_bytes_ = std::max(scratch_bytes_, static_cast<std::int64_t>(kernel.workspace_bytes(args)));
 }
 
 void ExchangingSteps::need(Use use, std::int64_t rows) {

@@ -127,7 +127,7 @@ TEST(DenseKernels, GemmAgrees) {
 /// the bound of products in f32; small parts left out would show.
 TEST(DenseKernels, GemmOnTensorCoresIsAsAccurate) {
   using DeviceArgs = kernels::OnDevice<kernels::GemmArgs>;
-  const auto* kernel = kernels::find_kernel<DeviceArgs>(kernels::emulated_kernels());
+  const auto& kernel = kernels::find_kernel<DeviceArgs>(kernels::emulated_kernels());
   bool has_other_bits = false;
   struct Case {
     std::int64_t m, n, k;
@@ -163,11 +163,11 @@ TEST(DenseKernels, GemmOnTensorCoresIsAsAccurate) {
     const auto run = [&](bool tensor_cores, Matrix<float>* into) {
       args.c = into->view();
       const auto moved = std::bit_cast<DeviceArgs>(args);
-      Buffer<std::byte> workspace(kernel->workspace_bytes(moved));
+      Buffer<std::byte> workspace(kernel.workspace_bytes(moved));
       kernels::DeviceContext context;
       context.workspace = {workspace.data(), workspace.size()};
       context.tensor_cores = tensor_cores;
-      kernel->run(context, moved);
+      kernel.run(context, moved);
     };
     run(false, &plain);
     run(true, &got);

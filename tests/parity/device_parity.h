@@ -65,7 +65,7 @@ void on_card(const OnDevice& args, const std::function<void()>& reset,
   Card& card = Card::get();
   const char* what = typeid(OnDevice).name();
   card.require_reachable(without_padding(args), what, patterns_of(args));
-  const auto& kernel = *kernels::find_kernel<OnDevice>(card.kernels());
+  const auto& kernel = kernels::find_kernel<OnDevice>(card.kernels());
   for (const std::int64_t most_blocks : {1, 3, 1056}) {
     const std::string where = card.name() + ", " + std::to_string(most_blocks) + " blocks";
     Buffer<std::byte> workspace(kernel.workspace_bytes(args));
@@ -105,7 +105,7 @@ void beside(const OnDevice& args, const std::function<void()>& reset,
 
 }  // namespace internal
 
-/// Calls check(where, seed) after each run of the device kernel for `args`, if there is one; `reset`
+/// Calls check(where, seed) after each run of the device kernel for `args`; `reset`
 /// comes before each; `orders` of threads, each with another number of blocks. Spans of the host and of a device are
 /// both a pointer and a size, so the arguments keep their bits.
 template <class Args>
@@ -113,21 +113,20 @@ void on_emulated_device(const Args& args, std::uint64_t orders, const std::funct
                         const std::function<void(const std::string& where, bool first)>& check) {
   using OnDevice = typename internal::DeviceArgs<Args>::Type;
   static_assert(sizeof(Args) == sizeof(OnDevice));
-  const auto* kernel = kernels::find_kernel<OnDevice>(kernels::emulated_kernels());
-  if (kernel == nullptr) return;
+  const auto& kernel = kernels::find_kernel<OnDevice>(kernels::emulated_kernels());
   if constexpr (requires { args.tiles; }) {
     if (!args.tiles.empty()) return;  // the kernel of devices reads the pattern alone: it is the same problem once more
   }
   const auto moved = std::bit_cast<OnDevice>(args);
   for (std::uint64_t seed = 1; seed <= orders; ++seed) {
-    Buffer<std::byte> workspace(kernel->workspace_bytes(moved));
+    Buffer<std::byte> workspace(kernel.workspace_bytes(moved));
     if (!workspace.empty()) std::memset(workspace.data(), 0xFF, workspace.size());
     kernels::emulated::set_order(seed);
     kernels::DeviceContext context;
     context.workspace = {workspace.data(), workspace.size()};
     context.most_blocks = 1 + static_cast<std::int64_t>(seed);
     reset();
-    kernel->run(context, moved);
+    kernel.run(context, moved);
     check("emulated device, order " + std::to_string(seed), seed == 1);
   }
   if (Card::asked()) internal::on_card(moved, reset, check);

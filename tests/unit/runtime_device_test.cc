@@ -247,7 +247,7 @@ std::int64_t most_launches = 0;
 template <class Args>
 void counted(const kernels::DeviceContext& context, const Args& args) {
   const std::int64_t before = launches;
-  kernels::find_kernel<Args>(kernels::emulated_kernels())->run(context, args);
+  kernels::find_kernel<Args>(kernels::emulated_kernels()).run(context, args);
   most_launches<Args> = std::max(most_launches<Args>, launches - before);
 }
 
@@ -454,7 +454,7 @@ using GemmOnDevice = kernels::OnDevice<kernels::GemmArgs>;
 void launch_elsewhere(const kernels::DeviceContext& context, const GemmOnDevice& args) {
   kernels::DeviceContext other = context;
   other.stream = nullptr;
-  kernels::find_kernel<GemmOnDevice>(kernels::emulated_kernels())->run(other, args);
+  kernels::find_kernel<GemmOnDevice>(kernels::emulated_kernels()).run(other, args);
 }
 
 TEST_F(KarateTraining, ALaunchOutsideTheRecordedStreamIsCaught) {
@@ -474,7 +474,7 @@ TEST_F(KarateTraining, ALaunchOutsideTheRecordedStreamIsCaught) {
 bool launches_gemm = true;
 
 void launch_or_not(const kernels::DeviceContext& context, const GemmOnDevice& args) {
-  if (launches_gemm) kernels::find_kernel<GemmOnDevice>(kernels::emulated_kernels())->run(context, args);
+  if (launches_gemm) kernels::find_kernel<GemmOnDevice>(kernels::emulated_kernels()).run(context, args);
 }
 
 TEST_F(KarateTraining, WhatNoKernelWritesIsNanInAReplay) {

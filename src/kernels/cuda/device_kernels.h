@@ -1,8 +1,7 @@
 // The kernels of a device: at most one an op, each for f32 in memory of the device.
 //
 // There are two tables of the same kernels. `cuda` is what nvcc makes of their text; `emulated` is what the host's
-// compiler makes of it, on fibers (emulation.h). An op that is in neither has no kernel, and a program that needs it is
-// refused.
+// compiler makes of it, on fibers (emulation.h). Every op has a kernel.
 #pragma once
 
 #include <cstddef>
@@ -111,23 +110,10 @@ using DeviceKernels = std::tuple<
     DeviceKernel<OnDevice<ToDenseArgs>>, DeviceKernel<OnDevice<ToFloatArgs>>, DeviceKernel<OnDevice<ToHalfArgs>>,
     DeviceKernel<OnDevice<UnaryArgs>>, DeviceKernel<OnDevice<UnaryGradArgs>>>;
 
-namespace internal {
-template <class Entry, class Table>
-struct IsIn;
-template <class Entry, class... All>
-struct IsIn<Entry, std::tuple<All...>> {
-  static constexpr bool kValue = (std::is_same_v<Entry, All> || ...);
-};
-}  // namespace internal
-
-/// The kernel for these arguments, or null.
+/// The kernel for these arguments: an op that has none does not compile (call.cc asks for that of each).
 template <class Args>
-const DeviceKernel<Args>* find_kernel(const DeviceKernels& kernels) {
-  if constexpr (internal::IsIn<DeviceKernel<Args>, DeviceKernels>::kValue) {
-    return &std::get<DeviceKernel<Args>>(kernels);
-  } else {
-    return nullptr;
-  }
+const DeviceKernel<Args>& find_kernel(const DeviceKernels& kernels) {
+  return std::get<DeviceKernel<Args>>(kernels);
 }
 
 const DeviceKernels& emulated_kernels();

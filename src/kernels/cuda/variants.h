@@ -41,6 +41,15 @@ inline const DeviceVariants& variants_beside(const DeviceKernels& kernels) {
   return &kernels == &emulated_kernels() ? emulated_variants() : *cuda_variants();
 }
 
+namespace internal {
+template <class Entry, class Table>
+struct IsIn;
+template <class Entry, class... All>
+struct IsIn<Entry, std::tuple<All...>> {
+  static constexpr bool kValue = (std::is_same_v<Entry, All> || ...);
+};
+}  // namespace internal
+
 /// The variant for these arguments, or null.
 template <class Args>
 const DeviceVariant<Args>* find_variant(const DeviceVariants& variants) {

@@ -71,7 +71,7 @@ __global__ void count_product() {
 }
 
 void counted_gemm(const DeviceContext& context, const Gemm& args) {
-  find_kernel<Gemm>(emulated_kernels())->run(context, args);
+  find_kernel<Gemm>(emulated_kernels()).run(context, args);
   emulated::launch(context, count_product, Launch{1, 1, 0});
 }
 
