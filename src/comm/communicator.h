@@ -79,6 +79,9 @@ class Communicator {
 
   /// Tells the others that this rank cannot go on. What they wait for ends with kPeerLost and these words.
   virtual void abort(const std::string& why) noexcept = 0;
+  /// The last call of a rank, also after an error: waits until each other one makes it too or has ended. True if all
+  /// have come: then what all must do together at the end can be done. Ranks that cannot tell say false at once.
+  virtual bool all_come_at_last() noexcept { return false; }
 
   const Traffic& traffic() const { return traffic_; }
 

@@ -53,6 +53,7 @@ struct Shown {
 
 struct Member {
   std::atomic<std::uint64_t> meetings = 0;  ///< that it has come to
+  std::atomic<bool> at_last = false;        ///< it has come to the end
   std::array<Shown, 2> shown;
   std::array<char, 512> why{};  ///< it cannot go on; written before Control::lost
 };
@@ -111,10 +112,27 @@ class ProcessRank final : public Communicator {
 
   void abort(const std::string& why) noexcept override { lose(rank_, why.c_str()); }
 
-  /// Errors: kPeerLost if a rank has aborted.
+  bool all_come_at_last() noexcept override {
+    control_.members[static_cast<std::size_t>(rank_)].at_last.store(true);
+    ring();
+    for (;;) {
+      const std::uint32_t heard = control_.bell.load();
+      bool all = true;
+      for (int p = 0; p < ranks_; ++p) {
+        const bool ended = has_ended(p);  // looked at first: it may come and end in between
+        if (control_.members[static_cast<std::size_t>(p)].at_last.load()) continue;
+        if (ended) return false;
+        all = false;
+      }
+      if (all) return true;
+      wait_for_bell(heard);
+    }
+  }
+
+  /// Errors: kPeerLost if a rank has aborted, be it this one: nobody comes to meet it any more.
   void check() const {
     const std::int32_t lost = control_.lost.load();
-    if (lost >= 0 && lost != rank_) throw_lost(lost, control_.members[static_cast<std::size_t>(lost)].why.data());
+    if (lost >= 0) throw_lost(lost, control_.members[static_cast<std::size_t>(lost)].why.data());
   }
 
  private:
@@ -262,9 +280,20 @@ class ProcessRank final : public Communicator {
       if (all_have_come()) return;
       check();
       look_for_the_lost();
-      constexpr timespec kLimit = {0, std::chrono::nanoseconds(kLook).count()};
-      futex(&control_.bell, FUTEX_WAIT, heard, &kLimit);
+      wait_for_bell(heard);
     }
+  }
+
+  void wait_for_bell(std::uint32_t heard) noexcept {
+    constexpr timespec kLimit = {0, std::chrono::nanoseconds(kLook).count()};
+    futex(&control_.bell, FUTEX_WAIT, heard, &kLimit);
+  }
+
+  bool has_ended(int rank) const {
+    const int end = lives_[static_cast<std::size_t>(rank)];
+    if (end < 0) return false;  // this one
+    pollfd life{end, 0, 0};
+    return poll(&life, 1, 0) == 1 && (life.revents & POLLHUP) != 0;
   }
 
   /// The first one that is lost counts.
@@ -279,9 +308,7 @@ class ProcessRank final : public Communicator {
   /// A process that has ended comes to no more meetings.
   void look_for_the_lost() {
     for (int p = 0; p < ranks_; ++p) {
-      if (lives_[static_cast<std::size_t>(p)] < 0) continue;
-      pollfd life{lives_[static_cast<std::size_t>(p)], 0, 0};
-      if (poll(&life, 1, 0) != 1 || (life.revents & POLLHUP) == 0 || has_come(p)) continue;
+      if (!has_ended(p) || has_come(p)) continue;
       // It may have said why. If not, this is what all say, whichever ends after it.
       if (control_.lost.load() < 0) lose(p, "its process ended");
       check();

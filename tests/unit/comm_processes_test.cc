@@ -171,6 +171,63 @@ TEST(Processes, AKilledOneEndsTheOthersSoon) {
   }
 }
 
+TEST(Processes, ComeToTheEndAfterAnErrorToo) {
+  for (const bool killed : {false, true}) {
+    Board board;
+    std::unique_ptr<Ranks> ranks = fork_ranks(3);
+    Communicator* mine = nullptr;
+    try {
+      ranks->run([&](Communicator& c) {
+        mine = &c;
+        double values[] = {1};
+        c.sum(values);
+        if (c.rank() == 1) {
+          if (killed) raise(SIGKILL);
+          throw Error(ErrorCode::kBadData, "row 7 is odd");
+        }
+        c.sum(values);
+      });
+    } catch (const Error&) {
+    }
+    board[ranks->first()] = mine->all_come_at_last() ? 1 : 2;
+    if (ranks->first() > 0) {
+      ranks.reset();
+      std::_Exit(0);
+    }
+    ranks.reset();
+    EXPECT_EQ(board[0], killed ? 2 : 1);
+    EXPECT_EQ(board[1], killed ? 0 : 1);
+    EXPECT_EQ(board[2], killed ? 2 : 1);
+  }
+}
+
+/// It would wait for ever: the others meet it no more.
+TEST(Processes, OneThatFailedMeetsNobodyAnyMore) {
+  Board board;
+  std::unique_ptr<Ranks> ranks = fork_ranks(2);
+  const auto meet = [&](bool fails) {
+    try {
+      ranks->run([&](Communicator& c) {
+        if (fails && c.rank() == 0) throw Error(ErrorCode::kDisk, "the disk is full");
+        double values[] = {1};
+        c.sum(values);
+      });
+    } catch (const Error& error) {
+      board[ranks->first()] = static_cast<int>(error.code());
+    }
+  };
+  meet(true);
+  if (ranks->first() > 0) {
+    ranks.reset();
+    std::_Exit(0);
+  }
+  EXPECT_EQ(board[0], static_cast<int>(ErrorCode::kDisk));
+  meet(false);
+  EXPECT_EQ(board[0], static_cast<int>(ErrorCode::kPeerLost));
+  ranks.reset();
+  EXPECT_EQ(board[1], static_cast<int>(ErrorCode::kPeerLost));
+}
+
 TEST(Processes, CallsThatDoNotMatchAreFound) {
   Board board;
   in_processes(2, &board, [](Communicator& c) {
