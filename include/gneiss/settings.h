@@ -246,6 +246,17 @@ struct Choices<RowExchange> {
   };
 };
 
+/// Of keys::peer_memory.
+enum class PeerMemory : std::uint8_t {
+  kIpc, kNvshmem
+};
+template <>
+struct Choices<PeerMemory> {
+  static constexpr std::string_view names[] = {
+      "ipc", "nvshmem"
+  };
+};
+
 /// Of keys::machine.
 enum class VirtualMachine : std::uint8_t {
   kDgxA100, kDgxV100, kHgxH100, kPcie4
@@ -508,6 +519,9 @@ inline constexpr Setting<std::int64_t> devices{"train.devices"};
 inline constexpr Setting<RowExchange> exchange{"train.exchange"};
 /// with --devices: each device is a process of this machine
 inline constexpr Setting<bool> processes{"train.processes"};
+/// with --processes on a card: how devices come by each other's memory, by CUDA's own handles (ipc) or in NVSHMEM's
+/// symmetric heap (nvshmem), whose library is loaded then
+inline constexpr Setting<PeerMemory> peer_memory{"train.peer_memory"};
 /// with --devices: whose links plans and --exchange auto go by (dgx-a100, dgx-v100, hgx-h100, pcie4)
 inline constexpr Setting<VirtualMachine> machine{"train.machine"};
 /// 0 = all processors allowed; never changes a result

@@ -139,6 +139,15 @@ void plan_training(data::Dataset&& dataset, const train::SessionOptions& options
     plan->bytes.push_back(planned.bytes);
     plan->exchange_bytes.push_back(planned.exchange_bytes);
   }
+  if (!plan->equal_blocks) return;
+  std::int64_t block = 0;
+  for (std::size_t d = 0; d < plan->bytes.size(); ++d)
+    block = std::max(block, plan->bytes[d] - plan->exchange_bytes[d]);
+  for (std::size_t d = 0; d < plan->bytes.size(); ++d) {
+    const std::int64_t unused = block - (plan->bytes[d] - plan->exchange_bytes[d]);
+    plan->bytes[d] += unused;
+    plan->exchange_bytes[d] += unused;
+  }
 }
 
 DevicePlan plan_devices(const graph::Graph& graph, int devices, const std::string& machine, std::int64_t columns) {

@@ -46,6 +46,7 @@ struct DevicePlan {
   exchange::Exchange chosen = exchange::Exchange::kHalo;  ///< the one with the least seconds
   TrainingExchange trains_by;                             ///< what a training here would run
   bool on_card = false;                                   ///< of --device, whose memory is meant
+  bool equal_blocks = false;  ///< what devices show lies in blocks of NVSHMEM's, of which all have the largest
   // In it, by device:
   std::vector<std::vector<exchange::Fetch>> fetches;
   std::vector<std::int64_t> bytes;           ///< that the device takes

@@ -39,6 +39,7 @@
 #include "pgas/symmetric_heap.h"
 #include "runs/run_folder.h"
 #include "runs/safetensors.h"
+#include "runtime/nvshmem.h"
 #include "train/rank_training.h"
 
 namespace gneiss::jobs {
@@ -116,6 +117,7 @@ class Trainer {
     world_ = comm::make_ranks(rank_count(config_));
     check_ranks(config_, world_ == nullptr ? 1 : world_->count());
     check_processes(config_);
+    check_peer_memory(config_);
     if (forks) {
       fork_processes();
       watcher_.on_begin();
@@ -125,6 +127,7 @@ class Trainer {
     }
     report_.rank = world_ != nullptr ? world_->first() : processes_ != nullptr ? processes_->first() : 0;
     device_ = choose_device(config_, &device_notes_);  // before the data are read
+    if (takes_nvshmem(config_)) load_nvshmem();
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_, KeepOrder::kIfNeeded,
                                            world_ == nullptr ? 0 : world_->count(), agreed_rates());
     check_that_ranks_agree();
@@ -175,6 +178,12 @@ class Trainer {
       forked->run([&](comm::Communicator&) { throw Error(error); });
     } catch (const Error&) {  // that one, or they know of another already
     }
+  }
+
+  /// Each process says by itself what is wrong with the library, before any meets another.
+  void load_nvshmem() {
+    runtime::Nvshmem::load();
+    world_->run([&](comm::Communicator& all) { nvshmem_ = std::make_shared<runtime::Nvshmem>(&all); });
   }
 
   bool in_several_processes() const { return world_ != nullptr && world_->here() < world_->count(); }
@@ -336,8 +345,9 @@ class Trainer {
       several = in_several_processes() ? fmt::format("one of {} devices, each a process, that share ", world_->count())
                                        : fmt::format("{} devices that share ", each.size());
     }
-    return fmt::format("trained on: {}{}{}, {:.1f} MiB of its memory; by the rates of {} an epoch {}takes {:.3f} ms",
-                       several, device_->name(), driver, static_cast<double>(bytes) / kMiB,
+    const std::string heap = nvshmem_ == nullptr ? "" : ", most of them in the heap of " + nvshmem_->name();
+    return fmt::format("trained on: {}{}{}, {:.1f} MiB of its memory{}; by the rates of {} an epoch {}takes {:.3f} ms",
+                       several, device_->name(), driver, static_cast<double>(bytes) / kMiB, heap,
                        workload_->session().passes.rates.source, several.empty() ? "" : "of the first ", 1e3 * seconds);
   }
 
@@ -362,7 +372,8 @@ class Trainer {
                 .traced = config_.has("device.trace"),
                 .of_devices = device_count(config_) > 1,
                 .devices = std::move(devices),
-                .heap = heap_};
+                .heap = heap_,
+                .nvshmem = nvshmem_};
       }
       if (!rows.fetched) rows.how = rank_exchange(config_);
       ranks_ = std::make_unique<train::RankTraining>(world_.get(), workload_->take_dataset(), workload_->session(),
@@ -581,6 +592,7 @@ class Trainer {
   std::unique_ptr<comm::Ranks> world_;       ///< of several ranks, those of this process
   std::shared_ptr<runtime::Device> device_;  ///< null: the host; sessions share it
   std::vector<std::string> device_notes_;
+  std::shared_ptr<runtime::Nvshmem> nvshmem_;  ///< that holds what devices show each other; null: they do themselves
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<runs::RunFolder> folder_;
   std::unique_ptr<train::Session<float>> session_;  ///< of one rank; null where there are several

@@ -102,6 +102,7 @@ train::Blueprint blueprint_of(const settings::Config& config, const Workload& wo
 PlanReport plan(settings::Config config, const std::vector<std::string>& print_after, GivenData given) {
   check_ranks(config, rank_count(config));
   check_exchange(config, true);
+  check_peer_memory(config);
   const bool for_card = plans_for_card(config);
   if (!for_card) check_no_card(config);
   if (for_card && trains_batches(config)) {
@@ -160,6 +161,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     report.devices->trains_by =
         training_exchange(config, Sharers{devices}, options.passes.rates, workload.dataset().graph,
                           blueprint.compiled.program, workload.gathered_width());
+    report.devices->equal_blocks = takes_nvshmem(config);
     const train::Cutting cutting = {
         config.text("train.partition"),
         epoch_model(rank_machine(config, 1), workload.dataset().graph, workload.gathered_width())};

@@ -422,6 +422,22 @@ void check_processes(const settings::Config& config) {
                "expected at most {} devices with --processes, got {}", comm::kMostProcesses, device_count(config));
 }
 
+bool takes_nvshmem(const settings::Config& config) { return config.text("train.peer_memory") == "nvshmem"; }
+
+void check_peer_memory(const settings::Config& config) {
+  if (!takes_nvshmem(config)) return;
+  if (!config.flag("train.processes")) {
+    throw Error(ErrorCode::kUsage, "--peer-memory nvshmem is between processes, and devices are threads of one",
+                config.where("train.peer_memory"), "add --processes, or leave it out");
+  }
+  const std::string& device = config.text("device.name");
+  if (!trains_batches(config) && (device == "emulated" || device.starts_with("cuda"))) return;
+  throw Error(ErrorCode::kUnsupported,
+              "--peer-memory nvshmem is for the memory of cards; virtual devices of the CPU share the host's",
+              config.where("train.peer_memory"),
+              trains_batches(config) ? "leave it out" : "add --device cuda, or leave it out");
+}
+
 constexpr std::string_view kSimulated = "sim:";
 constexpr std::string_view kThreads = "host:";
 

@@ -59,6 +59,10 @@ exchange::Exchange rank_exchange(const settings::Config& config);
 
 /// Errors: kUsage for --processes without several devices.
 void check_processes(const settings::Config& config);
+/// Do devices show their rows in NVSHMEM's symmetric heap?
+bool takes_nvshmem(const settings::Config& config);
+/// Errors: kUsage where they are to and are no processes; kUnsupported where they have no memory of their own.
+void check_peer_memory(const settings::Config& config);
 
 /// Does the config ask for mini-batches?
 bool trains_batches(const settings::Config& config);

@@ -27,14 +27,18 @@ std::int64_t DeviceCopies::bytes() const {
   return bytes;
 }
 
-PeerMemory::PeerMemory(Device* device, comm::Communicator& processes, DeviceSpan<std::byte> mine)
-    : device_(device), self_(processes.rank()), pieces_(static_cast<std::size_t>(processes.ranks())) {
+PeerMemory::PeerMemory(Device* device, comm::Communicator& processes, DeviceSpan<std::byte> mine,
+                       const Nvshmem* nvshmem)
+    : device_(device),
+      self_(processes.rank()),
+      opened_(nvshmem == nullptr),
+      pieces_(static_cast<std::size_t>(processes.ranks())) {
   struct Shown {
     MemoryHandle handle;
     std::uintptr_t first = 0;
     std::int64_t bytes = 0;
   };
-  const Shown own = {device->share(mine.data), reinterpret_cast<std::uintptr_t>(mine.data),
+  const Shown own = {opened_ ? device->share(mine.data) : MemoryHandle(), reinterpret_cast<std::uintptr_t>(mine.data),
                      static_cast<std::int64_t>(mine.size)};
   const std::vector<Shown> sent(pieces_.size(), own);
   std::vector<Shown> shown(pieces_.size());
@@ -44,14 +48,16 @@ PeerMemory::PeerMemory(Device* device, comm::Communicator& processes, DeviceSpan
                      sizeof(Shown));
   for (std::size_t p = 0; p < pieces_.size(); ++p) {
     pieces_[p] = {shown[p].first, shown[p].bytes, nullptr};
-    if (static_cast<int>(p) != self_)
-      pieces_[p].here = static_cast<std::byte*>(device->open_shared(shown[p].handle, shown[p].bytes));
+    const int owner = static_cast<int>(p);
+    if (owner == self_) continue;
+    pieces_[p].here = opened_ ? static_cast<const std::byte*>(device->open_shared(shown[p].handle, shown[p].bytes))
+                              : nvshmem->address(mine.data, owner);
   }
 }
 
 PeerMemory::~PeerMemory() {
   for (const Piece& piece : pieces_) {
-    if (piece.here != nullptr) device_->close_shared(piece.here, piece.bytes);
+    if (opened_ && piece.here != nullptr) device_->close_shared(const_cast<std::byte*>(piece.here), piece.bytes);
   }
 }
 

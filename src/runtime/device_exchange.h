@@ -18,6 +18,7 @@
 #include "kernels/sum_peer_rows.h"
 #include "pgas/space.h"
 #include "runtime/device.h"
+#include "runtime/nvshmem.h"
 
 namespace gneiss::runtime {
 
@@ -27,13 +28,16 @@ struct DeviceRank {
   const comm::HaloPlan* halo = nullptr;
   exchange::Tuning tuning = {};             ///< of sums by the exchange fine
   comm::Communicator* processes = nullptr;  ///< of devices that are processes: joins them; else null
+  Nvshmem* nvshmem = nullptr;  ///< of these: where rows lie that are shown; null: in the device's own memory
 };
 
-/// The others' memory, of devices that are processes: each opens what the others share, at addresses of its own.
+/// The others' memory, of devices that are processes: each finds what the others share at addresses of its own.
 class PeerMemory {
  public:
-  /// All devices call it. The rows that they show lie in `mine`. Errors: kUnsupported, kPeerLost
-  PeerMemory(Device* device, comm::Communicator& processes, DeviceSpan<std::byte> mine);
+  /// All devices call it. The rows that they show lie in `mine`. `nvshmem`: whose block that is; null: the device
+  /// shares it, and opens what the others share. Errors: kUnsupported, kPeerLost
+  PeerMemory(Device* device, comm::Communicator& processes, DeviceSpan<std::byte> mine,
+             const Nvshmem* nvshmem = nullptr);
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
   ~PeerMemory();
@@ -45,11 +49,12 @@ class PeerMemory {
   struct Piece {
     std::uintptr_t there = 0;  ///< its start, for its owner
     std::int64_t bytes = 0;
-    std::byte* here = nullptr;
+    const std::byte* here = nullptr;
   };
 
   Device* device_;
   int self_;
+  bool opened_;                ///< here, to be closed again
   std::vector<Piece> pieces_;  ///< [devices]
 };
 

@@ -51,11 +51,10 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
       ranges_(joined(std::move(ranges))),
       layout_(device_layout(plan, inputs, optimizer)),
       exchanging_(plan, rank, edges_of(inputs, derived)),
+      nvshmem_(rank.nvshmem),
       sizes_(ir::capacity(plan.program)) {
   parameters_.check(plan);
-  const DeviceLayout whole = with_exchanges(layout_, exchanging_.bytes());
-  check_room(whole, device);
-  take_room(whole, device, [&] { memory_.emplace(device, layout_.bytes); });
+  take_memory(device);
   const bool has_rows_of_bands =
       std::any_of(plan.bands.begin(), plan.bands.end(), [](const ir::RowBand& band) { return band.band_rows > 0; });
   GNEISS_ASSERT(!has_rows_of_bands && plan.file_bytes == 0, "the plan is for a host");
@@ -85,10 +84,31 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
   device_.fill(gradients_.data, 0, plan.parameter_bytes);
   reset_optimizer();
   make_operands();
-  take_room(whole, device, [&] {
-    exchanging_.send(device, {memory_->data(), static_cast<std::size_t>(memory_->bytes())});
-  });
+  take_room(with_exchanges(layout_, exchange_bytes()), device, [&] { exchanging_.send(device, all_); });
   bind_steps();
+}
+
+/// A block of NVSHMEM's is as large on all devices as one of them needs it.
+void DeviceExecutor::take_memory(Device* device) {
+  check_room(with_exchanges(layout_, exchanging_.bytes()), device);
+  all_.size = static_cast<std::size_t>(layout_.bytes);
+  if (nvshmem_ == nullptr) {
+    take_room(with_exchanges(layout_, exchanging_.bytes()), device, [&] { memory_.emplace(device, layout_.bytes); });
+    all_.data = memory_->data();
+    return;
+  }
+  all_.size = static_cast<std::size_t>(nvshmem_->bytes_for_all(layout_.bytes));
+  check_room(with_exchanges(layout_, exchange_bytes()), device);
+  all_.data = nvshmem_->allocate(static_cast<std::int64_t>(all_.size));
+}
+
+std::int64_t DeviceExecutor::exchange_bytes() const {
+  return exchanging_.bytes() + static_cast<std::int64_t>(all_.size) - layout_.bytes;
+}
+
+void DeviceExecutor::leave() {
+  exchanging_.leave();
+  if (nvshmem_ != nullptr) nvshmem_->release(all_.data);
 }
 
 template <class Launch, class Name>
@@ -200,7 +220,7 @@ DeviceSpan<T> DeviceExecutor::take(std::int64_t count) {
   const DevicePart& part = layout_.parts[next_part_++];
   GNEISS_ASSERT(part.bytes == count * static_cast<std::int64_t>(sizeof(T)), "{} takes {} bytes, the layout has {}",
                 part.what, count * static_cast<std::int64_t>(sizeof(T)), part.bytes);
-  return {reinterpret_cast<T*>(memory_->data() + part.offset), static_cast<std::size_t>(count)};
+  return {reinterpret_cast<T*>(all_.data + part.offset), static_cast<std::size_t>(count)};
 }
 
 template <class T>

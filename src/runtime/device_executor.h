@@ -74,10 +74,11 @@ class DeviceExecutor {
   void fetch_parameters();
 
   const DeviceLayout& layout() const { return layout_; }
-  /// Of one of several that are processes: see ExchangingSteps::leave.
-  void leave() { exchanging_.leave(); }
+  /// Of one of several that are processes: closes the others' memory, and gives back the block that they may read, if
+  /// that is not the device's own. All have come here; nothing runs then.
+  void leave();
   /// What exchanges between devices take besides the layout.
-  std::int64_t exchange_bytes() const { return exchanging_.bytes(); }
+  std::int64_t exchange_bytes() const;
 
  private:
   struct Step {
@@ -100,6 +101,7 @@ class DeviceExecutor {
     bool fresh = false;
   };
 
+  void take_memory(Device* device);
   template <class T>
   DeviceSpan<T> take(std::int64_t count);
   template <class T>
@@ -142,7 +144,9 @@ class DeviceExecutor {
   std::vector<ParameterRange> ranges_;
   DeviceLayout layout_;
   ExchangingSteps exchanging_;
-  std::optional<DeviceMemory> memory_;
+  Nvshmem* nvshmem_;                    ///< whose block holds it all; else null
+  std::optional<DeviceMemory> memory_;  ///< else this does
+  DeviceSpan<std::byte> all_;
   std::size_t next_part_ = 0;
   DeviceSpan<float> values_;
   DeviceSpan<float> gradients_;

@@ -154,7 +154,8 @@ void ExchangingSteps::send(Device* device, DeviceSpan<std::byte> memory) {
   GNEISS_ASSERT(rank_.space != nullptr && rank_.space->devices() == devices(), "the devices share no space");
   const std::int64_t planned = bytes();
   device_ = device;
-  if (rank_.processes != nullptr) others_ = std::make_unique<PeerMemory>(device, *rank_.processes, memory);
+  if (rank_.processes != nullptr)
+    others_ = std::make_unique<PeerMemory>(device, *rank_.processes, memory, rank_.nvshmem);
   for (auto& [key, entries] : entries_) {
     entries.there = std::make_unique<PeerSum>(device, entries.here);
     entries.here = {};

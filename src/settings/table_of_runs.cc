@@ -138,6 +138,13 @@ std::vector<Setting> train_settings() {
        .type = kBool,
        .initial = "false",
        .help = "with --devices: each device is a process of this machine"},
+      {.key = "train.peer_memory",
+       .flag = "peer-memory",
+       .type = kChoice,
+       .initial = "ipc",
+       .help = "with --processes on a card: how devices come by each other's memory, by CUDA's own handles (ipc) or in "
+               "NVSHMEM's symmetric heap (nvshmem), whose library is loaded then",
+       .choices = {"ipc", "nvshmem"}},
       {.key = "train.machine",
        .flag = "machine",
        .type = kText,

@@ -16,6 +16,10 @@
 #include "pgas/space.h"
 #include "pgas/symmetric_heap.h"
 
+namespace gneiss::runtime {
+class Nvshmem;
+}  // namespace gneiss::runtime
+
 namespace gneiss::train {
 
 /// What a session has to know when it is one rank of several.
@@ -24,6 +28,7 @@ struct RankPart {
   comm::HaloPlan halo;
   pgas::Space* space = nullptr;                             ///< of a device that fetches others' rows; else null
   std::shared_ptr<pgas::SymmetricHeap> heap;                ///< of a device that is a process; else null
+  runtime::Nvshmem* nvshmem = nullptr;                      ///< of such a one: see runtime::DeviceRank
   exchange::Exchange exchange = exchange::Exchange::kHalo;  ///< how it takes up rows that it sums
   exchange::Tuning tuning;                                  ///< of the exchange fine
   exchange::Tuner* tuner = nullptr;                         ///< of fine, while its numbers are looked for; else null

@@ -67,6 +67,7 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
       }
       here.part.tuning = exchange_.tuning;
       here.part.heap = exchange_.heap;
+      here.part.nvshmem = exchange_.nvshmem.get();
       if (exchange_.how == exchange::Exchange::kFine && exchange_.tunes) {
         here.tuner = std::make_unique<exchange::Tuner>(exchange_.tuning, runs_here);
         here.part.tuner = here.tuner.get();
@@ -119,8 +120,9 @@ RankTraining::~RankTraining() {
   if (!exchange_.devices.empty() && exchange_.heap != nullptr) {
     try {
       ranks_->run([&](comm::Communicator& communicator) {
-        member(communicator).session->leave();
         double all[] = {0};
+        communicator.sum(all);
+        member(communicator).session->leave();
         communicator.sum(all);
       });
     } catch (const Error&) {  // a process is lost, and the training ends with that

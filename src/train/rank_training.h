@@ -39,6 +39,8 @@ struct RowExchange {
   std::vector<std::shared_ptr<runtime::Device>> devices = {};
   /// Ranks are processes forked from one: memory that they share, made before. Not of ranks that MPI joins.
   std::shared_ptr<pgas::SymmetricHeap> heap = {};
+  /// Of devices that are such processes: the rows that they show lie in its blocks; null: in the devices' own memory.
+  std::shared_ptr<runtime::Nvshmem> nvshmem = {};
 };
 
 class RankTraining {

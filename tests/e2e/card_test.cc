@@ -93,7 +93,7 @@ TEST(Card, IsSharedByThreadsAndProcessesToTheEmulationsBits) {
   const auto weights = [&](const std::string& device, const std::string& out, std::vector<std::string> more) {
     more.insert(more.end(), several.begin(), several.end());
     more.insert(more.end(), {"--out", out});
-    const CommandResult result = place.gneiss(training(device, more));
+    const CommandResult result = place.gneiss(training(device, more), {{"GNEISS_NVSHMEM", STAND_IN_NVSHMEM}});
     EXPECT_EQ(result.code, 0) << result.err;
     return place.read(out + "/model.safetensors");
   };
@@ -101,6 +101,7 @@ TEST(Card, IsSharedByThreadsAndProcessesToTheEmulationsBits) {
   ASSERT_FALSE(emulated.empty());
   EXPECT_TRUE(weights("cuda", "threads", {}) == emulated);
   EXPECT_TRUE(weights("cuda", "processes", {"--processes"}) == emulated);
+  EXPECT_TRUE(weights("cuda", "nvshmem", {"--processes", "--peer-memory", "nvshmem"}) == emulated);
 }
 
 TEST(Card, WhoseMemoryProcessesCannotShareIsNamed) {

@@ -135,9 +135,11 @@ CommandResult Workplace::gneiss_killed(const std::vector<std::string>& arguments
   return finish(folder_, child);
 }
 
-CommandResult Workplace::gneiss_with_killed_child(const std::vector<std::string>& arguments) const {
+CommandResult Workplace::gneiss_with_killed_child(
+    const std::vector<std::string>& arguments,
+    const std::vector<std::pair<std::string, std::string>>& environment) const {
   const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
-  const pid_t parent = start(folder_, arguments, {});
+  const pid_t parent = start(folder_, arguments, environment);
   std::vector<pid_t> children;
   for (int i = 0; i < 600 && !ended(parent) && children.size() < 2; ++i, nap()) children = children_of(parent);
   std::this_thread::sleep_for(std::chrono::seconds(1));  // for a step or two

@@ -40,7 +40,9 @@ class Workplace {
 
   /// Starts a training on three devices or more that are processes, kills one of those that it has forked, and waits
   /// for the end, two minutes at most. Errors: std::runtime_error where nothing is forked, or a process is left behind.
-  CommandResult gneiss_with_killed_child(const std::vector<std::string>& arguments) const;
+  CommandResult gneiss_with_killed_child(
+      const std::vector<std::string>& arguments,
+      const std::vector<std::pair<std::string, std::string>>& environment = {}) const;
 
   std::filesystem::path path(std::string_view name) const { return folder_ / name; }
   void write(std::string_view name, std::string_view content) const;

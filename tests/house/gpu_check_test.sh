@@ -9,15 +9,21 @@ build=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$root/tools/gpu-check" pack "$work/pack" --build "$build" --cases gcn bf16 two-devices
+"$root/tools/gpu-check" pack "$work/pack" --build "$build" --cases gcn bf16 two-devices two-processes
 (cd "$work/pack" && sha256sum --quiet -c SHA256SUMS)
 run() { "$work/pack/gpu-check" run --device emulated --seconds 900 --out "$work/$1" --only "${@:2}"; }
-run first bits cpu faults resume mgg
+stand_in=$build/tests/support/stand_in_nvshmem/libnvshmem_host.so.3
+GNEISS_NVSHMEM=/nowhere run first bits cpu faults resume mgg
 "$root/tools/gpu-check" report "$work/first" > "$work/report.md"
 grep -q '| bits | gcn, not captured | ok |' "$work/report.md"
 grep -q '| bits | two-devices, first | ok |' "$work/report.md"
 grep -q '| cpu | two-devices | ok |' "$work/report.md"
 grep -q '| mgg | com-orkut | ok |' "$work/report.md"
+grep -q '| bits | two-processes, nvshmem | skipped |' "$work/report.md"
+if [ -e "$stand_in" ]; then
+  GNEISS_NVSHMEM=$stand_in run heap bits
+  "$root/tools/gpu-check" report "$work/heap" | grep -q '| bits | two-processes, nvshmem | ok |'
+fi
 
 sed -i 's/"weights": "....../"weights": "000000/' "$work/pack/expected.json"
 if run second bits > "$work/second.txt"; then

@@ -89,6 +89,7 @@ ChoiceType choice_type(const settings::Setting& setting) {
       {"train.reorder", "NodeOrder"},
       {"train.partition", "PartitionMethod"},
       {"train.exchange", "RowExchange"},
+      {"train.peer_memory", "PeerMemory"},
       {"train.machine", "VirtualMachine"},
       {"batch.semantics", "BatchSemantics"},
       {"batch.degrees", "BatchDegrees"},
