@@ -1,5 +1,5 @@
 // The functions of NVSHMEM's host library are looked up by name. Names, numbers and the layout of structures are those
-// of NVSHMEM's headers of versions 3.0.6 to 3.5.1 (github.com/NVIDIA/nvshmem, src/include: host/nvshmem_api.h,
+// of NVSHMEM's headers of versions 3.0.6 to 3.8.0 (github.com/NVIDIA/nvshmem, src/include: host/nvshmem_api.h,
 // host/nvshmemx_api.h, device_host/nvshmem_types.h, bootstrap_device_host/nvshmem_uniqueid.h). They have not changed
 // in version 3 but for a second form of the attributes, which takes the first one too; the first is used.
 //

@@ -4,7 +4,7 @@
 // are processes. They join by a unique id that goes through the communicator which they have anyway; one joins once.
 // Every call below but `address` is one of all processes: NVSHMEM waits in it without a limit. So each is made when all
 // have just met by the communicator, which says if one is lost, and nothing that may fail stands in between.
-// Source: OpenSHMEM 1.3 and NVSHMEM 3.0 to 3.5; what is used of its binary interface stands in nvshmem.cc.
+// Source: OpenSHMEM 1.3 and NVSHMEM 3.0 to 3.8; what is used of its binary interface stands in nvshmem.cc.
 #pragma once
 
 #include <cstddef>
