@@ -100,6 +100,7 @@ class DeviceChoice : public FormedValue {
   static DeviceChoice cpu();
   static DeviceChoice cuda();
   static DeviceChoice cuda(int number);
+  static DeviceChoice cuda(const std::vector<int>& numbers);     ///< the cards of several devices
   static DeviceChoice automatic();                               ///< a card if one can be used
   static DeviceChoice emulated();                                ///< a card's kernels on the CPU
   static DeviceChoice simulated(const std::string& machine);     ///< with mini-batches; see simulated_machines()

@@ -510,8 +510,8 @@ inline constexpr Setting<Network> network{"train.network"};
 inline constexpr Setting<std::int64_t> ranks_per_node{"train.ranks_per_node"};
 /// ranks compute while rows and sums are on their way; the results are the same without
 inline constexpr Setting<bool> overlap{"train.overlap"};
-/// train on so many virtual devices, which read rows of others' nodes where those have them; with --batch-size they
-/// share each batch
+/// train on so many devices, virtual ones or with --device cuda cards, which read rows of others' nodes where those
+/// have them; with --batch-size they share each batch
 inline constexpr Setting<std::int64_t> devices{"train.devices"};
 /// how devices or ranks that share the graph take up each other's rows: all before a sum (halo), edges from own nodes
 /// first (stream), or for a few edges at a time (fine; ranks read them in each other's memory); auto: the shortest by
@@ -544,10 +544,11 @@ inline constexpr Setting<std::int64_t> batch_dependency{"batch.dependency"};
 inline constexpr Setting<BatchSemantics> semantics{"batch.semantics"};
 /// degrees and normalisation in training: of the full graph, or of a batch's sampled edges
 inline constexpr Setting<BatchDegrees> degrees{"batch.degrees"};
-/// cuda, cuda:N: a card; auto: a card if one can be used; emulated: a card's kernels on the CPU; with mini-batches
-/// sim:NAME, a simulated machine (gneiss help profiles), or host:FILE, threads
+/// cuda, cuda:N: a card; of several --devices cuda: cards of their own, cuda:N,M: these cards; auto: a card if one can
+/// be used; emulated: a card's kernels on the CPU; with mini-batches sim:NAME, a simulated machine (gneiss help
+/// profiles), or host:FILE, threads
 inline constexpr Setting<DeviceChoice> device{"device.name"};
-/// most memory of the card, or of a simulated device, that may be taken (K, M, G allowed)
+/// most memory of each card, or of a simulated device, that may be taken (K, M, G allowed)
 inline constexpr Setting<std::int64_t> device_mem{"device.mem"};
 /// wide products on the card's tensor cores: as accurate, with bits that are not those of other cards
 inline constexpr Setting<bool> tensor_cores{"device.tensor_cores"};

@@ -27,6 +27,11 @@ Network::Network(double gigabytes_per_second, std::chrono::nanoseconds message)
 DeviceChoice DeviceChoice::cpu() { return DeviceChoice("cpu"); }
 DeviceChoice DeviceChoice::cuda() { return DeviceChoice("cuda"); }
 DeviceChoice DeviceChoice::cuda(int number) { return DeviceChoice(fmt::format("cuda:{}", number)); }
+DeviceChoice DeviceChoice::cuda(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return DeviceChoice("cuda:" + text);
+}
 DeviceChoice DeviceChoice::automatic() { return DeviceChoice("auto"); }
 DeviceChoice DeviceChoice::emulated() { return DeviceChoice("emulated"); }
 DeviceChoice DeviceChoice::simulated(const std::string& machine) { return DeviceChoice("sim:" + machine); }

@@ -1,4 +1,4 @@
-// What a training would take of a card, on any machine.
+// What a training would take of a card, or of several, on any machine.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@ namespace gneiss::jobs {
 
 struct CardPlan {
   std::string card;               ///< whose memory and rates it goes by
-  std::int64_t memory_bytes = 0;  ///< that may be taken
+  std::int64_t memory_bytes = 0;  ///< that may be taken, of each card
   runtime::DeviceLayout layout;
-  std::string edge_values;  ///< see note_on_edge_values
+  std::vector<int> card_of;  ///< of several devices, whose parts the layout has: see deal_described_cards; else empty
+  std::string edge_values;   ///< see note_on_edge_values
 };
 
 /// Does `config` ask for a plan for a card? Errors: kUsage for a device that there is not.
@@ -28,8 +29,12 @@ bool plans_for_card(const settings::Config& config);
 /// allows less.
 CardPlan plan_card(const settings::Config& config, const data::Dataset& dataset, const ir::Plan& plan,
                    const train::SessionOptions& options);
-/// Of devices that share it: a part is what one of them takes. Errors: kOutOfMemory if one takes more than its share
-CardPlan plan_shared_card(const settings::Config& config, const std::vector<std::int64_t>& device_bytes);
+/// Of several devices, dealt to cards of one kind: a part is what one of them takes. Errors: kOutOfMemory if one takes
+/// more than its share of its card
+CardPlan plan_cards(const settings::Config& config, const std::vector<int>& card_of,
+                    const std::vector<std::int64_t>& device_bytes);
+/// [cards of the deal] what the devices on each take together.
+std::vector<std::int64_t> bytes_by_card(const CardPlan& plan);
 std::string describe(const CardPlan& plan);
 
 }  // namespace gneiss::jobs

@@ -8,23 +8,30 @@
 #include "cost/device_profile.h"
 #include "cost/rates_file.h"
 #include "exchange/workload.h"
+#include "jobs/card_deal.h"
 #include "jobs/options.h"
+#include "runtime/cards.h"
 
 namespace gneiss::jobs {
 
 namespace {
 
+/// As much as `config` allows; 0: all.
+std::int64_t allowed(const settings::Config& config) {
+  return config.has("device.mem") ? config.integer("device.mem") : 0;
+}
+
 /// The device called `name`, with as much of its memory as `config` allows.
 std::shared_ptr<runtime::Device> open(const settings::Config& config, const std::string& name) {
   std::shared_ptr<runtime::Device> device = runtime::open_device(name);
-  if (config.has("device.mem")) device->allow(config.integer("device.mem"));
+  device->allow(allowed(config));
   if (config.flag("device.tensor_cores")) device->take_tensor_cores();
   return device;
 }
 
 /// Why --device auto does not look for a card, or null.
 const char* why_no_card_by_itself(const settings::Config& config) {
-  if (device_count(config) > 1) return "several devices share a card only where --device cuda asks for it";
+  if (device_count(config) > 1) return "several devices run on cards only where --device cuda asks for it";
   if (rank_count(config) > 1) return "several ranks do not run on cards yet";
   if (trains_batches(config)) return "mini-batches do not run on cards yet";
   return nullptr;
@@ -49,10 +56,10 @@ void check_card_of_several(const settings::Config& config) {
   }
   if (device_count(config) == 1) return;
   if (device_count(config) > exchange::kMostDevices) {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("expected at most {} devices that share a card, got {}", exchange::kMostDevices,
-                            device_count(config)),
-                config.where("train.devices"), "use fewer, or --device cpu");
+    throw Error(
+        ErrorCode::kUsage,
+        fmt::format("expected at most {} devices on cards, got {}", exchange::kMostDevices, device_count(config)),
+        config.where("train.devices"), "use fewer, or --device cpu");
   }
   if (!config.has("device.trace")) return;
   throw Error(ErrorCode::kUnsupported,
@@ -60,7 +67,8 @@ void check_card_of_several(const settings::Config& config) {
               config.where("device.trace"), "leave it out, or use --device cpu");
 }
 
-std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes) {
+std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes,
+                                               int device) {
   const std::string& name = config.text("device.name");
   if (name.empty() || name == "cpu" || names_batch_device(config)) {
     check_no_card(config);
@@ -85,29 +93,42 @@ std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, s
                 "use --device cpu, or leave out --batch-size");
   }
   check_card_of_several(config);
-  return open(config, name);
+  return open(config, device_on(deal_cards(config)[static_cast<std::size_t>(device)]));
 }
 
-std::vector<std::shared_ptr<runtime::Device>> share_card(const settings::Config& config,
-                                                         const std::shared_ptr<runtime::Device>& first, int process) {
-  const int count = device_count(config);
+DealtDevices open_devices(const settings::Config& config, const std::shared_ptr<runtime::Device>& first, int process) {
+  DealtDevices made;
+  made.card_of = deal_cards(config);
+  made.devices.resize(made.card_of.size());
+  first->allow(allowed(config));  // not the share of a training before this one
   if (process >= 0) {
     first->share_memory();
-    first->allow(share_of_card(config, first->room().free_bytes));
-    std::vector<std::shared_ptr<runtime::Device>> devices(static_cast<std::size_t>(count));
-    devices[static_cast<std::size_t>(process)] = first;
-    return devices;
+    first->allow(share_of_card(first->room().free_bytes, devices_beside(made.card_of, process)));
+    made.devices[static_cast<std::size_t>(process)] = first;
+    return made;
   }
-  std::vector<std::shared_ptr<runtime::Device>> devices = {first};
-  while (std::ssize(devices) < count) devices.push_back(open(config, config.text("device.name")));
-  const std::int64_t share = share_of_card(config, first->room().free_bytes);
-  for (const std::shared_ptr<runtime::Device>& device : devices) device->allow(share);
-  return devices;
+  made.devices[0] = first;
+  for (std::size_t d = 1; d < made.devices.size(); ++d) made.devices[d] = open(config, device_on(made.card_of[d]));
+  const std::vector<int> cards = cards_of(made.card_of);
+  for (const int card : cards) {
+    for (const int other : cards) {
+      if (card != other) runtime::let_card_read(card, other);
+    }
+  }
+  std::vector<std::int64_t> shares;
+  for (std::size_t d = 0; d < made.devices.size(); ++d) {
+    const int beside = devices_beside(made.card_of, static_cast<int>(d));
+    shares.push_back(share_of_card(made.devices[d]->room().free_bytes, beside));
+  }
+  for (std::size_t d = 0; d < made.devices.size(); ++d) made.devices[d]->allow(shares[d]);
+  return made;
 }
 
-std::int64_t share_of_card(const settings::Config& config, std::int64_t bytes) {
-  return trains_batches(config) ? bytes : std::max<std::int64_t>(1, bytes / device_count(config));
+std::string first_of(const DealtDevices& dealt, const runtime::Device& mine) {
+  return dealt.card_of[0] < 0 ? mine.name() : runtime::card_name(dealt.card_of[0]);
 }
+
+std::int64_t share_of_card(std::int64_t bytes, int devices) { return std::max<std::int64_t>(1, bytes / devices); }
 
 std::int64_t described_bytes(const settings::Config& config) {
   return config.has("device.mem") ? config.integer("device.mem") : cost::h100_profile().memory_bytes;

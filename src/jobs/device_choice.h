@@ -1,6 +1,7 @@
 // Which device a job runs on.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,20 +15,29 @@
 namespace gneiss::jobs {
 
 /// Opens the device that `config` asks for; null for the host. With `auto` that is a card if one can be used, else the
-/// host with a note why. Errors: as runtime::open_device; kUnsupported for mini-batches on a device.
-std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes);
+/// host with a note why. Of several devices that is `device`, on the card that it was dealt. Errors: as
+/// runtime::open_device and deal_cards; kUnsupported for mini-batches on a device.
+std::shared_ptr<runtime::Device> choose_device(const settings::Config& config, std::vector<std::string>* notes,
+                                               int device = 0);
 
 /// Throws where `config` asks for several ranks or devices on a card in a way that there is not: kUnsupported for
 /// ranks and traces, kUsage for too many devices.
 void check_card_of_several(const settings::Config& config);
-/// Of --devices: that device and others beside it on its card, each with memory and a stream of its own. Each may take
-/// its share of what is free there now. Errors: as choose_device
+
+struct DealtDevices {
+  std::vector<int> card_of;  ///< [devices] see deal_cards
+  std::vector<std::shared_ptr<runtime::Device>> devices;
+};
+/// Of --devices: that device and the others, each on the card that it was dealt, with memory and a stream of its own;
+/// cards read each other's memory from then on. Each may take its share of what is free on its card now.
+/// Errors: as choose_device
 ///   process  of devices that are processes, which have opened one each: the number of this one, whose memory the
 ///            others can open then; the others are null. -1: there is one process
-std::vector<std::shared_ptr<runtime::Device>> share_card(const settings::Config& config,
-                                                         const std::shared_ptr<runtime::Device>& first, int process);
-/// What one of the devices that share a card may take of `bytes` of it.
-std::int64_t share_of_card(const settings::Config& config, std::int64_t bytes);
+DealtDevices open_devices(const settings::Config& config, const std::shared_ptr<runtime::Device>& first, int process);
+/// The name of the card by whose rates all devices plan: the first one's. `mine`: a device of this process.
+std::string first_of(const DealtDevices& dealt, const runtime::Device& mine);
+/// What each of so many devices on a card may take of `bytes` of it.
+std::int64_t share_of_card(std::int64_t bytes, int devices);
 
 /// Makes a session's plan one for a device with `bytes` to take of its memory: by its rates, without what is about the
 /// host's caches, files and memory. `card`: the rates that were measured of the one called so; empty, or where none

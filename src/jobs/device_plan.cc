@@ -78,7 +78,7 @@ std::string pairs(const DevicePlan& plan, RowsOf rows) {
 
 }  // namespace
 
-static TrainingExchange find_exchange(const settings::Config& config, int devices, const cost::Rates& rates,
+static TrainingExchange find_exchange(const settings::Config& config, const Sharers& sharers, const cost::Rates& rates,
                                       const graph::Graph& graph, std::int64_t columns) {
   TrainingExchange made;
   const std::string& asked = config.text("train.exchange");
@@ -87,7 +87,8 @@ static TrainingExchange find_exchange(const settings::Config& config, int device
     made.why = "as asked for";
     return made;
   }
-  const bool named = config.origin("train.machine") == settings::Origin::kFlag;
+  const int devices = sharers.count;
+  const bool named = config.origin("train.machine") == settings::Origin::kFlag || sharers.on_cards;
   exchange::Machine machine = named ? exchange::find_machine(config.text("train.machine")) : this_machine(rates);
   if (!named && plans_for_card(config)) machine.name = "a card that devices share";
   const std::vector<partition::PartTraffic> parts =
@@ -103,7 +104,7 @@ static TrainingExchange find_exchange(const settings::Config& config, int device
 
 TrainingExchange training_exchange(const settings::Config& config, const Sharers& sharers, const cost::Rates& rates,
                                    const graph::Graph& graph, const ir::Program& model, std::int64_t columns) {
-  TrainingExchange made = find_exchange(config, sharers.count, rates, graph, columns);
+  TrainingExchange made = find_exchange(config, sharers, rates, graph, columns);
   if (made.how != Exchange::kFine) return made;
   if (plans_for_card(config)) {  // kernels are not tuned, and the tuner's numbers are those of threads
     const exchange::Machine machine = exchange::find_machine(config.text("train.machine"));
@@ -202,7 +203,7 @@ std::string describe(const DevicePlan& plan) {
       fmt::format("\n  a training here: rows by {} ({})\n", exchange::name_of(plan.trains_by.how), plan.trains_by.why);
   if (plan.fetches.empty()) return text;
   text += plan.on_card
-              ? "  MiB of the card that a device takes, and of these what others' rows take besides values (tables):\n "
+              ? "  MiB of its card that a device takes, and of these what others' rows take besides values (tables):\n "
               : "  MiB that a device takes, and of these what others' rows take besides values (edges in pieces):\n ";
   for (std::size_t d = 0; d < plan.bytes.size(); ++d)
     text += fmt::format(" {:.2f} ({:.2f})", static_cast<double>(plan.bytes[d]) / (1 << 20),

@@ -33,6 +33,7 @@ struct TrainingExchange {
 struct Sharers {
   int count = 1;
   bool join_by_mpi = false;  ///< rows come over what joins them, so that the tuner's numbers are others
+  bool on_cards = false;     ///< several: rows come over the link between these
 };
 
 struct DevicePlan {
@@ -56,9 +57,9 @@ struct DevicePlan {
   exchange::Resources resources;
 };
 
-/// What --exchange asks for. `auto` is the shortest sum by modelled time, on the links of --machine if that was given,
-/// else on this machine: there the processors that sum bring the rows too, so that nothing hides and `halo` is
-/// shortest.
+/// What --exchange asks for. `auto` is the shortest sum by modelled time, on the links of --machine if that was given
+/// or devices are on several cards, else on this machine: there the processors that sum bring the rows too, so that
+/// nothing hides and `halo` is shortest.
 ///   columns   of the rows that the model gathers
 ///   model     as it was compiled
 TrainingExchange training_exchange(const settings::Config& config, const Sharers& sharers, const cost::Rates& rates,

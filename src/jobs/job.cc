@@ -23,6 +23,7 @@
 #include "jobs/advice.h"
 #include "jobs/auto_device.h"
 #include "jobs/batch_session.h"
+#include "jobs/card_deal.h"
 #include "jobs/checkpoints.h"
 #include "jobs/device_choice.h"
 #include "jobs/device_plan.h"
@@ -88,6 +89,8 @@ class Trainer {
     } catch (const Error& error) {
       tell_processes(error);
       std::string hint = error.hint();
+      if (error.code() == ErrorCode::kOutOfMemory && on_several_cards())
+        hint = "end what else runs on that card, or name others as --device cuda:0,2 does; or " + hint;
       const bool repeats = error.code() == ErrorCode::kNumeric;  // the same numbers come again
       const bool has_checkpoint = folder_ != nullptr && folder_->has_checkpoint();
       const char* const next = hint.empty() ? "" : "; ";
@@ -126,7 +129,7 @@ class Trainer {
       world_ = forks ? std::move(processes_) : comm::loopback(device_count(config_));
     }
     report_.rank = world_ != nullptr ? world_->first() : processes_ != nullptr ? processes_->first() : 0;
-    device_ = choose_device(config_, &device_notes_);  // before the data are read
+    device_ = choose_device(config_, &device_notes_, report_.rank);  // before the data are read
     if (takes_nvshmem(config_)) load_nvshmem();
     workload_ = std::make_unique<Workload>(&config_, PlanFor::kThisMachine, given_, KeepOrder::kIfNeeded,
                                            world_ == nullptr ? 0 : world_->count(), agreed_rates());
@@ -342,12 +345,18 @@ class Trainer {
     if (ranks_ != nullptr) {
       const std::vector<std::int64_t> each = ranks_->device_bytes();
       bytes = std::accumulate(each.begin(), each.end(), std::int64_t{0});
-      several = in_several_processes() ? fmt::format("one of {} devices, each a process, that share ", world_->count())
-                                       : fmt::format("{} devices that share ", each.size());
+      if (on_several_cards())
+        several =
+            fmt::format("{}, {}the first ", describe_deal(card_of_), in_several_processes() ? "each a process, " : "");
+      else if (in_several_processes())
+        several = fmt::format("one of {} devices, each a process, that share ", world_->count());
+      else
+        several = fmt::format("{} devices that share ", each.size());
     }
+    const char* const whose = on_several_cards() && !in_several_processes() ? "their" : "its";
     const std::string heap = nvshmem_ == nullptr ? "" : ", most of them in the heap of " + nvshmem_->name();
-    return fmt::format("trained on: {}{}{}, {:.1f} MiB of its memory{}; by the rates of {} an epoch {}takes {:.3f} ms",
-                       several, device_->name(), driver, static_cast<double>(bytes) / kMiB, heap,
+    return fmt::format("trained on: {}{}{}, {:.1f} MiB of {} memory{}; by the rates of {} an epoch {}takes {:.3f} ms",
+                       several, device_->name(), driver, static_cast<double>(bytes) / kMiB, whose, heap,
                        workload_->session().passes.rates.source, several.empty() ? "" : "of the first ", 1e3 * seconds);
   }
 
@@ -359,12 +368,13 @@ class Trainer {
       train::RowExchange rows;
       if (fetches_rows()) {
         std::vector<std::shared_ptr<runtime::Device>> devices;
-        if (device_ != nullptr) devices = share_devices();
+        if (device_ != nullptr) devices = deal_devices();
         const train::SessionOptions& options = workload_->session();
-        const Sharers sharers = {world_->count(), in_several_processes() && heap_ == nullptr};
+        const Sharers sharers = {world_->count(), in_several_processes() && heap_ == nullptr, on_several_cards()};
         exchange_ = training_exchange(config_, sharers, options.passes.rates, dataset().graph,
                                       options.compiled->program, workload_->gathered_width());
         if (!exchange_.warning.empty()) checkpoints_.warnings().push_back(exchange_.warning);
+        settle_exchange();
         rows = {.fetched = true,
                 .how = exchange_.how,
                 .tuning = exchange_.tuning,
@@ -393,13 +403,15 @@ class Trainer {
     session_ = std::make_unique<train::Session<float>>(workload_->take_dataset(), workload_->session());
   }
 
-  /// Of the devices on one card, whose plans are made for it from then on.
-  std::vector<std::shared_ptr<runtime::Device>> share_devices() {
-    std::vector<std::shared_ptr<runtime::Device>> devices =
-        share_card(config_, device_, in_several_processes() ? world_->first() : -1);
-    plan_for_device(device_->room().free_bytes, &workload_->session(), device_->name());
-    return devices;
+  /// All plans are made by the rates of one card from then on, so that they make the same choices.
+  std::vector<std::shared_ptr<runtime::Device>> deal_devices() {
+    DealtDevices dealt = open_devices(config_, device_, in_several_processes() ? world_->first() : -1);
+    plan_for_device(device_->room().free_bytes, &workload_->session(), first_of(dealt, *device_));
+    card_of_ = std::move(dealt.card_of);
+    return std::move(dealt.devices);
   }
+
+  bool on_several_cards() const { return cards_of(card_of_).size() > 1; }
 
   /// What --device auto came to is a setting from then on: a training that is resumed goes on where it began.
   void settle_device() {
@@ -416,6 +428,13 @@ class Trainer {
     if (device_ != nullptr) return;
     config_.unset("device.mem");
     config_.unset("device.tensor_cores");
+  }
+
+  /// Likewise what --exchange auto came to on cards: it goes by whether they are several, and a training may go on
+  /// where there are more or fewer.
+  void settle_exchange() {
+    if (device_ == nullptr || config_.text("train.exchange") != "auto") return;
+    config_.set("train.exchange", exchange::name_of(exchange_.how), settings::Origin::kFlag, "--exchange auto");
   }
 
   train::Cutting cutting_options() {
@@ -540,6 +559,7 @@ class Trainer {
       report_.routes["fetched_bytes"] = ranks_->fetched_bytes();
       report_.routes["bytes"] = device_ == nullptr ? ranks_->member_bytes() : ranks_->device_bytes();
       report_.routes["exchange_bytes"] = ranks_->exchange_bytes();
+      if (device_ != nullptr && card_of_[0] >= 0) report_.routes["cards"] = card_of_;
       trace();
       if (const exchange::Tuner* tuner = ranks_->tuner(); tuner != nullptr) {
         const exchange::Tuning& at = tuner->current();
@@ -591,6 +611,7 @@ class Trainer {
   std::unique_ptr<comm::Ranks> processes_;   ///< of --processes: each is a device, and this is one of them
   std::unique_ptr<comm::Ranks> world_;       ///< of several ranks, those of this process
   std::shared_ptr<runtime::Device> device_;  ///< null: the host; sessions share it
+  std::vector<int> card_of_;                 ///< of several devices, see deal_cards; else empty
   std::vector<std::string> device_notes_;
   std::shared_ptr<runtime::Nvshmem> nvshmem_;  ///< that holds what devices show each other; null: they do themselves
   std::unique_ptr<Workload> workload_;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "jobs/card_deal.h"
 #include "jobs/device_choice.h"
 #include "jobs/job.h"
 #include "jobs/options.h"
@@ -110,6 +111,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
                 "use --device sim:v100 or cpu, or leave out --batch-size");
   }
   if (for_card) check_card_of_several(config);
+  const std::vector<int> card_of = for_card ? deal_described_cards(config) : std::vector<int>();
   Workload workload(&config, PlanFor::kThisMachine, std::move(given));
   PlanReport report;
   train::SessionOptions options = workload.session();
@@ -141,8 +143,8 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
   report.rates = options.passes.rates.source;
   report.warnings.insert(report.warnings.begin(), options.warnings.begin(), options.warnings.end());
   predict_times(options, &report);
-  const bool share_card = for_card && device_count(config) > 1;
-  if (for_card && !share_card) {
+  const bool several_on_cards = for_card && device_count(config) > 1;
+  if (for_card && !several_on_cards) {
     report.card = plan_card(config, workload.dataset(), report.plan, options);
     report.peak_bytes = report.card->layout.bytes;
   }
@@ -159,15 +161,15 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     report.devices = plan_devices(workload.dataset().graph, devices, config.text("train.machine"),
                                   train::gathered_width(blueprint.compiled.program));
     report.devices->trains_by =
-        training_exchange(config, Sharers{devices}, options.passes.rates, workload.dataset().graph,
-                          blueprint.compiled.program, workload.gathered_width());
+        training_exchange(config, Sharers{devices, false, cards_of(card_of).size() > 1}, options.passes.rates,
+                          workload.dataset().graph, blueprint.compiled.program, workload.gathered_width());
     report.devices->equal_blocks = takes_nvshmem(config);
     const train::Cutting cutting = {
         config.text("train.partition"),
         epoch_model(rank_machine(config, 1), workload.dataset().graph, workload.gathered_width())};
     plan_training(workload.take_dataset(), options, cutting, &*report.devices);
-    if (share_card) {
-      report.card = plan_shared_card(config, report.devices->bytes);
+    if (several_on_cards) {
+      report.card = plan_cards(config, card_of, report.devices->bytes);
       report.peak_bytes = report.card->layout.bytes;
     }
   }
@@ -298,6 +300,14 @@ std::string to_json(const PlanReport& report, int indent) {
     card["parts"] = Json::list();
     for (const runtime::DevicePart& part : report.card->layout.parts)
       card["parts"].push_back(Json::object({{"what", part.what}, {"bytes", part.bytes}}));
+    const std::vector<int> cards = cards_of(report.card->card_of);
+    if (!cards.empty() && cards[0] >= 0) {
+      const std::vector<std::int64_t> bytes = bytes_by_card(*report.card);
+      card["of_device"] = report.card->card_of;
+      card["cards"] = Json::list();
+      for (std::size_t i = 0; i < cards.size(); ++i)
+        card["cards"].push_back(Json::object({{"card", cards[i]}, {"bytes", bytes[i]}}));
+    }
   }
   if (report.batches) json["batches"] = to_json(*report.batches);
   if (report.devices) {

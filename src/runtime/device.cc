@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "kernels/cuda/emulation.h"
+#include "runtime/cards.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -205,19 +206,42 @@ static const char* device_names(Asker asker) {
     case Asker::kCalibration:
       return "one of cuda, cuda:N with the number of a card";
   }
-  return "one of cpu, cuda, cuda:N with the number of a card, auto, emulated; with mini-batches sim:NAME or host:FILE";
+  return "one of cpu, cuda, cuda:N with the number of a card, of several devices cuda:N,M with as many, auto, "
+         "emulated; "
+         "with mini-batches sim:NAME or host:FILE";
+}
+
+std::vector<int> named_cards(const std::string& name, Asker asker) {
+  if (name == "emulated" || name == "cuda") return {};
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorCode::kUsage, what, "--device", device_names(asker));
+  };
+  constexpr std::string_view kNamed = "cuda:";
+  if (!name.starts_with(kNamed)) refuse(fmt::format("there is no device '{}'", name));
+  std::vector<int> cards;
+  const char* at = name.data() + kNamed.size();
+  const char* const end = name.data() + name.size();
+  while (true) {
+    int card = 0;
+    const auto [behind, status] = std::from_chars(at, end, card);
+    if (status != std::errc() || card < 0) refuse(fmt::format("there is no device '{}'", name));
+    if (std::find(cards.begin(), cards.end(), card) != cards.end())
+      refuse(fmt::format("'{}' names the card {} twice", name, card));
+    cards.push_back(card);
+    if (behind == end) return cards;
+    if (*behind != ',') refuse(fmt::format("there is no device '{}'", name));
+    at = behind + 1;
+  }
 }
 
 int card_number(const std::string& name, Asker asker) {
-  if (name == "emulated") return -1;
-  if (name == "cuda") return 0;
-  int number = 0;
-  const std::string digits = name.starts_with("cuda:") ? name.substr(5) : std::string();
-  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (digits.empty() || status != std::errc() || end != digits.data() + digits.size() || number < 0) {
-    throw Error(ErrorCode::kUsage, fmt::format("there is no device '{}'", name), "--device", device_names(asker));
+  const std::vector<int> cards = named_cards(name, asker);
+  if (cards.size() > 1) {
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' names {} cards, and one device runs on one", name, cards.size()),
+                "--device", "name one card, or train on several devices with --devices");
   }
-  return number;
+  if (cards.size() == 1) return cards[0];
+  return name == "cuda" ? 0 : -1;
 }
 
 std::unique_ptr<Device> open_device(const std::string& name, Asker asker) {

@@ -111,7 +111,8 @@ class Device {
 /// work, a card that is too old or that another process has for itself; kOutOfMemory for a card that is full.
 std::unique_ptr<Device> open_device(const std::string& name, Asker asker = Asker::kCommand);
 
-/// The number of the card that "cuda" or "cuda:N" names, -1 for "emulated". Errors: kUsage for another name.
+/// The number of the card that "cuda" or "cuda:N" names, -1 for "emulated". Errors: kUsage for another name, and for
+/// several cards (cards.h).
 int card_number(const std::string& name, Asker asker = Asker::kCommand);
 
 /// The cards of this machine, for people.

@@ -28,7 +28,8 @@ struct DeviceRank {
   const comm::HaloPlan* halo = nullptr;
   exchange::Tuning tuning = {};             ///< of sums by the exchange fine
   comm::Communicator* processes = nullptr;  ///< of devices that are processes: joins them; else null
-  Nvshmem* nvshmem = nullptr;  ///< of these: where rows lie that are shown; null: in the device's own memory
+  Nvshmem* nvshmem = nullptr;             ///< of these: where rows lie that are shown; null: in the device's own memory
+  comm::Communicator* devices = nullptr;  ///< joins all; null: one that fails to be made is lost to the others
 };
 
 /// The others' memory, of devices that are processes: each finds what the others share at addresses of its own.

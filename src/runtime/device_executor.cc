@@ -2,9 +2,11 @@
 #include "runtime/device_executor.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
+#include "comm/together.h"
 #include "kernels/labelled_entries.h"
 
 namespace gneiss::runtime {
@@ -54,7 +56,7 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
       nvshmem_(rank.nvshmem),
       sizes_(ir::capacity(plan.program)) {
   parameters_.check(plan);
-  take_memory(device);
+  take_memory(device, rank.devices);
   const bool has_rows_of_bands =
       std::any_of(plan.bands.begin(), plan.bands.end(), [](const ir::RowBand& band) { return band.band_rows > 0; });
   GNEISS_ASSERT(!has_rows_of_bands && plan.file_bytes == 0, "the plan is for a host");
@@ -89,16 +91,23 @@ DeviceExecutor::DeviceExecutor(const ir::Plan& plan, Parameters<float>* paramete
 }
 
 /// A block of NVSHMEM's is as large on all devices as one of them needs it.
-void DeviceExecutor::take_memory(Device* device) {
-  check_room(with_exchanges(layout_, exchanging_.bytes()), device);
+void DeviceExecutor::take_memory(Device* device, comm::Communicator* devices) {
+  const auto on_all = [&](const std::function<void()>& work) {
+    if (devices == nullptr) return work();
+    comm::together(*devices, work);
+  };
+  on_all([&] {
+    const DeviceLayout whole = with_exchanges(layout_, exchanging_.bytes());
+    check_room(whole, device);
+    if (nvshmem_ == nullptr) take_room(whole, device, [&] { memory_.emplace(device, layout_.bytes); });
+  });
   all_.size = static_cast<std::size_t>(layout_.bytes);
   if (nvshmem_ == nullptr) {
-    take_room(with_exchanges(layout_, exchanging_.bytes()), device, [&] { memory_.emplace(device, layout_.bytes); });
     all_.data = memory_->data();
     return;
   }
   all_.size = static_cast<std::size_t>(nvshmem_->bytes_for_all(layout_.bytes));
-  check_room(with_exchanges(layout_, exchange_bytes()), device);
+  on_all([&] { check_room(with_exchanges(layout_, exchange_bytes()), device); });
   all_.data = nvshmem_->allocate(static_cast<std::int64_t>(all_.size));
 }
 

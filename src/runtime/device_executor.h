@@ -101,7 +101,7 @@ class DeviceExecutor {
     bool fresh = false;
   };
 
-  void take_memory(Device* device);
+  void take_memory(Device* device, comm::Communicator* devices);
   template <class T>
   DeviceSpan<T> take(std::int64_t count);
   template <class T>

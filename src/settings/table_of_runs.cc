@@ -120,8 +120,8 @@ std::vector<Setting> train_settings() {
        .flag = "devices",
        .type = kInteger,
        .initial = "1",
-       .help = "train on so many virtual devices, which read rows of others' nodes where those have them; with "
-               "--batch-size they share each batch",
+       .help = "train on so many devices, virtual ones or with --device cuda cards, which read rows of others' nodes "
+               "where those have them; with --batch-size they share each batch",
        .least = 1,
        .most = 1024},
       {.key = "train.exchange",
@@ -219,13 +219,15 @@ std::vector<Setting> device_settings() {
   return {
       {.key = "device.name",
        .flag = "device",
-       .help = "cuda, cuda:N: a card; auto: a card if one can be used; emulated: a card's kernels on the CPU; with "
-               "mini-batches sim:NAME, a simulated machine (gneiss help profiles), or host:FILE, threads",
+       .help =
+           "cuda, cuda:N: a card; of several --devices cuda: cards of their own, cuda:N,M: these cards; auto: a card "
+           "if one can be used; emulated: a card's kernels on the CPU; with mini-batches sim:NAME, a simulated "
+           "machine (gneiss help profiles), or host:FILE, threads",
        .unset = "cpu"},
       {.key = "device.mem",
        .flag = "device-mem",
        .type = kBytes,
-       .help = "most memory of the card, or of a simulated device, that may be taken (K, M, G allowed)",
+       .help = "most memory of each card, or of a simulated device, that may be taken (K, M, G allowed)",
        .least = 1,
        .unset = "what is free of it; gneiss plan: 79 GiB; sim:NAME: all that it has"},
       {.key = "device.tensor_cores",

@@ -128,8 +128,8 @@ struct Session<T>::Impl {
   /// Of several devices, as one of them.
   runtime::DeviceRank device_rank() const {
     if (part == nullptr) return {};
-    return {part->space, &part->halo, part->tuning, part->heap == nullptr ? nullptr : part->communicator,
-            part->nvshmem};
+    return {part->space,   &part->halo,       part->tuning, part->heap == nullptr ? nullptr : part->communicator,
+            part->nvshmem, part->communicator};
   }
 
   /// Of a device that is a process.

@@ -223,7 +223,7 @@ TEST(Device, SeveralAreNotChosenByThemselves) {
   const CommandResult result =
       place.gneiss({"train", "karate", "--device", "auto", "--devices", "2", "--epochs", "1", "--out", "run"});
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(place.read("run/report.json"), HasSubstr("several devices share a card only where --device cuda asks"));
+  EXPECT_THAT(place.read("run/report.json"), HasSubstr("several devices run on cards only where --device cuda asks"));
 }
 
 TEST(Device, SeveralShareACardOnCora) {
@@ -593,13 +593,18 @@ INSTANTIATE_TEST_SUITE_P(
                 "mini-batches do not run on cards yet"},
         Refused{{"train", "karate", "--device", "emulated", "--devices", "257", "--out", "run"},
                 2,
-                "expected at most 256 devices that share a card, got 257"},
+                "expected at most 256 devices on cards, got 257"},
         Refused{{"train", "karate", "--device", "emulated", "--devices", "2", "--device-mem", "20K", "--out", "run"},
                 4,
                 "bytes of emulated device, 10240 of 10240 bytes are free; the largest: "},
-        Refused{{"plan", "karate", "--device", "cuda", "--devices", "2", "--device-mem", "100K"},
+        Refused{{"plan", "karate", "--device", "cuda:0", "--devices", "2", "--device-mem", "100K"},
                 4,
                 "the share of device 0 in NVIDIA H100 80GB as it is described, 51200 of 51200 bytes are free"},
+        Refused{{"plan", "karate", "--device", "cuda", "--devices", "2", "--device-mem", "50K"},
+                4,
+                "the share of device 0 in NVIDIA H100 80GB as it is described, 51200 of 51200 bytes are free"},
+        Refused{{"plan", "karate", "--device", "cuda:0,1"}, 2, "'cuda:0,1' names 2 cards, and one device runs on one"},
+        Refused{{"plan", "karate", "--device", "cuda:0,1,2", "--devices", "2"}, 2, "3 cards are named for 2 devices"},
         Refused{{"train", "karate", "--device-mem", "1G", "--out", "run"}, 2, "and none is asked for"},
         Refused{{"plan", "karate", "--device", "cuda:x"}, 2, "there is no device 'cuda:x'"},
         Refused{{"plan", "karate", "--device", "cuda", "--device-mem", "1K"},

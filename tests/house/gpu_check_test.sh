@@ -25,6 +25,22 @@ if [ -e "$stand_in" ]; then
   "$root/tools/gpu-check" report "$work/heap" | grep -q '| bits | two-processes, nvshmem | ok |'
 fi
 
+# Cards that a test describes: devices are on cards of their own and on one; where there is one card, that is skipped.
+if [ -x "$build/bin/gneiss_on_test_card" ]; then
+  cp -r "$work/pack" "$work/cards"
+  cp "$build/bin/gneiss_on_test_card" "$work/cards/gneiss"
+  for count in 1 2; do
+    TEST_CARD_COUNT=$count "$work/cards/gpu-check" run --device cuda --seconds 120 --out "$work/cards-$count" \
+      --only cards > "$work/cards-$count.txt"
+  done
+  grep -q '^skip cards *this machine has fewer than two cards' "$work/cards-1.txt"
+  grep -q '^ok   cards *two-devices cuda  *cards=0,1' "$work/cards-2.txt"
+  grep -q '^ok   cards *two-devices cuda:0  *cards=0,0' "$work/cards-2.txt"
+  TEST_CARD_COUNT=2 TEST_CARD_APART=all "$work/cards/gpu-check" run --device cuda --seconds 120 --out "$work/apart" \
+    --only cards > "$work/apart.txt"
+  grep -q '^skip cards *two-devices cuda .*cannot read the memory of' "$work/apart.txt"
+fi
+
 sed -i 's/"weights": "....../"weights": "000000/' "$work/pack/expected.json"
 if run second bits > "$work/second.txt"; then
   echo "other weights were not found"

@@ -357,6 +357,7 @@ TEST(TypedSettings, FormsAreWhatTheirReadersTake) {
   EXPECT_TRUE(jobs::names_batch_device(config_of(keys::device, DeviceChoice::simulated("v100"))));
   EXPECT_TRUE(jobs::names_batch_device(config_of(keys::device, DeviceChoice::host_threads("machine.json"))));
   EXPECT_EQ(DeviceChoice::cuda(1).text(), "cuda:1");
+  EXPECT_EQ(DeviceChoice::cuda({0, 2}).text(), "cuda:0,2");
 }
 
 TEST(TypedSettings, RequestsTakeChoices) {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "comm/halo.h"
 #include "comm/loopback.h"
+#include "comm/together.h"
 #include "kernels/halo.h"
 #include "support/data_fixtures.h"
 
@@ -83,6 +84,31 @@ TEST(Loopback, RanksAgreeOrAllSayWhoDiffers) {
       [] { comm::loopback(3)->run([](comm::Communicator& c) { comm::agree(c, "data set", c.rank() == 2 ? 8 : 7); }); });
   EXPECT_EQ(error.code(), ErrorCode::kBadData);
   EXPECT_THAT(error.message(), HasSubstr("rank 2 has another data set than rank 0"));
+}
+
+TEST(Loopback, WhatFailsOnSomeRanksAllSayOfTheFirst) {
+  std::atomic<int> said = 0;
+  const Error error = testing::error_of([&] {
+    comm::loopback(4)->run([&](comm::Communicator& c) {
+      int calls = 0;
+      comm::together(c, [&] { ++calls; });
+      EXPECT_EQ(calls, 1);
+      try {
+        comm::together(c, [&] {
+          const std::string rank = std::to_string(c.rank());
+          if (c.rank() % 2 == 1) throw Error(ErrorCode::kOutOfMemory, "full: " + rank, "of " + rank, "make room");
+        });
+      } catch (const Error& one) {
+        EXPECT_EQ(one.message(), "full: 1");
+        ++said;
+        throw;
+      }
+    });
+  });
+  EXPECT_EQ(said, 4);
+  EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(error.where(), "of 1");
+  EXPECT_EQ(error.hint(), "make room");
 }
 
 TEST(Loopback, StartedCallsAreThroughWhenTheyAreWaitedForInAnyOrder) {

@@ -1,10 +1,14 @@
 // A card by CUDA's runtime: one stream, plain allocations. The runtime is linked into the program; the driver is the
 // machine's, and what is wrong with it is said when a card is first asked for.
+//
+// CUDA's runtime has a current card for each thread, and several devices may be on several cards: whatever a device
+// does chooses its card first, whichever thread asks, memory that is given back too.
 #include <cuda_runtime.h>
 
 #include <cstring>
 
 #include "base/error.h"
+#include "runtime/cards.h"
 #include "runtime/device.h"
 #include "runtime/nvrtc.h"
 
@@ -21,10 +25,11 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
 
 constexpr const char* kOthersTookIt = "end what else runs on the card";
 
-/// Of work that has begun.
-void check(cudaError_t status, const char* doing) {
+/// Of work that has begun. `card`: whose; -1 of none.
+void check(cudaError_t status, const char* doing, int card = -1) {
   if (status == cudaSuccess) return;
-  const std::string what = fmt::format("the device failed while {}: {}", doing, cudaGetErrorString(status));
+  const std::string what = fmt::format("{} failed while {}: {}", card < 0 ? "CUDA" : fmt::format("cuda:{}", card),
+                                       doing, cudaGetErrorString(status));
   if (status == cudaErrorMemoryAllocation) throw Error(ErrorCode::kOutOfMemory, what, "--device", kOthersTookIt);
   throw Error(ErrorCode::kInternal, what);
 }
@@ -33,6 +38,13 @@ void check(cudaError_t status, const char* doing) {
 void check_usable(cudaError_t status, const char* doing, Asker asker) {
   if (status == cudaSuccess || status == cudaErrorMemoryAllocation) return check(status, doing);
   throw_unsupported(fmt::format("no card can be used: {} fails with '{}'", doing, cudaGetErrorString(status)),
+                    fmt::format("see what nvidia-smi says, or use {}", in_its_place(asker)));
+}
+
+/// The same of one card.
+void check_usable(cudaError_t status, const char* doing, Asker asker, int card) {
+  if (status == cudaSuccess || status == cudaErrorMemoryAllocation) return check(status, doing, card);
+  throw_unsupported(fmt::format("cuda:{} cannot be used: {} fails with '{}'", card, doing, cudaGetErrorString(status)),
                     fmt::format("see what nvidia-smi says, or use {}", in_its_place(asker)));
 }
 
@@ -71,24 +83,55 @@ int count_cards(Asker asker) {
 
 bool is_too_old(const cudaDeviceProp& properties) { return properties.major < kLeastMajor; }
 
+/// The card of a machine that has `count`.
+void check_there(int card, int count, Asker asker) {
+  if (card < count) return;
+  throw Error(ErrorCode::kUsage, fmt::format("there is no card cuda:{}: this machine has {}", card, count), "--device",
+              fmt::format("use cuda:0 to cuda:{} or {}", count - 1, in_its_place(asker)));
+}
+
+cudaDeviceProp properties_of(int card, Asker asker) {
+  cudaDeviceProp properties{};
+  check_usable(cudaGetDeviceProperties(&properties, card), "asking for its properties", asker, card);
+  return properties;
+}
+
+void check_new_enough(int card, const cudaDeviceProp& properties, Asker asker) {
+  if (!is_too_old(properties)) return;
+  throw_unsupported(fmt::format("card {}, {}, has compute capability {}.{}; {}.0 is needed", card, properties.name,
+                                properties.major, properties.minor, kLeastMajor),
+                    fmt::format("use a newer card or {}", in_its_place(asker)));
+}
+
+std::string name_of(int card, const cudaDeviceProp& properties) {
+  return fmt::format("{} (cuda:{})", properties.name, card);
+}
+
+void choose_card(int card) { check(cudaSetDevice(card), "being chosen", card); }
+
 /// A CUDA graph made of what a stream captured.
 class CudaRecording : public Recording {
  public:
-  CudaRecording(cudaGraph_t graph, cudaStream_t stream) : graph_(graph), stream_(stream) {
+  CudaRecording(cudaGraph_t graph, int card, cudaStream_t stream) : graph_(graph), card_(card), stream_(stream) {
     const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
     if (status != cudaSuccess) cudaGraphDestroy(graph);  // no destructor runs
-    check(status, "making a graph of a step");
+    check(status, "making a graph of a step", card_);
   }
   CudaRecording(const CudaRecording&) = delete;
   CudaRecording& operator=(const CudaRecording&) = delete;
   ~CudaRecording() override {
+    cudaSetDevice(card_);
     if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
     cudaGraphDestroy(graph_);
   }
-  void replay() override { check(cudaGraphLaunch(executable_, stream_), "running a step"); }
+  void replay() override {
+    choose_card(card_);
+    check(cudaGraphLaunch(executable_, stream_), "running a step", card_);
+  }
 
  private:
   cudaGraph_t graph_;
+  int card_;
   cudaStream_t stream_;
   cudaGraphExec_t executable_ = nullptr;
 };
@@ -125,21 +168,19 @@ class CudaModule : public DeviceModule {
 
 class CudaDevice : public Device {
  public:
-  CudaDevice(int number, Asker asker) : number_(number) {
-    check_usable(cudaGetDeviceProperties(&properties_, number), "asking for a card's properties", asker);
-    if (is_too_old(properties_)) {
-      throw_unsupported(fmt::format("card {}, {}, has compute capability {}.{}; {}.0 is needed", number,
-                                    properties_.name, properties_.major, properties_.minor, kLeastMajor),
-                        fmt::format("use a newer card or {}", in_its_place(asker)));
-    }
-    check_usable(cudaSetDevice(number), "choosing a card", asker);
-    check_usable(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream", asker);
+  CudaDevice(int number, Asker asker) : number_(number), properties_(properties_of(number, asker)) {
+    check_new_enough(number, properties_, asker);
+    check_usable(cudaSetDevice(number), "choosing it", asker, number);
+    check_usable(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream", asker, number);
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
-  ~CudaDevice() override { cudaStreamDestroy(stream_); }
+  ~CudaDevice() override {
+    cudaSetDevice(number_);
+    cudaStreamDestroy(stream_);
+  }
 
-  std::string name() const override { return fmt::format("{} (cuda:{})", properties_.name, number_); }
+  std::string name() const override { return name_of(number_, properties_); }
   std::string driver() const override {
     int version = 0;
     check(cudaDriverGetVersion(&version), "asking for the driver's version");
@@ -158,17 +199,20 @@ class CudaDevice : public Device {
                               now.total_bytes),
                   "--device", fmt::format("{}, or use {}", kOthersTookIt, in_its_place(asker())));
     }
-    check(status, "giving memory");
+    check(status, "giving memory", number_);
     return data;
   }
-  void release(void* data) noexcept override { cudaFree(data); }
+  void release(void* data) noexcept override {
+    cudaSetDevice(number_);
+    cudaFree(data);
+  }
   void* allocate_far(std::int64_t bytes) override {
     choose();
     void* data = nullptr;  // the same address here and there
     const cudaError_t status = cudaHostAlloc(&data, static_cast<std::size_t>(bytes), cudaHostAllocPortable);
     if (status == cudaErrorMemoryAllocation)
       throw Error(ErrorCode::kOutOfMemory, fmt::format("the host cannot pin {} bytes for {}", bytes, name()));
-    check(status, "pinning memory");
+    check(status, "pinning memory", number_);
     return data;
   }
   void release_far(void* data) noexcept override { cudaFreeHost(data); }
@@ -190,18 +234,26 @@ class CudaDevice : public Device {
     check_shared(cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess), "opening another's memory");
     return data;
   }
-  void close_shared(void* data, std::int64_t /*bytes*/) noexcept override { cudaIpcCloseMemHandle(data); }
+  void close_shared(void* data, std::int64_t /*bytes*/) noexcept override {
+    cudaSetDevice(number_);
+    cudaIpcCloseMemHandle(data);
+  }
 
   void upload(void* to, const void* from, std::int64_t bytes) override {
-    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copying");
+    choose();
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copying",
+          number_);
     wait();
   }
   void download(void* to, const void* from, std::int64_t bytes) override {
-    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "copying");
+    choose();
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "copying",
+          number_);
     wait();
   }
   void fill(void* to, unsigned char byte, std::int64_t bytes) override {
-    check(cudaMemsetAsync(to, byte, static_cast<std::size_t>(bytes), stream_), "filling memory");
+    choose();
+    check(cudaMemsetAsync(to, byte, static_cast<std::size_t>(bytes), stream_), "filling memory", number_);
   }
   kernels::DeviceContext context() override {
     constexpr std::int64_t kBlocksOfProcessor = 8;  // of 256 threads
@@ -211,7 +263,10 @@ class CudaDevice : public Device {
     context.most_blocks = properties_.multiProcessorCount * kBlocksOfProcessor;
     return context;
   }
-  void wait() override { check(cudaStreamSynchronize(stream_), "running kernels"); }
+  void wait() override {
+    choose();
+    check(cudaStreamSynchronize(stream_), "running kernels", number_);
+  }
 
 #if CUDART_VERSION >= 12080
   std::unique_ptr<DeviceModule> compile(const CppText& text, const std::string& /*emulated_options*/) override {
@@ -221,12 +276,14 @@ class CudaDevice : public Device {
 #endif
 
   void begin_recording() override {
-    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a step");
+    choose();
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a step", number_);
   }
   std::unique_ptr<Recording> end_recording() override {
+    choose();
     cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(stream_, &graph), "recording a step");
-    return std::make_unique<CudaRecording>(graph, stream_);
+    check(cudaStreamEndCapture(stream_, &graph), "recording a step", number_);
+    return std::make_unique<CudaRecording>(graph, number_, stream_);
   }
 
  protected:
@@ -234,16 +291,15 @@ class CudaDevice : public Device {
     choose();
     std::size_t available = 0;
     std::size_t total = 0;
-    check(cudaMemGetInfo(&available, &total), "asking for its memory");
+    check(cudaMemGetInfo(&available, &total), "asking for its memory", number_);
     return {static_cast<std::int64_t>(available), static_cast<std::int64_t>(total)};
   }
 
  private:
-  /// Threads choose a card each for themselves; several devices run on as many.
-  void choose() const { check(cudaSetDevice(number_), "choosing a card"); }
+  void choose() const { choose_card(number_); }
 
   int number_;
-  cudaDeviceProp properties_{};
+  cudaDeviceProp properties_;
   cudaStream_t stream_ = nullptr;
 };
 
@@ -274,12 +330,41 @@ Cards find_cards() {
   return found;
 }
 
-std::unique_ptr<Device> open_cuda(int number, Asker asker) {
+std::vector<int> usable_cards(Asker asker) {
   const int count = count_cards(asker);
-  if (number >= count) {
-    throw Error(ErrorCode::kUsage, fmt::format("there is no card cuda:{}: this machine has {}", number, count),
-                "--device", fmt::format("use cuda:0 to cuda:{} or {}", count - 1, in_its_place(asker)));
+  std::vector<int> usable;
+  for (int card = 0; card < count; ++card) {
+    if (!is_too_old(properties_of(card, asker))) usable.push_back(card);
   }
+  return usable;
+}
+
+void check_card(int card, Asker asker) {
+  check_there(card, count_cards(asker), asker);
+  check_new_enough(card, properties_of(card, asker), asker);
+}
+
+std::string card_name(int card) { return name_of(card, properties_of(card, Asker::kCommand)); }
+
+bool card_reads(int card, int other) {
+  int can = 0;
+  check(cudaDeviceCanAccessPeer(&can, card, other), "asking which cards read each other's memory");
+  return can != 0;
+}
+
+void let_card_read(int card, int other) {
+  choose_card(card);
+  const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // forgets it: who asks next would take it for its own
+  if (status == cudaErrorPeerAccessAlreadyEnabled) return;
+  throw_unsupported(
+      fmt::format("cuda:{} cannot read the memory of cuda:{}: {}", card, other, cudaGetErrorString(status)),
+      "use --device cuda:0, which puts all devices on one card, or fewer --devices");
+}
+
+std::unique_ptr<Device> open_cuda(int number, Asker asker) {
+  check_there(number, count_cards(asker), asker);
   return std::make_unique<CudaDevice>(number, asker);
 }
 

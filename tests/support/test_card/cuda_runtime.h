@@ -1,11 +1,23 @@
-// In the place of CUDA's header: what src/runtime/cuda/cuda_device.cc calls, for a card that a test describes. Names
+// In the place of CUDA's header: what src/runtime/cuda/cuda_device.cc calls, for cards that a test describes. Names
 // and meanings are those of CUDA's runtime; its linkage is C++'s, so that both can be in one program.
 //
-// The card has the host's memory and runs kernels in the emulation. The environment says what it is like:
+// Cards have the host's memory and run kernels in the emulation. Each thread has a current card, 0 at first. Memory and
+// streams are a card's: a call or a launch that touches them while another card is current is an error, and so is a
+// launch whose arguments, or tables of peers, point to memory that the card neither has nor was let read. (CUDA takes
+// some of these calls all the same: cudaFree makes a context on the current card then, which costs half a GiB there.)
+// The environment says what the cards are like; where several values stand with commas between, one for each card, the
+// last one is also that of all further cards:
 //
-//   TEST_CARD_CAPABILITY=7.5     its compute capability; 9.0
-//   TEST_CARD_FREE=BYTES         of its GiB of memory
-//   TEST_CARD_LEFT=BYTES         what another process leaves of it from the first allocation on
+//   TEST_CARD_COUNT=N            how many there are; 1
+//   TEST_CARD_APART=0-2,1-2      pairs that cannot read each other's memory; `all`: none can
+//   TEST_CARD_CAPABILITY=7.5,9.0 compute capability; 9.0
+//   TEST_CARD_FREE=BYTES,BYTES   of a GiB of memory each
+//   TEST_CARD_LEFT=BYTES,BYTES   what other processes leave of it from the first allocation on
+//   TEST_CARD_TAKEN=FILE         where the most bytes that were taken of each card are written at the end, a line a
+//   card TEST_CARD_FORGETS=peers      nothing is read of other cards though it was asked for: what a program that does
+//   not
+//                                ask would come to
+//   TEST_CARD_FORGETS=choice     a thread stays on the first card that it chose, likewise
 //   TEST_CARD_FAULT=N            the N-th product fails while it runs, and so does everything from then on
 //   TEST_CARD_OPENS=no           another process has the card for itself
 //   TEST_CARD_COUNTS=no          the driver does not work
@@ -23,10 +35,16 @@ enum cudaError_t {
   cudaErrorNoDevice = 100,
   cudaErrorInvalidValue = 1,
   cudaErrorIllegalAddress = 700,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorPeerAccessUnsupported = 217,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorPeerAccessAlreadyEnabled = 704,
   cudaErrorNotSupported = 801,
   cudaErrorSystemNotReady = 802,
 };
 const char* cudaGetErrorString(cudaError_t status);
+/// The last error of this thread that was no fault of work; forgets it. A launch gives it back as its own.
+cudaError_t cudaGetLastError();
 
 struct cudaDeviceProp {
   char name[256];
@@ -42,7 +60,7 @@ using cudaStream_t = TestStream*;
 using cudaGraph_t = TestGraph*;
 using cudaGraphExec_t = TestGraph*;
 
-/// The path of a file without a name, of the process that has it.
+/// The number of a card, and the path of a file without a name, of the process that has it.
 struct cudaIpcMemHandle_t {
   char reserved[64];
 };
@@ -58,6 +76,8 @@ cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
