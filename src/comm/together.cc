@@ -5,13 +5,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "comm/all_gather.h"
 
 namespace gneiss::comm {
 namespace {
@@ -49,14 +48,7 @@ void together(Communicator& communicator, const std::function<void()>& work) {
     keep(mine->where(), &own.where);
     keep(mine->hint(), &own.hint);
   }
-  const auto ranks = static_cast<std::size_t>(communicator.ranks());
-  const std::vector<Said> sent(ranks, own);
-  std::vector<Said> all(ranks);
-  std::vector<std::int64_t> one_each(ranks + 1);
-  std::iota(one_each.begin(), one_each.end(), std::int64_t{0});
-  communicator.exchange({std::as_bytes(std::span(sent)), one_each}, {std::as_writable_bytes(std::span(all)), one_each},
-                        sizeof(Said));
-  all[static_cast<std::size_t>(communicator.rank())] = own;
+  const std::vector<Said> all = all_gather(communicator, own);
   const auto first = std::find_if(all.begin(), all.end(), [](const Said& said) { return said.failed != 0; });
   throw Error(first->code, first->message.data(), first->where.data(), first->hint.data());
 }

@@ -206,9 +206,8 @@ static const char* device_names(Asker asker) {
     case Asker::kCalibration:
       return "one of cuda, cuda:N with the number of a card";
   }
-  return "one of cpu, cuda, cuda:N with the number of a card, of several devices cuda:N,M with as many, auto, "
-         "emulated; "
-         "with mini-batches sim:NAME or host:FILE";
+  return "one of cpu, cuda, cuda:N with the number of a card, of several devices cuda:N,M with those of theirs, auto, "
+         "emulated; with mini-batches sim:NAME or host:FILE";
 }
 
 std::vector<int> named_cards(const std::string& name, Asker asker) {

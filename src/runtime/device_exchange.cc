@@ -2,10 +2,10 @@
 #include "runtime/device_exchange.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 #include "base/error.h"
+#include "comm/all_gather.h"
 #include "exchange/workload.h"
 
 namespace gneiss::runtime {
@@ -40,12 +40,7 @@ PeerMemory::PeerMemory(Device* device, comm::Communicator& processes, DeviceSpan
   };
   const Shown own = {opened_ ? device->share(mine.data) : MemoryHandle(), reinterpret_cast<std::uintptr_t>(mine.data),
                      static_cast<std::int64_t>(mine.size)};
-  const std::vector<Shown> sent(pieces_.size(), own);
-  std::vector<Shown> shown(pieces_.size());
-  std::vector<std::int64_t> one_each(pieces_.size() + 1);
-  std::iota(one_each.begin(), one_each.end(), std::int64_t{0});
-  processes.exchange({std::as_bytes(std::span(sent)), one_each}, {std::as_writable_bytes(std::span(shown)), one_each},
-                     sizeof(Shown));
+  const std::vector<Shown> shown = comm::all_gather(processes, own);
   for (std::size_t p = 0; p < pieces_.size(); ++p) {
     pieces_[p] = {shown[p].first, shown[p].bytes, nullptr};
     const int owner = static_cast<int>(p);

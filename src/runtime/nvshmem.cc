@@ -14,13 +14,12 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "comm/all_gather.h"
 
 namespace gneiss::runtime {
 namespace {
@@ -192,13 +191,7 @@ std::string Nvshmem::name() const {
 }
 
 std::int64_t Nvshmem::bytes_for_all(std::int64_t bytes) {
-  const auto ranks = static_cast<std::size_t>(communicator_.ranks());
-  std::vector<std::int64_t> at(ranks + 1);
-  std::iota(at.begin(), at.end(), std::int64_t{0});
-  const std::vector<std::int64_t> mine(ranks, bytes);
-  std::vector<std::int64_t> all(ranks);
-  communicator_.exchange({std::as_bytes(std::span(mine)), at}, {std::as_writable_bytes(std::span(all)), at},
-                         sizeof(bytes));
+  const std::vector<std::int64_t> all = comm::all_gather(communicator_, bytes);
   return *std::max_element(all.begin(), all.end());
 }
 
@@ -230,15 +223,9 @@ void Nvshmem::join(std::int64_t bytes) {
     throw_unsupported(fmt::format("{} makes no unique id: status {}", name(), status),
                       fmt::format("see what NVSHMEM_DEBUG=INFO says, or {}", kInstead));
   }
-  const auto ranks = static_cast<std::size_t>(communicator_.ranks());
-  std::vector<std::int64_t> to(ranks + 1);
-  std::iota(to.begin(), to.end(), std::int64_t{0});
-  const std::vector<UniqueId> sent(ranks, id);
-  std::vector<UniqueId> all(ranks);
-  communicator_.exchange({std::as_bytes(std::span(sent)), to}, {std::as_writable_bytes(std::span(all)), to},
-                         sizeof(UniqueId));
+  id = comm::all_gather(communicator_, id)[0];
   InitAttributes attributes;
-  status = library_.set_unique_id(rank, communicator_.ranks(), &all[0], &attributes);
+  status = library_.set_unique_id(rank, communicator_.ranks(), &id, &attributes);
   if (status == kSuccess) status = library_.init(kWithUniqueId, &attributes);
   if (status != kSuccess) {
     throw_unsupported(fmt::format("{} cannot be joined by device {}: status {}", name(), rank, status),
