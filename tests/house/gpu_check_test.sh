@@ -22,7 +22,8 @@ grep -q '| mgg | com-orkut | ok |' "$work/report.md"
 grep -q '| bits | two-processes, nvshmem | skipped |' "$work/report.md"
 if [ -e "$stand_in" ]; then
   GNEISS_NVSHMEM=$stand_in run heap bits
-  "$root/tools/gpu-check" report "$work/heap" | grep -q '| bits | two-processes, nvshmem | ok |'
+  "$root/tools/gpu-check" report "$work/heap" > "$work/heap.md"
+  grep -q '| bits | two-processes, nvshmem | ok |' "$work/heap.md"
 fi
 
 # Cards that a test describes: devices are on cards of their own and on one; where there is one card, that is skipped.
@@ -39,6 +40,25 @@ if [ -x "$build/bin/gneiss_on_test_card" ]; then
   TEST_CARD_COUNT=2 TEST_CARD_APART=all "$work/cards/gpu-check" run --device cuda --seconds 120 --out "$work/apart" \
     --only cards > "$work/apart.txt"
   grep -q '^skip cards *two-devices cuda .*cannot read the memory of' "$work/apart.txt"
+
+  # Faults, whose planted ones this card has by a number of its own.
+  cat > "$work/cards/card_faults" <<'END'
+#!/bin/bash
+[ "$1" = take ] && { echo taken; cat > /dev/null; exit; }
+TEST_CARD_FAULT=$CARD_FAULT exec "$(dirname "$0")/gneiss" "$@"
+END
+  chmod +x "$work/cards/card_faults"
+  "$work/cards/gpu-check" run --device cuda --seconds 300 --out "$work/faults" --only faults resume > "$work/faults.txt" ||
+    grep -q '^FAIL faults *hidden card' "$work/faults.txt"  # which this card is not
+  for what in 'memory taken' 'a read where' 'the same, every' 'gone on with'; do
+    grep -q "^ok   faults *$what" "$work/faults.txt"
+  done
+  sed -i 's/"--num-layers", "3"/"--layers", "3"/' "$work/cards/gpu-check"  # no such flag
+  if "$work/cards/gpu-check" run --device cuda --seconds 120 --out "$work/flag" --only faults > "$work/flag.txt"; then
+    echo "a wrong flag was not found"
+    exit 1
+  fi
+  grep -q '^FAIL faults *memory taken' "$work/flag.txt"
 fi
 
 sed -i 's/"weights": "....../"weights": "000000/' "$work/pack/expected.json"
