@@ -1,15 +1,20 @@
 """Times epochs of GCN, GraphSAGE, GIN and GAT in PyTorch Geometric and in plain PyTorch on one card.
 
-    python bench/peers/cuda.py FOLDER ... [--seconds 140] [--case-seconds 2.5] [--device cuda|cpu]
+    python bench/peers/card.py FOLDER ... [--sparse FOLDER ...] [--layers NAME ...] [--seconds 140] [--case-seconds 1]
+                               [--device cuda|cpu]
 
 FOLDER is what `gneiss data generate SPEC --out FOLDER` writes. Three layers, hidden width 32 (GAT: 4 heads of 8), no dropout; an
 epoch is forward, the loss over the training nodes, backward and one Adam step. The forms:
 
     edge_index   PyG's layers with a pair of ids an edge; GCNConv keeps its normalised edges
+    compiled     the same through torch.compile
     csr          PyG's layers with a torch.sparse CSR matrix
     EdgeIndex    PyG's EdgeIndex with filled caches: both CSRs are kept; its matmul multiplies with them
     expert       both CSRs kept with 32-bit ids, GCN's normalisation among their values, the product with the features of the
                  first layer made once where a layer allows it, the whole step replayed as one CUDA graph
+
+--sparse names data sets whose features are few: GCN alone, and of edge_index also with the features as a sparse CSR matrix
+(`sparse`). --layers names layers of layers.py, which run on the first data set (`MessagePassing`).
 
 The most telling cases come first; what --seconds leaves no time for is not run. Prints one JSON object a case: the median of an
 epoch in ms, the peak of device memory in bytes from the first epoch on (set-up apart), or the error (out of memory is one).
@@ -30,7 +35,8 @@ from train import load
 warnings.filterwarnings("ignore")
 HIDDEN = 32
 HEADS = 4
-FORMS = ("edge_index", "csr", "EdgeIndex", "expert")
+FORMS = ("edge_index", "csr", "EdgeIndex", "expert", "compiled")
+SPARSE_FORMS = ("edge_index", "sparse", "csr", "EdgeIndex", "expert")
 MODELS = ("gcn", "sage", "gin", "gat")
 
 
@@ -68,8 +74,8 @@ def mlp(a, b):
     return nn.Sequential(nn.Linear(a, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, b))
 
 
-def pyg_model(model, graph, adjacency):
-    """PyG's layers: a function of the features."""
+def pyg_model(model, graph, adjacency, x=None):
+    """PyG's layers: a function of the features, which are the graph's or x."""
     from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
     def layer(i, a, b):
@@ -81,10 +87,14 @@ def pyg_model(model, graph, adjacency):
             return GINConv(mlp(a, b))
         return GATConv(a, b // HEADS, HEADS) if i < 2 else GATConv(a, b, 1)
 
-    layers = nn.ModuleList(layer(i, a, b) for i, (a, b) in enumerate(graph.widths)).to(graph.device)
+    return in_order([layer(i, a, b) for i, (a, b) in enumerate(graph.widths)], graph, adjacency, graph.x if x is None else x)
+
+
+def in_order(layers, graph, adjacency, x):
+    layers = nn.ModuleList(layers).to(graph.device)
 
     def forward():
-        h = graph.x
+        h = x
         for i, one in enumerate(layers):
             h = one(h, adjacency)
             h = torch.relu(h) if i < 2 else h
@@ -221,7 +231,16 @@ def model_of(form, model, graph):
         ones = torch.ones(len(graph.sources), device=graph.device)
         size = (graph.nodes, graph.nodes)
         return pyg_model(model, graph, torch.sparse_csr_tensor(graph.offsets, graph.sources, ones, size=size))
-    return pyg_model(model, graph, graph.edge_index())
+    if form == "MessagePassing":
+        return layers_of_users(model, graph)
+    layers, forward = pyg_model(model, graph, graph.edge_index(), graph.x.to_sparse_csr() if form == "sparse" else graph.x)
+    return layers, torch.compile(forward) if form == "compiled" else forward
+
+
+def layers_of_users(name, graph):
+    from layers import LAYERS
+
+    return in_order([LAYERS[name](a, b) for a, b in graph.widths], graph, graph.edge_index(), graph.x)
 
 
 def wait(graph):
@@ -289,25 +308,29 @@ def case(form, model, graph, seconds):
     return result
 
 
-def order_of(folders):
-    """GCN by its default and by an expert first, then the other forms and models."""
+def order_of(folders, sparse, layers):
+    """GCN by its default and by an expert first, then other forms and models; what takes long to compile comes last."""
     telling = [(f, "gcn", form) for f in folders for form in ("edge_index", "expert")]
-    rest = [(f, model, form) for model in MODELS for f in folders for form in FORMS]
+    telling += [(f, "gcn", form) for f in sparse for form in SPARSE_FORMS]
+    telling += [(folders[0], layer, "MessagePassing") for layer in layers]
+    rest = [(f, model, form) for form in FORMS for model in MODELS for f in folders]
     return telling + [one for one in rest if one not in telling]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folders", type=pathlib.Path, nargs="+")
+    parser.add_argument("--sparse", type=pathlib.Path, nargs="*", default=[])
+    parser.add_argument("--layers", nargs="*", default=[])
     parser.add_argument("--seconds", type=float, default=140)
-    parser.add_argument("--case-seconds", type=float, default=2)
+    parser.add_argument("--case-seconds", type=float, default=1)
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
     end = time.monotonic() + args.seconds
     torch.manual_seed(0)
     device = torch.device(args.device)
     graphs = {}
-    for folder, model, form in order_of(args.folders):
+    for folder, model, form in order_of(args.folders, args.sparse, args.layers):
         if time.monotonic() > end:
             break
         begin = time.monotonic()
