@@ -10,6 +10,7 @@
 #include "kernels/batch_norm.h"
 #include "kernels/batch_norm_grad.h"
 #include "kernels/batch_norm_inference.h"
+#include "kernels/batch_norm_update.h"
 #include "kernels/bce_with_logits.h"
 #include "kernels/binary.h"
 #include "kernels/clip_norm.h"
@@ -30,10 +31,13 @@
 #include "kernels/sum_rows.h"
 #include "kernels/unary.h"
 #include "kernels/unary_grad.h"
+#include "parity/kernels_of_programs.h"
 #include "parity/parity.h"
 
 namespace gneiss::testing {
 namespace {
+
+const auto* const kWhatRuns = expect_kernels_to_run(KernelsOfDense{});
 
 struct Shape {
   std::int64_t rows, cols, pad;
@@ -396,6 +400,25 @@ TEST(DenseKernels, BatchNormAgrees) {
           {x.view(), gamma.view(), mean.view(), var.view(), dy.view(), 1e-5, dx.view(), dgamma.view(), dbeta.view()},
           {{&dx.values, relative_bound(32)}, {&dgamma.values, relative_bound(64)}, {&dbeta.values, relative_bound(1)}},
           bytes);
+  }
+}
+
+/// Of one row the variance is taken as it is, and of no rows too. The reference has no other variant on the host.
+TEST(DenseKernels, BatchNormUpdateAgrees) {
+  for (const std::int64_t n : {0, 1, 2, 2500}) {
+    for (const std::int64_t cols : {0, 1, 3, 33, 602}) {
+      Matrix<float> mean = random_matrix(1, cols, 0, 1);
+      Matrix<float> var = random_matrix(1, cols, 0, 2, 0, 3);
+      Matrix<float> running_mean = random_matrix(1, cols, 3, 3);
+      Matrix<float> running_var = random_matrix(1, cols, 3, 4, 0.5, 2);
+      EXPECT_EQ(expect_parity<kernels::BatchNormUpdateArgs<float>>(
+                    {"batch_norm_update",
+                     kernels::batch_norm_update_variants<float>(),
+                     {n, 0.1, mean.view(), var.view(), running_mean.view(), running_var.view()},
+                     0,
+                     {{&running_mean.values, relative_bound(1)}, {&running_var.values, relative_bound(1)}}}),
+                0);
+    }
   }
 }
 

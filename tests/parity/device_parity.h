@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <string>
+#include <typeindex>
 #include <typeinfo>
 #include <vector>
 
@@ -105,6 +107,15 @@ void beside(const OnDevice& args, const std::function<void()>& reset,
 
 }  // namespace internal
 
+/// The orders of threads that a kernel has to be run in.
+inline constexpr std::uint64_t kOrders = 3;
+
+/// The arguments of all kernels of devices that this program has run in so many.
+inline std::set<std::type_index>& kernels_in_all_orders() {
+  static std::set<std::type_index> arguments;
+  return arguments;
+}
+
 /// Calls check(where, seed) after each run of the device kernel for `args`; `reset`
 /// comes before each; `orders` of threads, each with another number of blocks. Spans of the host and of a device are
 /// both a pointer and a size, so the arguments keep their bits.
@@ -129,6 +140,7 @@ void on_emulated_device(const Args& args, std::uint64_t orders, const std::funct
     kernel.run(context, moved);
     check("emulated device, order " + std::to_string(seed), seed == 1);
   }
+  if (orders >= kOrders) kernels_in_all_orders().insert(typeid(OnDevice));
   if (Card::asked()) internal::on_card(moved, reset, check);
   if (orders > 1) internal::beside(moved, reset, check);
 }

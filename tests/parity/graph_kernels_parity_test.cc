@@ -26,10 +26,13 @@
 #include "kernels/spx_gemm.h"
 #include "kernels/to_dense.h"
 #include "parity/graph_kernels.h"
+#include "parity/kernels_of_programs.h"
 #include "parity/parity.h"
 
 namespace gneiss::testing {
 namespace {
+
+const auto* const kWhatRuns = expect_kernels_to_run(KernelsOfGraphs{});
 
 TEST_P(GraphKernels, SddmmAgrees) {
   const std::pair<std::int64_t, std::int64_t> shapes[] = {{1, 1},  {3, 1},   {16, 1},  {33, 1}, {64, 8},

@@ -10,10 +10,13 @@
 #include "kernels/to_float.h"
 #include "kernels/to_half.h"
 #include "parity/kernel_graphs.h"
+#include "parity/kernels_of_programs.h"
 #include "parity/parity.h"
 
 namespace gneiss::testing {
 namespace {
+
+const auto* const kWhatRuns = expect_kernels_to_run(KernelsOfHalves{});
 
 /// Also of empty results, whose data may be null.
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -102,6 +105,29 @@ TEST(HalfKernels, GemmReadsThem) {
   }
 }
 
+/// On a device the rows that are kept in 16 bits are those that it would have kept in f32, rounded: in every order of
+/// threads. `args` reads halves and stores f32 into `y`.
+void check_rounded_on_device(kernels::SpmmArgs<float> args, Matrix<float>& y, HalfType type, const std::string& what) {
+  std::vector<float> wide;
+  on_emulated_device<kernels::SpmmArgs<float>>(
+      args, 1, [&] { std::fill(y.values.begin(), y.values.end(), 77.0F); },
+      [&](const std::string&, bool first) {
+        if (first) wide = y.values;
+      });
+  constexpr std::uint16_t kPadding = 0x1234;
+  HalfMatrix rounded{type, y.stride, std::vector<std::uint16_t>(y.values.size())};
+  std::vector<std::uint16_t> want(y.values.size(), kPadding);
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    if (static_cast<std::int64_t>(i) % y.stride < y.cols) want[i] = to_half(type, wide[i]);
+  }
+  args.y.data = nullptr;
+  args.y_half = rounded.view();
+  on_emulated_device<kernels::SpmmArgs<float>>(
+      args, internal::orders_of(want.size()),
+      [&] { std::fill(rounded.values.begin(), rounded.values.end(), kPadding); },
+      [&](const std::string& where, bool) { EXPECT_EQ(rounded.values, want) << what << ", " << where; });
+}
+
 void check_spmm(const KernelGraph& graph, bool transposed, std::int64_t d, bool weighted, bool mean, HalfType type,
                 std::int64_t pad) {
   const SparsePattern pattern = transposed ? graph.out_edges() : graph.in_edges();
@@ -133,6 +159,7 @@ void check_spmm(const KernelGraph& graph, bool transposed, std::int64_t d, bool 
                  0,
                  {{&y.values, sum_bound(magnitudes.values, 1 + static_cast<double>(graph.edges()))}}}),
             1);
+  check_rounded_on_device(halved, y, type, graph.name + ", d " + std::to_string(d));
   on_every_target([&](const std::string& target) {
     variant(variants, "cpu").run({2, {}}, args);
     const Matrix<float> want = y;
@@ -190,9 +217,9 @@ TEST(HalfKernels, WidensEveryPattern) {
       for (std::uint32_t bits = 0; bits < 65536 / cols * cols; ++bits)
         half.values.push_back(static_cast<std::uint16_t>(bits));
       Matrix<float> y(65536 / cols, cols);
-      on_every_target([&](const std::string& target) {
-        std::fill(y.values.begin(), y.values.end(), 77.0F);
-        variant(kernels::to_float_variants<float>(), "cpu").run({2, {}}, {std::as_const(half).view(), y.view()});
+      const kernels::ToFloatArgs<float> args{std::as_const(half).view(), y.view()};
+      const auto reset = [&] { std::fill(y.values.begin(), y.values.end(), 77.0F); };
+      const auto check = [&](const std::string& target) {
         for (std::size_t i = 0; i < y.values.size(); ++i) {
           const float want = from_half(type, half.values[i]);
           const bool same = std::isnan(want)
@@ -200,7 +227,14 @@ TEST(HalfKernels, WidensEveryPattern) {
                                 : std::bit_cast<std::uint32_t>(want) == std::bit_cast<std::uint32_t>(y.values[i]);
           ASSERT_TRUE(same) << target << ", pattern " << i << ": " << y.values[i] << " for " << want;
         }
+      };
+      on_every_target([&](const std::string& target) {
+        reset();
+        variant(kernels::to_float_variants<float>(), "cpu").run({2, {}}, args);
+        check(target);
       });
+      on_emulated_device<kernels::ToFloatArgs<float>>(args, kOrders, reset,
+                                                      [&](const std::string& where, bool) { check(where); });
     }
   }
 }
@@ -210,6 +244,8 @@ TEST(HalfKernels, ToHalfAgrees) {
     Matrix<float> x = random_matrix(2500, 33, 3, 1, -70000, 70000);
     x.values[0] = std::numeric_limits<float>::infinity();
     x.values[1] = 1e-7F;
+    // Every exponent of both signs, fractions in the middle between halves, and what is no number.
+    for (std::uint32_t i = 0; i < 65536; ++i) x.values[36 + i] = std::bit_cast<float>(i << 16 | (i % 3) << 14);
     HalfMatrix want{type, 36, std::vector<std::uint16_t>(x.values.size(), 1)};
     HalfMatrix got = want;
     const auto variants = kernels::to_half_variants<float>();
@@ -219,6 +255,9 @@ TEST(HalfKernels, ToHalfAgrees) {
       EXPECT_EQ(got.values, want.values);
     }
     EXPECT_EQ(got.values[35], 1);  // padding
+    on_emulated_device<kernels::ToHalfArgs<float>>(
+        {x.view(), got.view()}, kOrders, [&] { std::fill(got.values.begin(), got.values.end(), std::uint16_t{1}); },
+        [&](const std::string& where, bool) { EXPECT_EQ(got.values, want.values) << where; });
   }
 }
 

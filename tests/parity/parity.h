@@ -177,10 +177,10 @@ inline void flip_a_bit(State& state) {
 }
 
 /// Orders of threads that a device kernel runs in: three; of large problems one, unless GNEISS_PARITY_ORDERS is "all".
-inline int orders_of(std::size_t work) {
+inline std::uint64_t orders_of(std::size_t work) {
   constexpr std::size_t kMuchWork = 20'000;  // in elements: the turns of their fibers
   const char* const asked = std::getenv("GNEISS_PARITY_ORDERS");
-  return work <= kMuchWork || (asked != nullptr && std::string_view(asked) == "all") ? 3 : 1;
+  return work <= kMuchWork || (asked != nullptr && std::string_view(asked) == "all") ? kOrders : 1;
 }
 
 /// The device kernel of the op: within the same bounds, and the same bits in every order of threads.

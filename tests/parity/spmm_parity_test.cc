@@ -13,10 +13,13 @@
 #include "kernels/cuda/variants.h"
 #include "kernels/spmm.h"
 #include "parity/graph_kernels.h"
+#include "parity/kernels_of_programs.h"
 #include "parity/parity.h"
 
 namespace gneiss::testing {
 namespace {
+
+const auto* const kWhatRuns = expect_kernels_to_run(KernelsOfSpmm{});
 
 /// spmm on one pattern, with outputs; `magnitudes` holds the same sum over absolute values. Rows of x lie `x_pad`
 /// columns farther apart. Rows of sums and means of an even number of columns are scaled. Returns how many variants
