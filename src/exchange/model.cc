@@ -87,10 +87,11 @@ double modelled_seconds(Exchange exchange, const SumSize& size, std::int64_t col
   return 0;
 }
 
-Exchange choose_exchange(std::span<const SumSize> devices, std::int64_t columns, const Machine& machine) {
+Exchange choose_exchange(std::span<const SumSize> devices, std::int64_t columns, const Machine& machine, bool streams) {
   Exchange best = Exchange::kHalo;
   double least = 0;
   for (const Exchange exchange : {Exchange::kHalo, Exchange::kStream, Exchange::kFine}) {
+    if (exchange == Exchange::kStream && !streams) continue;
     double longest = 0;
     for (const SumSize& size : devices) longest = std::max(longest, modelled_seconds(exchange, size, columns, machine));
     if (exchange == Exchange::kHalo || longest < least) {

@@ -30,8 +30,10 @@ SumSize size_of(const partition::PartTraffic& part, std::int64_t largest_part);
 /// Seconds of one sum by closed forms: bytes over rates, and what hides behind what. Exchanges of plans: the first
 /// three.
 double modelled_seconds(Exchange exchange, const SumSize& size, std::int64_t columns, const Machine& machine);
-/// Of halo, stream and fine, the one with the least modelled seconds for the busiest device.
-Exchange choose_exchange(std::span<const SumSize> devices, std::int64_t columns, const Machine& machine);
+/// Of halo, fine and, where kernels add rows as they come (`streams`), stream: the one with the least modelled seconds
+/// for the busiest device.
+Exchange choose_exchange(std::span<const SumSize> devices, std::int64_t columns, const Machine& machine,
+                         bool streams = true);
 
 /// Seconds of one sum on one device, simulated over its tables.
 ///   tuning   of fine; the others run with whole rows' pieces of its size

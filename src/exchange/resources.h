@@ -22,6 +22,9 @@ struct Tuning {
 /// The paper's ranges; of `stages`, which it does not have, ours.
 inline constexpr Tuning kMostTuning = {32, 16, 16, 4};
 
+/// Shared memory of a block that our kernel is launched with: what every card of compute capability 8.0 and later has.
+inline constexpr std::int64_t kMostShared = std::int64_t{99} << 10;
+
 /// Where the shared memory of a block's warp lies, in bytes from the warp's first: the ids of a piece, the sum of a
 /// row, and the buffers that remote rows come to.
 struct SharedLayout {

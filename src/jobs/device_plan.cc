@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "exchange/tuner.h"
 #include "exchange/workload.h"
 #include "jobs/card_plan.h"
 #include "jobs/options.h"
@@ -63,6 +62,20 @@ exchange::Tuning first_tuning(const graph::Graph& graph, const exchange::Tuner::
   return exchange::Tuner(degree, fits).current();
 }
 
+/// Virtual devices run any numbers within these; blocks hold more units than an SM's, as a get costs them more.
+bool runs_on_threads(const exchange::Tuning& tuning) {
+  const auto within = [](int number, int most) { return number >= 1 && number <= most; };
+  return within(tuning.piece, exchange::kMostTuning.piece) && within(tuning.dist, exchange::kMostTuning.dist) &&
+         within(tuning.warps, 64) && within(tuning.stages, exchange::kMostTuning.stages);
+}
+
+exchange::Tuner::Allowed runs_on(const exchange::Gpu& gpu, std::int64_t columns) {
+  return [gpu, columns](const exchange::Tuning& tuning) {
+    return exchange::shared_bytes(tuning, columns) <= exchange::kMostShared &&
+           exchange::resources_of(tuning, columns, 1, gpu).refused.empty();
+  };
+}
+
 std::string pairs(const DevicePlan& plan, RowsOf rows) {
   std::string text = fmt::format("  {:>8}", "from");
   for (std::size_t p = 0; p < plan.parts.size(); ++p) text += fmt::format(" {:>9}", fmt::format("to {}", p));
@@ -97,7 +110,7 @@ static TrainingExchange find_exchange(const settings::Config& config, const Shar
   for (const partition::PartTraffic& part : parts) largest = std::max(largest, part.nodes);
   std::vector<exchange::SumSize> sizes;
   for (const partition::PartTraffic& part : parts) sizes.push_back(exchange::size_of(part, largest));
-  made.how = exchange::choose_exchange(sizes, columns, machine);
+  made.how = exchange::choose_exchange(sizes, columns, machine, !plans_for_card(config));  // there stream is halo
   made.why = fmt::format("auto: a sum of {} columns is the shortest so on {}", columns, machine.name);
   return made;
 }
@@ -106,18 +119,25 @@ TrainingExchange training_exchange(const settings::Config& config, const Sharers
                                    const graph::Graph& graph, const ir::Program& model, std::int64_t columns) {
   TrainingExchange made = find_exchange(config, sharers, rates, graph, columns);
   if (made.how != Exchange::kFine) return made;
-  if (plans_for_card(config)) {  // kernels are not tuned, and the tuner's numbers are those of threads
-    const exchange::Machine machine = exchange::find_machine(config.text("train.machine"));
-    made.tuning = first_tuning(graph, [&](const exchange::Tuning& tuning) {
-      return exchange::resources_of(tuning, columns, 1, machine.gpu).refused.empty();
-    });
-    return made;
-  }
   made.key = tuned_key(graph, model, columns, sharers.count) + (sharers.join_by_mpi ? " mpi" : "");
+  made.tunes = runs_on_threads;
+  if (plans_for_card(config)) {
+    made.tunes = runs_on(exchange::find_machine(config.text("train.machine")).gpu, columns);
+    made.key += " on " + sharers.card;
+  }
+  const exchange::Tuning first = first_tuning(graph, made.tunes);
+  made.tuning = first;
+  if (plans_for_card(config)) {  // what kernels add to what goes by piece and dist: bits must not depend on timings
+    made.tunes = [fits = made.tunes, first](const exchange::Tuning& tuning) {
+      return tuning.piece == first.piece && tuning.dist == first.dist && fits(tuning);
+    };
+    if (sharers.card.empty()) return made;
+  }
   const std::optional<exchange::Tuning> kept = load_tuned(made.key, &made.warning);
-  made.tuned = kept.has_value();
-  made.tuning = kept ? *kept : first_tuning(graph, [](const exchange::Tuning&) { return true; });
-  if (made.tuned) made.why += ", with numbers of the tuner from an earlier training";
+  if (!kept || !made.tunes(*kept)) return made;
+  made.tuning = *kept;
+  made.tunes = nullptr;
+  made.why += ", with numbers of the tuner from an earlier training";
   return made;
 }
 
@@ -165,10 +185,7 @@ DevicePlan plan_devices(const graph::Graph& graph, int devices, const std::strin
   plan.stream_seconds = longest(Exchange::kStream, sizes, plan);
   plan.fine_seconds = longest(Exchange::kFine, sizes, plan);
   plan.chosen = exchange::choose_exchange(sizes, columns, plan.machine);
-  const auto fits = [&](const exchange::Tuning& t) {
-    return exchange::resources_of(t, columns, 1, plan.machine.gpu).refused.empty();
-  };
-  plan.tuning = first_tuning(graph, fits);
+  plan.tuning = first_tuning(graph, runs_on(plan.machine.gpu, columns));
   const auto busiest = std::max_element(plan.parts.begin(), plan.parts.end(),
                                         [](const auto& a, const auto& b) { return a.edges() < b.edges(); });
   plan.resources = exchange::resources_of(plan.tuning, columns, units_of(*busiest, plan.tuning), plan.machine.gpu);
@@ -194,6 +211,7 @@ std::string describe(const DevicePlan& plan) {
       "\n  modelled seconds of one sum: rows at once {:.3g} (halo), owner by owner {:.3g} (stream), edge by edge "
       "{:.3g} (fine); {} is the shortest\n",
       plan.halo_seconds, plan.stream_seconds, plan.fine_seconds, exchange::name_of(plan.chosen));
+  if (plan.on_card) text += "  (kernels here have all rows before they sum by stream too: auto takes halo or fine)\n";
   text += fmt::format(
       "  a fine-grained kernel on {}: pieces of {} edges, {} warps a block, {} rows under way a warp; {} bytes of "
       "shared memory a block,\n  about {} blocks, {} on an SM at once, occupancy {:.0f} %\n",

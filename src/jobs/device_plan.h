@@ -11,6 +11,7 @@
 #include "exchange/machine.h"
 #include "exchange/model.h"
 #include "exchange/resources.h"
+#include "exchange/tuner.h"
 #include "graph/graph.h"
 #include "partition/traffic.h"
 #include "settings/config.h"
@@ -22,11 +23,12 @@ namespace gneiss::jobs {
 /// How devices, or ranks that fetch, take up each other's rows in a training.
 struct TrainingExchange {
   exchange::Exchange how = exchange::Exchange::kHalo;
-  exchange::Tuning tuning;  ///< of fine
-  std::string why;          ///< for people
-  std::string key;          ///< by which the numbers of the tuner are kept; of fine
-  bool tuned = false;       ///< they are those of an earlier training
-  std::string warning;      ///< why numbers that are kept are not used
+  std::string why;      ///< for people
+  std::string warning;  ///< why numbers that are kept are not used
+  // Of fine:
+  exchange::Tuning tuning;
+  exchange::Tuner::Allowed tunes;  ///< numbers that the tuner may try; none where `tuning` is of an earlier training
+  std::string key;                 ///< by which its numbers are kept
 };
 
 /// Who shares a graph.
@@ -34,6 +36,7 @@ struct Sharers {
   int count = 1;
   bool join_by_mpi = false;  ///< rows come over what joins them, so that the tuner's numbers are others
   bool on_cards = false;     ///< several: rows come over the link between these
+  std::string card = {};     ///< its name, where kernels will run; a plan knows none
 };
 
 struct DevicePlan {

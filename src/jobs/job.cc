@@ -370,7 +370,8 @@ class Trainer {
         std::vector<std::shared_ptr<runtime::Device>> devices;
         if (device_ != nullptr) devices = deal_devices();
         const train::SessionOptions& options = workload_->session();
-        const Sharers sharers = {world_->count(), in_several_processes() && heap_ == nullptr, on_several_cards()};
+        const Sharers sharers = {world_->count(), in_several_processes() && heap_ == nullptr, on_several_cards(),
+                                 device_ == nullptr ? "" : device_->name()};
         exchange_ = training_exchange(config_, sharers, options.passes.rates, dataset().graph,
                                       options.compiled->program, workload_->gathered_width());
         if (!exchange_.warning.empty()) checkpoints_.warnings().push_back(exchange_.warning);
@@ -378,7 +379,7 @@ class Trainer {
         rows = {.fetched = true,
                 .how = exchange_.how,
                 .tuning = exchange_.tuning,
-                .tunes = !exchange_.tuned && device_ == nullptr,
+                .tunes = exchange_.tunes,
                 .traced = config_.has("device.trace"),
                 .of_devices = device_count(config_) > 1,
                 .devices = std::move(devices),

@@ -161,7 +161,7 @@ PlanReport plan(settings::Config config, const std::vector<std::string>& print_a
     report.devices = plan_devices(workload.dataset().graph, devices, config.text("train.machine"),
                                   train::gathered_width(blueprint.compiled.program));
     report.devices->trains_by =
-        training_exchange(config, Sharers{devices, false, cards_of(card_of).size() > 1}, options.passes.rates,
+        training_exchange(config, Sharers{devices, false, cards_of(card_of).size() > 1, {}}, options.passes.rates,
                           workload.dataset().graph, blueprint.compiled.program, workload.gathered_width());
     report.devices->equal_blocks = takes_nvshmem(config);
     const train::Cutting cutting = {

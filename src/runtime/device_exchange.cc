@@ -11,8 +11,6 @@
 namespace gneiss::runtime {
 namespace {
 
-/// Of a block: what every card of compute capability 8.0 and later gives.
-constexpr std::int64_t kMostShared = std::int64_t{99} << 10;
 constexpr auto kElement = static_cast<std::int64_t>(sizeof(float));
 
 bool starts_at_fours(const float* data, std::int64_t stride) {
@@ -182,6 +180,14 @@ DeviceUnits::DeviceUnits(Device* device, const exchange::FinePieces& pieces, con
   others_ = send(pieces.remote, tables.others, tables.sources.span(), tables.owners.span());
 }
 
+void DeviceUnits::retune(const exchange::Tuning& tuning) {
+  GNEISS_ASSERT(tuning.piece == tuning_.piece && tuning.dist == tuning_.dist,
+                "pieces of {}, {} a unit, were sent; another sum would come of {} and {}", tuning_.piece, tuning_.dist,
+                tuning.piece, tuning.dist);
+  tuning_.warps = std::min(tuning.warps, exchange::kMostTuning.warps);
+  tuning_.stages = tuning.stages;
+}
+
 /// Sources of others' entries are those of the tables, as many as the pieces have.
 std::int64_t DeviceUnits::bytes(const exchange::FinePieces& pieces, const exchange::UnitTables& tables) {
   return pieces.local.bytes() + pieces.remote.bytes() + tables.bytes() -
@@ -217,7 +223,7 @@ kernels::OnDevice<kernels::SpmmUnitsArgs> DeviceUnits::arguments(const kernels::
   const bool whole = sum.y.cols % 4 == 0 && sum.y.cols / sum.heads % 4 == 0;
   const bool here = starts_at_fours(sum.x.data, sum.x.stride) && starts_at_fours(sum.y.data, sum.y.stride);
   exchange::Tuning tuning = tuning_;  // blocks of fewer warps have the same bits
-  while (tuning.warps > 1 && exchange::shared_bytes(tuning, sum.y.cols) > kMostShared) tuning.warps /= 2;
+  while (tuning.warps > 1 && exchange::shared_bytes(tuning, sum.y.cols) > exchange::kMostShared) tuning.warps /= 2;
   args.shape = exchange::unit_shape(tuning, sum.y.cols, fours && whole && here);
   return args;
 }

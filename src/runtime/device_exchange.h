@@ -158,6 +158,9 @@ class DeviceUnits {
   kernels::OnDevice<kernels::SpmmUnitsArgs> arguments(const kernels::OnDevice<kernels::SpmmArgs>& sum,
                                                       DeviceSpan<const kernels::PeerRows<float>> peers,
                                                       bool fours) const;
+  /// Other warps of a block and rows under way, from the next launch on; no bit depends on them. Errors: kInternal for
+  /// another piece or dist, which are what is added to what.
+  void retune(const exchange::Tuning& tuning);
   std::int64_t bytes() const { return copies_.bytes(); }
   /// What one would take.
   static std::int64_t bytes(const exchange::FinePieces& pieces, const exchange::UnitTables& tables);

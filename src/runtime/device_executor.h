@@ -77,6 +77,8 @@ class DeviceExecutor {
   /// Of one of several that are processes: closes the others' memory, and gives back the block that they may read, if
   /// that is not the device's own. All have come here; nothing runs then.
   void leave();
+  /// Of one of several, other numbers for sums by the exchange fine; as DeviceUnits::retune. Not while a phase runs.
+  void retune(const exchange::Tuning& tuning) { exchanging_.retune(tuning); }
   /// What exchanges between devices take besides the layout.
   std::int64_t exchange_bytes() const;
 

@@ -170,6 +170,10 @@ void ExchangingSteps::send(Device* device, DeviceSpan<std::byte> memory) {
   GNEISS_ASSERT(bytes() == planned, "exchanges take {} bytes, {} were planned", bytes(), planned);
 }
 
+void ExchangingSteps::retune(const exchange::Tuning& tuning) {
+  for (auto& [key, units] : units_) units.there->retune(tuning);
+}
+
 const PeerSum* ExchangingSteps::sent(Use use, std::int64_t rows) const { return entries_.at({use, rows}).there.get(); }
 
 PeerTable* ExchangingSteps::peers(ir::ValueId packed) const { return peers_.at(packed).get(); }

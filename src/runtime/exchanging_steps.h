@@ -40,6 +40,8 @@ class ExchangingSteps {
   /// Brings the tables to the device, and takes what else they need there. All devices call it. What they show lies in
   /// `memory`. Errors: kOutOfMemory; kUnsupported, kPeerLost of processes
   void send(Device* device, DeviceSpan<std::byte> memory);
+  /// Of sums by the exchange fine: as DeviceUnits::retune. Not while a phase runs.
+  void retune(const exchange::Tuning& tuning);
   /// Closes what other processes share, which may give it back when all have done so.
   void leave() { others_.reset(); }
   /// What is done in the place of the op's kernel; empty where a device is by itself. Errors: kUnsupported for an op

@@ -80,6 +80,7 @@ class DeviceEngine : public Engine<float> {
   void send() override { executor_.send_parameters(); }
   void fetch() override { executor_.fetch_parameters(); }
   void leave() override { executor_.leave(); }
+  void retune(const exchange::Tuning& tuning) override { executor_.retune(tuning); }
   std::int64_t device_bytes() const override { return executor_.layout().bytes + executor_.exchange_bytes(); }
   std::int64_t exchange_bytes() const override { return executor_.exchange_bytes(); }
 

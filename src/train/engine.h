@@ -45,11 +45,11 @@ class Engine {
   virtual void send_optimizer() = 0;
   virtual void send() = 0;
   virtual void fetch() = 0;
-  /// Of a device of several: other numbers for sums by the exchange fine; see runtime::Executor.
-  virtual void retune(const exchange::Tuning& /*tuning*/) {}
-  /// Likewise: what it takes besides the plan, of a device's memory where that trains.
   /// Of a device that is one of several processes: closes the others' memory. Nothing runs then.
   virtual void leave() {}
+  /// Of a device of several: other numbers for sums by the exchange fine; see the executors.
+  virtual void retune(const exchange::Tuning& /*tuning*/) {}
+  /// Likewise: what it takes besides the plan, of a device's memory where that trains.
   virtual std::int64_t exchange_bytes() const { return 0; }
   /// What it takes of a device's memory.
   virtual std::int64_t device_bytes() const { return 0; }

@@ -16,16 +16,6 @@
 #include "train/rank_plan.h"
 
 namespace gneiss::train {
-namespace {
-
-/// Virtual devices run any numbers within these; blocks hold more units than an SM's, as a get costs them more.
-bool runs_here(const exchange::Tuning& tuning) {
-  const auto within = [](int number, int most) { return number >= 1 && number <= most; };
-  return within(tuning.piece, exchange::kMostTuning.piece) && within(tuning.dist, exchange::kMostTuning.dist) &&
-         within(tuning.warps, 64) && within(tuning.stages, exchange::kMostTuning.stages);
-}
-
-}  // namespace
 
 RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const SessionOptions& options,
                            const RowExchange& exchange, const Cutting& cutting)
@@ -68,8 +58,8 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
       here.part.tuning = exchange_.tuning;
       here.part.heap = exchange_.heap;
       here.part.nvshmem = exchange_.nvshmem.get();
-      if (exchange_.how == exchange::Exchange::kFine && exchange_.tunes) {
-        here.tuner = std::make_unique<exchange::Tuner>(exchange_.tuning, runs_here);
+      if (exchange_.how == exchange::Exchange::kFine && exchange_.tunes != nullptr) {
+        here.tuner = std::make_unique<exchange::Tuner>(exchange_.tuning, exchange_.tunes);
         here.part.tuner = here.tuner.get();
       }
       here.part.in_order = exchange_.in_order && exchange_.how == exchange::Exchange::kHalo;

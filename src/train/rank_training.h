@@ -32,7 +32,9 @@ struct RowExchange {
   /// Who fetches by halo has the edges into a node in the order of the data set as it came, as one device does:
   /// aggregations over in-edges have its bits.
   bool in_order = true;
-  bool tunes = false;       ///< fine: iterations look for better numbers than `tuning`; no result depends on them
+  /// Of fine: iterations look for better numbers than `tuning` among these, of which no result depends; none: they
+  /// don't.
+  exchange::Tuner::Allowed tunes = {};
   bool traced = false;      ///< what devices do and wait for is noted
   bool of_devices = false;  ///< people know the ranks as devices
   /// Kernels run on these, one for each rank, which read each other's memory; none: on the host.

@@ -325,6 +325,29 @@ TEST(Devices, TuneTheirNumbersOnce) {
   EXPECT_THAT(fetched - epochs, ::testing::AnyOf(0, of("inference"))) << "the best weights may be evaluated once more";
 }
 
+/// On a card warps of a block and rows under way are tuned: what is added to what goes by the other two, and bits may
+/// not depend on timings.
+TEST(Devices, OfACardTuneWhatNoBitDependsOn) {
+  const Workplace place;
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"karate", "--device", "emulated", "--devices", "2", "--exchange", "fine", "--no-save"});
+    return train(place, more);
+  };
+  const Json first = run({"--epochs", "81"});
+  const Json& found = first["routes"]["tuner"];
+  ASSERT_TRUE(found["done"].get<bool>());
+  EXPECT_GT(found["trials"].get<int>(), 2);
+  EXPECT_LE(found["trials"].get<int>(), 16);
+  const Json second = run({"--epochs", "81"});
+  EXPECT_FALSE(second["routes"].contains("tuner")) << "its numbers are kept";
+  EXPECT_EQ(second["losses"], first["losses"]);
+  EXPECT_THAT(second["notes"].dump(), HasSubstr("with numbers of the tuner from an earlier training"));
+  const Json threads = train(place, {"karate", "--devices", "2", "--exchange", "fine", "--epochs", "1", "--no-save"});
+  EXPECT_TRUE(threads["routes"].contains("tuner")) << "numbers of a card are not those of threads";
+  const Json processes = run({"--epochs", "81", "--processes"});
+  EXPECT_EQ(processes["losses"], first["losses"]);
+}
+
 /// Of the last epoch: what each device does and waits for, and what its link brings, to the byte.
 TEST(Devices, ShowWhatTheyDo) {
   const Workplace place;

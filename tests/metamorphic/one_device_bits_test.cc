@@ -72,7 +72,8 @@ data::Dataset one_hot_dataset(int devices, bool undirected) {
   const std::vector<std::int64_t> starts = partition::contiguous(dataset.graph.offsets(), devices);
   dataset.split = {};
   for (int p = 0; p < devices; ++p) {
-    const std::int64_t trains = p + 2 == devices && devices == 3 ? 2 : 1;  // 1, 2, 1 of 3 devices
+    const bool for_first = p + 1 == devices && starts[1] == 0;  // the first of 8 may have no node
+    const std::int64_t trains = (p + 2 == devices && devices == 3) || for_first ? 2 : 1;  // 1, 2, 1 of 3 devices
     for (std::int64_t v = starts[static_cast<std::size_t>(p)]; v < starts[static_cast<std::size_t>(p) + 1]; ++v) {
       const bool train = v < starts[static_cast<std::size_t>(p)] + trains;
       (train        ? dataset.split.train
@@ -129,7 +130,7 @@ TEST(Devices, AddWhatOneDeviceAddsToTheBit) {
   const testing::TempFolder folder;
   const RankModel model = table_model(folder.path());
   for (const bool undirected : {true, false}) {
-    for (const int devices : {2, 3, 4}) {
+    for (const int devices : {2, 3, 4, 8}) {
       SCOPED_TRACE(fmt::format("{} devices, undirected {}", devices, undirected));
       const Trained alone = train_alone(one_hot_dataset(devices, undirected), model);
       const auto trained = [&](const train::RowExchange& exchange) {
@@ -147,7 +148,7 @@ TEST(Devices, AttendToTheBitAsOneDeviceDoes) {
   const testing::TempFolder folder;
   for (const RankModel& model : attention_models(folder.path())) {
     for (const bool undirected : {true, false}) {
-      for (const int devices : {2, 3, 4}) {
+      for (const int devices : {2, 3, 4, 8}) {
         SCOPED_TRACE(fmt::format("{} on {} devices, undirected {}", model.what, devices, undirected));
         const Trained alone = train_alone(one_hot_dataset(devices, undirected), model);
         const auto trained = [&](const train::RowExchange& exchange) {
@@ -192,7 +193,7 @@ TEST(Devices, GiveTheLogitsOfOneDeviceToTheBit) {
   std::vector<RankModel> models = attention_models(folder.path());
   models.push_back(table_model(folder.path()));
   for (const RankModel& model : models) {
-    for (const int devices : {2, 3, 4}) {
+    for (const int devices : {2, 3, 4, 8}) {
       SCOPED_TRACE(fmt::format("{} on {} devices", model.what, devices));
       expect_logits_of_one(devices, model);
     }
@@ -237,7 +238,7 @@ TEST(Devices, SendMaximaBackToTheBitAsOneDeviceDoes) {
   const RankModel model = extremes_model(folder.path());
   int other_bits = 0;
   for (const bool undirected : {true, false}) {
-    for (const int devices : {2, 3, 4}) {
+    for (const int devices : {2, 3, 4, 8}) {
       SCOPED_TRACE(fmt::format("{} devices, undirected {}", devices, undirected));
       const Trained alone = train_alone(one_hot_dataset(devices, undirected), model);
       const auto trained = [&](const train::RowExchange& exchange) {

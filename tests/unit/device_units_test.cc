@@ -7,7 +7,9 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -37,6 +39,8 @@ struct DeviceWay {
   std::uint64_t order = 1;
   std::int64_t padding = 0;  ///< columns between rows
   bool blocking = false;
+  std::optional<Tuning> retuned = {};  ///< after the tables were sent
+  std::size_t waits_short = 0;         ///< groups of copies that are not waited for
   Change change = {};
 };
 
@@ -111,6 +115,7 @@ DeviceSums sum_on_devices(int devices, const Case& c, const DeviceWay& way) {
     const std::unique_ptr<pgas::Space> space = communicator.make_space(pgas::Link{});
     const std::unique_ptr<runtime::Device> device = runtime::make_emulated_device();
     kernels::emulated::set_order(way.order);
+    kernels::emulated::wait_short_by(way.waits_short);
     std::vector<float> weights;
     for (EdgeId e = 0; c.weighted && e < local.graph.num_edges(); ++e) {
       for (std::int64_t h = 0; h < c.heads; ++h)
@@ -137,7 +142,8 @@ DeviceSums sum_on_devices(int devices, const Case& c, const DeviceWay& way) {
     if (is_extreme(c.reduce)) sum.arg = {reinterpret_cast<std::int32_t*>(arg.view.data), rows, c.cols};
     if (c.scaled)
       sum.scales = DeviceMatrix(const_cast<float*>(copies.send(std::span<const float>(scales)).data), rows, 1);
-    const runtime::DeviceUnits units(device.get(), pieces, rows, devices);
+    runtime::DeviceUnits units(device.get(), pieces, rows, devices);
+    if (way.retuned) units.retune(*way.retuned);
     runtime::PeerTable peers(device.get(), space.get());
     for (int again = 0; again < 2; ++again) {
       const auto table = peers.open(own.view);
@@ -256,6 +262,27 @@ TEST(DeviceUnits, HaveTheSameBitsByOneColumnAndWithoutAPipeline) {
   }
 }
 
+/// What a tuner may move on a card, while pieces and dist stay.
+TEST(DeviceUnits, HaveTheSameBitsForAnyWarpsOfABlockAndRowsUnderWay) {
+  for (const Case& c : {Case{.nodes = 80, .cols = 16}, Case{.cols = 12, .heads = 3, .reduce = Reduce::kMax}}) {
+    const Tuning tuning = {4, 2, 1, 1};
+    const DeviceSums want = sum_on_devices(3, c, {.tuning = tuning});
+    for (const auto& [warps, stages] : {std::pair(2, 4), std::pair(16, 3), std::pair(64, 2)}) {
+      const DeviceSums made = sum_on_devices(3, c, {.tuning = tuning, .retuned = Tuning{4, 2, warps, stages}});
+      EXPECT_EQ(made.y, want.y) << warps << " warps, " << stages << " stages";
+      EXPECT_EQ(made.arg, want.arg);
+    }
+  }
+  for (const Tuning& other : {Tuning{8, 2, 1, 1}, Tuning{4, 1, 1, 1}}) {
+    try {
+      sum_on_devices(2, {}, {.tuning = {4, 2, 1, 1}, .retuned = other});
+      FAIL() << "other sums";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("another sum would come of"));
+    }
+  }
+}
+
 TEST(DeviceUnits, TakeTheSharedMemoryOfTheResourceModel) {
   for (const Tuning& tuning : tunings()) {
     for (const std::int64_t cols : {1, 16, 602}) {
@@ -347,6 +374,19 @@ TEST(DeviceUnitsMutants, ARunThatIsNotCarriedShows) {
   expect_caught([](auto* args) {
     for (std::size_t w = 0; w < args->own.carried.size; ++w) writable(args->own.carried)[w] = -1;
   });
+}
+
+TEST(DeviceUnitsMutants, RowsThatAreNotWaitedForShow) {
+  for (const std::size_t groups : {1, 100}) {
+    const DeviceWay way = {.tuning = kMutatedTuning, .waits_short = groups};
+    try {
+      const DeviceSums made = sum_on_devices(3, kMutated, way);
+      EXPECT_GT(error_of(kMutated, made), 1);
+      EXPECT_NE(made.y, sum_on_devices(3, kMutated, {.tuning = kMutatedTuning}).y);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("under way"));
+    }
+  }
 }
 
 TEST(DeviceUnitsMutants, LandingBuffersThatTwoRowsShareShow) {

@@ -67,6 +67,7 @@ struct Machine {
   std::string fault;
   Launches* recording = nullptr;
   RandomStream order{1, 0};
+  std::size_t wait_short_by = 0;
 };
 
 Machine& machine() {
@@ -209,6 +210,8 @@ void run_block(Machine* m) {
 
 void set_order(std::uint64_t seed) { machine().order = RandomStream(seed, 0); }
 
+void wait_short_by(std::size_t groups) { machine().wait_short_by = groups; }
+
 void run_grid(std::int64_t blocks, unsigned threads, std::size_t shared, const std::function<void()>& body) {
   GNEISS_ASSERT(threads >= 1 && threads <= 1024 && blocks >= 0 && shared <= (std::size_t{227} << 10),
                 "no card takes {} blocks of {} threads with {} bytes of shared memory", blocks, threads, shared);
@@ -309,6 +312,7 @@ void close_group() { ++machine().fibers[machine().now]->groups; }
 
 void wait_for_groups(std::size_t prior, const Where& where) {
   Fiber& fiber = *machine().fibers[machine().now];
+  prior += machine().wait_short_by;
   auto done = fiber.copies.begin();
   for (; done != fiber.copies.end() && done->group + prior < fiber.groups; ++done) {
     const bool written = std::any_of(done->to, done->to + done->bytes, [](unsigned char b) { return b != kPoison; });

@@ -41,6 +41,10 @@ extern constinit thread_local Index gridDim;
 /// Shuffles the order of blocks and threads of what this thread launches from now on.
 void set_order(std::uint64_t seed);
 
+/// For tests of tests: waits for copies to shared memory, of what this thread launches from now on, are for so many
+/// groups less than they say.
+void wait_short_by(std::size_t groups);
+
 /// Runs `body` for every thread of every block. Errors: kInternal for what a card would leave undefined.
 void run_grid(std::int64_t blocks, unsigned threads, std::size_t shared, const std::function<void()>& body);
 
