@@ -83,11 +83,11 @@ done
 exec "$@"
 END
   chmod +x "$work/bin"/*
-  small times bits sanitizer speed starts kernels mgg amazon
+  small times bits sanitizer speed starts kernels choices mgg amazon
   if grep '\*\*failed\*\*' "$work/times.md"; then exit 1; fi
   for what in 'bits | tensor cores, twice | ok' 'sanitizer | two-devices, racecheck | ok' 'speed | reddit gat | ok' \
       'speed | ogbn-arxiv own_gatv2 | ok' 'speed | nell gcn | ok' 'starts | goal: Cora.s step, not captured | skipped' \
-      'kernels | ogbn-arxiv gat | ok' 'mgg | com-orkut | ok' 'amazon | goal: epoch, s | skipped'; do
+      'kernels | ogbn-arxiv gat | ok' 'mgg | com-orkut | ok' 'choices | nell --sparse-path | ok' 'amazon | goal: epoch, s | skipped'; do
     grep -q "^| $what" "$work/times.md" || { echo "not there: $what"; exit 1; }
   done
   grep -Eq '^\| reddit (\| [0-9.]+ \([0-9.]+\) ){4}\|$' "$work/times.md"

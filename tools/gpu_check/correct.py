@@ -158,7 +158,8 @@ def hidden_driver(run, base):
     """A driver that cannot be loaded, and one that is too old, come before the machine's own."""
     hidden = run.out / "no-driver"
     hidden.mkdir(exist_ok=True)
-    (hidden / "libcuda.so.1").write_bytes(b"")
+    for name in ("libcuda.so.1", "libcuda.so"):
+        (hidden / name).write_bytes(b"")
     for what, folder, said in (("hidden driver", hidden, "there is no CUDA driver"),
                                ("old driver", ROOT / "old_driver", "the driver is for CUDA 11.4")):
         done = run.call([*base, "--device", "cuda"], 30, LD_LIBRARY_PATH=f"{folder}:{run.env['LD_LIBRARY_PATH']}")

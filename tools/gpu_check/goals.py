@@ -27,6 +27,7 @@ RATIOS = {
 }
 # The most of our peak bytes over another's.
 BYTES = {"best of PyG": 0.6, "PyG's default": 0.2}
+CHOICE = 1.05  # times the best of its alternatives
 CORA_STEP_MS = 0.15
 CORA_NOT_CAPTURED = 2  # times the step that is captured
 AMAZON_SECONDS = 0.1

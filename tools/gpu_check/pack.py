@@ -9,7 +9,7 @@ from pathlib import Path
 from gpu_check.cases import CASES, FAULTS, LAYERS, PARITY, ROOT, SEVERAL, SUMS, command, digest, epochs_of
 
 MOST_BYTES = 55 << 20
-PEERS = ("card.py", "kernels.py", "layers.py", "train.py")
+PEERS = ("card.py", "card_library.py", "layers.py", "train.py")
 
 
 def build(root):

@@ -15,6 +15,12 @@ from gpu_check.runner import fault_of
 
 PROFILED = (("ogbn-arxiv", "gcn"), ("ogbn-arxiv", "gat"), ("reddit", "gcn"))
 METRICS = ("gpu__time_duration.sum", "dram__bytes.sum", "lts__t_bytes.sum")
+# What the program chooses, and what it may choose from.
+CHOICES = (("reddit", "--order", ("transform_first", "aggregate_first")),
+           ("reddit", "--source-tiles", ("on", "off")),
+           ("ogbn-products", "--order", ("transform_first", "aggregate_first")),
+           ("ogbn-products", "--reorder", ("none", "clusters")),
+           *((name, "--sparse-path", ("sparse", "dense")) for name in SPARSE))
 UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "ns": 1, "nsecond": 1, "us": 1e3, "usecond": 1e3, "ms": 1e6,
          "msecond": 1e6}
 
@@ -100,6 +106,29 @@ def starts(run):
     judge(run, "starts", "goal: products, first epoch, s", seconds, most=goals.FIRST_EPOCH_SECONDS)
 
 
+def choices(run):
+    """Epochs of a GCN by what the program chooses, beside each alternative that can be asked for."""
+    found = {}
+    for name, flag, alternatives in CHOICES:
+        if not run.is_there(name):
+            run.note("choices", f"data set {name}", False)
+            continue
+        times = {}
+        for choice in ("auto", *alternatives):
+            shape = f"{run.data(name)} --model gcn {SHAPE} {flag} {choice}"
+            try:
+                measured, _ = run.time_training((name, f"{flag[2:]} {choice}"), shape, 20 if not run.small else 3)
+            except RuntimeError as error:  # an alternative that does not fit, say
+                run.note("choices", f"{name} {flag} {choice}", False if choice == "auto" else None, said=str(error)[:120])
+                continue
+            times[choice] = measured["epoch_ms"]
+        if "auto" not in times:
+            continue
+        found[f"{name} {flag}"] = (times["auto"] / min(times.values()), goals.CHOICE)
+        run.keep("choices", f"{name} {flag}", True, **{f"{choice}_ms": ms for choice, ms in times.items()})
+    judge_each(run, "choices", "choices, over the best", found)
+
+
 def exchange(run):
     """Sums on one of several devices: the emulation's bits, and times beside what they are compared with."""
     card = "cuda" if run.on_card else run.device
@@ -147,7 +176,7 @@ def said_by(run, script, folders, *more):
     """The JSON lines of a peers' script, as many as it prints in the time that is left; what was wrong otherwise."""
     seconds = run.left()
     words = [run.python, ROOT / "peers" / script, *folders, "--device", "cuda" if run.judges else "cpu", *more,
-             "--seconds", f"{max(1, seconds - 15):.0f}"]
+             "--seconds", f"{max(1, seconds - min(15, seconds / 4)):.0f}"]
     log, errors = (run.out / f"{script}.{kind}" for kind in ("txt", "err"))
     with log.open("w") as file, errors.open("w") as error_file:
         process = subprocess.Popen([str(w) for w in words], stdout=file, stderr=error_file)
@@ -163,7 +192,7 @@ def said_by(run, script, folders, *more):
 def library(run):
     """cuSPARSE and cuBLAS, through torch, beside our kernels of the stage exchange. torch takes cuSPARSE's default algorithm."""
     there = [name for name in SPEED if run.is_there(name)]
-    said, wrong = said_by(run, "kernels.py", [run.data(name) for name in there])
+    said, wrong = said_by(run, "card_library.py", [run.data(name) for name in there])
     ratios = {"cuSPARSE": {}, "cuBLAS": {}, "cuBLAS, ours on tensor cores": {}}
     for one in said:
         what = f"{one['data']} {one['what']}"
@@ -314,4 +343,4 @@ def on_generated(run, stage, name, spec, words):
 
 
 STAGES = {"limits": limits, "speed": speed, "starts": starts, "exchange": exchange, "library": library, "kernels": kernels,
-          "peers": peers, "mgg": mgg, "amazon": amazon}
+          "peers": peers, "choices": choices, "mgg": mgg, "amazon": amazon}

@@ -1,6 +1,6 @@
 """Times cuSPARSE and cuBLAS through torch on one card: the sums and products of device_sums_bench.
 
-    python bench/peers/kernels.py FOLDER ... [--seconds 60] [--device cuda|cpu]
+    python bench/peers/card_library.py FOLDER ... [--seconds 60] [--device cuda|cpu]
 
 FOLDER is what `gneiss data generate SPEC --out FOLDER` writes. Sums are csr @ dense with 32-bit ids, by the algorithm that torch
 takes of cuSPARSE, whose set-up torch makes anew in each call; products are f32 without TF32. Prints one JSON object a measurement:
@@ -66,7 +66,7 @@ def main():
             if time.monotonic() > end:
                 return
             try:
-                result = {"ms": milliseconds(call, device, 20 if device.type == "cuda" else 1)}
+                result = {"ms": milliseconds(call, device, 10 if device.type == "cuda" else 1)}
             except Exception as error:  # its fault is a result
                 result = {"error": f"{type(error).__name__}: {error}"[:200]}
             print(json.dumps({"data": folder.name, "what": what, **result}), flush=True)
