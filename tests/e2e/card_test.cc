@@ -64,11 +64,34 @@ TEST_P(UnusableCard, IsNamedAndAutoTakesTheCpu) {
   EXPECT_EQ(by_itself.code, 0) << by_itself.err;
   EXPECT_THAT(Json::parse(place.read("run/report.json")).dump(),
               HasSubstr("--device auto: the CPU, because " + card.says));
+  // Of a run that is there.
+  for (const std::string command : {"predict", "embed", "eval"}) {
+    SCOPED_TRACE(command);
+    std::vector<std::string> words = {command, "run", "--device", "cuda"};
+    if (command != "eval") words.insert(words.end(), {"--out", command + ".csv"});
+    const CommandResult refused = place.gneiss(words, card.environment);
+    EXPECT_EQ(refused.code, card.code);
+    EXPECT_THAT(refused.err, HasSubstr("error: " + card.says));
+    words[3] = "auto";
+    const CommandResult done = place.gneiss(words, card.environment);
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("--device auto: the CPU, because " + card.says));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, UnusableCard,
-    ::testing::Values(Unusable{"TooOld",
+    ::testing::Values(Unusable{"WithoutADriver",
+                               {{"TEST_CARD_DRIVER", "0"}},
+                               "there is no CUDA driver on this machine",
+                               "install NVIDIA's driver for CUDA 12.0 or use --device cpu"},
+                      Unusable{"WithAnOldDriver",
+                               {{"TEST_CARD_DRIVER", "11040"}},
+                               "the driver is for CUDA 11.4, CUDA 12.0 is needed",
+                               "update the driver or use --device cpu"},
+                      Unusable{
+                          "NotThere", {{"TEST_CARD_COUNT", "0"}}, "this machine has no CUDA card", "use --device cpu"},
+                      Unusable{"TooOld",
                                {{"TEST_CARD_CAPABILITY", "7.5"}},
                                "card 0, test card, has compute capability 7.5; 8.0 is needed",
                                "use a newer card or --device cpu"},

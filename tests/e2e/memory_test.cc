@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/buffer.h"
@@ -11,6 +12,8 @@
 #include "data/preprocess.h"
 #include "e2e/command.h"
 #include "epochs/metrics.h"
+#include "jobs/device_choice.h"
+#include "runtime/device.h"
 #include "support/allocation_counter.h"
 #include "support/data_fixtures.h"
 #include "train/batches.h"
@@ -21,16 +24,11 @@ namespace {
 
 constexpr bool kSanitized = !kAllocationsAreCounted;  // a sanitizer has an allocator and memory of its own
 
-/// Trains ten epochs of a small model and returns what was allocated from the second one on. `in_epoch` is called in
-/// every epoch.
-long allocations_after_first_epoch(const std::string& model, const std::function<void()>& in_epoch) {
-  const data::Dataset dataset = data::load("dcsbm:nodes=500,classes=4,features=100,density=0.1,seed=3", {});
-  train::SessionOptions options;
-  options.model = model;
-  options.model_args = {{"norm", std::string("batch")}, {"dropout", 0.5}};
-  options.optimizer.clip_norm = 1;
-  options.threads = 2;
+/// Trains ten epochs and returns what was allocated from the second one on. `in_epoch` is called in every epoch.
+long allocations_after_first_epoch(const data::Dataset& dataset, const train::SessionOptions& options,
+                                   const std::function<void()>& in_epoch) {
   train::Session<float> session(dataset, options);
+  EXPECT_EQ(session.plan().loops.empty(), !options.passes.edge_loops);
   const data::Split split = epochs::labelled_split(dataset);
   epochs::Evaluator evaluator(epochs::Metric::kMacroF1, dataset.labels);
   std::vector<float> weights(session.snapshot_size());
@@ -47,6 +45,81 @@ long allocations_after_first_epoch(const std::string& model, const std::function
   train::train_run(session, split, driver, evaluator, 1, watcher, weights);
   return count;
 }
+
+/// Of a small model with all that a step may do.
+long allocations_after_first_epoch(const std::string& model, const std::function<void()>& in_epoch) {
+  const data::Dataset dataset = data::load("dcsbm:nodes=500,classes=4,features=100,density=0.1,seed=3", {});
+  train::SessionOptions options;
+  options.model = model;
+  options.model_args = {{"norm", std::string("batch")}, {"dropout", 0.5}};
+  options.optimizer.clip_norm = 1;
+  options.threads = 2;
+  return allocations_after_first_epoch(dataset, options, in_epoch);
+}
+
+/// A device whose memory is counted.
+class CountedDevice : public runtime::Device {
+ public:
+  std::string name() const override { return inner_->name(); }
+  const kernels::DeviceKernels& kernels() const override { return inner_->kernels(); }
+  void* allocate(std::int64_t bytes) override {
+    ++allocations;
+    return inner_->allocate(bytes);
+  }
+  void release(void* data) noexcept override { inner_->release(data); }
+  void upload(void* to, const void* from, std::int64_t bytes) override { inner_->upload(to, from, bytes); }
+  void download(void* to, const void* from, std::int64_t bytes) override { inner_->download(to, from, bytes); }
+  void fill(void* to, unsigned char byte, std::int64_t bytes) override { inner_->fill(to, byte, bytes); }
+  kernels::DeviceContext context() override { return inner_->context(); }
+  void wait() override { inner_->wait(); }
+  void begin_recording() override { inner_->begin_recording(); }
+  std::unique_ptr<runtime::Recording> end_recording() override { return inner_->end_recording(); }
+  std::unique_ptr<runtime::DeviceModule> compile(const runtime::CppText& text, const std::string& options) override {
+    return inner_->compile(text, options);
+  }
+  void poison(void* data, std::int64_t bytes) override { inner_->poison(data, bytes); }
+
+  int allocations = 0;
+
+ protected:
+  runtime::DeviceRoom whole_room() override { return inner_->room(); }
+
+ private:
+  std::unique_ptr<runtime::Device> inner_ = runtime::make_emulated_device();
+};
+
+class AllocationsOnADevice : public ::testing::TestWithParam<const char*> {};
+
+/// Clipping, scores, which are counted there, and loops over edges, which are compiled before: neither on the host nor
+/// there.
+TEST_P(AllocationsOnADevice, NoneAfterTheFirstEpoch) {
+  if (kSanitized) GTEST_SKIP() << "memory is not counted under a sanitizer";
+  const std::string name = GetParam();
+  const bool loops = name.ends_with(".gneiss");
+  const Workplace place;
+  const Environment cache("XDG_CACHE_HOME", place.path("cache").string());
+  const data::Dataset dataset = data::load("dcsbm:nodes=60,classes=4,features=12,density=0.3,seed=3", {});
+  train::SessionOptions options;
+  options.model = loops ? std::string(GNEISS_SOURCE_DIR) + "/tests/synth/models/" + name : name;
+  if (!loops) options.model_args = {{"norm", std::string("batch")}, {"dropout", 0.5}};
+  options.passes.edge_loops = loops;
+  options.optimizer.clip_norm = 1;
+  const auto device = std::make_shared<CountedDevice>();
+  jobs::run_on(device, &options);
+  int taken = 0;
+  const long allocated = allocations_after_first_epoch(dataset, options, [&] {
+    if (taken == 0) taken = device->allocations;
+  });
+  EXPECT_EQ(allocated, 0);
+  EXPECT_GT(taken, 0);
+  EXPECT_EQ(device->allocations, taken);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, AllocationsOnADevice,
+                         ::testing::Values("gcn", "sage", "gin", "gat", "gated_mean.gneiss"), [](const auto& test) {
+                           const std::string name = test.param;
+                           return name.substr(0, name.find('.'));
+                         });
 
 class Allocations : public ::testing::TestWithParam<const char*> {};
 

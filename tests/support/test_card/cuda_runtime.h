@@ -20,6 +20,7 @@
 //   TEST_CARD_FORGETS=choice     a thread stays on the first card that it chose, likewise
 //   TEST_CARD_FAULT=N            the N-th product fails while it runs, and so does everything from then on
 //   TEST_CARD_OPENS=no           another process has the card for itself
+//   TEST_CARD_DRIVER=N           the driver is for this CUDA, as CUDART_VERSION is, its default; 0: there is none
 //   TEST_CARD_COUNTS=no          the driver does not work
 //   TEST_CARD_SHARES=no          processes cannot open each other's memory
 #pragma once
