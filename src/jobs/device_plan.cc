@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/error.h"
 #include "exchange/workload.h"
 #include "jobs/card_plan.h"
 #include "jobs/options.h"
@@ -55,11 +56,16 @@ exchange::Machine this_machine(const cost::Rates& rates) {
   return machine;
 }
 
-/// The first numbers of the tuner: pieces of about the mean degree.
-exchange::Tuning first_tuning(const graph::Graph& graph, const exchange::Tuner::Allowed& fits) {
+/// The first numbers of the tuner: pieces of about the mean degree, and as many warps and rows under way as fit. None
+/// where rows are too wide for one warp.
+std::optional<exchange::Tuning> first_tuning(const graph::Graph& graph, const exchange::Tuner::Allowed& fits) {
   const double degree =
       static_cast<double>(graph.num_edges()) / static_cast<double>(std::max<std::int64_t>(1, graph.num_nodes()));
-  return exchange::Tuner(degree, fits).current();
+  exchange::Tuning tuning = exchange::Tuner(degree, [](const exchange::Tuning&) { return true; }).current();
+  while (tuning.warps > 1 && !fits(tuning)) tuning.warps /= 2;
+  if (!fits(tuning)) tuning.stages = 1;
+  if (!fits(tuning)) return {};
+  return tuning;
 }
 
 /// Virtual devices run any numbers within these; blocks hold more units than an SM's, as a get costs them more.
@@ -125,11 +131,21 @@ TrainingExchange training_exchange(const settings::Config& config, const Sharers
     made.tunes = runs_on(exchange::find_machine(config.text("train.machine")).gpu, columns);
     made.key += " on " + sharers.card;
   }
-  const exchange::Tuning first = first_tuning(graph, made.tunes);
+  const std::optional<exchange::Tuning> fits = first_tuning(graph, made.tunes);
+  if (!fits && config.text("train.exchange") == "auto") {
+    made.how = Exchange::kHalo;
+    made.why = fmt::format("auto: rows of {} columns are too wide for the shared memory of a block, as fine needs it",
+                           columns);
+    return made;
+  }
+  GNEISS_CHECK(fits, ErrorCode::kUnsupported,
+               "--exchange fine: a row of {} columns is too wide for the shared memory of a block; use --exchange halo",
+               columns);
+  const exchange::Tuning first = *fits;
   made.tuning = first;
   if (plans_for_card(config)) {  // what kernels add to what goes by piece and dist: bits must not depend on timings
-    made.tunes = [fits = made.tunes, first](const exchange::Tuning& tuning) {
-      return tuning.piece == first.piece && tuning.dist == first.dist && fits(tuning);
+    made.tunes = [runs = made.tunes, first](const exchange::Tuning& tuning) {
+      return tuning.piece == first.piece && tuning.dist == first.dist && runs(tuning);
     };
     if (sharers.card.empty()) return made;
   }
@@ -185,7 +201,9 @@ DevicePlan plan_devices(const graph::Graph& graph, int devices, const std::strin
   plan.stream_seconds = longest(Exchange::kStream, sizes, plan);
   plan.fine_seconds = longest(Exchange::kFine, sizes, plan);
   plan.chosen = exchange::choose_exchange(sizes, columns, plan.machine);
-  plan.tuning = first_tuning(graph, runs_on(plan.machine.gpu, columns));
+  const std::optional<exchange::Tuning> first = first_tuning(graph, runs_on(plan.machine.gpu, columns));
+  if (!first) return plan;
+  plan.tuning = *first;
   const auto busiest = std::max_element(plan.parts.begin(), plan.parts.end(),
                                         [](const auto& a, const auto& b) { return a.edges() < b.edges(); });
   plan.resources = exchange::resources_of(plan.tuning, columns, units_of(*busiest, plan.tuning), plan.machine.gpu);
@@ -212,11 +230,15 @@ std::string describe(const DevicePlan& plan) {
       "{:.3g} (fine); {} is the shortest\n",
       plan.halo_seconds, plan.stream_seconds, plan.fine_seconds, exchange::name_of(plan.chosen));
   if (plan.on_card) text += "  (kernels here have all rows before they sum by stream too: auto takes halo or fine)\n";
-  text += fmt::format(
-      "  a fine-grained kernel on {}: pieces of {} edges, {} warps a block, {} rows under way a warp; {} bytes of "
-      "shared memory a block,\n  about {} blocks, {} on an SM at once, occupancy {:.0f} %\n",
-      plan.machine.gpu.name, plan.tuning.piece, plan.tuning.warps, plan.tuning.stages, plan.resources.shared_bytes,
-      plan.resources.blocks, plan.resources.blocks_per_sm, 100 * plan.resources.occupancy);
+  if (plan.resources.blocks == 0)
+    text += fmt::format("  a fine-grained kernel on {}: none, a row is too wide for a block's shared memory\n",
+                        plan.machine.gpu.name);
+  else
+    text += fmt::format(
+        "  a fine-grained kernel on {}: pieces of {} edges, {} warps a block, {} rows under way a warp; {} bytes of "
+        "shared memory a block,\n  about {} blocks, {} on an SM at once, occupancy {:.0f} %\n",
+        plan.machine.gpu.name, plan.tuning.piece, plan.tuning.warps, plan.tuning.stages, plan.resources.shared_bytes,
+        plan.resources.blocks, plan.resources.blocks_per_sm, 100 * plan.resources.occupancy);
   text +=
       fmt::format("\n  a training here: rows by {} ({})\n", exchange::name_of(plan.trains_by.how), plan.trains_by.why);
   if (plan.fetches.empty()) return text;

@@ -55,7 +55,8 @@ struct DevicePlan {
   std::vector<std::vector<exchange::Fetch>> fetches;
   std::vector<std::int64_t> bytes;           ///< that the device takes
   std::vector<std::int64_t> exchange_bytes;  ///< of these, what taking up others' rows takes
-  // How the fine-grained exchange would be launched on the device with the most edges, before it is tuned.
+  // How the fine-grained exchange would be launched on the device with the most edges, before it is tuned; no blocks
+  // where rows are too wide for it.
   exchange::Tuning tuning;
   exchange::Resources resources;
 };

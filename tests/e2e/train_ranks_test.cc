@@ -1,4 +1,5 @@
 // Training on ranks through the command: what rank 0 prints and writes, real data, and what is refused.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -323,6 +324,32 @@ TEST(Devices, TuneTheirNumbersOnce) {
   const std::int64_t epochs = of("setup") + 81 * (of("forward") + of("backward") + of("inference"));
   const std::int64_t fetched = second["routes"]["fetched_bytes"][0][1].get<std::int64_t>();
   EXPECT_THAT(fetched - epochs, ::testing::AnyOf(0, of("inference"))) << "the best weights may be evaluated once more";
+}
+
+/// Rows that no block of a card has room for: a plan says so, and a card takes other ways. Threads have the room.
+TEST(Devices, HaveNoKernelOfTheirOwnForRowsThatAreTooWide) {
+  const Workplace place;
+  for (const auto& [features, said] : {std::pair("9000", "1 warps a block, 1 rows under way"),
+                                       std::pair("20000", ": none, a row is too wide for a block's shared memory")}) {
+    const std::string data = fmt::format("dcsbm:nodes=40,degree=4,features={}", features);
+    for (const char* device : {"cpu", "cuda"}) {
+      const CommandResult plan = place.gneiss({"plan", data, "--model", "gin", "--devices", "2", "--device", device});
+      EXPECT_EQ(plan.code, 0) << plan.err;
+      EXPECT_THAT(plan.out, HasSubstr(said));
+    }
+  }
+  std::vector<std::string> words = {"train",      "dcsbm:nodes=40,degree=4,features=20000",
+                                    "--model",    "gin",
+                                    "--devices",  "2",
+                                    "--exchange", "fine",
+                                    "--epochs",   "1",
+                                    "--no-save"};
+  EXPECT_EQ(place.gneiss(words).code, 0);
+  words.insert(words.end(), {"--device", "emulated"});
+  const CommandResult refused = place.gneiss(words);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--exchange fine: a row of 20000 columns is too wide"));
+  EXPECT_THAT(refused.err, HasSubstr("use --exchange halo"));
 }
 
 /// On a card warps of a block and rows under way are tuned: what is added to what goes by the other two, and bits may
