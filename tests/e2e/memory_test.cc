@@ -13,8 +13,8 @@
 #include "e2e/command.h"
 #include "epochs/metrics.h"
 #include "jobs/device_choice.h"
-#include "runtime/device.h"
 #include "support/allocation_counter.h"
+#include "support/counting_device.h"
 #include "support/data_fixtures.h"
 #include "train/batches.h"
 #include "train/full_graph.h"
@@ -57,37 +57,6 @@ long allocations_after_first_epoch(const std::string& model, const std::function
   return allocations_after_first_epoch(dataset, options, in_epoch);
 }
 
-/// A device whose memory is counted.
-class CountedDevice : public runtime::Device {
- public:
-  std::string name() const override { return inner_->name(); }
-  const kernels::DeviceKernels& kernels() const override { return inner_->kernels(); }
-  void* allocate(std::int64_t bytes) override {
-    ++allocations;
-    return inner_->allocate(bytes);
-  }
-  void release(void* data) noexcept override { inner_->release(data); }
-  void upload(void* to, const void* from, std::int64_t bytes) override { inner_->upload(to, from, bytes); }
-  void download(void* to, const void* from, std::int64_t bytes) override { inner_->download(to, from, bytes); }
-  void fill(void* to, unsigned char byte, std::int64_t bytes) override { inner_->fill(to, byte, bytes); }
-  kernels::DeviceContext context() override { return inner_->context(); }
-  void wait() override { inner_->wait(); }
-  void begin_recording() override { inner_->begin_recording(); }
-  std::unique_ptr<runtime::Recording> end_recording() override { return inner_->end_recording(); }
-  std::unique_ptr<runtime::DeviceModule> compile(const runtime::CppText& text, const std::string& options) override {
-    return inner_->compile(text, options);
-  }
-  void poison(void* data, std::int64_t bytes) override { inner_->poison(data, bytes); }
-
-  int allocations = 0;
-
- protected:
-  runtime::DeviceRoom whole_room() override { return inner_->room(); }
-
- private:
-  std::unique_ptr<runtime::Device> inner_ = runtime::make_emulated_device();
-};
-
 class AllocationsOnADevice : public ::testing::TestWithParam<const char*> {};
 
 /// Clipping, scores, which are counted there, and loops over edges, which are compiled before: neither on the host nor
@@ -104,15 +73,15 @@ TEST_P(AllocationsOnADevice, NoneAfterTheFirstEpoch) {
   if (!loops) options.model_args = {{"norm", std::string("batch")}, {"dropout", 0.5}};
   options.passes.edge_loops = loops;
   options.optimizer.clip_norm = 1;
-  const auto device = std::make_shared<CountedDevice>();
+  const auto device = std::make_shared<CountingDevice>();
   jobs::run_on(device, &options);
   int taken = 0;
   const long allocated = allocations_after_first_epoch(dataset, options, [&] {
-    if (taken == 0) taken = device->allocations;
+    if (taken == 0) taken = device->allocations();
   });
   EXPECT_EQ(allocated, 0);
   EXPECT_GT(taken, 0);
-  EXPECT_EQ(device->allocations, taken);
+  EXPECT_EQ(device->allocations(), taken);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, AllocationsOnADevice,

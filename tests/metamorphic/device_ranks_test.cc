@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "partition/owners.h"
 #include "partition/traffic.h"
 #include "runtime/device.h"
+#include "support/counting_device.h"
 #include "support/trained_ranks.h"
 #include "train/cut_nodes.h"
 #include "train/rank_plan.h"
@@ -22,47 +22,12 @@ namespace {
 
 using exchange::Exchange;
 using testing::AwkwardOptions;
+using testing::CountingDevice;
 using testing::RankModel;
 using testing::Trained;
 
 constexpr Exchange kExchanges[] = {Exchange::kHalo, Exchange::kStream, Exchange::kFine};
 constexpr int kEpochs = 6;
-
-/// The emulation, counting what is taken of it.
-class CountingDevice : public runtime::Device {
- public:
-  std::string name() const override { return "a device that counts"; }
-  const kernels::DeviceKernels& kernels() const override { return inner_->kernels(); }
-  void* allocate(std::int64_t bytes) override {
-    void* const data = inner_->allocate(bytes);
-    taken_[data] = bytes;
-    return data;
-  }
-  void release(void* data) noexcept override {
-    taken_.erase(data);
-    inner_->release(data);
-  }
-  void upload(void* to, const void* from, std::int64_t bytes) override { inner_->upload(to, from, bytes); }
-  void download(void* to, const void* from, std::int64_t bytes) override { inner_->download(to, from, bytes); }
-  void fill(void* to, unsigned char byte, std::int64_t bytes) override { inner_->fill(to, byte, bytes); }
-  kernels::DeviceContext context() override { return inner_->context(); }
-  void wait() override { inner_->wait(); }
-  void begin_recording() override { inner_->begin_recording(); }
-  std::unique_ptr<runtime::Recording> end_recording() override { return inner_->end_recording(); }
-
-  std::int64_t bytes() const {
-    std::int64_t sum = 0;
-    for (const auto& [data, bytes] : taken_) sum += bytes;
-    return sum;
-  }
-
- protected:
-  runtime::DeviceRoom whole_room() override { return inner_->room(); }
-
- private:
-  std::unique_ptr<runtime::Device> inner_ = runtime::make_emulated_device();
-  std::map<void*, std::int64_t> taken_;
-};
 
 train::RowExchange by(Exchange how, int devices, const exchange::Tuning& tuning = {3, 2, 4, 2}) {
   train::RowExchange exchange = {.fetched = true, .how = how, .tuning = tuning};
