@@ -204,7 +204,9 @@ std::string describe(const PlanReport& report) {
   for (const ir::Release& release : report.card ? std::vector<ir::Release>() : report.plan.releases)
     text += fmt::format("  {:34}{}  {}\n", name_of(release, report.plan), mib(release.bytes),
                         moment_of(release, report.plan));
-  text += fmt::format("\nmodelled time, by rates of {}\n", report.rates);
+  const bool several_cards = report.card && report.devices;
+  text += fmt::format("\nmodelled time{}, by rates of {}\n", several_cards ? " of one card with the whole graph" : "",
+                      report.rates);
   const std::pair<const char*, double> times[] = {{"once, before the first epoch", report.setup_seconds},
                                                   {"an epoch: forward, backward, update", report.epoch_seconds},
                                                   {"an evaluation", report.evaluation_seconds}};

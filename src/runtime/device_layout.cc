@@ -91,7 +91,10 @@ class Builder {
     add("work of counting scores", score_workspace(inputs, columns), 1);
   }
 
-  DeviceLayout take() { return std::move(layout_); }
+  DeviceLayout take(bool trains) {
+    layout_.trains = trains;
+    return std::move(layout_);
+  }
 
  private:
   DeviceLayout layout_;
@@ -107,10 +110,12 @@ std::int64_t clip_bytes(const OptimizerConfig& optimizer, std::int64_t gradients
 }
 
 /// What can be done about it.
-std::string remedies(bool others_took_it, Asker asker) {
-  std::string text = others_took_it ? "end what else runs on the card; or " : "";
+std::string remedies(const DeviceLayout& layout, const DeviceRoom& room, Asker asker) {
+  const bool others_took_it = layout.bytes <= room.total_bytes;
+  const std::string text = others_took_it ? "end what else runs on the card; or " : "";
   if (asker == Asker::kProgram)
     return text + "write the program anew with --feature-dtype bf16, fewer hidden channels or layers";
+  if (!layout.trains) return text + "use --device cpu";
   return text + "use --feature-dtype bf16, fewer hidden channels or layers, or --device cpu";
 }
 
@@ -126,7 +131,7 @@ std::string remedies(bool others_took_it, Asker asker) {
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("the plan takes {} bytes of {}, {} of {} bytes are free{}; the largest: {}", layout.bytes,
                           device, room.free_bytes, room.total_bytes, in_pieces ? ", and not in one piece" : "", list),
-              kOfDevices, remedies(layout.bytes <= room.total_bytes, asker));
+              kOfDevices, remedies(layout, room, asker));
 }
 
 }  // namespace
@@ -148,7 +153,9 @@ DeviceLayout device_layout(const ir::Plan& plan, const Inputs& inputs, const Opt
   builder.add_labels(inputs);
   const ir::ValueId logits = plan.program.output("logits");
   builder.add_scores(inputs, logits == ir::kNoValue ? 0 : plan.program.type(logits).cols);
-  return builder.take();
+  const bool trains = std::any_of(plan.program.ops.begin(), plan.program.ops.end(),
+                                  [](const ir::Op& op) { return op.phase == ir::Phase::kBackward; });
+  return builder.take(trains);
 }
 
 std::vector<std::size_t> sets_with_ids(const Inputs& inputs) {

@@ -23,6 +23,7 @@ struct DevicePart {
 struct DeviceLayout {
   std::vector<DevicePart> parts;  ///< in the order in which an executor fills them
   std::int64_t bytes = 0;         ///< of all together
+  bool trains = true;             ///< false: it computes with a model that is trained already
 };
 
 /// The parts of a plan on these inputs, whose sizes alone are read.

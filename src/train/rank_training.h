@@ -32,7 +32,7 @@ struct RowExchange {
   /// Who fetches by halo has the edges into a node in the order of the data set as it came, as one device does:
   /// aggregations over in-edges have its bits.
   bool in_order = true;
-  /// Of fine: iterations look for better numbers than `tuning` among these, of which no result depends; none: they
+  /// Of fine: iterations look for better numbers than `tuning` among these, on which no result depends; none: they
   /// don't.
   exchange::Tuner::Allowed tunes = {};
   bool traced = false;      ///< what devices do and wait for is noted

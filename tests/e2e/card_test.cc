@@ -376,6 +376,7 @@ TEST(SeveralCards, ARunNamesThem) {
   EXPECT_THAT(planned.out, HasSubstr("memory of 2 cards, each NVIDIA H100 80GB as it is described: devices 0 and 1 on "
                                      "cuda:0, 2 and 3 on cuda:5\n"));
   EXPECT_THAT(planned.out, HasSubstr("  all of cuda:5 "));
+  EXPECT_THAT(planned.out, HasSubstr("modelled time of one card with the whole graph, by rates of "));
 }
 
 /// Each training of a run opens the devices anew, whose cards then read each other already.

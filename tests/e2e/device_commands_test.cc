@@ -182,6 +182,8 @@ TEST_P(CommandOfARun, IsRefusedWithTheNumbersWhereThePlanDoesNotFit) {
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, ::testing::ContainsRegex("the plan takes [0-9]+ bytes of emulated device, 1024 of 1024 bytes "
                                                    "are free; the largest: [a-z]+ [0-9]+ bytes, "));
+  EXPECT_THAT(result.err, HasSubstr("use --device cpu"));
+  EXPECT_THAT(result.err, ::testing::Not(HasSubstr("channels")));
   EXPECT_FALSE(fs::exists(place_.path("rows.csv")));
 }
 

@@ -325,9 +325,9 @@ TEST(DeviceLayout, MemoryThatTheHostLacksIsNotTheDevices) {
 }
 
 /// What can be done is for who asked: a program that was written for a card has no kernels for the CPU, and no options
-/// for its model.
+/// for its model. A model that was trained has the channels that it has.
 TEST(DeviceLayout, RemediesAreThoseOfWhoAsks) {
-  const DeviceLayout layout = {{{"arena", 200, 0}}, 256};
+  DeviceLayout layout = {{{"arena", 200, 0}}, 256};
   const auto hint = [&](const DeviceRoom& room, Asker asker) -> std::string {
     try {
       check_room(layout, "a card", room, asker);
@@ -343,6 +343,10 @@ TEST(DeviceLayout, RemediesAreThoseOfWhoAsks) {
             "end what else runs on the card; or write the program anew with --feature-dtype bf16, fewer hidden "
             "channels or layers");
   EXPECT_THAT(hint({100, 100}, Asker::kProgram), ::testing::Not(HasSubstr("end what else")));
+
+  layout.trains = false;
+  EXPECT_EQ(hint({100, 100}, Asker::kCommand), "use --device cpu");
+  EXPECT_EQ(hint({100, 256}, Asker::kCommand), "end what else runs on the card; or use --device cpu");
 }
 
 TEST_F(KaratePlan, TakesNoMoreThanItMay) {
