@@ -50,6 +50,13 @@ struct MatrixView {
 template <class T, Space S = Space::kHost>
 using ConstMatrixView = MatrixView<const T, S>;
 
+/// How large the pattern of a sparse matrix is.
+struct PatternSizes {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t entries = 0;
+};
+
 /// Pattern of a sparse matrix in compressed rows. `slots` names, for each stored entry, its place in an array of values
 /// kept in another order (a transpose); empty means entry k uses value k.
 template <Space S>
@@ -59,11 +66,14 @@ struct SparsePatternIn {
   SpanIn<const EdgeId, S> offsets;  ///< [rows + 1]
   SpanIn<const NodeId, S> indices;  ///< [nnz], a column each
   SpanIn<const EdgeId, S> slots;    ///< [nnz] or empty
+  /// Of some rows of a pattern, its sizes: kernels of cards share out the entries of a row by them, so that each row
+  /// has the same bits whichever rows are beside it. No rows: this is the whole.
+  PatternSizes part_of = {};
 
   /// Rows [begin, end): entries keep their places, so that offsets do not start at 0.
   SparsePatternIn band(std::int64_t begin, std::int64_t end) const {
     const auto count = static_cast<std::size_t>(end - begin) + 1;
-    return {end - begin, cols, offsets.subspan(static_cast<std::size_t>(begin), count), indices, slots};
+    return {end - begin, cols, offsets.subspan(static_cast<std::size_t>(begin), count), indices, slots, part_of};
   }
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(indices.size()); }
   EdgeId slot(EdgeId k) const { return slots.empty() ? k : slots[static_cast<std::size_t>(k)]; }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "base/matrix_view.h"
 
 namespace gneiss::ir {
 
@@ -218,9 +219,10 @@ struct GraphDef {
   std::int32_t src_set = 0;
   std::int32_t dst_set = 0;
   std::int64_t num_edges = kUnknown;
-  bool weighted = false;   ///< when false every edge weighs 1
-  bool symmetric = false;  ///< equal to its transpose, weights included; of a rank's part, the whole graph is
-  bool changes = false;    ///< it has other edges in every step: `num_edges` is the most there can be
+  bool weighted = false;      ///< when false every edge weighs 1
+  bool symmetric = false;     ///< equal to its transpose, weights included; of a rank's part, the whole graph is
+  bool changes = false;       ///< it has other edges in every step: `num_edges` is the most there can be
+  PatternSizes part_of = {};  ///< of a rank's part, the in-edges of the whole graph; no rows: it is the whole
 };
 
 /// How a parameter gets its first values.

@@ -163,9 +163,8 @@ void plan_training(data::Dataset&& dataset, const train::SessionOptions& options
   const int devices = static_cast<int>(plan->parts.size());
   train::NodeCut cut = train::cut_nodes(devices, cutting, train::threads_of(options), &whole);
   plan->on_card = options.passes.target == planner::Target::kDevice;
-  const std::vector<partition::PartTraffic> parts =
-      partition::part_traffic(whole.graph, partition::owners_of(cut.starts), devices,
-                              train::is_cut_both_ways(whole, plan->trains_by.how, plan->on_card));
+  const std::vector<partition::PartTraffic> parts = partition::part_traffic(
+      whole.graph, partition::owners_of(cut.starts), devices, train::is_cut_both_ways(whole, plan->trains_by.how));
   train::SessionOptions shared = options;
   shared.threads = std::max(1, train::threads_of(options) / devices);  // as a training shares them out
   const train::RankPlanner planner(whole, shared,

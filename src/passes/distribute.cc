@@ -35,6 +35,8 @@ class Distributor {
     ir::Program& made = rewriter_.program();
     made.node_sets = {{program.node_sets[0].name, part.owned}, {"with_ghosts", part.owned + part.ghosts}};
     for (std::size_t g = 0; g < made.graphs.size(); ++g) {
+      const std::int64_t nodes = program.node_sets[0].size;
+      made.graphs[g].part_of = {nodes, nodes, program.graphs[g].num_edges};
       made.graphs[g].src_set = kWithGhosts;
       made.graphs[g].num_edges = part.edges[g];
     }
@@ -145,7 +147,7 @@ class Distributor {
   /// A gate keeps the kernel from looking at the range. Between the starts of exchanges and the attention, the op that
   /// finds it waits for the others while their rows come.
   void add_attention(const Op& op) {
-    if (!part_.in_order || ir::has_gate(from_, op)) return add_reading(op, {0, 1});
+    if (!part_.gives_range || ir::has_gate(from_, op)) return add_reading(op, {0, 1});
     std::vector<ValueId> inputs = {with_ghosts(op, op.inputs[0]), with_ghosts(op, op.inputs[1]),
                                    rewriter_.map(op.inputs[2])};
     inputs.push_back(rewriter_.builder_at(op).add(OpKind::rank_range, {rewriter_.map(op.inputs[1])},

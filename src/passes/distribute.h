@@ -24,11 +24,11 @@ struct Distribution {
   std::int64_t feature_nonzeros = 0;  ///< of all nodes
   /// How devices that fetch rows take up those that they sum; halo for ranks that are sent rows.
   exchange::Exchange exchange = exchange::Exchange::kHalo;
-  /// Rows and their gradients are to have the bits of one device: attention is given the range of the scores of all
-  /// nodes, and sums whose gradients can be fetched have a halo each, so that these are added in the order of that
-  /// device. What forward would fetch twice so, cse joins.
+  /// Rows and their gradients are to have the bits of one device: sums whose gradients can be fetched have a halo each,
+  /// so that these are added in the order of that device. What forward would fetch twice so, cse joins.
   bool in_order = false;
-  bool ids_fit = true;  ///< ids of all nodes fit into indices
+  bool gives_range = false;  ///< attention is given the range of the scores of all nodes, for the same reason
+  bool ids_fit = true;       ///< ids of all nodes fit into indices
 };
 
 /// Values of nodes become those of the rank's own. Where an op reads them at the sources of edges, `halo` adds the rows

@@ -214,8 +214,17 @@ class Restrictor {
     };
     for (auto& [base, restricted] : graphs_) {
       const ir::GraphDef& from = from_.graphs[static_cast<std::size_t>(base)];
-      restricted = add({from.name + "+into_loss_rows", ir::GraphOrigin::kIntoLossRows, base, from.src_set, space_,
-                        rows_.edges[static_cast<std::size_t>(base)], from.weighted, false});
+      const auto at = static_cast<std::size_t>(base);
+      ir::GraphDef into = {from.name + "+into_loss_rows",
+                           ir::GraphOrigin::kIntoLossRows,
+                           base,
+                           from.src_set,
+                           space_,
+                           rows_.edges[at],
+                           from.weighted,
+                           false};
+      if (rows_.of_all) into.part_of = {rows_.of_all->count, rows_.of_all->nodes, rows_.of_all->edges[at]};
+      restricted = add(std::move(into));
     }
     const std::int32_t nodes = from_.type(from_.output("train_logits")).set;
     selection_ = add({"loss_rows", ir::GraphOrigin::kLossRows, 0, nodes, space_, rows_.count, false, false});

@@ -162,10 +162,7 @@ constexpr Pass kPasses[] = {
        return choose_sparse_path(p, o.rates, sparse_options(o), d);
      }},
     {"use_symmetry", true, "A^T = A where it is",
-     [](const ir::Program& p, const Options& o, Decisions*) {
-       const bool on_host = o.target == planner::Target::kCpu;  // cards fetch no indices yet
-       return use_symmetry(p, on_host && o.distribution.ids_fit);
-     }},
+     [](const ir::Program& p, const Options& o, Decisions*) { return use_symmetry(p, o.distribution.ids_fit); }},
     {"cse", true, "one op for one computation",
      [](const ir::Program& p, const Options&, Decisions*) { return eliminate_common_subexpressions(p); }},
     {"dce", true, "no op without a use",

@@ -44,6 +44,7 @@ Patterns<S> patterns_of(const ir::Plan& plan) {
     const std::int64_t dst = program.node_sets[static_cast<std::size_t>(graph.dst_set)].size;
     sizes.in.push_back(sized<S>(dst, src, graph.num_edges, false));
     sizes.out.push_back(sized<S>(src, dst, graph.num_edges, plan.graph_uses[sizes.out.size()].slots));
+    sizes.in.back().part_of = graph.part_of;
   }
   for (const Op& op : program.ops) {
     if (op.kind != OpKind::input) continue;

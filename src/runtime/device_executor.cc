@@ -257,6 +257,7 @@ void DeviceExecutor::send_graphs(const Structures& structures) {
                  "mini-batches do not run on cards yet; use --device cpu");
     const auto number = static_cast<std::int32_t>(g);
     graphs_[g].in = send_pattern(*structures.in_edges(number));
+    graphs_[g].in.part_of = plan_.program.graphs[g].part_of;
     if (plan_.program.graphs[g].weighted) graphs_[g].weights = send(structures.edge_weights(number));
     if (!use.transpose) continue;
     const SparsePattern& out = *structures.out_edges(number);

@@ -30,6 +30,11 @@ std::pair<std::int64_t, std::int64_t> shape_of_gradients(std::int64_t count) {
   return {count / cols, cols};
 }
 
+/// Indices as if they were numbers, for what copies elements and adds none.
+ExchangingSteps::Matrix as_numbers(const MatrixView<std::int32_t, Space::kDevice>& indices) {
+  return {reinterpret_cast<float*>(indices.data), indices.rows, indices.cols, indices.stride};
+}
+
 std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols) {
   return rows * cols * static_cast<std::int64_t>(sizeof(float));
 }
@@ -194,6 +199,8 @@ ExchangingSteps::Work ExchangingSteps::bind(const ir::Op& op,
       };
     case OpKind::halo:
     case OpKind::halo_start:
+      if (plan_.program.type(op.inputs[0]).scalar == ir::Scalar::kIndex)
+        return bind_halo(op, as_numbers(operands.index(op.inputs[0])), as_numbers(operands.index(op.results[0])));
       return bind_halo(op, operands.real(op.inputs[0]), operands.real(op.results[0]));
     case OpKind::rank_sum:
       return bind_sum(operands.real(op.inputs[0]), operands.real(op.results[0]));

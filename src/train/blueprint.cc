@@ -195,8 +195,9 @@ Blueprint make_blueprint(const data::Dataset& dataset, const SessionOptions& opt
   passes.loss_rows.label_bytes = known.label_bytes;
   if (part != nullptr) {
     passes.distribution = distribution_of(*part, &blueprint.compiled.program, &passes.loss_rows);
-    // Kernels of cards add edges in an order of their own.
-    passes.distribution.in_order = part->in_order && passes.target == planner::Target::kCpu;
+    passes.distribution.in_order = part->in_order;
+    // Kernels of cards weigh by the highest score of a row.
+    passes.distribution.gives_range = part->in_order && passes.target == planner::Target::kCpu;
     passes.excess_bytes = nullptr;  // each rank would fit in its own way
     passes.edge_loops = false;
   } else {

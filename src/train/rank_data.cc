@@ -83,8 +83,8 @@ double loss_weight(const data::Labels& labels, std::span<const NodeId> rows, pas
   return weight;
 }
 
-bool is_cut_both_ways(const data::Dataset& whole, exchange::Exchange how, bool on_cards) {
-  return how == exchange::Exchange::kHalo && !on_cards && !whole.by_parts && !whole.graph.symmetric();
+bool is_cut_both_ways(const data::Dataset& whole, exchange::Exchange how) {
+  return how == exchange::Exchange::kHalo && !whole.by_parts && !whole.graph.symmetric();
 }
 
 RankData cut_part(const data::Dataset& whole, std::span<const std::int64_t> starts, int rank,

@@ -59,9 +59,9 @@ struct RankData {
 };
 
 /// Do devices that fetch rows have the out-edges of their nodes too? Gradients then go along these by halo, and
-/// aggregations have one device's bits both ways. A graph that is its own transpose needs none; kernels on cards add in
-/// an order of their own; and of data that are read by parts nobody has others' edges.
-bool is_cut_both_ways(const data::Dataset& whole, exchange::Exchange how, bool on_cards);
+/// aggregations have one device's bits both ways. A graph that is its own transpose needs none, and of data that are
+/// read by parts nobody has others' edges.
+bool is_cut_both_ways(const data::Dataset& whole, exchange::Exchange how);
 
 /// The part of rank `rank`, without what only the ranks together know: the lists of its halo, its shares of losses, and
 /// of feature_nonzeros only its own. Of edges and features no row of others is read. Of the halo there are the numbers

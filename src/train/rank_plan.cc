@@ -122,7 +122,7 @@ PlannedRank RankPlanner::plan(std::span<const std::int64_t> starts, std::span<co
                               int rank) const {
   std::vector<NodeId> ghosts;
   const bool on_device = options_.passes.target == planner::Target::kDevice;
-  const bool both_ways = exchange_.fetched && is_cut_both_ways(whole_, exchange_.how, on_device);
+  const bool both_ways = exchange_.fetched && is_cut_both_ways(whole_, exchange_.how);
   RankData here = cut_part(whole_, starts, rank, &ghosts, both_ways);
   StandIn stand_in(rank, static_cast<int>(starts.size()) - 1, sums_);
   here.part.communicator = &stand_in;

@@ -86,9 +86,8 @@ RankTraining::RankTraining(comm::Ranks* ranks, data::Dataset&& whole, const Sess
 /// Of data that nobody has looked at, a rank looks at its part, and the ranks count together whose numbers are odd.
 RankData RankTraining::cut_checked(comm::Communicator& communicator, std::span<const std::int64_t> starts) {
   if (!whole_.by_parts)
-    return cut_dataset(
-        whole_, starts, communicator, options_.loss.kind, options_.class_weights,
-        exchange_.in_order && exchange_.fetched && is_cut_both_ways(whole_, exchange_.how, !exchange_.devices.empty()));
+    return cut_dataset(whole_, starts, communicator, options_.loss.kind, options_.class_weights,
+                       exchange_.in_order && exchange_.fetched && is_cut_both_ways(whole_, exchange_.how));
   const auto rank = static_cast<std::size_t>(communicator.rank());
   data::check_in_edges(whole_, starts[rank], starts[rank + 1]);
   data::check_feature_rows(whole_, starts[rank], starts[rank + 1]);

@@ -126,8 +126,8 @@ TEST(DeviceRanks, TakeWhatTheirPlansSay) {
         const std::unique_ptr<comm::Ranks> world = comm::loopback(devices);
         const train::RankTraining training(world.get(), testing::data_with_scores(data), options, exchange);
         train::NodeCut cut = train::cut_nodes(devices, {}, 1, &planned);
-        const std::vector<partition::PartTraffic> traffic =
-            partition::part_traffic(planned.graph, partition::owners_of(cut.starts), devices);
+        const std::vector<partition::PartTraffic> traffic = partition::part_traffic(
+            planned.graph, partition::owners_of(cut.starts), devices, train::is_cut_both_ways(planned, how));
         const train::RankPlanner planner(planned, options, train::PlannedExchange{true, how, exchange.tuning});
         for (int device = 0; device < devices; ++device) {
           SCOPED_TRACE(name(model, devices, how) + fmt::format(", device {}", device));

@@ -135,7 +135,7 @@ TEST(Devices, TakeWhatTheirPlansSay) {
           const std::vector<std::int64_t> taken = training.exchange_bytes();
           train::NodeCut cut = train::cut_nodes(devices, {}, 1, &dataset);
           const std::vector<partition::PartTraffic> traffic = partition::part_traffic(
-              dataset.graph, partition::owners_of(cut.starts), devices, train::is_cut_both_ways(dataset, how, false));
+              dataset.graph, partition::owners_of(cut.starts), devices, train::is_cut_both_ways(dataset, how));
           const train::RankPlanner planner(dataset, options, train::PlannedExchange{true, how, tuning});
           for (int device = 0; device < devices; ++device) {
             const std::int64_t planned = planner.plan(cut.starts, traffic, device).exchange_bytes;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include "comm/loopback.h"
 #include "data/preprocess.h"
 #include "epochs/metrics.h"
+#include "graph/graph.h"
 #include "partition/contiguous.h"
+#include "runtime/device.h"
 #include "support/awkward_graph.h"
 #include "support/data_fixtures.h"
 #include "support/rank_models.h"
@@ -59,10 +62,37 @@ model hops() {
 }
 )";
 
+/// The first nodes have an edge from every other, `others` so many each. Of all rows the mean has 64 edges and more, of
+/// a device's it has fewer or many more.
+struct Crowd {
+  NodeId crowded = 0;  ///< nodes
+  NodeId others = 0;   ///< edges
+};
+
+graph::Graph crowded_graph(const Crowd& crowd) {
+  constexpr NodeId kNodes = 400;
+  std::vector<NodeId> src;
+  std::vector<NodeId> dst;
+  for (NodeId v = 0; v < kNodes; ++v) {
+    const NodeId edges = v < crowd.crowded ? kNodes - 1 : crowd.others;
+    for (NodeId k = 1; k <= edges; ++k) {
+      src.push_back((v + k) % kNodes);
+      dst.push_back(v);
+    }
+  }
+  std::vector<float> weight(src.size());
+  for (std::size_t k = 0; k < weight.size(); ++k) weight[k] = 0.5F + static_cast<float>(k * 37 % 101) / 101;
+  return graph::build_graph(
+      {Buffer<NodeId>::copy_of(src), Buffer<NodeId>::copy_of(dst), Buffer<float>::copy_of(weight)}, kNodes);
+}
+
 /// A feature for each node; of training nodes each part has a power of two, and so have all: then a share of the loss
 /// is taken without rounding.
-data::Dataset one_hot_dataset(int devices, bool undirected) {
-  data::Dataset dataset = data_with_scores({.nodes = 64});
+data::Dataset one_hot_dataset(int devices, bool undirected, const std::optional<Crowd>& crowd = {}) {
+  std::optional<graph::Graph> crowded;
+  if (crowd) crowded = crowded_graph(*crowd);
+  data::Dataset dataset = data_with_scores({.nodes = crowded ? crowded->num_nodes() : 64});
+  if (crowded) dataset.graph = std::move(*crowded);
   if (undirected) dataset.graph = data::to_undirected(dataset.graph);
   EXPECT_EQ(dataset.graph.symmetric(), undirected);
   const std::int64_t n = dataset.num_nodes();
@@ -252,6 +282,45 @@ TEST(Devices, SendMaximaBackToTheBitAsOneDeviceDoes) {
     }
   }
   EXPECT_GT(other_bits, 0) << "another order has other bits, where a row has winners in several places";
+}
+
+/// Devices on cards by halo beside one of them, in the emulation.
+void expect_bits_of_one_card(const RankModel& model, int devices, bool undirected,
+                             const std::optional<Crowd>& crowd = {}) {
+  SCOPED_TRACE(fmt::format("{} on {} devices, undirected {}", model.what, devices, undirected));
+  const auto trained = [&](int ranks) {
+    train::RowExchange exchange = {.fetched = true};
+    for (int p = 0; p < ranks; ++p) exchange.devices.push_back(runtime::make_emulated_device());
+    return train_on(ranks, one_hot_dataset(devices, undirected, crowd), model, ranks, exchange, "contiguous", 3);
+  };
+  const Trained together = trained(devices);
+  EXPECT_EQ(together.weights, trained(1).weights);
+  EXPECT_EQ(count(together.plan.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
+}
+
+std::vector<RankModel> aggregating_models(const std::filesystem::path& folder) {
+  std::vector<RankModel> models = {table_model(folder), extremes_model(folder)};
+  for (RankModel& model : attention_models(folder)) models.push_back(std::move(model));
+  return models;
+}
+
+TEST(DevicesOnCards, AddAndSendBackToTheBitAsOneDoes) {
+  const testing::TempFolder folder;
+  for (const RankModel& model : aggregating_models(folder.path())) {
+    for (const bool undirected : {true, false}) {
+      for (const int devices : {2, 3, 8}) expect_bits_of_one_card(model, devices, undirected);
+    }
+  }
+}
+
+/// By their own means devices would share out the edges of a row each in another way.
+TEST(DevicesOnCards, ShareOutTheEdgesOfARowByTheWholeGraph) {
+  const testing::TempFolder folder;
+  const std::vector<RankModel> models = aggregating_models(folder.path());
+  for (std::size_t i : {0, 1, 2}) {
+    expect_bits_of_one_card(models[i], 2, true, Crowd{12, 24});
+    expect_bits_of_one_card(models[i], 2, false, Crowd{56, 16});
+  }
 }
 
 /// Without ties: linear layers of features that differ, in f64.

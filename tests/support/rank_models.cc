@@ -84,7 +84,7 @@ Step step_on_ranks(const data::Dataset& dataset, const train::SessionOptions& op
 Step step_on_devices(const data::Dataset& dataset, const train::SessionOptions& options, int devices,
                      const train::RowExchange& exchange, const Wrap& wrap) {
   std::vector<std::unique_ptr<pgas::Space>> spaces(static_cast<std::size_t>(devices));  // they end after all sessions
-  const bool both_ways = train::is_cut_both_ways(dataset, exchange.how, false);
+  const bool both_ways = train::is_cut_both_ways(dataset, exchange.how);
   const auto share = [&](train::RankData* here) {
     auto& space = spaces[static_cast<std::size_t>(here->part.communicator->rank())];
     space = here->part.communicator->make_space(exchange.link);

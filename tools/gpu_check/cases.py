@@ -23,8 +23,10 @@ CASES = {
     "two-devices": "karate --model gcn --devices 2 --exchange fine",
     "two-processes": "karate --model gcn --devices 2 --exchange fine --processes",
     "three-devices-max": "karate --model sage --aggr max --devices 3 --exchange fine --lr 0.002",
+    "three-devices-max-halo": "karate --model sage --aggr max --devices 3 --exchange halo --lr 0.002",
+    "three-devices-gat-halo": "karate --model gat --heads 4 --devices 3 --exchange halo",
 }
-SHARED = ("two-devices", "two-processes", "three-devices-max")
+SHARED = ("two-devices", "two-processes", "three-devices-max", "three-devices-max-halo", "three-devices-gat-halo")
 LAYERS = ("gated_mean", "edge_conv", "own_gatv2")  # of users, in models/ of the packed folder
 # Bits of this card alone: the same in every run, within 1e-5 of the CPU's losses.
 TENSOR_CORES = "dcsbm:nodes=300,degree=5,features=64 --model gcn --hidden 64"

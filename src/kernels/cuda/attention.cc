@@ -131,8 +131,7 @@ __global__ void __launch_bounds__(kRowThreads, 4)
 
 template <int kVector>
 void launch_attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args, const Epilogue& epilogue) {
-  const RowShares shares =
-      share_rows(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size), args.z.cols, kVector);
+  const RowShares shares = share_rows(args.pattern, args.z.cols, kVector);
   const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
   launch(context, attend_nodes<kVector>, launch_of(shares, kRowThreads * sizeof(Attended<kVector>)), args,
          static_cast<float>(args.slope), shares, long_rows, epilogue);
@@ -140,9 +139,7 @@ void launch_attention(const DeviceContext& context, const OnDevice<AttentionArgs
 
 }  // namespace
 
-std::size_t attention_workspace(const OnDevice<AttentionArgs>& args) {
-  return long_rows_workspace(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size));
-}
+std::size_t attention_workspace(const OnDevice<AttentionArgs>& args) { return long_rows_workspace(args.pattern); }
 
 void attention(const DeviceContext& context, const OnDevice<AttentionArgs>& args) {
   const Epilogue epilogue = epilogue_of(context);

@@ -133,7 +133,7 @@ bool fills_lanes(const OnDevice<AttentionGradArgs>& args) {
 }  // namespace
 
 std::size_t attention_grad_workspace(const OnDevice<AttentionGradArgs>& args) {
-  return long_rows_workspace(args.dz.rows, static_cast<std::int64_t>(args.pattern.indices.size));
+  return long_rows_workspace(args.pattern);
 }
 
 void attention_grad(const DeviceContext& context, const OnDevice<AttentionGradArgs>& args) {
@@ -143,8 +143,7 @@ void attention_grad(const DeviceContext& context, const OnDevice<AttentionGradAr
     return launch(context, attend_back_by_heads, launch_over(context, args.dz.rows * args.heads * lanes), args, leak,
                   lanes);
   }
-  const RowShares shares =
-      share_rows(args.dz.rows, static_cast<std::int64_t>(args.pattern.indices.size), args.z.cols, 4);
+  const RowShares shares = share_rows(args.pattern, args.z.cols, 4);
   const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
   launch(context, attend_back_by_fours, launch_of(shares, kRowThreads * sizeof(GivenBack<4>)), args, leak, shares,
          long_rows);

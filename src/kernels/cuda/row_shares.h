@@ -46,15 +46,25 @@ struct RowShares {
   unsigned groups = 1;        ///< that share an ordinary row; lanes * groups fit in a warp
 };
 
-/// For rows of `cols` columns and a pattern of these sizes.
-inline RowShares share_rows(std::int64_t rows, std::int64_t entries, std::int64_t cols, int vector) {
+inline PatternSizes sizes_of(const SparsePatternIn<Space::kDevice>& pattern) {
+  return {pattern.rows, pattern.cols, static_cast<std::int64_t>(pattern.indices.size)};
+}
+
+/// What the order of additions goes by: sizes of the pattern, or of the one that it is a part of.
+inline PatternSizes deciding_sizes(const SparsePatternIn<Space::kDevice>& pattern) {
+  return pattern.part_of.rows != 0 ? pattern.part_of : sizes_of(pattern);
+}
+
+/// For the rows of a pattern, which have `cols` columns.
+inline RowShares share_rows(const SparsePatternIn<Space::kDevice>& pattern, std::int64_t cols, int vector) {
   constexpr std::int64_t kLongRow = 256;     // at least
   constexpr std::int64_t kManyEntries = 64;  // in a mean row: a whole warp walks it
-  const std::int64_t mean = rows == 0 ? 0 : entries / rows;
+  const PatternSizes whole = deciding_sizes(pattern);
+  const std::int64_t mean = whole.rows == 0 ? 0 : whole.entries / whole.rows;
   RowShares shares;
-  shares.rows = rows;
+  shares.rows = pattern.rows;
   shares.long_row = std::max(kLongRow, 8 * mean);
-  shares.slots = entries / shares.long_row;
+  shares.slots = sizes_of(pattern).entries / shares.long_row;
   shares.lanes = static_cast<unsigned>(lanes_for((cols + vector - 1) / vector));
   if (mean >= kManyEntries) shares.groups = 32 / shares.lanes;
   return shares;
@@ -66,8 +76,8 @@ inline Launch launch_of(const RowShares& shares, std::size_t shared_bytes) {
 }
 
 /// Scratch for find_long_rows.
-inline std::size_t long_rows_workspace(std::int64_t rows, std::int64_t entries) {
-  return static_cast<std::size_t>(share_rows(rows, entries, 1, 1).slots) * sizeof(NodeId);
+inline std::size_t long_rows_workspace(const SparsePatternIn<Space::kDevice>& pattern) {
+  return static_cast<std::size_t>(share_rows(pattern, 1, 1).slots) * sizeof(NodeId);
 }
 
 /// long_rows[s]: the long row that begins in stretch s, or -1. The row that holds the last entry of a stretch says so.

@@ -201,9 +201,9 @@ template <class LaunchPanel>
 void launch_panels(const DeviceContext& context, const OnDevice<SpmmArgs>& args, int vector,
                    const LaunchPanel& launch_panel) {
   const std::size_t element = args.x_half.type != HalfType::kNone ? sizeof(std::uint16_t) : sizeof(float);
-  const std::int64_t panel = panel_columns(args.pattern.cols, args.y.cols, static_cast<std::int64_t>(element));
-  const auto entries = static_cast<std::int64_t>(args.pattern.indices.size);
-  const RowShares shares = share_rows(args.y.rows, entries, panel, vector);
+  const std::int64_t sources = deciding_sizes(args.pattern).cols;
+  const std::int64_t panel = panel_columns(sources, args.y.cols, static_cast<std::int64_t>(element));
+  const RowShares shares = share_rows(args.pattern, panel, vector);
   const NodeId* long_rows = launch_find_long_rows(context, args.pattern.offsets.data, shares);
   for (std::int64_t j = 0; j < args.y.cols; j += panel)
     launch_panel(ColumnRange{j, std::min(j + panel, args.y.cols)}, shares, long_rows);
@@ -238,9 +238,7 @@ void launch_extremes(const DeviceContext& context, const OnDevice<SpmmArgs>& arg
 
 }  // namespace
 
-std::size_t spmm_workspace(const OnDevice<SpmmArgs>& args) {
-  return long_rows_workspace(args.y.rows, static_cast<std::int64_t>(args.pattern.indices.size));
-}
+std::size_t spmm_workspace(const OnDevice<SpmmArgs>& args) { return long_rows_workspace(args.pattern); }
 
 void spmm(const DeviceContext& context, const OnDevice<SpmmArgs>& args) {
   if (args.reduce == Reduce::kMax || args.reduce == Reduce::kMin) {
