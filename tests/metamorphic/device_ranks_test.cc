@@ -54,6 +54,7 @@ std::vector<RankModel> models() {
       {"sage, max", "sage", {{"hidden_channels", whole(8)}, {"aggr", text("max")}}},
       {"gin", "gin", {{"hidden_channels", whole(8)}}, {}, true},
       {"gat, dropout of attention", "gat", {{"hidden_channels", whole(8)}, {"heads", whole(2)}, {"dropout", 0.4}}},
+      {"gat, weights apart", "gat", {{"hidden_channels", whole(8)}, {"heads", whole(2)}}, {"fuse_attention"}},
   };
 }
 

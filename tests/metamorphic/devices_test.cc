@@ -40,6 +40,7 @@ std::vector<RankModel> models() {
       {"sage, max", "sage", {{"hidden_channels", whole(16)}, {"aggr", text("max")}}},
       {"gin of five layers of 64", "gin", {{"hidden_channels", whole(64)}, {"num_layers", whole(5)}}, {}, true},
       {"gat", "gat", {{"hidden_channels", whole(16)}, {"heads", whole(2)}}},
+      {"gat, weights apart", "gat", {{"hidden_channels", whole(16)}, {"heads", whole(2)}}, {"fuse_attention"}},
   };
 }
 
