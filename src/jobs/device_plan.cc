@@ -129,7 +129,7 @@ TrainingExchange training_exchange(const settings::Config& config, const Sharers
   made.tunes = runs_on_threads;
   if (plans_for_card(config)) {
     made.tunes = runs_on(exchange::find_machine(config.text("train.machine")).gpu, columns);
-    made.key += " on " + sharers.card;
+    made.key += " on " + sharers.card + (sharers.on_cards ? "" : ", shared");
   }
   const std::optional<exchange::Tuning> fits = first_tuning(graph, made.tunes);
   if (!fits && config.text("train.exchange") == "auto") {

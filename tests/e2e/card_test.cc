@@ -379,6 +379,21 @@ TEST(SeveralCards, ARunNamesThem) {
   EXPECT_THAT(planned.out, HasSubstr("modelled time of one card with the whole graph, by rates of "));
 }
 
+/// Rows come over another link where devices share a card.
+TEST(SeveralCards, HaveNumbersOfTheTunerOfTheirOwn) {
+  const Workplace place;
+  const auto tunes = [&](const std::string& device, const std::string& epochs) {
+    std::vector<std::string> words = {"train", "karate",   "--device", device,  "--devices", "2",      "--exchange",
+                                      "fine",  "--epochs", epochs,     "--out", "run",       "--force"};
+    const CommandResult trained = place.gneiss(words, cards("2"));
+    EXPECT_EQ(trained.code, 0) << trained.err;
+    return Json::parse(place.read("run/report.json"))["routes"].contains("tuner");
+  };
+  EXPECT_TRUE(tunes("cuda", "81"));
+  EXPECT_TRUE(tunes("cuda:0", "1"));
+  EXPECT_FALSE(tunes("cuda", "1"));
+}
+
 /// Each training of a run opens the devices anew, whose cards then read each other already.
 TEST(SeveralCards, GoOnFromSplitToSplit) {
   const Workplace place;
