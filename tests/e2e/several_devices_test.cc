@@ -41,11 +41,12 @@ INSTANTIATE_TEST_SUITE_P(
         Shared{"GatHalo", {"--model", "gat", "--devices", "2", "--exchange", "halo"}}),
     [](const auto& test) { return std::string(test.param.name); });
 
-TEST(Device, SeveralTakeOfTheirCardWhatThePlanSays) {
+void expect_what_the_plan_says(const std::vector<std::string>& model) {
   const Workplace place;
   for (const std::string exchange : {"halo", "stream", "fine", "auto"}) {
-    const std::vector<std::string> common = {"karate",    "--model", "gcn",        "--device", "emulated",
-                                             "--devices", "3",       "--exchange", exchange};
+    SCOPED_TRACE(exchange);
+    std::vector<std::string> common = {"--device", "emulated", "--devices", "3", "--exchange", exchange};
+    common.insert(common.begin(), model.begin(), model.end());
     std::vector<std::string> words = {"plan", "--json"};
     words.insert(words.end(), common.begin(), common.end());
     const CommandResult planned = place.gneiss(words);
@@ -76,6 +77,14 @@ TEST(Device, SeveralTakeOfTheirCardWhatThePlanSays) {
     }
     EXPECT_GT(fetched, 0);
   }
+}
+
+TEST(Device, SeveralTakeOfTheirCardWhatThePlanSays) { expect_what_the_plan_says({"karate", "--model", "gcn"}); }
+
+/// By halo devices have their out-edges too, and fetch who won.
+TEST(Device, SeveralTakeWhatThePlanSaysOfADirectedGraph) {
+  const std::string graph = "dcsbm:nodes=90,degree=5,features=6,classes=3,directed=1,seed=1";
+  expect_what_the_plan_says({graph, "--model", "sage", "--aggr", "max"});
 }
 
 TEST(Device, SeveralGoOnToTheSameBits) {
