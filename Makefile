@@ -8,6 +8,7 @@ export NINJA_STATUS ?= [%p after %e s]
 PEER_GRAPHS ?= ogbn-arxiv flickr
 PEER_RESULTS ?= bench/results/peers-here.json
 BATCH_GRAPH ?= ogbn-products
+CHECK_OPTIONS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build demo check check-synth check-morphgl check-mgg check-links check-tiering check-mpi \
@@ -33,7 +34,7 @@ demo: ## train gcn, sage, gin and gat on two small graphs and show the scores
 # Test programs share the processors: a waiting thread that spins would hold up the one it waits for.
 check: ## build everything and run all tests
 	@tools/install-deps check
-	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON
+	@tools/configure $(BUILD) -DGNEISS_BUILD_TESTS=ON $(CHECK_OPTIONS)
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@status=0; \
 	  OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS) || \

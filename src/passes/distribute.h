@@ -12,13 +12,13 @@ namespace gneiss::passes {
 /// The part of one rank of several. What ranks must agree on is decided before this pass, from sizes of the whole
 /// graph; after it a program has the sizes of the part.
 struct Distribution {
-  int ranks = 1;                    ///< 1: there is nothing to distribute
-  std::int64_t owned = 0;           ///< nodes of the rank
-  std::int64_t ghosts = 0;          ///< copies of others' nodes that its edges come from
-  std::int64_t sends = 0;           ///< rows that it sends when every copy is refreshed
-  std::vector<std::int64_t> edges;  ///< edges into its nodes, by graph of the program
+  int ranks = 1;                         ///< 1: there is nothing to distribute
+  std::int64_t owned = 0;                ///< nodes of the rank
+  std::int64_t ghosts = 0;               ///< copies of others' nodes that its edges come from
+  std::int64_t sends = 0;                ///< rows that it sends when every copy is refreshed
+  std::vector<std::int64_t> edges = {};  ///< edges into its nodes, by graph of the program
   /// Edges out of its nodes, by graph: gradients can then go along those graphs turned round. Empty: there are none.
-  std::vector<std::int64_t> reversed_edges;
+  std::vector<std::int64_t> reversed_edges = {};
   double loss_share = 1;              ///< its part of what the mean loss divides by
   double val_loss_share = 1;          ///< likewise of the validation loss
   std::int64_t feature_nonzeros = 0;  ///< of all nodes

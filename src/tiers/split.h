@@ -41,9 +41,9 @@ struct SplitRequest {
   bool linked = false;  ///< devices read each other's memory
   std::int64_t row_bytes = 0;
   std::span<const double> heat = {};          ///< reads of each row of features a batch, hottest first
-  ReadSeconds row;                            ///< of a row of features
+  ReadSeconds row = {};                       ///< of a row of features
   std::span<const GraphRow> graph_rows = {};  ///< by falling reads a byte; empty: the graph is read where it is
-  ReadSeconds graph_read;                     ///< of one piece of such a row
+  ReadSeconds graph_read = {};                ///< of one piece of such a row
 };
 
 struct Split {

@@ -162,15 +162,6 @@ std::size_t heap_bytes() {
   return static_cast<std::size_t>(number);
 }
 
-bool is_hidden(int pe) {
-  const char* const pair = setting("STAND_IN_HIDES");
-  if (pair == nullptr || pe == state.my_pe) return false;
-  int a = -1;
-  int b = -1;
-  std::sscanf(pair, "%d,%d", &a, &b);
-  return (a == pe && b == state.my_pe) || (b == pe && a == state.my_pe);
-}
-
 /// The first gap that is large enough: the same on all, as all have taken and given back the same.
 std::size_t free_place(std::size_t bytes) {
   std::size_t at = 0;
@@ -279,6 +270,15 @@ void nvshmem_free(void* block) {
 }
 
 #ifndef STAND_IN_WITHOUT_POINTERS
+static bool is_hidden(int pe) {
+  const char* const pair = setting("STAND_IN_HIDES");
+  if (pair == nullptr || pe == state.my_pe) return false;
+  int a = -1;
+  int b = -1;
+  std::sscanf(pair, "%d,%d", &a, &b);
+  return (a == pe && b == state.my_pe) || (b == pe && a == state.my_pe);
+}
+
 void* nvshmem_ptr(const void* address, int pe) {
   const std::ptrdiff_t at = static_cast<const std::byte*>(address) - state.heap;
   if (!state.joined || pe < 0 || pe >= state.pes || at < 0 || static_cast<std::size_t>(at) >= state.bytes)
