@@ -100,13 +100,14 @@ Made<T> sum_on(int devices, const Case& c, const Way& run, const Damage& damage 
   made.arg.assign(made.y.size(), -7);
   made.bytes.resize(static_cast<std::size_t>(devices));
   made.planned.resize(made.bytes.size());
+  std::vector<std::vector<T>> owned(made.bytes.size());  // where a device fails, others may still be reading its rows
   comm::loopback(devices)->run([&](comm::Communicator& communicator) {
     const auto self = static_cast<std::size_t>(communicator.rank());
     const partition::LocalGraph local = partition::local_graph(whole, starts[self], starts[self + 1]);
     const comm::HaloPlan halo = comm::make_halo_plan(communicator, starts, local.ghosts);
-    const std::unique_ptr<pgas::Space> space = wrap ? wrap(communicator) : communicator.make_space(pgas::Link{});
     const std::int64_t rows = starts[self + 1] - starts[self];
-    std::vector<T> own(x.begin() + starts[self] * c.cols, x.begin() + starts[self + 1] * c.cols);
+    std::vector<T>& own = owned[self];
+    own.assign(x.begin() + starts[self] * c.cols, x.begin() + starts[self + 1] * c.cols);
     std::vector<T> table(static_cast<std::size_t>((halo.owned + halo.ghosts) * c.cols), T{NAN});
     std::vector<T> weights;
     for (EdgeId e = 0; c.weighted && e < local.graph.num_edges(); ++e) {
@@ -132,6 +133,8 @@ Made<T> sum_on(int devices, const Case& c, const Way& run, const Damage& damage 
     for (std::int64_t& count : made.planned[self]) count *= c.cols * std::int64_t{sizeof(T)};
     if (damage) damage(&pieces);
     kernels::ExchangeUnderWay shown;
+    // Last, so that nothing that it writes to or reads from is gone before it is.
+    const std::unique_ptr<pgas::Space> space = wrap ? wrap(communicator) : communicator.make_space(pgas::Link{});
     kernels::HaloArgs<T> between{&communicator,
                                  &halo,
                                  MatrixView<T>(own.data(), rows, c.cols),
