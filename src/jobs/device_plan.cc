@@ -104,6 +104,8 @@ static TrainingExchange find_exchange(const settings::Config& config, const Shar
   if (asked != "auto") {
     made.how = exchange::exchange_of(asked);
     made.why = "as asked for";
+    if (made.how == Exchange::kStream && plans_for_card(config))
+      made.why += "; kernels of cards have all rows before they sum, as by halo";
     return made;
   }
   const int devices = sharers.count;

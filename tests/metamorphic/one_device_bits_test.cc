@@ -284,17 +284,19 @@ TEST(Devices, SendMaximaBackToTheBitAsOneDeviceDoes) {
   EXPECT_GT(other_bits, 0) << "another order has other bits, where a row has winners in several places";
 }
 
-/// Devices on cards by halo beside one of them, in the emulation.
+/// On emulated cards by halo, with the split of a training on `devices`.
+Trained train_on_cards(int cards, int devices, const RankModel& model, bool undirected,
+                       const std::optional<Crowd>& crowd) {
+  train::RowExchange exchange = {.fetched = true};
+  for (int p = 0; p < cards; ++p) exchange.devices.push_back(runtime::make_emulated_device());
+  return train_on(cards, one_hot_dataset(devices, undirected, crowd), model, cards, exchange, "contiguous", 3);
+}
+
 void expect_bits_of_one_card(const RankModel& model, int devices, bool undirected,
                              const std::optional<Crowd>& crowd = {}) {
   SCOPED_TRACE(fmt::format("{} on {} devices, undirected {}", model.what, devices, undirected));
-  const auto trained = [&](int ranks) {
-    train::RowExchange exchange = {.fetched = true};
-    for (int p = 0; p < ranks; ++p) exchange.devices.push_back(runtime::make_emulated_device());
-    return train_on(ranks, one_hot_dataset(devices, undirected, crowd), model, ranks, exchange, "contiguous", 3);
-  };
-  const Trained together = trained(devices);
-  EXPECT_EQ(together.weights, trained(1).weights);
+  const Trained together = train_on_cards(devices, devices, model, undirected, crowd);
+  EXPECT_EQ(together.weights, train_on_cards(1, devices, model, undirected, crowd).weights);
   EXPECT_EQ(count(together.plan.program, {ir::OpKind::halo_add, ir::OpKind::halo_add_start}), 0);
 }
 
@@ -316,11 +318,38 @@ TEST(DevicesOnCards, AddAndSendBackToTheBitAsOneDoes) {
 /// By their own means devices would share out the edges of a row each in another way.
 TEST(DevicesOnCards, ShareOutTheEdgesOfARowByTheWholeGraph) {
   const testing::TempFolder folder;
-  const std::vector<RankModel> models = aggregating_models(folder.path());
-  for (std::size_t i : {0, 1, 2}) {
-    expect_bits_of_one_card(models[i], 2, true, Crowd{12, 24});
-    expect_bits_of_one_card(models[i], 2, false, Crowd{56, 16});
+  std::vector<RankModel> models = attention_models(folder.path());
+  models.resize(1);
+  models.push_back(table_model(folder.path()));
+  for (const RankModel& model : models) {
+    expect_bits_of_one_card(model, 2, true, Crowd{12, 24});
+    expect_bits_of_one_card(model, 2, false, Crowd{56, 16});
   }
+}
+
+/// Of the edges into the rows of the loss alone gradients are partial sums; here each is one number or the sum of two,
+/// a training node of either device's, which has the same bits in any order.
+TEST(DevicesOnCards, SumIntoTheRowsOfTheLossToTheBitAsOneDoes) {
+  const testing::TempFolder folder;
+  const std::filesystem::path file = folder.path() / "last.gneiss";
+  write_file(file, R"(
+layer table(x: node[F], out: int) -> node[out] {
+  param W: [F, out] = glorot;
+  return x * W;
+}
+layer hop(x: node[F]) -> node[F] {
+  return sum(x@src) over in_edges;
+}
+model last() {
+  return hop(relu(table(features, num_classes)));
+}
+)");
+  const RankModel model = {"last", file.string(), {}};
+  const Trained together = train_on_cards(2, 2, model, false, Crowd{20, 24});
+  const std::vector<ir::GraphDef>& graphs = together.plan.program.graphs;
+  EXPECT_TRUE(std::any_of(graphs.begin(), graphs.end(),
+                          [](const auto& graph) { return graph.origin == ir::GraphOrigin::kIntoLossRows; }));
+  EXPECT_EQ(together.weights, train_on_cards(1, 2, model, false, Crowd{20, 24}).weights);
 }
 
 /// Without ties: linear layers of features that differ, in f64.
